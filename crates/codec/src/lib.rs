@@ -1,0 +1,1 @@
+//! Byte cursors, vints, checksums, Murmur3 and chunk compression.

@@ -1,0 +1,1 @@
+//! Ilion: a Cassandra-compatible column-family store.

@@ -1,0 +1,2 @@
+//! The `ilion` binary: one match on the subcommand.
+fn main() {}

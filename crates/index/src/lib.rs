@@ -1,0 +1,1 @@
+//! The secondary index interface.

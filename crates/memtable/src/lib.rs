@@ -1,0 +1,1 @@
+//! Sorted partitions in memory.

@@ -1,0 +1,1 @@
+//! Keyspaces, tables, columns, user types, options; schema changes; DESCRIBE.

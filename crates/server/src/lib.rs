@@ -1,0 +1,1 @@
+//! Sockets, sessions, settings, HTTP.

@@ -1,0 +1,1 @@
+//! Cassandra SSTable files, read and write.

@@ -1,0 +1,1 @@
+//! Offline tools and the benchmark.
