@@ -1,0 +1,114 @@
+//! Cassandra's variable-length integers (`org.apache.cassandra.utils.vint.VIntCoding`).
+//!
+//! The number of leading one bits of the first byte is the number of extra bytes (0 to 8); the remaining low bits
+//! of the first byte are the most significant bits of the value; the extra bytes follow big-endian. Signed values
+//! are zigzag-coded first. Writers use the shortest form, readers accept any.
+
+/// Bytes that [`write_unsigned`] uses for `value`: 1 to 9.
+#[inline]
+pub fn unsigned_vint_len(value: u64) -> usize {
+    let magnitude_bits = 64 - (value | 1).leading_zeros() as usize;
+    if magnitude_bits > 56 {
+        9
+    } else {
+        magnitude_bits.div_ceil(7)
+    }
+}
+
+/// Reads one vint from the front of `bytes`: the value and the bytes used, or nothing if they are too few.
+#[inline]
+pub(crate) fn read_unsigned(bytes: &[u8]) -> Option<(u64, usize)> {
+    let first = *bytes.first()?;
+    if first < 0x80 {
+        return Some((u64::from(first), 1));
+    }
+    let extra = first.leading_ones() as usize;
+    let tail = bytes.get(1..=extra)?;
+    let high = if extra >= 7 {
+        0
+    } else {
+        u64::from(first) & (0x7F >> extra)
+    };
+    let value = tail
+        .iter()
+        .fold(high, |value, byte| (value << 8) | u64::from(*byte));
+    Some((value, extra + 1))
+}
+
+/// Appends `value` in its shortest form.
+#[inline]
+pub(crate) fn write_unsigned(out: &mut Vec<u8>, value: u64) {
+    let len = unsigned_vint_len(value);
+    if len == 1 {
+        #[expect(clippy::cast_possible_truncation, reason = "below 128")]
+        out.push(value as u8);
+        return;
+    }
+    let mut buffer = [0u8; 9];
+    buffer[1..].copy_from_slice(&value.to_be_bytes());
+    if len == 9 {
+        buffer[0] = 0xFF;
+        out.extend_from_slice(&buffer);
+        return;
+    }
+    let start = 9 - len;
+    let ones = !(0xFFu8 >> (len - 1));
+    buffer[start] |= ones;
+    out.extend_from_slice(&buffer[start..]);
+}
+
+/// Maps small magnitudes of either sign to small unsigned numbers.
+#[inline]
+pub fn zigzag_encode(value: i64) -> u64 {
+    ((value << 1) ^ (value >> 63)).cast_unsigned()
+}
+
+/// The inverse of [`zigzag_encode`].
+#[inline]
+pub fn zigzag_decode(value: u64) -> i64 {
+    (value >> 1).cast_signed() ^ -(value & 1).cast_signed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_vectors_of_the_format_notes_hold() {
+        let cases: [(u64, &[u8]); 8] = [
+            (0, &[0]),
+            (127, &[0x7F]),
+            (128, &[0x80, 0x80]),
+            (16383, &[0xBF, 0xFF]),
+            (16384, &[0xC0, 0x40, 0]),
+            ((1 << 56) - 1, &[0xFE, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF]),
+            (1 << 56, &[0xFF, 1, 0, 0, 0, 0, 0, 0, 0]),
+            (u64::MAX, &[0xFF; 9]),
+        ];
+        for (value, bytes) in cases {
+            let mut out = Vec::new();
+            write_unsigned(&mut out, value);
+            assert_eq!(out, bytes, "{value}");
+            assert_eq!(unsigned_vint_len(value), bytes.len(), "{value}");
+            out.push(0xAA);
+            assert_eq!(read_unsigned(&out), Some((value, bytes.len())));
+            assert_eq!(read_unsigned(&bytes[..bytes.len() - 1]), None);
+        }
+    }
+
+    #[test]
+    fn every_length_boundary_round_trips() {
+        for shift in 0..64 {
+            for value in [(1u64 << shift) - 1, 1 << shift, (1 << shift) + 1] {
+                let mut out = Vec::new();
+                write_unsigned(&mut out, value);
+                assert_eq!(out.len(), unsigned_vint_len(value));
+                assert_eq!(read_unsigned(&out), Some((value, out.len())));
+                assert_eq!(
+                    zigzag_decode(zigzag_encode(value.cast_signed())),
+                    value.cast_signed()
+                );
+            }
+        }
+    }
+}

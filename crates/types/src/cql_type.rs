@@ -1,0 +1,170 @@
+//! The tree of a CQL type.
+//!
+//! A collection or user type says itself whether it is frozen. Inside a frozen type everything is frozen; such inner
+//! types carry `frozen: true` as well, so that equality is structural. Tuples and vectors are always frozen and
+//! need no mark. Clustering direction is not part of the type (see `schema`).
+
+use std::sync::Arc;
+
+/// A CQL type.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum CqlType {
+    /// 7-bit text.
+    Ascii,
+    /// `i64`.
+    BigInt,
+    /// Any bytes.
+    Blob,
+    /// One byte.
+    Boolean,
+    /// A distributed counter: a context in files, `i64` on the wire.
+    Counter,
+    /// Days since the epoch, shifted by 2^31.
+    Date,
+    /// Scale and unscaled value.
+    Decimal,
+    /// `f64`.
+    Double,
+    /// Months, days, nanoseconds.
+    Duration,
+    /// No bytes at all (`EmptyType`; compact tables).
+    Empty,
+    /// `f32`.
+    Float,
+    /// IPv4 or IPv6 address.
+    Inet,
+    /// `i32`.
+    Int,
+    /// `i16`.
+    SmallInt,
+    /// UTF-8.
+    Text,
+    /// Nanoseconds of the day.
+    Time,
+    /// Milliseconds since the epoch.
+    Timestamp,
+    /// Version 1 UUID ordered by time.
+    TimeUuid,
+    /// `i8`.
+    TinyInt,
+    /// Any UUID.
+    Uuid,
+    /// Integer of any size.
+    Varint,
+    /// `list<element>`.
+    List {
+        /// Element type.
+        element: Arc<CqlType>,
+        /// Stored as one value.
+        frozen: bool,
+    },
+    /// `set<element>`.
+    Set {
+        /// Element type.
+        element: Arc<CqlType>,
+        /// Stored as one value.
+        frozen: bool,
+    },
+    /// `map<key, value>`.
+    Map {
+        /// Key type.
+        key: Arc<CqlType>,
+        /// Value type.
+        value: Arc<CqlType>,
+        /// Stored as one value.
+        frozen: bool,
+    },
+    /// `tuple<...>`, always frozen.
+    Tuple(Arc<[CqlType]>),
+    /// A user type.
+    Udt {
+        /// Its definition.
+        definition: Arc<UserType>,
+        /// Stored as one value.
+        frozen: bool,
+    },
+    /// `vector<element, dimension>`, always frozen.
+    Vector {
+        /// Element type.
+        element: Arc<CqlType>,
+        /// Number of elements, at least 1.
+        dimension: u32,
+    },
+    /// A class that Ilion does not know; its values are opaque bytes in unsigned order.
+    Custom(Arc<str>),
+}
+
+/// A user type (`CREATE TYPE`). Fields are in declaration order.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct UserType {
+    /// Keyspace that it belongs to.
+    pub keyspace: String,
+    /// Its name, case as stored.
+    pub name: String,
+    /// Field names and types.
+    pub fields: Vec<(String, CqlType)>,
+}
+
+impl CqlType {
+    /// True if a column of this type is stored as many cells (an unfrozen collection or user type).
+    #[inline]
+    pub fn is_multi_cell(&self) -> bool {
+        matches!(
+            self,
+            Self::List { frozen: false, .. }
+                | Self::Set { frozen: false, .. }
+                | Self::Map { frozen: false, .. }
+                | Self::Udt { frozen: false, .. }
+        )
+    }
+
+    /// True for list, set and map, frozen or not.
+    pub fn is_collection(&self) -> bool {
+        matches!(self, Self::List { .. } | Self::Set { .. } | Self::Map { .. })
+    }
+
+    /// Bytes of every non-empty value of this type, if Cassandra stores it without a length
+    /// (`AbstractType.valueLengthIfFixed`). Note that tinyint, smallint, date and time are not fixed.
+    pub fn fixed_len(&self) -> Option<usize> {
+        match self {
+            Self::Boolean => Some(1),
+            Self::Int | Self::Float => Some(4),
+            Self::BigInt | Self::Double | Self::Timestamp => Some(8),
+            Self::Uuid | Self::TimeUuid => Some(16),
+            Self::Empty => Some(0),
+            Self::Vector { element, dimension } => element
+                .fixed_len()
+                .and_then(|len| len.checked_mul(*dimension as usize)),
+            _ => None,
+        }
+    }
+
+    /// The same type as it is inside a frozen one: everything below is frozen too.
+    pub fn freeze(&self) -> CqlType {
+        match self {
+            Self::List { element, .. } => Self::List {
+                element: Arc::new(element.freeze()),
+                frozen: true,
+            },
+            Self::Set { element, .. } => Self::Set {
+                element: Arc::new(element.freeze()),
+                frozen: true,
+            },
+            Self::Map { key, value, .. } => Self::Map {
+                key: Arc::new(key.freeze()),
+                value: Arc::new(value.freeze()),
+                frozen: true,
+            },
+            Self::Udt { definition, .. } => Self::Udt {
+                definition: definition.clone(),
+                frozen: true,
+            },
+            Self::Tuple(types) => Self::Tuple(types.iter().map(CqlType::freeze).collect()),
+            Self::Vector { element, dimension } => Self::Vector {
+                element: Arc::new(element.freeze()),
+                dimension: *dimension,
+            },
+            other => other.clone(),
+        }
+    }
+}
