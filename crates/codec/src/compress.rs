@@ -1,0 +1,398 @@
+//! Compression of chunks, in the forms in which Cassandra stores them.
+//!
+//! | class | stored form |
+//! | --- | --- |
+//! | `LZ4Compressor` | `u32` little-endian uncompressed length, then a raw LZ4 block |
+//! | `SnappyCompressor` | raw Snappy block |
+//! | `DeflateCompressor` | zlib stream |
+//! | `ZstdCompressor` | one zstd frame with content size and checksum |
+//! | `NoopCompressor` | the bytes themselves |
+//!
+//! Invariant: a length found in the input is never allocated before it was compared with the caller's limit and
+//! with what so many compressed bytes could expand to. Contexts that are costly to build are kept per thread.
+//! Not here: the CRC after a chunk, the chunk map, the decision to store a chunk raw.
+
+use std::cell::RefCell;
+
+use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
+use zstd::bulk;
+use zstd::zstd_safe::{self, CParameter};
+
+/// Why compression or decompression was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CompressError {
+    /// The bytes are not what the algorithm writes. Retrying does not help.
+    #[error("corrupt {algorithm} chunk: {reason}")]
+    Corrupt {
+        /// Simple class name.
+        algorithm: &'static str,
+        /// What was wrong.
+        reason: &'static str,
+    },
+    /// The chunk would be longer than the caller allows.
+    #[error("{algorithm} chunk holds more than {len_max} bytes")]
+    TooLong {
+        /// Simple class name.
+        algorithm: &'static str,
+        /// The caller's limit.
+        len_max: usize,
+    },
+    /// The compressor itself failed; bytes are unchanged.
+    #[error("{algorithm} failed to compress")]
+    Failed {
+        /// Simple class name.
+        algorithm: &'static str,
+    },
+    /// The class is not one that Ilion has.
+    #[error("unknown compression class {0}")]
+    UnknownClass(String),
+    /// An option has no meaning for the class.
+    #[error("invalid value {value} for compression option {option}")]
+    InvalidOption {
+        /// Name of the option.
+        option: &'static str,
+        /// What was given.
+        value: String,
+    },
+}
+
+/// A compression algorithm with its level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Compressor {
+    /// LZ4. Compat: `lz4_compressor_type: high` is accepted and compressed fast; every reader reads both.
+    Lz4,
+    /// Snappy.
+    Snappy,
+    /// zlib.
+    Deflate,
+    /// Zstandard.
+    Zstd {
+        /// -131072 to 22; Cassandra's default is 3.
+        level: i32,
+    },
+    /// No compression, but in chunks with checksums.
+    Noop,
+}
+
+/// Cassandra's default for `compression_level` of `ZstdCompressor`.
+pub const ZSTD_LEVEL_DEFAULT: i32 = 3;
+
+impl Compressor {
+    /// The algorithm of a class name (simple or qualified) with the options that `option` looks up.
+    ///
+    /// # Errors
+    /// An unknown class or a level out of range: the statement or file that named it is refused.
+    pub fn from_class<'a>(
+        class: &str,
+        option: impl Fn(&str) -> Option<&'a str>,
+    ) -> Result<Self, CompressError> {
+        let simple = class
+            .strip_prefix("org.apache.cassandra.io.compress.")
+            .unwrap_or(class);
+        match simple {
+            "LZ4Compressor" => Ok(Self::Lz4),
+            "SnappyCompressor" => Ok(Self::Snappy),
+            "DeflateCompressor" => Ok(Self::Deflate),
+            "ZstdCompressor" => Ok(Self::Zstd {
+                level: zstd_level(option("compression_level"))?,
+            }),
+            "NoopCompressor" => Ok(Self::Noop),
+            _ => Err(CompressError::UnknownClass(class.to_owned())),
+        }
+    }
+
+    /// Simple class name, as CompressionInfo.db holds it.
+    pub fn class_name(&self) -> &'static str {
+        match self {
+            Self::Lz4 => "LZ4Compressor",
+            Self::Snappy => "SnappyCompressor",
+            Self::Deflate => "DeflateCompressor",
+            Self::Zstd { .. } => "ZstdCompressor",
+            Self::Noop => "NoopCompressor",
+        }
+    }
+
+    /// Appends the stored form of `input` to `out`.
+    ///
+    /// # Errors
+    /// Only if the library fails (out of memory); `out` is then as it was.
+    pub fn compress(&self, input: &[u8], out: &mut Vec<u8>) -> Result<(), CompressError> {
+        let start = out.len();
+        let result = match self {
+            Self::Lz4 => compress_lz4(input, out),
+            Self::Snappy => compress_snappy(input, out),
+            Self::Deflate => compress_deflate(input, out),
+            Self::Zstd { level } => compress_zstd(input, *level, out),
+            Self::Noop => {
+                out.extend_from_slice(input);
+                Some(())
+            }
+        };
+        result.ok_or_else(|| {
+            out.truncate(start);
+            CompressError::Failed {
+                algorithm: self.class_name(),
+            }
+        })
+    }
+
+    /// Appends to `out` what `input` was made of, at most `len_max` bytes; returns how many.
+    ///
+    /// # Errors
+    /// The chunk is damaged or longer than `len_max`; `out` is then as it was.
+    pub fn decompress(
+        &self,
+        input: &[u8],
+        len_max: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<usize, CompressError> {
+        let start = out.len();
+        let result = match self {
+            Self::Lz4 => decompress_lz4(input, len_max, out),
+            Self::Snappy => decompress_snappy(input, len_max, out),
+            Self::Deflate => decompress_deflate(input, len_max, out),
+            Self::Zstd { .. } => decompress_zstd(input, len_max, out),
+            Self::Noop if input.len() > len_max => Err(Refusal::TooLong),
+            Self::Noop => {
+                out.extend_from_slice(input);
+                Ok(())
+            }
+        };
+        let algorithm = self.class_name();
+        match result {
+            Ok(()) => Ok(out.len() - start),
+            Err(refusal) => {
+                out.truncate(start);
+                Err(match refusal {
+                    Refusal::TooLong => CompressError::TooLong { algorithm, len_max },
+                    Refusal::Corrupt(reason) => CompressError::Corrupt { algorithm, reason },
+                })
+            }
+        }
+    }
+}
+
+fn zstd_level(value: Option<&str>) -> Result<i32, CompressError> {
+    let Some(text) = value else {
+        return Ok(ZSTD_LEVEL_DEFAULT);
+    };
+    text.parse()
+        .ok()
+        .filter(|level| (-(1 << 17)..=22).contains(level))
+        .ok_or_else(|| CompressError::InvalidOption {
+            option: "compression_level",
+            value: text.to_owned(),
+        })
+}
+
+/// Why a decompressor stopped; the caller adds the algorithm.
+enum Refusal {
+    Corrupt(&'static str),
+    TooLong,
+}
+
+/// Most bytes that one compressed byte can become: no honest length exceeds it.
+const LZ4_EXPANSION_MAX: usize = 255;
+const SNAPPY_EXPANSION_MAX: usize = 64;
+const DEFLATE_EXPANSION_MAX: usize = 1032;
+const ZSTD_BLOCK_MAX: usize = 128 * 1024;
+
+/// Appends a raw LZ4 block (no length), as frames of the native protocol and chunks hold it.
+pub fn compress_lz4_block(input: &[u8], out: &mut Vec<u8>) -> Result<(), CompressError> {
+    let start = out.len();
+    out.resize(start + lz4_flex::block::get_maximum_output_size(input.len()), 0);
+    match lz4_flex::block::compress_into(input, &mut out[start..]) {
+        Ok(len) => {
+            out.truncate(start + len);
+            Ok(())
+        }
+        Err(_) => {
+            out.truncate(start);
+            Err(CompressError::Failed { algorithm: "LZ4" })
+        }
+    }
+}
+
+/// Appends the `len` bytes that a raw LZ4 block holds. The caller has compared `len` with its own limit.
+///
+/// # Errors
+/// The block is damaged or does not hold exactly `len` bytes; `out` is then as it was.
+pub fn decompress_lz4_block(input: &[u8], len: usize, out: &mut Vec<u8>) -> Result<(), CompressError> {
+    let start = out.len();
+    lz4_block(input, len, out).map_err(|reason| {
+        out.truncate(start);
+        CompressError::Corrupt {
+            algorithm: "LZ4",
+            reason,
+        }
+    })
+}
+
+fn lz4_block(input: &[u8], len: usize, out: &mut Vec<u8>) -> Result<(), &'static str> {
+    if len > input.len().saturating_mul(LZ4_EXPANSION_MAX) {
+        return Err("length exceeds what the block can hold");
+    }
+    if len == 0 {
+        // Writers emit one zero token; older ones nothing at all.
+        return if matches!(input, [] | [0]) {
+            Ok(())
+        } else {
+            Err("bytes in an empty block")
+        };
+    }
+    let start = out.len();
+    out.resize(start + len, 0);
+    match lz4_flex::block::decompress_into(input, &mut out[start..]) {
+        Ok(written) if written == len => Ok(()),
+        Ok(_) => Err("block is shorter than its length says"),
+        Err(_) => Err("not an LZ4 block of this length"),
+    }
+}
+
+fn compress_lz4(input: &[u8], out: &mut Vec<u8>) -> Option<()> {
+    let len = u32::try_from(input.len()).ok()?;
+    out.extend_from_slice(&len.to_le_bytes());
+    compress_lz4_block(input, out).ok()
+}
+
+fn decompress_lz4(input: &[u8], len_max: usize, out: &mut Vec<u8>) -> Result<(), Refusal> {
+    let Some((prefix, block)) = input.split_first_chunk::<4>() else {
+        return Err(Refusal::Corrupt("shorter than its length prefix"));
+    };
+    let len = u32::from_le_bytes(*prefix) as usize;
+    if len > len_max {
+        return Err(Refusal::TooLong);
+    }
+    lz4_block(block, len, out).map_err(Refusal::Corrupt)
+}
+
+/// Appends a raw Snappy block, as frames of the native protocol and chunks hold it.
+fn compress_snappy(input: &[u8], out: &mut Vec<u8>) -> Option<()> {
+    thread_local! {
+        static ENCODER: RefCell<snap::raw::Encoder> = RefCell::new(snap::raw::Encoder::new());
+    }
+    let start = out.len();
+    out.resize(start + snap::raw::max_compress_len(input.len()), 0);
+    let len = ENCODER
+        .with_borrow_mut(|encoder| encoder.compress(input, &mut out[start..]))
+        .ok()?;
+    out.truncate(start + len);
+    Some(())
+}
+
+fn decompress_snappy(input: &[u8], len_max: usize, out: &mut Vec<u8>) -> Result<(), Refusal> {
+    let len = snap::raw::decompress_len(input).map_err(|_| Refusal::Corrupt("bad length"))?;
+    if len > len_max {
+        return Err(Refusal::TooLong);
+    }
+    if len > input.len().saturating_mul(SNAPPY_EXPANSION_MAX) {
+        return Err(Refusal::Corrupt("length exceeds what the block can hold"));
+    }
+    let start = out.len();
+    out.resize(start + len, 0);
+    match snap::raw::Decoder::new().decompress(input, &mut out[start..]) {
+        Ok(written) if written == len => Ok(()),
+        _ => Err(Refusal::Corrupt("not a Snappy block")),
+    }
+}
+
+fn compress_deflate(input: &[u8], out: &mut Vec<u8>) -> Option<()> {
+    thread_local! {
+        static DEFLATER: RefCell<Compress> = RefCell::new(Compress::new(Compression::default(), true));
+    }
+    // zlib's own bound for one call, generously.
+    out.reserve(input.len() + input.len() / 8 + 64);
+    DEFLATER.with_borrow_mut(|deflater| {
+        deflater.reset();
+        loop {
+            let consumed = usize::try_from(deflater.total_in()).ok()?;
+            match deflater.compress_vec(input.get(consumed..)?, out, FlushCompress::Finish) {
+                Ok(Status::StreamEnd) => return Some(()),
+                Ok(_) => out.reserve(4096),
+                Err(_) => return None,
+            }
+        }
+    })
+}
+
+fn decompress_deflate(input: &[u8], len_max: usize, out: &mut Vec<u8>) -> Result<(), Refusal> {
+    thread_local! {
+        static INFLATER: RefCell<Decompress> = RefCell::new(Decompress::new(true));
+    }
+    if input.is_empty() {
+        // Compat: the empty chunk at the end of a compaction's output is stored as no bytes.
+        return Ok(());
+    }
+    // One byte more than allowed, so that a longer stream shows itself.
+    let limit = len_max
+        .saturating_add(1)
+        .min(input.len().saturating_mul(DEFLATE_EXPANSION_MAX) + 64);
+    let start = out.len();
+    out.resize(start + limit, 0);
+    let (status, written) = INFLATER.with_borrow_mut(|inflater| {
+        inflater.reset(true);
+        let status = inflater.decompress(input, &mut out[start..], FlushDecompress::Finish);
+        (status, inflater.total_out())
+    });
+    let written = usize::try_from(written).unwrap_or(usize::MAX).min(limit);
+    if written > len_max {
+        return Err(Refusal::TooLong);
+    }
+    out.truncate(start + written);
+    match status {
+        Ok(Status::StreamEnd) => Ok(()),
+        _ => Err(Refusal::Corrupt("not a complete zlib stream")),
+    }
+}
+
+fn compress_zstd(input: &[u8], level: i32, out: &mut Vec<u8>) -> Option<()> {
+    thread_local! {
+        static COMPRESSOR: RefCell<Option<(i32, bulk::Compressor<'static>)>> = const { RefCell::new(None) };
+    }
+    let start = out.len();
+    out.resize(start + zstd_safe::compress_bound(input.len()), 0);
+    let len = COMPRESSOR.with_borrow_mut(|slot| {
+        if slot.as_ref().is_none_or(|(kept, _)| *kept != level) {
+            let mut compressor = bulk::Compressor::new(level).ok()?;
+            compressor.set_parameter(CParameter::ChecksumFlag(true)).ok()?;
+            *slot = Some((level, compressor));
+        }
+        let (_, compressor) = slot.as_mut()?;
+        compressor.compress_to_buffer(input, &mut out[start..]).ok()
+    })?;
+    out.truncate(start + len);
+    Some(())
+}
+
+fn decompress_zstd(input: &[u8], len_max: usize, out: &mut Vec<u8>) -> Result<(), Refusal> {
+    thread_local! {
+        static DECOMPRESSOR: RefCell<Option<bulk::Decompressor<'static>>> = const { RefCell::new(None) };
+    }
+    let announced =
+        zstd_safe::get_frame_content_size(input).map_err(|_| Refusal::Corrupt("not a zstd frame"))?;
+    let limit = match announced.map(usize::try_from) {
+        Some(Ok(len)) if len <= len_max => len,
+        Some(_) => return Err(Refusal::TooLong),
+        None => len_max,
+    };
+    // Each block takes at least three bytes and holds at most 128 KiB.
+    let limit = limit.min((input.len() / 3 + 1).saturating_mul(ZSTD_BLOCK_MAX));
+    let start = out.len();
+    out.resize(start + limit, 0);
+    let written = DECOMPRESSOR.with_borrow_mut(|slot| {
+        if slot.is_none() {
+            *slot = bulk::Decompressor::new().ok();
+        }
+        slot.as_mut()?.decompress_to_buffer(input, &mut out[start..]).ok()
+    });
+    match written {
+        Some(len) if announced.is_none_or(|announced| announced == len as u64) => {
+            out.truncate(start + len);
+            Ok(())
+        }
+        _ => Err(Refusal::Corrupt("not a complete zstd frame")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

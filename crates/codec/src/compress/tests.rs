@@ -1,0 +1,126 @@
+use super::*;
+
+const ALL: [Compressor; 6] = [
+    Compressor::Lz4,
+    Compressor::Snappy,
+    Compressor::Deflate,
+    Compressor::Zstd { level: 3 },
+    Compressor::Zstd { level: -1 },
+    Compressor::Noop,
+];
+
+/// Bytes that compress a little, from a fixed linear congruence.
+fn sample(len: usize, seed: u64) -> Vec<u8> {
+    let mut state = seed;
+    (0..len)
+        .map(|_| {
+            state = state
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
+            if state >> 62 == 0 {
+                (state >> 40) as u8
+            } else {
+                b'a'
+            }
+        })
+        .collect()
+}
+
+#[test]
+fn every_algorithm_gives_back_what_it_took() {
+    for compressor in ALL {
+        for len in [0, 1, 12, 13, 100, 4096, 16384, 70_000] {
+            let input = sample(len, len as u64);
+            let mut stored = b"before".to_vec();
+            compressor.compress(&input, &mut stored).unwrap();
+            let mut back = b"kept".to_vec();
+            let written = compressor.decompress(&stored[6..], len, &mut back).unwrap();
+            assert_eq!(written, len, "{compressor:?}");
+            assert_eq!(&back[4..], input, "{compressor:?}");
+        }
+    }
+}
+
+#[test]
+fn zeros_expand_to_the_full_chunk() {
+    for compressor in ALL {
+        let input = vec![0; 1 << 20];
+        let mut stored = Vec::new();
+        compressor.compress(&input, &mut stored).unwrap();
+        let mut back = Vec::new();
+        compressor.decompress(&stored, input.len(), &mut back).unwrap();
+        assert_eq!(back, input, "{compressor:?}");
+    }
+}
+
+#[test]
+fn a_chunk_longer_than_allowed_is_refused_and_leaves_the_buffer_alone() {
+    for compressor in ALL {
+        let mut stored = Vec::new();
+        compressor.compress(&sample(1000, 1), &mut stored).unwrap();
+        let mut out = b"kept".to_vec();
+        let error = compressor.decompress(&stored, 999, &mut out).unwrap_err();
+        assert!(
+            matches!(error, CompressError::TooLong { len_max: 999, .. }),
+            "{error}"
+        );
+        assert_eq!(out, b"kept");
+    }
+}
+
+#[test]
+fn damaged_chunks_never_panic_and_never_grow_beyond_the_limit() {
+    for compressor in ALL {
+        let mut stored = Vec::new();
+        compressor.compress(&sample(3000, 7), &mut stored).unwrap();
+        for cut in 0..stored.len().min(300) {
+            let mut out = Vec::new();
+            let _ = compressor.decompress(&stored[..cut], 3000, &mut out);
+            assert!(out.len() <= 3000);
+        }
+        for at in 0..stored.len() {
+            let mut broken = stored.clone();
+            broken[at] ^= 0x55;
+            let mut out = Vec::new();
+            let _ = compressor.decompress(&broken, 3000, &mut out);
+            assert!(out.len() <= 3000);
+        }
+    }
+}
+
+#[test]
+fn the_empty_chunks_of_a_real_compaction_are_read() {
+    let mut out = Vec::new();
+    assert_eq!(Compressor::Lz4.decompress(&[0, 0, 0, 0, 0], 0, &mut out), Ok(0));
+    assert_eq!(Compressor::Deflate.decompress(&[], 0, &mut out), Ok(0));
+    let mut stored = Vec::new();
+    Compressor::Lz4.compress(&[], &mut stored).unwrap();
+    assert_eq!(stored, [0, 0, 0, 0, 0]);
+}
+
+#[test]
+fn a_length_that_lies_is_refused_before_memory_is_taken() {
+    let mut out = Vec::new();
+    let lie = [0xFF, 0xFF, 0xFF, 0x7F, 0x10, 0x41];
+    assert!(Compressor::Lz4.decompress(&lie, usize::MAX, &mut out).is_err());
+    assert!(out.capacity() < 1 << 20);
+}
+
+#[test]
+fn classes_are_known_by_simple_and_qualified_name() {
+    for compressor in ALL {
+        let level = match compressor {
+            Compressor::Zstd { level } => level.to_string(),
+            _ => String::new(),
+        };
+        let class = format!("org.apache.cassandra.io.compress.{}", compressor.class_name());
+        let option = |name: &str| (name == "compression_level").then_some(level.as_str());
+        assert_eq!(Compressor::from_class(&class, option), Ok(compressor));
+        assert_eq!(
+            Compressor::from_class(compressor.class_name(), option),
+            Ok(compressor)
+        );
+    }
+    assert!(Compressor::from_class("GzipCompressor", |_| None).is_err());
+    assert!(Compressor::from_class("ZstdCompressor", |_| Some("23")).is_err());
+}
