@@ -1,0 +1,218 @@
+//! Roles, permissions and identities.
+
+use super::{CqlTypeName, Identifier, QualifiedName};
+
+/// `CREATE ROLE` or `CREATE USER`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CreateRole {
+    /// `IF NOT EXISTS`
+    pub if_not_exists: bool,
+    /// The role.
+    pub role: Identifier,
+    /// `WITH`. `CREATE USER` sets `login`, and `superuser` to what was written or false.
+    pub options: RoleOptions,
+}
+
+/// `ALTER ROLE` or `ALTER USER`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AlterRole {
+    /// `IF EXISTS`
+    pub if_exists: bool,
+    /// The role.
+    pub role: Identifier,
+    /// `WITH`
+    pub options: RoleOptions,
+}
+
+/// What `WITH` sets on a role; what is absent was not written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RoleOptions {
+    /// `PASSWORD = '..'` or `HASHED PASSWORD = '..'`
+    pub password: Option<Password>,
+    /// `SUPERUSER = true`
+    pub superuser: Option<bool>,
+    /// `LOGIN = true`
+    pub login: Option<bool>,
+    /// `OPTIONS = {'a': 'b'}`
+    pub custom: Option<Vec<(String, String)>>,
+    /// `ACCESS TO DATACENTERS`
+    pub datacenters: Option<Access>,
+    /// `ACCESS FROM CIDRS`
+    pub cidr_groups: Option<Access>,
+}
+
+/// A password, as it is or hashed.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Password {
+    /// The password itself.
+    Plain(String),
+    /// Its bcrypt hash.
+    Hashed(String),
+}
+
+impl std::fmt::Debug for Password {
+    /// Passwords do not belong into logs.
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(match self {
+            Self::Plain(_) => "Plain(***)",
+            Self::Hashed(_) => "Hashed(***)",
+        })
+    }
+}
+
+/// Which datacenters or groups of addresses a role is confined to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// `ALL`
+    All,
+    /// At least one name.
+    Only(Vec<String>),
+}
+
+/// `DROP ROLE` or `DROP USER`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DropRole {
+    /// `IF EXISTS`
+    pub if_exists: bool,
+    /// The role.
+    pub role: Identifier,
+}
+
+/// `GRANT` or `REVOKE` of permissions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PermissionChange {
+    /// What may be done.
+    pub permissions: Permissions,
+    /// To what.
+    pub resource: Resource,
+    /// By whom.
+    pub role: Identifier,
+}
+
+/// `GRANT role TO member` or `REVOKE role FROM member`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoleMembership {
+    /// The role that is given or taken away.
+    pub role: Identifier,
+    /// Whom it is given to or taken from.
+    pub member: Identifier,
+}
+
+/// `LIST ROLES`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListRoles {
+    /// `OF role`
+    pub of: Option<Identifier>,
+    /// Also roles of roles; false after `NORECURSIVE`.
+    pub recursive: bool,
+}
+
+/// `LIST permissions`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListPermissions {
+    /// Which permissions.
+    pub permissions: Permissions,
+    /// `ON resource`
+    pub resource: Option<Resource>,
+    /// `OF role`
+    pub of: Option<Identifier>,
+    /// Also what is inherited; false after `NORECURSIVE`.
+    pub recursive: bool,
+}
+
+/// A set of permissions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Permissions {
+    /// `ALL PERMISSIONS`
+    All,
+    /// At least one, in the order of the text.
+    Only(Vec<Permission>),
+}
+
+/// What a role may be allowed to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "each variant is the permission of that name")]
+pub enum Permission {
+    Create,
+    Alter,
+    Drop,
+    Select,
+    Modify,
+    Authorize,
+    Describe,
+    Execute,
+    Unmask,
+    SelectMasked,
+}
+
+impl Permission {
+    /// The name as CQL prints it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Create => "CREATE",
+            Self::Alter => "ALTER",
+            Self::Drop => "DROP",
+            Self::Select => "SELECT",
+            Self::Modify => "MODIFY",
+            Self::Authorize => "AUTHORIZE",
+            Self::Describe => "DESCRIBE",
+            Self::Execute => "EXECUTE",
+            Self::Unmask => "UNMASK",
+            Self::SelectMasked => "SELECT_MASKED",
+        }
+    }
+}
+
+/// What permissions are about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Resource {
+    /// `ALL KEYSPACES`
+    AllKeyspaces,
+    /// `KEYSPACE k`
+    Keyspace(Identifier),
+    /// `ALL TABLES IN KEYSPACE k`
+    AllTables(Identifier),
+    /// `TABLE t`
+    Table(QualifiedName),
+    /// `ALL ROLES`
+    AllRoles,
+    /// `ROLE r`
+    Role(Identifier),
+    /// `ALL FUNCTIONS`
+    AllFunctions,
+    /// `ALL FUNCTIONS IN KEYSPACE k`
+    AllFunctionsIn(Identifier),
+    /// `FUNCTION f(int)`
+    Function {
+        /// The function.
+        name: QualifiedName,
+        /// The types of its arguments.
+        argument_types: Vec<CqlTypeName>,
+    },
+    /// `ALL MBEANS`
+    AllMbeans,
+    /// `MBEAN 'name'`
+    Mbean(String),
+    /// `MBEANS 'pattern'`
+    Mbeans(String),
+}
+
+/// `ADD IDENTITY 'identity' TO ROLE 'role'`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AddIdentity {
+    /// `IF NOT EXISTS`
+    pub if_not_exists: bool,
+    /// The identity in a client's certificate.
+    pub identity: String,
+    /// The role that it logs in as.
+    pub role: String,
+}
+
+/// `DROP IDENTITY 'identity'`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DropIdentity {
+    /// `IF EXISTS`
+    pub if_exists: bool,
+    /// The identity in a client's certificate.
+    pub identity: String,
+}
