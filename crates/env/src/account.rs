@@ -1,0 +1,261 @@
+//! Counts and times every read, write and sync.
+//!
+//! Two books are kept. The totals are atomics per [`FileKind`], for metrics. The charges are plain thread-local
+//! counters that only ever grow; a [`Scope`] remembers where they stood, so a request costs two copies of a small
+//! struct and scopes may nest. Work that a request hands to another thread is brought home with [`charge`].
+
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Instant;
+
+/// I/O caused by one request, or by anything between [`begin`] and [`Scope::finish`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RequestIo {
+    /// Read calls.
+    pub reads: u64,
+    /// Bytes that they returned.
+    pub bytes_read: u64,
+    /// Time spent in them.
+    pub read_nanos: u64,
+    /// Write calls.
+    pub writes: u64,
+    /// Bytes that they wrote.
+    pub bytes_written: u64,
+    /// Time spent in them.
+    pub write_nanos: u64,
+    /// Syncs of files and directories.
+    pub syncs: u64,
+    /// Time spent in them.
+    pub sync_nanos: u64,
+}
+
+impl RequestIo {
+    const NONE: Self = Self {
+        reads: 0,
+        bytes_read: 0,
+        read_nanos: 0,
+        writes: 0,
+        bytes_written: 0,
+        write_nanos: 0,
+        syncs: 0,
+        sync_nanos: 0,
+    };
+
+    fn zip(self, other: Self, combine: impl Fn(u64, u64) -> u64) -> Self {
+        Self {
+            reads: combine(self.reads, other.reads),
+            bytes_read: combine(self.bytes_read, other.bytes_read),
+            read_nanos: combine(self.read_nanos, other.read_nanos),
+            writes: combine(self.writes, other.writes),
+            bytes_written: combine(self.bytes_written, other.bytes_written),
+            write_nanos: combine(self.write_nanos, other.write_nanos),
+            syncs: combine(self.syncs, other.syncs),
+            sync_nanos: combine(self.sync_nanos, other.sync_nanos),
+        }
+    }
+}
+
+impl std::ops::Add for RequestIo {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        self.zip(other, u64::wrapping_add)
+    }
+}
+
+impl std::ops::Sub for RequestIo {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        self.zip(other, u64::wrapping_sub)
+    }
+}
+
+impl std::iter::Sum for RequestIo {
+    fn sum<I: Iterator<Item = Self>>(items: I) -> Self {
+        items.fold(Self::NONE, |sum, item| sum + item)
+    }
+}
+
+thread_local! {
+    static CHARGED: Cell<RequestIo> = const { Cell::new(RequestIo::NONE) };
+}
+
+/// Starts to charge this thread's I/O to a request.
+pub fn begin() -> Scope {
+    Scope { start: CHARGED.get(), this_thread: PhantomData }
+}
+
+/// Adds I/O that another thread did for this thread's request.
+pub fn charge(io: RequestIo) {
+    CHARGED.set(CHARGED.get() + io);
+}
+
+/// The I/O of this thread since [`begin`].
+#[derive(Debug)]
+pub struct Scope {
+    start: RequestIo,
+    this_thread: PhantomData<*const ()>,
+}
+
+impl Scope {
+    /// What was charged until now.
+    pub fn so_far(&self) -> RequestIo {
+        CHARGED.get() - self.start
+    }
+
+    /// What was charged from begin to end.
+    pub fn finish(self) -> RequestIo {
+        self.so_far()
+    }
+}
+
+/// What a file is for, told by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum FileKind {
+    /// SSTable rows.
+    Data,
+    /// SSTable partition index, of either format.
+    Index,
+    /// SSTable partition summary.
+    Summary,
+    /// SSTable Bloom filter.
+    Filter,
+    /// SSTable chunk offsets.
+    CompressionInfo,
+    /// SSTable statistics.
+    Statistics,
+    /// Ilion's token map.
+    Tokens,
+    /// Ilion's cell map.
+    Cells,
+    /// Commit log segments.
+    CommitLog,
+    /// Directories, where names are synced.
+    Directory,
+    /// Everything else.
+    Other,
+}
+
+impl FileKind {
+    /// All kinds, in the order of [`totals`].
+    pub const ALL: [Self; 11] = [
+        Self::Data,
+        Self::Index,
+        Self::Summary,
+        Self::Filter,
+        Self::CompressionInfo,
+        Self::Statistics,
+        Self::Tokens,
+        Self::Cells,
+        Self::CommitLog,
+        Self::Directory,
+        Self::Other,
+    ];
+
+    /// The kind that the file's name tells.
+    pub fn of(path: &Path) -> Self {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if name.starts_with("CommitLog-") {
+            return Self::CommitLog;
+        }
+        match name.rsplit('-').next().unwrap_or_default() {
+            "Data.db" => Self::Data,
+            "Index.db" | "Partitions.db" | "Rows.db" => Self::Index,
+            "Summary.db" => Self::Summary,
+            "Filter.db" => Self::Filter,
+            "CompressionInfo.db" => Self::CompressionInfo,
+            "Statistics.db" => Self::Statistics,
+            "Tokens.db" => Self::Tokens,
+            "Cells.db" => Self::Cells,
+            _ => Self::Other,
+        }
+    }
+
+    /// The kind as metrics spell it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Data => "data",
+            Self::Index => "index",
+            Self::Summary => "summary",
+            Self::Filter => "filter",
+            Self::CompressionInfo => "compression_info",
+            Self::Statistics => "statistics",
+            Self::Tokens => "tokens",
+            Self::Cells => "cells",
+            Self::CommitLog => "commit_log",
+            Self::Directory => "directory",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// Cache lines of their own, so that readers of data do not slow down the log.
+#[repr(align(128))]
+struct KindTotals {
+    counters: [AtomicU64; 8],
+}
+
+impl KindTotals {
+    const fn zero() -> Self {
+        Self { counters: [const { AtomicU64::new(0) }; 8] }
+    }
+
+    fn add(&self, first: usize, bytes: u64, nanos: u64) {
+        self.counters[first].fetch_add(1, Relaxed);
+        self.counters[first + 1].fetch_add(bytes, Relaxed);
+        self.counters[first + 2].fetch_add(nanos, Relaxed);
+    }
+
+    fn load(&self) -> RequestIo {
+        let [reads, bytes_read, read_nanos, writes, bytes_written, write_nanos, syncs, sync_nanos] =
+            std::array::from_fn(|index| self.counters[index].load(Relaxed));
+        RequestIo { reads, bytes_read, read_nanos, writes, bytes_written, write_nanos, syncs, sync_nanos }
+    }
+}
+
+static TOTALS: [KindTotals; FileKind::ALL.len()] = [const { KindTotals::zero() }; FileKind::ALL.len()];
+
+/// What this process read, wrote and synced since its start, per kind of file.
+pub fn totals() -> [(FileKind, RequestIo); FileKind::ALL.len()] {
+    FileKind::ALL.map(|kind| (kind, TOTALS[kind as usize].load()))
+}
+
+/// What this process read, wrote and synced of one kind since its start.
+pub fn totals_of(kind: FileKind) -> RequestIo {
+    TOTALS[kind as usize].load()
+}
+
+/// A running clock for one I/O; the `*_done` calls book it.
+pub(crate) struct Timer(Instant);
+
+impl Timer {
+    pub(crate) fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    fn nanos(&self) -> u64 {
+        u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    pub(crate) fn read_done(self, kind: FileKind, bytes: usize) {
+        let nanos = self.nanos();
+        TOTALS[kind as usize].add(0, bytes as u64, nanos);
+        charge(RequestIo { reads: 1, bytes_read: bytes as u64, read_nanos: nanos, ..RequestIo::NONE });
+    }
+
+    pub(crate) fn write_done(self, kind: FileKind, bytes: usize) {
+        let nanos = self.nanos();
+        TOTALS[kind as usize].add(3, bytes as u64, nanos);
+        charge(RequestIo { writes: 1, bytes_written: bytes as u64, write_nanos: nanos, ..RequestIo::NONE });
+    }
+
+    pub(crate) fn sync_done(self, kind: FileKind) {
+        let nanos = self.nanos();
+        let counters = &TOTALS[kind as usize].counters;
+        counters[6].fetch_add(1, Relaxed);
+        counters[7].fetch_add(nanos, Relaxed);
+        charge(RequestIo { syncs: 1, sync_nanos: nanos, ..RequestIo::NONE });
+    }
+}

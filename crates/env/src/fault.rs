@@ -1,0 +1,312 @@
+//! Faults on demand, over any other `Env`: the n-th call that matches fails, stalls, tears or lies.
+
+mod rule;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::RwLock;
+use uuid::Uuid;
+
+pub use rule::{Effect, Operation, Rule, RuleError};
+
+use crate::door::{Access, DirEntry, Env, FileLock, ReadFile, SyncFile, WriteFile};
+use crate::{Error, Result};
+
+/// An `Env` whose calls are bent by rules, which may be added at any time.
+pub struct FaultEnv {
+    inner: Arc<dyn Env>,
+    rules: Arc<Rules>,
+}
+
+impl FaultEnv {
+    /// Passes everything through until a rule is added.
+    pub fn new(inner: Arc<dyn Env>) -> Arc<Self> {
+        Arc::new(Self { inner, rules: Arc::default() })
+    }
+
+    /// Adds a rule such as `fail write "*-Index.db" at 3` (see [`Rule::parse`]); it counts from now.
+    pub fn add(&self, rule: &str) -> std::result::Result<(), RuleError> {
+        self.rules.list.write().push(Rule::parse(rule)?);
+        Ok(())
+    }
+
+    /// Removes all rules.
+    pub fn clear(&self) {
+        self.rules.list.write().clear();
+    }
+
+    fn pass(&self, operation: Operation, action: &'static str, path: &Path) -> Result<()> {
+        match self.rules.effect(operation, path) {
+            None => Ok(()),
+            Some(effect) => effect_without_bytes(effect, action, path),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Rules {
+    list: RwLock<Vec<Rule>>,
+}
+
+impl Rules {
+    /// The effect of the first rule that is due. Every rule that matches counts the call.
+    fn effect(&self, operation: Operation, path: &Path) -> Option<Effect> {
+        let mut due = None;
+        for rule in self.list.read().iter() {
+            let hit = rule.hit(operation, path);
+            due = due.or(hit);
+        }
+        due
+    }
+}
+
+/// Torn writes and flipped bits need bytes; on an operation without any they are plain failures.
+fn effect_without_bytes(effect: Effect, action: &'static str, path: &Path) -> Result<()> {
+    match effect {
+        Effect::Delay { millis } => {
+            std::thread::sleep(Duration::from_millis(millis));
+            Ok(())
+        }
+        Effect::NoSpace => Err(no_space(action, path)),
+        Effect::Fail | Effect::ShortWrite | Effect::BitFlip => Err(failure(action, path)),
+    }
+}
+
+fn failure(action: &'static str, path: &Path) -> Error {
+    Error::new(action, path, io::Error::from_raw_os_error(rustix::io::Errno::IO.raw_os_error()))
+}
+
+fn no_space(action: &'static str, path: &Path) -> Error {
+    Error::new(action, path, io::Error::from_raw_os_error(rustix::io::Errno::NOSPC.raw_os_error()))
+}
+
+fn flip_middle_bit(bytes: &mut [u8]) {
+    let middle = bytes.len() / 2;
+    if let Some(byte) = bytes.get_mut(middle) {
+        *byte ^= 0x10;
+    }
+}
+
+impl Env for FaultEnv {
+    fn open_read(&self, path: &Path) -> Result<Arc<dyn ReadFile>> {
+        self.pass(Operation::Open, "open", path)?;
+        Ok(Arc::new(FaultReadFile { inner: self.inner.open_read(path)?, rules: Arc::clone(&self.rules) }))
+    }
+
+    fn create(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
+        self.pass(Operation::Create, "create", path)?;
+        Ok(self.wrap(self.inner.create(path)?))
+    }
+
+    fn create_or_truncate(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
+        self.pass(Operation::Create, "create", path)?;
+        Ok(self.wrap(self.inner.create_or_truncate(path)?))
+    }
+
+    fn open_append(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
+        self.pass(Operation::Open, "open", path)?;
+        Ok(self.wrap(self.inner.open_append(path)?))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        self.pass(Operation::Rename, "rename", from)?;
+        self.inner.rename(from, to)
+    }
+
+    fn hard_link(&self, from: &Path, to: &Path) -> Result<()> {
+        self.pass(Operation::Link, "link", to)?;
+        self.inner.hard_link(from, to)
+    }
+
+    fn remove_file(&self, path: &Path) -> Result<()> {
+        self.pass(Operation::Remove, "remove", path)?;
+        self.inner.remove_file(path)
+    }
+
+    fn remove_dir(&self, path: &Path) -> Result<()> {
+        self.pass(Operation::Remove, "remove", path)?;
+        self.inner.remove_dir(path)
+    }
+
+    fn remove_dir_all(&self, path: &Path) -> Result<()> {
+        self.pass(Operation::Remove, "remove", path)?;
+        self.inner.remove_dir_all(path)
+    }
+
+    fn create_dir_all(&self, path: &Path) -> Result<()> {
+        self.pass(Operation::Create, "create directory", path)?;
+        self.inner.create_dir_all(path)
+    }
+
+    fn list(&self, path: &Path) -> Result<Vec<DirEntry>> {
+        self.pass(Operation::List, "list", path)?;
+        self.inner.list(path)
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        self.inner.exists(path)
+    }
+
+    fn file_size(&self, path: &Path) -> Result<u64> {
+        self.inner.file_size(path)
+    }
+
+    fn sync_dir(&self, path: &Path) -> Result<()> {
+        self.pass(Operation::SyncDir, "sync directory", path)?;
+        self.inner.sync_dir(path)
+    }
+
+    fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {
+        self.pass(Operation::Lock, "lock", path)?;
+        self.inner.lock(path)
+    }
+
+    fn free_space_bytes(&self, path: &Path) -> Result<u64> {
+        self.inner.free_space_bytes(path)
+    }
+
+    fn now_micros(&self) -> i64 {
+        self.inner.now_micros()
+    }
+
+    fn monotonic_nanos(&self) -> u64 {
+        self.inner.monotonic_nanos()
+    }
+
+    fn unique_micros(&self) -> i64 {
+        self.inner.unique_micros()
+    }
+
+    fn time_uuid(&self) -> Uuid {
+        self.inner.time_uuid()
+    }
+
+    fn random_bytes(&self, into: &mut [u8]) {
+        self.inner.random_bytes(into);
+    }
+}
+
+impl FaultEnv {
+    fn wrap(&self, inner: Box<dyn WriteFile>) -> Box<dyn WriteFile> {
+        let path = inner.path().to_path_buf();
+        Box::new(FaultWriteFile { inner, path, rules: Arc::clone(&self.rules) })
+    }
+}
+
+struct FaultReadFile {
+    inner: Arc<dyn ReadFile>,
+    rules: Arc<Rules>,
+}
+
+impl ReadFile for FaultReadFile {
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<usize> {
+        match self.rules.effect(Operation::Read, self.path()) {
+            None => self.inner.read_at(offset, into),
+            Some(Effect::BitFlip) => {
+                let count = self.inner.read_at(offset, into)?;
+                flip_middle_bit(&mut into[..count]);
+                Ok(count)
+            }
+            Some(effect) => {
+                effect_without_bytes(effect, "read", self.path())?;
+                self.inner.read_at(offset, into)
+            }
+        }
+    }
+
+    fn size_bytes(&self) -> u64 {
+        self.inner.size_bytes()
+    }
+
+    fn path(&self) -> &Path {
+        self.inner.path()
+    }
+
+    fn advise(&self, access: Access) {
+        self.inner.advise(access);
+    }
+}
+
+struct FaultWriteFile {
+    inner: Box<dyn WriteFile>,
+    path: PathBuf,
+    rules: Arc<Rules>,
+}
+
+impl FaultWriteFile {
+    /// Writes what the rules let through: all of it, a changed copy, or the first half and then an error.
+    fn bend(&mut self, bytes: &[u8], write: impl Fn(&mut dyn WriteFile, &[u8]) -> Result<()>) -> Result<()> {
+        match self.rules.effect(Operation::Write, &self.path) {
+            None => write(&mut *self.inner, bytes),
+            Some(Effect::BitFlip) => {
+                let mut changed = bytes.to_vec();
+                flip_middle_bit(&mut changed);
+                write(&mut *self.inner, &changed)
+            }
+            Some(Effect::ShortWrite) => {
+                write(&mut *self.inner, &bytes[..bytes.len() / 2])?;
+                Err(failure("write", &self.path))
+            }
+            Some(effect) => {
+                effect_without_bytes(effect, "write", &self.path)?;
+                write(&mut *self.inner, bytes)
+            }
+        }
+    }
+}
+
+impl WriteFile for FaultWriteFile {
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        self.bend(bytes, |file, bytes| file.append(bytes))
+    }
+
+    fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
+        self.bend(bytes, |file, bytes| file.write_at(offset, bytes))
+    }
+
+    fn position(&self) -> u64 {
+        self.inner.position()
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        self.sync_handle().sync()
+    }
+
+    fn preallocate(&mut self, size_bytes: u64) -> Result<()> {
+        if let Some(effect) = self.rules.effect(Operation::Preallocate, &self.path) {
+            effect_without_bytes(effect, "reserve space for", &self.path)?;
+        }
+        self.inner.preallocate(size_bytes)
+    }
+
+    fn truncate(&mut self, size_bytes: u64) -> Result<()> {
+        self.inner.truncate(size_bytes)
+    }
+
+    fn sync_handle(&self) -> Arc<dyn SyncFile> {
+        let inner = self.inner.sync_handle();
+        Arc::new(FaultSyncFile { inner, path: self.path.clone(), rules: Arc::clone(&self.rules) })
+    }
+
+    fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+struct FaultSyncFile {
+    inner: Arc<dyn SyncFile>,
+    path: PathBuf,
+    rules: Arc<Rules>,
+}
+
+impl SyncFile for FaultSyncFile {
+    fn sync(&self) -> Result<()> {
+        if let Some(effect) = self.rules.effect(Operation::Sync, &self.path) {
+            effect_without_bytes(effect, "sync", &self.path)?;
+        }
+        self.inner.sync()
+    }
+}

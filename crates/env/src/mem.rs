@@ -1,0 +1,292 @@
+//! A disk in memory that can lose power.
+//!
+//! Files remember what was synced beside what was written, directories remember which names were synced, and
+//! [`MemEnv::crash`] gives a new disk with what survives. The clock is manual and moves one microsecond at each look
+//! at it; randomness comes from a seed. So a single-threaded test runs the same way each time.
+
+mod crash;
+mod disk;
+mod file;
+mod handle;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+
+use parking_lot::Mutex;
+use uuid::Uuid;
+
+pub use crash::CrashRule;
+use disk::{Disk, Node};
+use file::MemFile;
+use handle::{MemReadFile, MemWriteFile};
+
+use crate::account::{FileKind, Timer};
+use crate::door::{DirEntry, Env, FileLock, ReadFile, WriteFile};
+use crate::{Error, Ids, Result, Seeded};
+
+const START_MICROS: i64 = 1_700_000_000_000_000;
+
+/// An in-memory disk; clones are handles to the same disk.
+#[derive(Clone)]
+pub struct MemEnv {
+    shared: Arc<Shared>,
+}
+
+/// A sync that is about to happen or has just happened; given to the hook of [`MemEnv::on_sync`].
+#[derive(Clone, Debug)]
+pub struct SyncEvent {
+    /// How many syncs were begun, this one included.
+    pub number: u64,
+    /// Before it takes effect, or after.
+    pub moment: Moment,
+    /// The file or directory.
+    pub path: PathBuf,
+}
+
+/// When the hook is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// Nothing of it is durable yet.
+    BeforeSync,
+    /// It is durable, but the caller does not know yet.
+    AfterSync,
+}
+
+type SyncHook = Arc<dyn Fn(&MemEnv, &SyncEvent) + Send + Sync>;
+
+struct Shared {
+    disk: Mutex<Disk>,
+    locked: Mutex<BTreeSet<PathBuf>>,
+    hook: Mutex<Option<SyncHook>>,
+    syncs: AtomicU64,
+    capacity_bytes: AtomicU64,
+    clock_micros: AtomicI64,
+    random: Mutex<Seeded>,
+    ids: Ids,
+}
+
+impl MemEnv {
+    /// An empty disk; the seed determines its randomness.
+    pub fn new(seed: u64) -> Self {
+        Self::with_disk(Disk::default(), Seeded::new(seed), START_MICROS)
+    }
+
+    fn with_disk(disk: Disk, mut random: Seeded, now_micros: i64) -> Self {
+        let shared = Shared {
+            disk: Mutex::new(disk),
+            locked: Mutex::default(),
+            hook: Mutex::default(),
+            syncs: AtomicU64::new(0),
+            capacity_bytes: AtomicU64::new(u64::MAX),
+            clock_micros: AtomicI64::new(now_micros),
+            ids: Ids::new(random.next_u64().to_be_bytes()),
+            random: Mutex::new(random),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// This disk as an `Arc<dyn Env>`.
+    pub fn shared(&self) -> Arc<dyn Env> {
+        Arc::new(self.clone())
+    }
+
+    /// The disk as a power loss at this instant would leave it. This one goes on; the new one holds no locks and has
+    /// no hook.
+    pub fn crash(&self, rule: CrashRule) -> Self {
+        let disk = crash::survivors(&self.shared.disk.lock(), rule);
+        let now_micros = self.shared.clock_micros.load(Relaxed) + 1_000_000;
+        let mut random = self.shared.random.lock().clone();
+        random.next_u64();
+        let after = Self::with_disk(disk, random, now_micros);
+        after.shared.capacity_bytes.store(self.shared.capacity_bytes.load(Relaxed), Relaxed);
+        after
+    }
+
+    /// Calls the hook before and after every sync of a file or directory, on the thread that syncs and with no lock
+    /// held, so that it may take a crash clone.
+    pub fn on_sync(&self, hook: impl Fn(&Self, &SyncEvent) + Send + Sync + 'static) {
+        *self.shared.hook.lock() = Some(Arc::new(hook));
+    }
+
+    /// How many syncs were begun.
+    pub fn sync_count(&self) -> u64 {
+        self.shared.syncs.load(Relaxed)
+    }
+
+    /// Sets the wall clock.
+    pub fn set_micros(&self, now_micros: i64) {
+        self.shared.clock_micros.store(now_micros, Relaxed);
+    }
+
+    /// Moves the clocks on.
+    pub fn advance_micros(&self, by_micros: i64) {
+        self.shared.clock_micros.fetch_add(by_micros, Relaxed);
+    }
+
+    /// Sets how much the disk holds; writes that would go beyond fail with no space left.
+    pub fn set_capacity_bytes(&self, capacity_bytes: u64) {
+        self.shared.capacity_bytes.store(capacity_bytes, Relaxed);
+    }
+
+    /// Changes a byte of a file behind everybody's back, durably: bit rot.
+    pub fn corrupt_byte(&self, path: &Path, offset: u64, xor: u8) -> Result<()> {
+        self.find_file(path, "corrupt")?.corrupt_byte(offset, xor);
+        Ok(())
+    }
+
+    /// Runs a sync between the two calls of the hook.
+    fn syncing(&self, kind: FileKind, path: &Path, sync: impl FnOnce() -> Result<()>) -> Result<()> {
+        let timer = Timer::start();
+        let number = self.shared.syncs.fetch_add(1, Relaxed) + 1;
+        let hook = self.shared.hook.lock().clone();
+        let tell = |moment| {
+            if let Some(hook) = &hook {
+                hook(self, &SyncEvent { number, moment, path: path.to_path_buf() });
+            }
+        };
+        tell(Moment::BeforeSync);
+        let synced = sync();
+        tell(Moment::AfterSync);
+        timer.sync_done(kind);
+        synced
+    }
+
+    fn has_space(&self, more_bytes: u64) -> bool {
+        let capacity = self.shared.capacity_bytes.load(Relaxed);
+        capacity == u64::MAX || self.shared.disk.lock().used_bytes().saturating_add(more_bytes) <= capacity
+    }
+
+    fn find_file(&self, path: &Path, action: &'static str) -> Result<Arc<MemFile>> {
+        match self.shared.disk.lock().find(path) {
+            Ok(Node::File(file)) => Ok(file),
+            Ok(Node::Dir(_)) => Err(Error::new(action, path, std::io::ErrorKind::IsADirectory.into())),
+            Err(kind) => Err(Error::new(action, path, kind.into())),
+        }
+    }
+
+    fn on_disk<T>(
+        &self,
+        action: &'static str,
+        path: &Path,
+        run: impl FnOnce(&mut Disk) -> disk::Outcome<T>,
+    ) -> Result<T> {
+        run(&mut self.shared.disk.lock()).map_err(|kind| Error::new(action, path, kind.into()))
+    }
+
+    fn writer(&self, file: Arc<MemFile>, path: &Path) -> Box<dyn WriteFile> {
+        Box::new(MemWriteFile::new(self.clone(), file, path))
+    }
+}
+
+impl Env for MemEnv {
+    fn open_read(&self, path: &Path) -> Result<Arc<dyn ReadFile>> {
+        Ok(Arc::new(MemReadFile::new(self.find_file(path, "open")?, path)))
+    }
+
+    fn create(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
+        let file = self.on_disk("create", path, |disk| disk.create_new(path))?;
+        Ok(self.writer(file, path))
+    }
+
+    fn create_or_truncate(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
+        let file = self.on_disk("create", path, |disk| disk.create(path))?;
+        file.truncate(0);
+        Ok(self.writer(file, path))
+    }
+
+    fn open_append(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
+        let file = self.on_disk("open", path, |disk| disk.create(path))?;
+        Ok(self.writer(file, path))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        self.on_disk("rename", from, |disk| disk.rename(from, to))
+    }
+
+    fn hard_link(&self, from: &Path, to: &Path) -> Result<()> {
+        self.on_disk("link", to, |disk| disk.hard_link(from, to))
+    }
+
+    fn remove_file(&self, path: &Path) -> Result<()> {
+        self.on_disk("remove", path, |disk| disk.remove_file(path))
+    }
+
+    fn remove_dir(&self, path: &Path) -> Result<()> {
+        self.on_disk("remove", path, |disk| disk.remove_dir(path))
+    }
+
+    fn remove_dir_all(&self, path: &Path) -> Result<()> {
+        self.on_disk("remove", path, |disk| disk.remove_dir_all(path))
+    }
+
+    fn create_dir_all(&self, path: &Path) -> Result<()> {
+        self.on_disk("create directory", path, |disk| disk.create_dir_all(path))
+    }
+
+    fn list(&self, path: &Path) -> Result<Vec<DirEntry>> {
+        self.on_disk("list", path, |disk| disk.list(path))
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        self.shared.disk.lock().find(path).is_ok()
+    }
+
+    fn file_size(&self, path: &Path) -> Result<u64> {
+        Ok(self.find_file(path, "read the size of")?.size_bytes())
+    }
+
+    fn sync_dir(&self, path: &Path) -> Result<()> {
+        self.syncing(FileKind::Directory, path, || {
+            self.on_disk("sync directory", path, |disk| disk.sync_dir(path))
+        })
+    }
+
+    fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {
+        self.on_disk("open", path, |disk| disk.create(path))?;
+        if !self.shared.locked.lock().insert(path.to_path_buf()) {
+            return Err(Error::new("lock", path, std::io::ErrorKind::WouldBlock.into()));
+        }
+        Ok(Box::new(MemLock { shared: Arc::clone(&self.shared), path: path.to_path_buf() }))
+    }
+
+    fn free_space_bytes(&self, _path: &Path) -> Result<u64> {
+        let used = self.shared.disk.lock().used_bytes();
+        Ok(self.shared.capacity_bytes.load(Relaxed).saturating_sub(used))
+    }
+
+    fn now_micros(&self) -> i64 {
+        self.shared.clock_micros.fetch_add(1, Relaxed)
+    }
+
+    fn monotonic_nanos(&self) -> u64 {
+        let since = self.now_micros().saturating_sub(START_MICROS);
+        u64::try_from(since).unwrap_or(0).saturating_mul(1000)
+    }
+
+    fn unique_micros(&self) -> i64 {
+        self.shared.ids.unique_micros(self.now_micros())
+    }
+
+    fn time_uuid(&self) -> Uuid {
+        self.shared.ids.time_uuid(self.now_micros())
+    }
+
+    fn random_bytes(&self, into: &mut [u8]) {
+        self.shared.random.lock().fill(into);
+    }
+}
+
+struct MemLock {
+    shared: Arc<Shared>,
+    path: PathBuf,
+}
+
+impl FileLock for MemLock {}
+
+impl Drop for MemLock {
+    fn drop(&mut self) {
+        self.shared.locked.lock().remove(&self.path);
+    }
+}

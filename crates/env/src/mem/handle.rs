@@ -1,0 +1,128 @@
+//! Open files of the in-memory disk.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::MemEnv;
+use super::file::MemFile;
+use crate::account::{FileKind, Timer};
+use crate::door::{ReadFile, SyncFile, WriteFile};
+use crate::{Error, Result};
+
+pub(super) struct MemReadFile {
+    file: Arc<MemFile>,
+    size_bytes: u64,
+    kind: FileKind,
+    path: PathBuf,
+}
+
+impl MemReadFile {
+    pub(super) fn new(file: Arc<MemFile>, path: &Path) -> Self {
+        Self { size_bytes: file.size_bytes(), file, kind: FileKind::of(path), path: path.to_path_buf() }
+    }
+}
+
+impl ReadFile for MemReadFile {
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<usize> {
+        let timer = Timer::start();
+        let count = self.file.read_at(offset, into);
+        timer.read_done(self.kind, count);
+        Ok(count)
+    }
+
+    fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+pub(super) struct MemWriteFile {
+    env: MemEnv,
+    file: Arc<MemFile>,
+    position: u64,
+    kind: FileKind,
+    path: PathBuf,
+}
+
+impl MemWriteFile {
+    pub(super) fn new(env: MemEnv, file: Arc<MemFile>, path: &Path) -> Self {
+        let position = file.size_bytes();
+        Self { env, file, position, kind: FileKind::of(path), path: path.to_path_buf() }
+    }
+
+    fn needs_space(&self, end: u64, action: &'static str) -> Result<()> {
+        if self.env.has_space(end.saturating_sub(self.file.size_bytes())) {
+            return Ok(());
+        }
+        Err(Error::new(action, &self.path, ErrorKind::StorageFull.into()))
+    }
+}
+
+impl WriteFile for MemWriteFile {
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        self.write_at(self.position, bytes)?;
+        self.position += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
+        let timer = Timer::start();
+        self.needs_space(offset + bytes.len() as u64, "write")?;
+        self.file.write_at(offset, bytes);
+        timer.write_done(self.kind, bytes.len());
+        Ok(())
+    }
+
+    fn position(&self) -> u64 {
+        self.position
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        self.sync_handle().sync()
+    }
+
+    fn preallocate(&mut self, size_bytes: u64) -> Result<()> {
+        self.needs_space(size_bytes, "reserve space for")?;
+        self.file.grow(size_bytes);
+        Ok(())
+    }
+
+    fn truncate(&mut self, size_bytes: u64) -> Result<()> {
+        self.file.truncate(size_bytes);
+        self.position = self.position.min(size_bytes);
+        Ok(())
+    }
+
+    fn sync_handle(&self) -> Arc<dyn SyncFile> {
+        Arc::new(MemSyncFile {
+            env: self.env.clone(),
+            file: Arc::clone(&self.file),
+            kind: self.kind,
+            path: self.path.clone(),
+        })
+    }
+
+    fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+struct MemSyncFile {
+    env: MemEnv,
+    file: Arc<MemFile>,
+    kind: FileKind,
+    path: PathBuf,
+}
+
+impl SyncFile for MemSyncFile {
+    fn sync(&self) -> Result<()> {
+        self.env.syncing(self.kind, &self.path, || {
+            self.file.sync();
+            Ok(())
+        })
+    }
+}

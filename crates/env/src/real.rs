@@ -1,0 +1,289 @@
+//! The operating system's files, clock and randomness.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use uuid::Uuid;
+
+use crate::account::{FileKind, Timer};
+use crate::door::{Access, DirEntry, Env, FileLock, ReadFile, SyncFile, WriteFile, missing_dirs, parent_of};
+use crate::{Error, Ids, Result};
+
+/// The operating system.
+#[derive(Debug)]
+pub struct RealEnv {
+    ids: Ids,
+    started: Instant,
+}
+
+impl RealEnv {
+    /// The operating system, ready to be shared.
+    pub fn new() -> Arc<Self> {
+        let mut node = [0; 8];
+        fill_random(&mut node);
+        Arc::new(Self { ids: Ids::new(node), started: Instant::now() })
+    }
+}
+
+impl Env for RealEnv {
+    fn open_read(&self, path: &Path) -> Result<Arc<dyn ReadFile>> {
+        let file = File::open(path).map_err(|source| Error::new("open", path, source))?;
+        let size_bytes =
+            file.metadata().map_err(|source| Error::new("read the size of", path, source))?.len();
+        Ok(Arc::new(RealReadFile { file, size_bytes, kind: FileKind::of(path), path: path.to_path_buf() }))
+    }
+
+    fn create(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(path);
+        writer(file, "create", path)
+    }
+
+    fn create_or_truncate(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path);
+        writer(file, "create", path)
+    }
+
+    fn open_append(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+        writer(file, "open", path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        fs::rename(from, to).map_err(|source| Error::new("rename", from, source))
+    }
+
+    fn hard_link(&self, from: &Path, to: &Path) -> Result<()> {
+        fs::hard_link(from, to).map_err(|source| Error::new("link", to, source))
+    }
+
+    fn remove_file(&self, path: &Path) -> Result<()> {
+        fs::remove_file(path).map_err(|source| Error::new("remove", path, source))
+    }
+
+    fn remove_dir(&self, path: &Path) -> Result<()> {
+        fs::remove_dir(path).map_err(|source| Error::new("remove", path, source))
+    }
+
+    fn remove_dir_all(&self, path: &Path) -> Result<()> {
+        fs::remove_dir_all(path).map_err(|source| Error::new("remove", path, source))
+    }
+
+    fn create_dir_all(&self, path: &Path) -> Result<()> {
+        let missing = missing_dirs(path, Path::is_dir);
+        fs::create_dir_all(path).map_err(|source| Error::new("create directory", path, source))?;
+        missing.iter().try_for_each(|dir| self.sync_dir(parent_of(dir)))
+    }
+
+    fn list(&self, path: &Path) -> Result<Vec<DirEntry>> {
+        let failed = |source| Error::new("list", path, source);
+        let mut entries = Vec::new();
+        for entry in fs::read_dir(path).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            match fs::metadata(entry.path()) {
+                Ok(found) if found.is_dir() => entries.push(DirEntry { name, is_dir: true, size_bytes: 0 }),
+                Ok(found) => entries.push(DirEntry { name, is_dir: false, size_bytes: found.len() }),
+                // Removed while we listed.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        entries.sort_unstable();
+        Ok(entries)
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        path.exists()
+    }
+
+    fn file_size(&self, path: &Path) -> Result<u64> {
+        Ok(fs::metadata(path).map_err(|source| Error::new("read the size of", path, source))?.len())
+    }
+
+    fn sync_dir(&self, path: &Path) -> Result<()> {
+        let timer = Timer::start();
+        let synced = File::open(path).and_then(|dir| dir.sync_all());
+        timer.sync_done(FileKind::Directory);
+        synced.map_err(|source| Error::new("sync directory", path, source))
+    }
+
+    fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+        let file = file.map_err(|source| Error::new("open", path, source))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Box::new(RealLock { _file: file })),
+            Err(TryLockError::WouldBlock) => Err(Error::new("lock", path, io::ErrorKind::WouldBlock.into())),
+            Err(TryLockError::Error(source)) => Err(Error::new("lock", path, source)),
+        }
+    }
+
+    fn free_space_bytes(&self, path: &Path) -> Result<u64> {
+        let found = rustix::fs::statvfs(path)
+            .map_err(|errno| Error::new("read the free space of", path, errno.into()))?;
+        Ok(found.f_bavail.saturating_mul(found.f_frsize))
+    }
+
+    fn now_micros(&self) -> i64 {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+    }
+
+    fn monotonic_nanos(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    fn unique_micros(&self) -> i64 {
+        self.ids.unique_micros(self.now_micros())
+    }
+
+    fn time_uuid(&self) -> Uuid {
+        self.ids.time_uuid(self.now_micros())
+    }
+
+    fn random_bytes(&self, into: &mut [u8]) {
+        fill_random(into);
+    }
+}
+
+/// Version 4 UUIDs are the system's random bytes with fixed bits in bytes 6 and 8; the other fourteen are as good as
+/// any.
+fn fill_random(into: &mut [u8]) {
+    for part in into.chunks_mut(14) {
+        let id = Uuid::new_v4().into_bytes();
+        let random = [&id[..6], &id[7..8], &id[9..]].concat();
+        part.copy_from_slice(&random[..part.len()]);
+    }
+}
+
+struct RealReadFile {
+    file: File,
+    size_bytes: u64,
+    kind: FileKind,
+    path: PathBuf,
+}
+
+impl ReadFile for RealReadFile {
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<usize> {
+        let timer = Timer::start();
+        let read = loop {
+            match self.file.read_at(into, offset) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                other => break other,
+            }
+        };
+        timer.read_done(self.kind, *read.as_ref().unwrap_or(&0));
+        read.map_err(|source| Error::new("read", &self.path, source))
+    }
+
+    fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    fn advise(&self, access: Access) {
+        use rustix::fs::Advice;
+        let advice = match access {
+            Access::Random => Advice::Random,
+            Access::Sequential => Advice::Sequential,
+            Access::Done => Advice::DontNeed,
+        };
+        let _ = rustix::fs::fadvise(&self.file, 0, None, advice);
+    }
+}
+
+fn writer(file: io::Result<File>, action: &'static str, path: &Path) -> Result<Box<dyn WriteFile>> {
+    let failed = |source| Error::new(action, path, source);
+    let file = file.map_err(failed)?;
+    let position = file.metadata().map_err(failed)?.len();
+    let shared = Arc::new(RealShared { file, kind: FileKind::of(path), path: path.to_path_buf() });
+    Ok(Box::new(RealWriteFile { shared, position }))
+}
+
+struct RealShared {
+    file: File,
+    kind: FileKind,
+    path: PathBuf,
+}
+
+impl SyncFile for RealShared {
+    fn sync(&self) -> Result<()> {
+        let timer = Timer::start();
+        let synced = self.file.sync_data();
+        timer.sync_done(self.kind);
+        synced.map_err(|source| Error::new("sync", &self.path, source))
+    }
+}
+
+struct RealWriteFile {
+    shared: Arc<RealShared>,
+    position: u64,
+}
+
+impl WriteFile for RealWriteFile {
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        self.write_at(self.position, bytes)?;
+        self.position += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
+        let timer = Timer::start();
+        let written = self.shared.file.write_all_at(bytes, offset);
+        timer.write_done(self.shared.kind, bytes.len());
+        written.map_err(|source| Error::new("write", &self.shared.path, source))
+    }
+
+    fn position(&self) -> u64 {
+        self.position
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        self.shared.sync()
+    }
+
+    fn preallocate(&mut self, size_bytes: u64) -> Result<()> {
+        let failed = |source| Error::new("reserve space for", &self.shared.path, source);
+        let file = &self.shared.file;
+        match rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, size_bytes) {
+            Ok(()) => Ok(()),
+            // File systems that cannot reserve still give a file of zeros.
+            Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {
+                if file.metadata().map_err(failed)?.len() < size_bytes {
+                    file.set_len(size_bytes).map_err(failed)?;
+                }
+                Ok(())
+            }
+            Err(errno) => Err(failed(errno.into())),
+        }
+    }
+
+    fn truncate(&mut self, size_bytes: u64) -> Result<()> {
+        let failed = |source| Error::new("truncate", &self.shared.path, source);
+        self.shared.file.set_len(size_bytes).map_err(failed)?;
+        self.position = self.position.min(size_bytes);
+        Ok(())
+    }
+
+    fn sync_handle(&self) -> Arc<dyn SyncFile> {
+        Arc::clone(&self.shared) as Arc<dyn SyncFile>
+    }
+
+    fn path(&self) -> &Path {
+        &self.shared.path
+    }
+}
+
+/// The lock lives as long as the open file.
+struct RealLock {
+    _file: File,
+}
+
+impl FileLock for RealLock {}
