@@ -1,0 +1,86 @@
+//! Framing on the way out: an envelope is begun, its body appended, and its length set when it is finished.
+
+use crate::compression::Compression;
+use crate::error::Error;
+use crate::header::{Flags, HEADER_BYTES, Header, set_length};
+use crate::version::Version;
+
+/// The largest body of the protocol.
+pub(crate) const BODY_MAX: usize = 256 << 20;
+
+/// Smaller bodies are not worth compressing; each envelope says itself whether it is compressed.
+const COMPRESSED_MIN_BYTES: usize = 128;
+
+/// An envelope that was begun in a buffer and waits for its length.
+#[derive(Clone, Copy, Debug)]
+#[must_use = "an envelope without its length is garbage: finish or abandon it"]
+pub struct EnvelopeStart {
+    offset: usize,
+}
+
+impl EnvelopeStart {
+    /// Appends a header; the body is what is appended to `out` until `finish`.
+    pub fn begin(out: &mut Vec<u8>, header: Header) -> Self {
+        let offset = out.len();
+        header.encode(out);
+        Self { offset }
+    }
+
+    /// Sets the length, and compresses the body if that pays (v3 and v4 only: v5 compresses segments).
+    ///
+    /// # Errors
+    /// If the body exceeds the 256 MiB of the protocol; the envelope is then gone from `out`.
+    pub fn finish(self, out: &mut Vec<u8>, compression: Option<Compression>) -> Result<(), Error> {
+        let body_at = self.offset + HEADER_BYTES;
+        let size = out.len() - body_at;
+        if size > BODY_MAX {
+            self.abandon(out);
+            return Err(Error::TooLarge {
+                what: "the body of an envelope",
+                size,
+                max: BODY_MAX,
+            });
+        }
+        if let Some(compression) = compression
+            && size >= COMPRESSED_MIN_BYTES
+            && out[self.offset] & 0x7f < Version::V5.number()
+        {
+            self.compress(out, compression)?;
+        }
+        let length = out.len() - body_at;
+        #[expect(clippy::cast_possible_truncation, reason = "checked against BODY_MAX above")]
+        set_length(&mut out[self.offset..], length as u32);
+        Ok(())
+    }
+
+    /// Takes the envelope out of the buffer again.
+    pub fn abandon(self, out: &mut Vec<u8>) {
+        out.truncate(self.offset);
+    }
+
+    fn compress(self, out: &mut Vec<u8>, compression: Compression) -> Result<(), Error> {
+        let body_at = self.offset + HEADER_BYTES;
+        let compressed = compression.compress_body(&out[body_at..])?;
+        if compressed.len() < out.len() - body_at {
+            out.truncate(body_at);
+            out.extend_from_slice(&compressed);
+            out[self.offset + 1] |= Flags::COMPRESSED.0;
+        }
+        Ok(())
+    }
+}
+
+/// Appends a whole envelope whose body is at hand.
+///
+/// # Errors
+/// If the body exceeds the 256 MiB of the protocol; `out` is then as it was.
+pub fn encode_frame(
+    out: &mut Vec<u8>,
+    header: Header,
+    body: &[u8],
+    compression: Option<Compression>,
+) -> Result<(), Error> {
+    let start = EnvelopeStart::begin(out, header);
+    out.extend_from_slice(body);
+    start.finish(out, compression)
+}

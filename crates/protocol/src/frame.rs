@@ -1,0 +1,409 @@
+//! Framing on the way in: from bytes as they arrive to one frame at a time.
+//!
+//! Before the answer to STARTUP, and always in v3 and v4, the stream is a sequence of envelopes; after it v5 is a sequence
+//! of segments that carry them. Bodies are slices of the read buffer unless they were compressed or in pieces.
+//!
+//! Invariant: a length is judged before memory is taken for it. A frame that is too large, or that cannot be used for a
+//! reason that leaves the next one findable, is skipped and reported with `Recovery::Continue`.
+
+use std::borrow::Cow;
+
+use bytes::{Buf, Bytes, BytesMut};
+
+use crate::compression::Compression;
+use crate::envelope::BODY_MAX;
+use crate::error::{FrameError, Recovery};
+use crate::header::{Flags, HEADER_BYTES, RawHeader};
+use crate::opcode::Opcode;
+use crate::segment::{SegmentError, take_segment};
+use crate::version::Version;
+
+/// An envelope, taken apart and decompressed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Its version.
+    pub version: Version,
+    /// Its flags, without `COMPRESSED`.
+    pub flags: Flags,
+    /// Matches responses to requests.
+    pub stream: i16,
+    /// What the body is.
+    pub opcode: Opcode,
+    /// The body, usually a slice of the read buffer.
+    pub body: Bytes,
+}
+
+/// Which side of the connection decodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Requests come in.
+    Server,
+    /// Responses come in.
+    Client,
+}
+
+/// What a peer may ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The largest body, compressed or not. Cassandra 5: 16 MiB (`native_transport_max_request_data_in_flight` apart).
+    pub max_frame_bytes: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_frame_bytes: 16 << 20,
+        }
+    }
+}
+
+/// While a large envelope arrives, the buffer grows by no more than this ahead of what is there.
+const RESERVE_MAX: usize = 256 << 10;
+
+/// Turns the bytes of a connection into frames.
+#[derive(Debug)]
+pub struct FrameDecoder {
+    role: Role,
+    limits: Limits,
+    /// Set by the first message that fixes it; another version is refused from then on.
+    version: Option<Version>,
+    compression: Option<Compression>,
+    framing: Framing,
+    assembly: Assembly,
+    /// Bytes of an envelope that was refused and has not arrived yet.
+    skip: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Framing {
+    Envelopes,
+    Segments,
+}
+
+/// What segments have brought and no frame has taken yet.
+#[derive(Debug, Default)]
+struct Assembly {
+    /// Whole envelopes of the last self-contained segment.
+    whole: Bytes,
+    /// The beginning of an envelope that is too large for a segment.
+    pieces: BytesMut,
+}
+
+impl FrameDecoder {
+    /// Expects envelopes of any supported version, not compressed.
+    pub fn new(role: Role, limits: Limits) -> Self {
+        Self {
+            role,
+            limits,
+            version: None,
+            compression: None,
+            framing: Framing::Envelopes,
+            assembly: Assembly::default(),
+            skip: 0,
+        }
+    }
+
+    /// From now on only this version is accepted (after STARTUP).
+    pub fn fix_version(&mut self, version: Version) {
+        self.version = Some(version);
+    }
+
+    /// From now on v3 and v4 bodies may be compressed this way (after STARTUP).
+    pub fn use_compression(&mut self, compression: Option<Compression>) {
+        self.compression = compression;
+    }
+
+    /// From now on envelopes come in segments (v5, after the answer to STARTUP). Call it before decoding another byte.
+    pub fn use_segments(&mut self, compression: Option<Compression>) {
+        self.compression = compression;
+        self.version = Some(Version::V5);
+        self.framing = Framing::Segments;
+    }
+
+    /// Takes the next frame off `buffer`, or nothing if more bytes are needed; the buffer then has room for some of them.
+    ///
+    /// # Errors
+    /// If the bytes are no acceptable frame. The error says what to answer and whether to go on.
+    pub fn decode(&mut self, buffer: &mut BytesMut) -> Result<Option<Frame>, FrameError> {
+        match self.framing {
+            Framing::Envelopes => self.decode_envelope(buffer),
+            Framing::Segments => self.decode_segments(buffer),
+        }
+    }
+
+    fn decode_envelope(&mut self, buffer: &mut BytesMut) -> Result<Option<Frame>, FrameError> {
+        self.skip_in(buffer);
+        if self.skip > 0 {
+            return Ok(None);
+        }
+        refuse_legacy(buffer)?;
+        let Some(header) = RawHeader::decode(buffer) else {
+            return Ok(None);
+        };
+        let accepted = match self.judge(&header) {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                self.skip = skippable(&header, &error);
+                self.skip_in(buffer);
+                return Err(error);
+            }
+        };
+        let total = accepted.total;
+        if buffer.len() < total {
+            buffer.reserve((total - buffer.len()).min(RESERVE_MAX));
+            return Ok(None);
+        }
+        let envelope = buffer.split_to(total).freeze();
+        self.frame(accepted, envelope).map(Some)
+    }
+
+    /// Drops bytes of a refused envelope.
+    fn skip_in(&mut self, buffer: &mut impl Buf) {
+        let here = usize::try_from(self.skip)
+            .unwrap_or(usize::MAX)
+            .min(buffer.remaining());
+        buffer.advance(here);
+        self.skip -= here as u64;
+    }
+
+    fn decode_segments(&mut self, buffer: &mut BytesMut) -> Result<Option<Frame>, FrameError> {
+        loop {
+            if !self.assembly.whole.is_empty() {
+                return self.next_whole().map(Some);
+            }
+            let Some(segment) = take_segment(buffer, self.compression).map_err(refuse_segment)? else {
+                return Ok(None);
+            };
+            if !segment.is_self_contained {
+                if let Some(frame) = self.add_piece(&segment.payload)? {
+                    return Ok(Some(frame));
+                }
+            } else if self.assembly.pieces.is_empty() && self.skip == 0 {
+                self.assembly.whole = segment.payload;
+            } else {
+                return Err(refuse_assembly(
+                    "a large envelope is not complete, but another one begins",
+                ));
+            }
+        }
+    }
+
+    /// The next of the whole envelopes of a self-contained segment.
+    fn next_whole(&mut self) -> Result<Frame, FrameError> {
+        let whole = std::mem::take(&mut self.assembly.whole);
+        let Some(header) = RawHeader::decode(&whole) else {
+            return Err(refuse_assembly(
+                "a self-contained segment ends within an envelope",
+            ));
+        };
+        let announced = envelope_len(&header);
+        if announced > whole.len() as u64 {
+            return Err(refuse_assembly(
+                "a self-contained segment ends within an envelope",
+            ));
+        }
+        let mut rest = whole;
+        // Fits: not longer than the segment.
+        let envelope = rest.split_to(usize::try_from(announced).unwrap_or(usize::MAX));
+        let accepted = self.judge(&header);
+        if !matches!(&accepted, Err(error) if error.recovery != Recovery::Continue) {
+            self.assembly.whole = rest;
+        }
+        self.frame(accepted?, envelope)
+    }
+
+    /// Adds a piece of an envelope that is too large for a segment; gives the envelope when it is complete.
+    fn add_piece(&mut self, piece: &[u8]) -> Result<Option<Frame>, FrameError> {
+        if self.skip > 0 {
+            let mut piece = piece;
+            self.skip_in(&mut piece);
+            return if piece.is_empty() {
+                Ok(None)
+            } else {
+                Err(refuse_assembly(
+                    "the pieces of a large envelope exceed its length",
+                ))
+            };
+        }
+        self.assembly.pieces.extend_from_slice(piece);
+        let Some(header) = RawHeader::decode(&self.assembly.pieces) else {
+            return Ok(None);
+        };
+        let have = self.assembly.pieces.len() as u64;
+        match self.judge(&header) {
+            Err(error) => {
+                self.assembly.pieces = BytesMut::new();
+                self.skip = skippable(&header, &error).saturating_sub(have);
+                Err(error)
+            }
+            Ok(accepted) if have < accepted.total as u64 => Ok(None),
+            Ok(accepted) if have == accepted.total as u64 => {
+                let envelope = std::mem::take(&mut self.assembly.pieces).freeze();
+                self.frame(accepted, envelope).map(Some)
+            }
+            Ok(_) => Err(refuse_assembly(
+                "the pieces of a large envelope exceed its length",
+            )),
+        }
+    }
+
+    /// Decides whether an envelope is acceptable by its header alone.
+    fn judge(&self, header: &RawHeader) -> Result<Accepted, FrameError> {
+        let refuse = |message: Cow<'static, str>| FrameError {
+            version: self.version.unwrap_or(Version::NEWEST),
+            stream: header.stream,
+            message,
+            recovery: if announced_body(header) <= BODY_MAX as u64 {
+                Recovery::Continue
+            } else {
+                Recovery::AnswerAndClose
+            },
+        };
+        let version = Version::from_number(header.version_number)
+            .ok_or_else(|| refuse(Version::unsupported_message(header.version_number).into()))?;
+        if let Some(fixed) = self.version.filter(|&fixed| fixed != version) {
+            return Err(refuse(
+                format!(
+                    "Invalid message version. Got {version} but previous messages on this connection had version {fixed}"
+                )
+                .into(),
+            ));
+        }
+        let refuse = |message: Cow<'static, str>| FrameError {
+            version,
+            ..refuse(message)
+        };
+        let opcode = Opcode::from_number(header.opcode_number)
+            .ok_or_else(|| refuse(format!("Unknown opcode {}", header.opcode_number).into()))?;
+        let wants_response = self.role == Role::Client;
+        if header.is_response != wants_response || opcode.is_request() == wants_response {
+            return Err(refuse(
+                format!("Wrong protocol direction for opcode {opcode}").into(),
+            ));
+        }
+        let length = announced_body(header);
+        if length > u64::from(self.limits.max_frame_bytes) {
+            return Err(refuse(self.too_large(header.length)));
+        }
+        Ok(Accepted {
+            version,
+            flags: header.flags,
+            stream: header.stream,
+            opcode,
+            // Fits: not above the limit.
+            total: HEADER_BYTES + usize::try_from(length).unwrap_or(0),
+        })
+    }
+
+    fn too_large(&self, length: i32) -> Cow<'static, str> {
+        let max = self.limits.max_frame_bytes;
+        match length {
+            ..0 => format!("Invalid length of a body: {length}").into(),
+            _ => format!("Request is too big: length {length} exceeds maximum allowed length {max}.").into(),
+        }
+    }
+
+    fn frame(&self, accepted: Accepted, mut envelope: Bytes) -> Result<Frame, FrameError> {
+        envelope.advance(HEADER_BYTES);
+        let is_compressed = accepted.flags.contains(Flags::COMPRESSED) && accepted.version < Version::V5;
+        let body = if is_compressed {
+            self.decompress(&envelope).map_err(|message| FrameError {
+                version: accepted.version,
+                stream: accepted.stream,
+                message,
+                recovery: Recovery::Continue,
+            })?
+        } else {
+            envelope
+        };
+        Ok(Frame {
+            version: accepted.version,
+            flags: accepted.flags.without(Flags::COMPRESSED),
+            stream: accepted.stream,
+            opcode: accepted.opcode,
+            body,
+        })
+    }
+
+    fn decompress(&self, body: &[u8]) -> Result<Bytes, Cow<'static, str>> {
+        let compression = self
+            .compression
+            .ok_or("Received a compressed message, but STARTUP agreed on no compression")?;
+        let body = compression
+            .decompress_body(body, self.limits.max_frame_bytes as usize)
+            .map_err(|error| error.to_string())?;
+        Ok(Bytes::from(body))
+    }
+}
+
+/// A header that was found acceptable.
+struct Accepted {
+    version: Version,
+    flags: Flags,
+    stream: i16,
+    opcode: Opcode,
+    /// Bytes of header and body.
+    total: usize,
+}
+
+/// The length of the body; a negative one is above every limit.
+fn announced_body(header: &RawHeader) -> u64 {
+    u64::try_from(header.length).unwrap_or(u64::MAX - HEADER_BYTES as u64)
+}
+
+/// The length of header and body.
+fn envelope_len(header: &RawHeader) -> u64 {
+    announced_body(header) + HEADER_BYTES as u64
+}
+
+/// Bytes to drop after an error: the whole envelope if the connection goes on.
+fn skippable(header: &RawHeader, error: &FrameError) -> u64 {
+    match error.recovery {
+        Recovery::Continue => envelope_len(header),
+        Recovery::AnswerAndClose | Recovery::Close => 0,
+    }
+}
+
+/// v1 and v2 have headers of eight bytes, so that the ninth may never come.
+fn refuse_legacy(buffer: &[u8]) -> Result<(), FrameError> {
+    match *buffer {
+        [version @ (1 | 2), _, stream, _, ..] => Err(FrameError {
+            version: Version::NEWEST,
+            stream: i16::from(stream.cast_signed()),
+            message: Version::unsupported_message(version).into(),
+            recovery: Recovery::AnswerAndClose,
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Segments only exist in v5; which envelope is at fault is not known.
+fn refuse_stream(message: Cow<'static, str>, recovery: Recovery) -> FrameError {
+    FrameError {
+        version: Version::V5,
+        stream: 0,
+        message,
+        recovery,
+    }
+}
+
+fn refuse_assembly(message: &'static str) -> FrameError {
+    refuse_stream(Cow::Borrowed(message), Recovery::AnswerAndClose)
+}
+
+fn refuse_segment(error: SegmentError) -> FrameError {
+    match error {
+        SegmentError::Header => refuse_stream("corrupt header of a segment".into(), Recovery::Close),
+        SegmentError::Payload { computed, stored } => refuse_stream(
+            format!(
+                "corrupt payload of a segment: its CRC32 is {computed:#010x}, announced as {stored:#010x}"
+            )
+            .into(),
+            Recovery::AnswerAndClose,
+        ),
+        SegmentError::Compression(reason) => refuse_stream(
+            format!("cannot decompress a segment: {reason}").into(),
+            Recovery::AnswerAndClose,
+        ),
+    }
+}

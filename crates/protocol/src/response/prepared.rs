@@ -1,0 +1,107 @@
+//! RESULT, kind Prepared.
+//!
+//! ```text
+//! prepared := id: short bytes, v5: result_metadata_id: short bytes, bind, result metadata (see `rows`)
+//! bind     := flags: i32, n: i32, v4, v5: k: i32, k x index: u16, columns
+//! ```
+
+use bytes::Bytes;
+
+use crate::columns::{ColumnSpec, decode_columns, encode_columns, global_flag};
+use crate::error::Error;
+use crate::notation::{Input, put_i32, put_short_bytes, put_size, put_u16};
+use crate::response::RowsMetadata;
+use crate::version::Version;
+
+/// A statement that was prepared.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Prepared {
+    /// What EXECUTE names it by; equal for equal text on every node.
+    pub id: Bytes,
+    /// Changes when the result metadata does (v5; empty before).
+    pub result_metadata_id: Bytes,
+    /// What it wants bound.
+    pub bind: BindMetadata,
+    /// What its rows will look like; without columns if it returns none.
+    pub result: RowsMetadata,
+}
+
+/// What a statement wants bound.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BindMetadata {
+    /// The markers, in order.
+    pub columns: Vec<ColumnSpec>,
+    /// For each partition key column, in key order, the marker bound to it; empty if some column has none. Drivers route
+    /// by it. v3 cannot carry it.
+    pub partition_key_indexes: Vec<u16>,
+}
+
+impl BindMetadata {
+    fn encode(&self, out: &mut Vec<u8>, version: Version) {
+        let flags = global_flag(&self.columns);
+        put_i32(out, flags);
+        put_size(out, self.columns.len());
+        if version >= Version::V4 {
+            put_size(out, self.partition_key_indexes.len());
+            for &index in &self.partition_key_indexes {
+                put_u16(out, index);
+            }
+        }
+        encode_columns(out, version, flags, &self.columns);
+    }
+
+    fn decode(input: &mut Input<'_>, version: Version) -> Result<Self, Error> {
+        let flags = input.i32()?;
+        let count = decode_count(input)?;
+        let mut partition_key_indexes = Vec::new();
+        if version >= Version::V4 {
+            let key_count = decode_count(input)?;
+            partition_key_indexes.reserve(input.reader().capacity_for(key_count, 2));
+            for _ in 0..key_count {
+                partition_key_indexes.push(input.u16()?);
+            }
+        }
+        let columns = decode_columns(input, flags, count)?;
+        Ok(Self {
+            columns,
+            partition_key_indexes,
+        })
+    }
+}
+
+impl Prepared {
+    pub(super) fn encode(&self, out: &mut Vec<u8>, version: Version) {
+        put_short_bytes(out, &self.id);
+        if version >= Version::V5 {
+            put_short_bytes(out, &self.result_metadata_id);
+        }
+        self.bind.encode(out, version);
+        self.result.encode(out, version);
+    }
+
+    pub(super) fn decode(input: &mut Input<'_>, version: Version) -> Result<Self, Error> {
+        let id = input.short_bytes()?;
+        let result_metadata_id = if version >= Version::V5 {
+            input.short_bytes()?
+        } else {
+            Bytes::new()
+        };
+        let bind = BindMetadata::decode(input, version)?;
+        let result = RowsMetadata::decode(input)?;
+        Ok(Self {
+            id,
+            result_metadata_id,
+            bind,
+            result,
+        })
+    }
+}
+
+/// A count as `[int]`, which may not be negative.
+pub(super) fn decode_count(input: &mut Input<'_>) -> Result<usize, Error> {
+    let offset = input.reader().offset();
+    usize::try_from(input.i32()?).map_err(|_| Error::Malformed {
+        offset,
+        expected: "a count >= 0",
+    })
+}

@@ -1,0 +1,55 @@
+//! Protocol versions.
+
+use std::fmt;
+
+/// A version of the native protocol that Ilion speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Version {
+    /// Cassandra 2.1.
+    V3,
+    /// Cassandra 2.2 and later; most drivers.
+    V4,
+    /// Cassandra 4.0 and later: segments, metadata ids, per-request keyspace.
+    V5,
+}
+
+impl Version {
+    /// The newest one; errors about unknown versions are answered in it.
+    pub const NEWEST: Self = Self::V5;
+    /// All of them, oldest first.
+    pub const SUPPORTED: [Self; 3] = [Self::V3, Self::V4, Self::V5];
+
+    /// The version with this number, without the direction bit.
+    pub fn from_number(number: u8) -> Option<Self> {
+        match number {
+            3 => Some(Self::V3),
+            4 => Some(Self::V4),
+            5 => Some(Self::V5),
+            _ => None,
+        }
+    }
+
+    /// The number in the first byte of an envelope.
+    #[inline]
+    pub fn number(self) -> u8 {
+        match self {
+            Self::V3 => 3,
+            Self::V4 => 4,
+            Self::V5 => 5,
+        }
+    }
+
+    /// What drivers look for when their version is refused. Compat: Cassandra 5.0, whose words drivers match.
+    pub fn unsupported_message(number: u8) -> String {
+        format!(
+            "Invalid or unsupported protocol version ({number}); supported versions are ({})",
+            Self::SUPPORTED.map(|version| version.to_string()).join(", ")
+        )
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{0}/v{0}", self.number())
+    }
+}
