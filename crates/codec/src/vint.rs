@@ -4,7 +4,7 @@
 //! of the first byte are the most significant bits of the value; the extra bytes follow big-endian. Signed values
 //! are zigzag-coded first. Writers use the shortest form, readers accept any.
 
-/// Bytes that [`write_unsigned`] uses for `value`: 1 to 9.
+/// Bytes that `write_unsigned` uses for `value`: 1 to 9.
 #[inline]
 pub fn unsigned_vint_len(value: u64) -> usize {
     let magnitude_bits = 64 - (value | 1).leading_zeros() as usize;

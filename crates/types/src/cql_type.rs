@@ -132,6 +132,8 @@ impl CqlType {
             Self::BigInt | Self::Double | Self::Timestamp => Some(8),
             Self::Uuid | Self::TimeUuid => Some(16),
             Self::Empty => Some(0),
+            Self::Custom(class) if class.ends_with(".DateType") => Some(8),
+            Self::Custom(class) if class.ends_with(".LexicalUUIDType") => Some(16),
             Self::Vector { element, dimension } => element
                 .fixed_len()
                 .and_then(|len| len.checked_mul(*dimension as usize)),
@@ -156,7 +158,7 @@ impl CqlType {
                 frozen: true,
             },
             Self::Udt { definition, .. } => Self::Udt {
-                definition: definition.clone(),
+                definition: UserType::with_frozen_fields(definition),
                 frozen: true,
             },
             Self::Tuple(types) => Self::Tuple(types.iter().map(CqlType::freeze).collect()),
@@ -166,5 +168,30 @@ impl CqlType {
             },
             other => other.clone(),
         }
+    }
+}
+
+impl UserType {
+    /// The type of a field.
+    pub fn field(&self, name: &str) -> Option<(usize, &CqlType)> {
+        let index = self.fields.iter().position(|(known, _)| known == name)?;
+        Some((index, &self.fields[index].1))
+    }
+
+    /// The same definition with every field frozen, shared if that changes nothing.
+    fn with_frozen_fields(definition: &Arc<UserType>) -> Arc<UserType> {
+        let fields: Vec<_> = definition
+            .fields
+            .iter()
+            .map(|(name, ty)| (name.clone(), ty.freeze()))
+            .collect();
+        if fields == definition.fields {
+            return definition.clone();
+        }
+        Arc::new(UserType {
+            keyspace: definition.keyspace.clone(),
+            name: definition.name.clone(),
+            fields,
+        })
     }
 }

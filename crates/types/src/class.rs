@@ -1,0 +1,380 @@
+//! Class strings of types, as Statistics.db and the protocol's `custom` types hold them.
+//!
+//! ```text
+//! class := name [ '(' argument (',' argument)* ')' ]          argument := class | field | dimension
+//! name  := 'org.apache.cassandra.db.marshal.' simple          (written in full, read without the package too)
+//! UserType(keyspace, hex(name), hex(field):class, ...)        VectorType(class , dimension)
+//! ```
+//!
+//! Written forms have no spaces except around a vector's comma. `FrozenType` wraps a collection or user type only
+//! where nothing around it is frozen already. Not here: CQL type strings (`cql_name`).
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use crate::{CqlType, Error, UserType, hex};
+
+pub(crate) const PACKAGE: &str = "org.apache.cassandra.db.marshal.";
+
+/// Deepest nesting that is read: strings from disk or network must not exhaust the stack.
+const DEPTH_MAX: usize = 64;
+
+impl CqlType {
+    /// The class string of this type, unreversed.
+    pub fn to_class(&self) -> String {
+        let mut text = String::new();
+        self.write_class(&mut text, Around::Nothing);
+        text
+    }
+
+    /// The class string of a clustering column: `ReversedType` around it if it sorts descending.
+    pub fn to_clustering_class(&self, reversed: bool) -> String {
+        let class = self.to_class();
+        if reversed {
+            format!("{PACKAGE}ReversedType({class})")
+        } else {
+            class
+        }
+    }
+
+    /// The type of a class string, and whether `ReversedType` was around it. Classes that Ilion does not know, and
+    /// the old composite comparators, become [`CqlType::Custom`] with the string as it was.
+    ///
+    /// # Errors
+    /// The string does not parse.
+    pub fn from_class(text: &str) -> Result<(CqlType, bool), Error> {
+        let mut parser = Parser { text, at: 0 };
+        let parsed = parser.class(0, Around::Nothing)?;
+        parser.end()?;
+        Ok(parsed)
+    }
+
+    fn write_class(&self, out: &mut String, around: Around) {
+        let wrap = around == Around::Nothing && self.is_markable() && !self.is_multi_cell();
+        if wrap {
+            out.push_str(PACKAGE);
+            out.push_str("FrozenType(");
+        }
+        let inner = if wrap || matches!(self, Self::Tuple(_)) {
+            Around::Frozen
+        } else {
+            around
+        };
+        self.write_bare(out, inner);
+        if wrap {
+            out.push(')');
+        }
+    }
+
+    fn write_bare(&self, out: &mut String, inner: Around) {
+        if let Self::Custom(class) = self {
+            out.push_str(class);
+            return;
+        }
+        out.push_str(PACKAGE);
+        match self {
+            Self::List { element, .. } => write_arguments(out, "ListType", [&**element], inner),
+            Self::Set { element, .. } => write_arguments(out, "SetType", [&**element], inner),
+            Self::Map { key, value, .. } => write_arguments(out, "MapType", [&**key, &**value], inner),
+            Self::Tuple(types) => write_arguments(out, "TupleType", types.iter(), inner),
+            Self::Udt { definition, .. } => write_user_type(out, definition, inner),
+            Self::Vector { element, dimension } => {
+                out.push_str("VectorType(");
+                element.write_class(out, inner);
+                let _ = write!(out, " , {dimension})");
+            }
+            scalar => out.push_str(scalar.scalar_class().unwrap_or("BytesType")),
+        }
+    }
+
+    /// True for the types that can carry `FrozenType`.
+    fn is_markable(&self) -> bool {
+        self.is_collection() || matches!(self, Self::Udt { .. })
+    }
+
+    fn scalar_class(&self) -> Option<&'static str> {
+        SCALARS.iter().find(|(_, ty)| ty == self).map(|(class, _)| *class)
+    }
+}
+
+/// Whether a type stands inside a frozen one, where marks are left out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Around {
+    Nothing,
+    Frozen,
+}
+
+const SCALARS: [(&str, CqlType); 21] = [
+    ("AsciiType", CqlType::Ascii),
+    ("LongType", CqlType::BigInt),
+    ("BytesType", CqlType::Blob),
+    ("BooleanType", CqlType::Boolean),
+    ("CounterColumnType", CqlType::Counter),
+    ("SimpleDateType", CqlType::Date),
+    ("DecimalType", CqlType::Decimal),
+    ("DoubleType", CqlType::Double),
+    ("DurationType", CqlType::Duration),
+    ("EmptyType", CqlType::Empty),
+    ("FloatType", CqlType::Float),
+    ("InetAddressType", CqlType::Inet),
+    ("Int32Type", CqlType::Int),
+    ("ShortType", CqlType::SmallInt),
+    ("UTF8Type", CqlType::Text),
+    ("TimeType", CqlType::Time),
+    ("TimestampType", CqlType::Timestamp),
+    ("TimeUUIDType", CqlType::TimeUuid),
+    ("ByteType", CqlType::TinyInt),
+    ("UUIDType", CqlType::Uuid),
+    ("IntegerType", CqlType::Varint),
+];
+
+fn write_arguments<'a>(
+    out: &mut String,
+    name: &str,
+    types: impl IntoIterator<Item = &'a CqlType>,
+    around: Around,
+) {
+    out.push_str(name);
+    let mut separator = '(';
+    for ty in types {
+        out.push(separator);
+        ty.write_class(out, around);
+        separator = ',';
+    }
+    out.push(')');
+}
+
+fn write_user_type(out: &mut String, definition: &UserType, inner: Around) {
+    out.push_str("UserType(");
+    out.push_str(&definition.keyspace);
+    out.push(',');
+    hex::print_into(definition.name.as_bytes(), out);
+    for (name, ty) in &definition.fields {
+        out.push(',');
+        hex::print_into(name.as_bytes(), out);
+        out.push(':');
+        ty.write_class(out, inner);
+    }
+    out.push(')');
+}
+
+/// The class string of a composite partition key.
+pub fn composite_class<'a>(components: impl IntoIterator<Item = &'a CqlType>) -> String {
+    let mut text = PACKAGE.to_owned();
+    write_arguments(&mut text, "CompositeType", components, Around::Nothing);
+    text
+}
+
+/// The component types of a partition key's class string: those of `CompositeType(...)`, or the one type itself.
+///
+/// # Errors
+/// The string does not parse.
+pub fn partition_key_types(class: &str) -> Result<Vec<CqlType>, Error> {
+    let simple = class.strip_prefix(PACKAGE).unwrap_or(class);
+    let Some(arguments) = simple.strip_prefix("CompositeType") else {
+        return Ok(vec![CqlType::from_class(class)?.0]);
+    };
+    let mut parser = Parser {
+        text: arguments,
+        at: 0,
+    };
+    let types = parser.class_list(0, Around::Nothing)?;
+    parser.end()?;
+    Ok(types)
+}
+
+/// Reads class strings. Spaces are allowed between tokens.
+struct Parser<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Parser<'a> {
+    fn class(&mut self, depth: usize, around: Around) -> Result<(CqlType, bool), Error> {
+        if depth > DEPTH_MAX {
+            return Err(self.error("types nested too deeply"));
+        }
+        let start = self.skip_spaces();
+        let name = self.name();
+        let simple = name.strip_prefix(PACKAGE).unwrap_or(name);
+        if let Some((_, ty)) = SCALARS.iter().find(|(class, _)| *class == simple) {
+            self.skip_empty_parentheses();
+            return Ok((ty.clone(), false));
+        }
+        let depth = depth + 1;
+        let ty = match simple {
+            "ReversedType" => return Ok((self.single(depth, around)?, true)),
+            "FrozenType" => self.single(depth, Around::Frozen)?,
+            "ListType" => CqlType::List {
+                element: Arc::new(self.single(depth, around)?),
+                frozen: around == Around::Frozen,
+            },
+            "SetType" => CqlType::Set {
+                element: Arc::new(self.single(depth, around)?),
+                frozen: around == Around::Frozen,
+            },
+            "MapType" => self.map(depth, around)?,
+            "TupleType" => CqlType::Tuple(self.class_list(depth, Around::Frozen)?.into()),
+            "UserType" => self.user_type(depth, around)?,
+            "VectorType" => self.vector(depth)?,
+            "" => return Err(self.error("a class name")),
+            _ => self.custom(start)?,
+        };
+        Ok((ty, false))
+    }
+
+    /// `(class)`
+    fn single(&mut self, depth: usize, around: Around) -> Result<CqlType, Error> {
+        let mut types = self.class_list(depth, around)?;
+        match (types.pop(), types.is_empty()) {
+            (Some(ty), true) => Ok(ty),
+            _ => Err(self.error("one type argument")),
+        }
+    }
+
+    /// `(class, class...)`
+    fn class_list(&mut self, depth: usize, around: Around) -> Result<Vec<CqlType>, Error> {
+        let mut types = Vec::new();
+        self.expect('(')?;
+        loop {
+            types.push(self.class(depth, around)?.0);
+            if !self.more()? {
+                return Ok(types);
+            }
+        }
+    }
+
+    fn map(&mut self, depth: usize, around: Around) -> Result<CqlType, Error> {
+        let types = self.class_list(depth, around)?;
+        let Ok([key, value]) = <[CqlType; 2]>::try_from(types) else {
+            return Err(self.error("two type arguments"));
+        };
+        Ok(CqlType::Map {
+            key: Arc::new(key),
+            value: Arc::new(value),
+            frozen: around == Around::Frozen,
+        })
+    }
+
+    fn vector(&mut self, depth: usize) -> Result<CqlType, Error> {
+        self.expect('(')?;
+        let (element, _) = self.class(depth, Around::Frozen)?;
+        self.expect(',')?;
+        self.skip_spaces();
+        let dimension = self.name().parse().ok().filter(|dimension| *dimension > 0);
+        let dimension = dimension.ok_or_else(|| self.error("a vector dimension"))?;
+        self.expect(')')?;
+        Ok(CqlType::Vector {
+            element: Arc::new(element),
+            dimension,
+        })
+    }
+
+    fn user_type(&mut self, depth: usize, around: Around) -> Result<CqlType, Error> {
+        self.expect('(')?;
+        self.skip_spaces();
+        let keyspace = self.name().to_owned();
+        self.expect(',')?;
+        let name = self.hex_name()?;
+        let mut fields = Vec::new();
+        while self.more()? {
+            let field = self.hex_name()?;
+            self.expect(':')?;
+            // Inside a user type everything is frozen, whether marked or not.
+            fields.push((field, self.class(depth, Around::Frozen)?.0));
+        }
+        Ok(CqlType::Udt {
+            definition: Arc::new(UserType {
+                keyspace,
+                name,
+                fields,
+            }),
+            frozen: around == Around::Frozen,
+        })
+    }
+
+    fn hex_name(&mut self) -> Result<String, Error> {
+        self.skip_spaces();
+        let digits = self.name();
+        hex::parse(digits)
+            .and_then(|bytes| String::from_utf8(bytes).ok())
+            .ok_or_else(|| self.error("a name in hex"))
+    }
+
+    /// Keeps an unknown class with its arguments as text.
+    fn custom(&mut self, start: usize) -> Result<CqlType, Error> {
+        if self.peek() == Some('(') {
+            let mut open = 0usize;
+            let len = self.text[self.at..].find(|c| {
+                match c {
+                    '(' => open += 1,
+                    ')' => open -= 1,
+                    _ => {}
+                }
+                open == 0
+            });
+            self.at += len.ok_or_else(|| self.error("a closing parenthesis"))? + 1;
+        }
+        Ok(CqlType::Custom(self.text[start..self.at].into()))
+    }
+
+    fn skip_empty_parentheses(&mut self) {
+        if self.text[self.at..].starts_with("()") {
+            self.at += 2;
+        }
+    }
+
+    /// After an argument: true at a comma, false at the closing parenthesis; both are consumed.
+    fn more(&mut self) -> Result<bool, Error> {
+        self.skip_spaces();
+        let found = match self.peek() {
+            Some(',') => true,
+            Some(')') => false,
+            _ => return Err(self.error("',' or ')'")),
+        };
+        self.at += 1;
+        Ok(found)
+    }
+
+    fn name(&mut self) -> &'a str {
+        let rest = &self.text[self.at..];
+        let len = rest.find(['(', ')', ',', ':', ' ', '=']).unwrap_or(rest.len());
+        self.at += len;
+        &rest[..len]
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.text[self.at..].chars().next()
+    }
+
+    fn skip_spaces(&mut self) -> usize {
+        let rest = &self.text[self.at..];
+        self.at += rest.len() - rest.trim_start_matches(' ').len();
+        self.at
+    }
+
+    fn expect(&mut self, wanted: char) -> Result<(), Error> {
+        self.skip_spaces();
+        if self.peek() != Some(wanted) {
+            return Err(self.error(&format!("'{wanted}'")));
+        }
+        self.at += wanted.len_utf8();
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), Error> {
+        self.skip_spaces();
+        if self.at == self.text.len() {
+            Ok(())
+        } else {
+            Err(self.error("the end"))
+        }
+    }
+
+    fn error(&self, expected: &str) -> Error {
+        Error::InvalidType(format!(
+            "Syntax error parsing '{}' at char {}: expected {expected}",
+            self.text, self.at
+        ))
+    }
+}

@@ -1,0 +1,133 @@
+//! Partitioners: from a partition key to its place on the ring.
+
+use std::sync::Arc;
+
+use ilion_codec::{md5, murmur3};
+
+use crate::token::{RandomToken, Token};
+use crate::{CqlType, Error};
+
+/// How partition keys are ordered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Partitioner {
+    /// By the hash of the key: Cassandra's default.
+    #[default]
+    Murmur3,
+    /// By the bytes of the key.
+    ByteOrdered,
+    /// By the MD5 of the key.
+    Random,
+}
+
+const PACKAGE: &str = "org.apache.cassandra.dht.";
+
+impl Partitioner {
+    /// The partitioner of a class name, simple or qualified.
+    ///
+    /// # Errors
+    /// The class is not one that Ilion has.
+    pub fn from_class(class: &str) -> Result<Self, Error> {
+        match class.strip_prefix(PACKAGE).unwrap_or(class) {
+            "Murmur3Partitioner" => Ok(Self::Murmur3),
+            "ByteOrderedPartitioner" => Ok(Self::ByteOrdered),
+            "RandomPartitioner" => Ok(Self::Random),
+            _ => Err(Error::InvalidType(format!(
+                "Unable to find partitioner class '{class}'"
+            ))),
+        }
+    }
+
+    /// Qualified class name, as `system.local` and Statistics.db hold it.
+    pub fn class_name(self) -> &'static str {
+        match self {
+            Self::Murmur3 => "org.apache.cassandra.dht.Murmur3Partitioner",
+            Self::ByteOrdered => "org.apache.cassandra.dht.ByteOrderedPartitioner",
+            Self::Random => "org.apache.cassandra.dht.RandomPartitioner",
+        }
+    }
+
+    /// The token of a partition key; an empty key has the minimum token.
+    #[inline]
+    pub fn token(self, key: &[u8]) -> Token {
+        if key.is_empty() {
+            return self.minimum_token();
+        }
+        match self {
+            Self::Murmur3 => {
+                let (hash, _) = murmur3::hash128(key, 0);
+                Token::Murmur3(if hash == i64::MIN { i64::MAX } else { hash })
+            }
+            Self::ByteOrdered => Token::Bytes(Arc::from(key)),
+            Self::Random => {
+                let digest = i128::from_be_bytes(md5(key));
+                Token::Random(RandomToken::from_value(digest.unsigned_abs()))
+            }
+        }
+    }
+
+    /// The token before every key. As the end of a range it means the end of the ring.
+    #[inline]
+    pub fn minimum_token(self) -> Token {
+        match self {
+            Self::Murmur3 => Token::Murmur3(i64::MIN),
+            Self::ByteOrdered => Token::Bytes(Arc::from([])),
+            Self::Random => Token::Random(RandomToken::MINIMUM),
+        }
+    }
+
+    /// The greatest token, if the ring has one (byte order has none).
+    pub fn maximum_token(self) -> Option<Token> {
+        match self {
+            Self::Murmur3 => Some(Token::Murmur3(i64::MAX)),
+            Self::ByteOrdered => None,
+            Self::Random => Some(Token::Random(RandomToken::from_value(1 << 127))),
+        }
+    }
+
+    /// The type of CQL's `token()`.
+    pub fn token_type(self) -> CqlType {
+        match self {
+            Self::Murmur3 => CqlType::BigInt,
+            Self::ByteOrdered => CqlType::Blob,
+            Self::Random => CqlType::Varint,
+        }
+    }
+
+    /// Reads a token as [`Token`]'s `Display` prints it.
+    ///
+    /// # Errors
+    /// The text is no token of this partitioner.
+    pub fn parse_token(self, text: &str) -> Result<Token, Error> {
+        let refused = || Error::literal(format!("Invalid token '{text}' for {}", self.class_name()));
+        match self {
+            Self::Murmur3 => text.parse().map(Token::Murmur3).map_err(|_| refused()),
+            Self::ByteOrdered => crate::hex::parse(text)
+                .map(|bytes| Token::Bytes(bytes.into()))
+                .ok_or_else(refused),
+            Self::Random if text == "-1" => Ok(self.minimum_token()),
+            Self::Random => match text.parse::<u128>() {
+                Ok(value) if value <= 1 << 127 => Ok(Token::Random(RandomToken::from_value(value))),
+                _ => Err(refused()),
+            },
+        }
+    }
+
+    /// Reads a token from a CQL value of [`Partitioner::token_type`].
+    ///
+    /// # Errors
+    /// The bytes are no token of this partitioner.
+    pub fn token_from_bytes(self, bytes: &[u8]) -> Result<Token, Error> {
+        let refused = || Error::bytes("Invalid token bytes");
+        match self {
+            Self::Murmur3 => bytes
+                .try_into()
+                .map(|bytes| Token::Murmur3(i64::from_be_bytes(bytes)))
+                .map_err(|_| refused()),
+            Self::ByteOrdered => Ok(Token::Bytes(bytes.into())),
+            Self::Random => {
+                let value = num_bigint::BigInt::from_signed_bytes_be(bytes);
+                self.parse_token(&value.to_string()).map_err(|_| refused())
+            }
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! Laws and vectors that span modules.
+
+mod names;
+mod order;

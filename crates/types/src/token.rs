@@ -1,0 +1,137 @@
+//! Tokens: places on the ring.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// The place of a partition on the ring. Tokens of different partitioners never meet.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Token {
+    /// Hash of `Murmur3Partitioner`.
+    Murmur3(i64),
+    /// Key bytes of `ByteOrderedPartitioner`, compared unsigned.
+    Bytes(Arc<[u8]>),
+    /// Hash of `RandomPartitioner`.
+    Random(RandomToken),
+}
+
+/// A token of `RandomPartitioner`: -1 (the minimum) to 2^127.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RandomToken {
+    // The value plus one in two halves: unsigned order, and no 16-byte alignment for every token.
+    high: u64,
+    low: u64,
+}
+
+impl RandomToken {
+    /// The minimum token, -1.
+    pub const MINIMUM: Self = Self { high: 0, low: 0 };
+
+    pub(crate) fn from_value(value: u128) -> Self {
+        let shifted = value + 1;
+        #[expect(clippy::cast_possible_truncation, reason = "splits into halves")]
+        Self {
+            high: (shifted >> 64) as u64,
+            low: shifted as u64,
+        }
+    }
+
+    /// The token's number; nothing for the minimum.
+    pub fn value(self) -> Option<u128> {
+        ((u128::from(self.high) << 64) | u128::from(self.low)).checked_sub(1)
+    }
+}
+
+impl Token {
+    /// True for the token before every key.
+    #[inline]
+    pub fn is_minimum(&self) -> bool {
+        match self {
+            Self::Murmur3(value) => *value == i64::MIN,
+            Self::Bytes(bytes) => bytes.is_empty(),
+            Self::Random(value) => *value == RandomToken::MINIMUM,
+        }
+    }
+
+    /// The hash of `Murmur3Partitioner`, if it is one.
+    #[inline]
+    pub fn murmur3(&self) -> Option<i64> {
+        match self {
+            Self::Murmur3(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// The value of CQL's `token()`, of the type `Partitioner::token_type`.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        match self {
+            Self::Murmur3(value) => value.to_be_bytes().to_vec(),
+            Self::Bytes(bytes) => bytes.to_vec(),
+            Self::Random(value) => match value.value() {
+                None => vec![0xFF],
+                Some(value) => num_bigint::BigInt::from(value).to_signed_bytes_be(),
+            },
+        }
+    }
+}
+
+/// As Cassandra prints it: decimal, or lower-case hex in byte order.
+impl fmt::Display for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Murmur3(value) => write!(f, "{value}"),
+            Self::Bytes(bytes) => f.write_str(&crate::hex::print(bytes)),
+            Self::Random(value) => match value.value() {
+                None => f.write_str("-1"),
+                Some(value) => write!(f, "{value}"),
+            },
+        }
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Partitioner, Token};
+
+    #[test]
+    fn tokens_print_and_parse_as_cassandra_does() {
+        let cases = [
+            (Partitioner::Murmur3, "-6847573755651342660"),
+            (Partitioner::ByteOrdered, "6b6579"),
+            (Partitioner::Random, "80325066489831061459460196859901989661"),
+        ];
+        for (partitioner, text) in cases {
+            let token = partitioner.token(b"key");
+            assert_eq!(token.to_string(), text);
+            assert_eq!(partitioner.parse_token(text), Ok(token.clone()));
+            assert_eq!(partitioner.token_from_bytes(&token.to_bytes()), Ok(token));
+            assert_eq!(Partitioner::from_class(partitioner.class_name()), Ok(partitioner));
+        }
+    }
+
+    #[test]
+    fn the_minimum_is_below_every_key() {
+        for partitioner in [
+            Partitioner::Murmur3,
+            Partitioner::ByteOrdered,
+            Partitioner::Random,
+        ] {
+            let minimum = partitioner.minimum_token();
+            assert!(minimum.is_minimum());
+            assert!(minimum < partitioner.token(&[0]));
+            assert_eq!(partitioner.token(&[]), minimum);
+            assert_eq!(partitioner.parse_token(&minimum.to_string()), Ok(minimum.clone()));
+            assert_eq!(partitioner.token_from_bytes(&minimum.to_bytes()), Ok(minimum));
+        }
+        let maximum = Partitioner::Random.maximum_token();
+        assert_eq!(
+            maximum.as_ref().map(Token::to_string).as_deref(),
+            Some("170141183460469231731687303715884105728")
+        );
+    }
+}
