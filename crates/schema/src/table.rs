@@ -1,0 +1,339 @@
+//! A table: its columns, in the orders that the engine needs.
+//!
+//! A [`ColumnId`] names a column inside one table for as long as the process lives: ALTER ADD takes the next number, a
+//! dropped number is not used again. Rows in memory carry ids; files and the commit log carry names.
+//!
+//! Invariant: `statics` and `regulars` are in Cassandra's storage order (simple columns by name bytes, then
+//! multi-cell columns by name bytes; `org.apache.cassandra.db.Columns`).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ilion_types::CqlType;
+use uuid::Uuid;
+
+use crate::TableOptions;
+
+/// Identity of a table; the suffix of its directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TableId(pub Uuid);
+
+impl std::fmt::Display for TableId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Number of a column inside its table, stable while the process lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ColumnId(pub u16);
+
+/// The role of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ColumnKind {
+    /// Part of the partition key.
+    PartitionKey,
+    /// Part of the clustering.
+    Clustering,
+    /// One value a partition.
+    Static,
+    /// One value a row.
+    Regular,
+}
+
+/// Direction of a clustering column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ClusteringOrder {
+    /// Ascending by the type's order.
+    Asc,
+    /// Descending (`ReversedType`).
+    Desc,
+}
+
+/// A column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its number.
+    pub id: ColumnId,
+    /// Its name, case as stored.
+    pub name: String,
+    /// Its role.
+    pub kind: ColumnKind,
+    /// Place among the columns of its kind for partition key and clustering, else 0.
+    pub position: u16,
+    /// Its type.
+    pub ty: CqlType,
+    /// Direction; `Asc` for all but clustering columns.
+    pub order: ClusteringOrder,
+}
+
+impl Column {
+    /// True if it is stored as many cells.
+    pub fn is_complex(&self) -> bool {
+        self.ty.is_multi_cell()
+    }
+
+    /// True for columns of the primary key.
+    pub fn is_primary_key(&self) -> bool {
+        matches!(self.kind, ColumnKind::PartitionKey | ColumnKind::Clustering)
+    }
+}
+
+/// A column that was dropped: its old cells in files are skipped up to `dropped_micros`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DroppedColumn {
+    /// Its name.
+    pub name: String,
+    /// Static or Regular.
+    pub kind: ColumnKind,
+    /// Its type, user types expanded to tuples as Cassandra stores it.
+    pub ty: CqlType,
+    /// Cells with a timestamp at or below this are gone.
+    pub dropped_micros: i64,
+}
+
+/// What kind of table it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TableKind {
+    /// An ordinary table.
+    Regular,
+    /// A materialized view.
+    View,
+    /// Computed by the server, read-only.
+    Virtual,
+}
+
+/// A table, immutable. Made by [`TableBuilder`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableSchema {
+    /// Identity.
+    pub id: TableId,
+    /// Keyspace name.
+    pub keyspace: String,
+    /// Table name.
+    pub name: String,
+    /// Kind.
+    pub kind: TableKind,
+    /// Options (`WITH ...`).
+    pub options: TableOptions,
+    /// `system_schema.tables.flags`: `compound` always; `counter`, `dense`, `super` where they apply.
+    pub flags: Vec<String>,
+    /// Dropped columns by name.
+    pub dropped: BTreeMap<String, DroppedColumn>,
+    columns: Vec<Option<Column>>,
+    partition_key: Vec<ColumnId>,
+    clustering: Vec<ColumnId>,
+    statics: Vec<ColumnId>,
+    regulars: Vec<ColumnId>,
+    by_name: BTreeMap<String, ColumnId>,
+    has_complex: bool,
+}
+
+impl TableSchema {
+    /// The column with this id, unless it was dropped since.
+    #[inline]
+    pub fn column(&self, id: ColumnId) -> Option<&Column> {
+        self.columns.get(usize::from(id.0)).and_then(Option::as_ref)
+    }
+
+    /// The column of this name.
+    pub fn column_named(&self, name: &str) -> Option<&Column> {
+        self.by_name.get(name).and_then(|id| self.column(*id))
+    }
+
+    fn columns_of<'a>(&'a self, ids: &'a [ColumnId]) -> impl ExactSizeIterator<Item = &'a Column> + Clone {
+        #[expect(clippy::expect_used, reason = "the builder lists only ids it has put into `columns`")]
+        ids.iter().map(|id| self.column(*id).expect("a listed column exists"))
+    }
+
+    /// Partition key columns in key order.
+    pub fn partition_key(&self) -> impl ExactSizeIterator<Item = &Column> + Clone {
+        self.columns_of(&self.partition_key)
+    }
+
+    /// Clustering columns in key order.
+    pub fn clustering(&self) -> impl ExactSizeIterator<Item = &Column> + Clone {
+        self.columns_of(&self.clustering)
+    }
+
+    /// Static columns in storage order.
+    pub fn statics(&self) -> impl ExactSizeIterator<Item = &Column> + Clone {
+        self.columns_of(&self.statics)
+    }
+
+    /// Regular columns in storage order.
+    pub fn regulars(&self) -> impl ExactSizeIterator<Item = &Column> + Clone {
+        self.columns_of(&self.regulars)
+    }
+
+    /// Every column in the order of `SELECT *`: partition key, clustering, statics by name, regulars by name.
+    pub fn select_order(&self) -> Vec<&Column> {
+        let mut statics: Vec<&Column> = self.statics().collect();
+        let mut regulars: Vec<&Column> = self.regulars().collect();
+        statics.sort_by(|a, b| a.name.as_bytes().cmp(b.name.as_bytes()));
+        regulars.sort_by(|a, b| a.name.as_bytes().cmp(b.name.as_bytes()));
+        self.partition_key().chain(self.clustering()).chain(statics).chain(regulars).collect()
+    }
+
+    /// Highest column id ever used plus one; ids are below it.
+    pub fn column_id_end(&self) -> u16 {
+        u16::try_from(self.columns.len()).unwrap_or(u16::MAX)
+    }
+
+    /// True if some column is stored as many cells.
+    pub fn has_complex(&self) -> bool {
+        self.has_complex
+    }
+
+    /// True if it has static columns.
+    pub fn has_statics(&self) -> bool {
+        !self.statics.is_empty()
+    }
+
+    /// True for a table of counters.
+    pub fn is_counter(&self) -> bool {
+        self.flags.iter().any(|flag| flag == "counter")
+    }
+
+    /// A builder that starts from this table and keeps its column ids.
+    pub fn to_builder(&self) -> TableBuilder {
+        TableBuilder {
+            id: self.id,
+            keyspace: self.keyspace.clone(),
+            name: self.name.clone(),
+            kind: self.kind,
+            options: self.options.clone(),
+            flags: self.flags.clone(),
+            dropped: self.dropped.clone(),
+            columns: self.columns.clone(),
+        }
+    }
+}
+
+/// Collects the columns of a table. Rules of CQL (a partition key is there, names are unique, no counters beside other
+/// columns) are checked by the schema change that uses it; the builder only orders.
+#[derive(Clone, Debug)]
+pub struct TableBuilder {
+    /// Identity.
+    pub id: TableId,
+    /// Keyspace name.
+    pub keyspace: String,
+    /// Table name.
+    pub name: String,
+    /// Kind.
+    pub kind: TableKind,
+    /// Options.
+    pub options: TableOptions,
+    /// Flags as in `system_schema.tables`.
+    pub flags: Vec<String>,
+    /// Dropped columns by name.
+    pub dropped: BTreeMap<String, DroppedColumn>,
+    columns: Vec<Option<Column>>,
+}
+
+impl TableBuilder {
+    /// A table without columns, with default options.
+    pub fn new(keyspace: impl Into<String>, name: impl Into<String>, id: TableId) -> Self {
+        Self {
+            id,
+            keyspace: keyspace.into(),
+            name: name.into(),
+            kind: TableKind::Regular,
+            options: TableOptions::default(),
+            flags: vec!["compound".to_owned()],
+            dropped: BTreeMap::new(),
+            columns: Vec::new(),
+        }
+    }
+
+    /// Appends a partition key column.
+    pub fn partition_key(self, name: impl Into<String>, ty: CqlType) -> Self {
+        self.add(name.into(), ColumnKind::PartitionKey, ty, ClusteringOrder::Asc)
+    }
+
+    /// Appends a clustering column.
+    pub fn clustering(self, name: impl Into<String>, ty: CqlType, order: ClusteringOrder) -> Self {
+        self.add(name.into(), ColumnKind::Clustering, ty, order)
+    }
+
+    /// Adds a static column.
+    pub fn static_column(self, name: impl Into<String>, ty: CqlType) -> Self {
+        self.add(name.into(), ColumnKind::Static, ty, ClusteringOrder::Asc)
+    }
+
+    /// Adds a regular column.
+    pub fn regular(self, name: impl Into<String>, ty: CqlType) -> Self {
+        self.add(name.into(), ColumnKind::Regular, ty, ClusteringOrder::Asc)
+    }
+
+    /// Adds a column of any kind; key columns take the next position of their kind.
+    #[expect(clippy::expect_used, reason = "guardrail: a table has far fewer than 65535 columns")]
+    pub fn add(mut self, name: String, kind: ColumnKind, ty: CqlType, order: ClusteringOrder) -> Self {
+        let id = ColumnId(u16::try_from(self.columns.len()).expect("fewer than 65536 columns"));
+        let key = matches!(kind, ColumnKind::PartitionKey | ColumnKind::Clustering);
+        let same_kind = self.columns.iter().flatten().filter(|column| column.kind == kind).count();
+        let position = if key { u16::try_from(same_kind).expect("fewer than 65536 columns") } else { 0 };
+        self.columns.push(Some(Column { id, name, kind, position, ty, order }));
+        self
+    }
+
+    /// Removes a static or regular column; its id is not used again. The caller records it in `dropped`.
+    pub fn remove(mut self, name: &str) -> Self {
+        for slot in &mut self.columns {
+            if slot.as_ref().is_some_and(|column| column.name == name) {
+                *slot = None;
+            }
+        }
+        self
+    }
+
+    /// Gives a column another name.
+    pub fn rename(mut self, from: &str, to: &str) -> Self {
+        for column in self.columns.iter_mut().flatten().filter(|column| column.name == from) {
+            to.clone_into(&mut column.name);
+        }
+        self
+    }
+
+    /// Gives a column another type (ALTER TYPE of a user type that it uses).
+    pub fn retype(mut self, name: &str, ty: CqlType) -> Self {
+        for column in self.columns.iter_mut().flatten().filter(|column| column.name == name) {
+            column.ty = ty.clone();
+        }
+        self
+    }
+
+    /// Orders the columns and makes the table.
+    pub fn build(self) -> Arc<TableSchema> {
+        let ids_of = |kind: ColumnKind| {
+            let mut columns: Vec<&Column> =
+                self.columns.iter().flatten().filter(|column| column.kind == kind).collect();
+            columns.sort_by(|a, b| {
+                (a.position, a.is_complex(), a.name.as_bytes()).cmp(&(
+                    b.position,
+                    b.is_complex(),
+                    b.name.as_bytes(),
+                ))
+            });
+            columns.iter().map(|column| column.id).collect::<Vec<_>>()
+        };
+        let by_name =
+            self.columns.iter().flatten().map(|column| (column.name.clone(), column.id)).collect();
+        Arc::new(TableSchema {
+            partition_key: ids_of(ColumnKind::PartitionKey),
+            clustering: ids_of(ColumnKind::Clustering),
+            statics: ids_of(ColumnKind::Static),
+            regulars: ids_of(ColumnKind::Regular),
+            by_name,
+            has_complex: self.columns.iter().flatten().any(Column::is_complex),
+            id: self.id,
+            keyspace: self.keyspace,
+            name: self.name,
+            kind: self.kind,
+            options: self.options,
+            flags: self.flags,
+            dropped: self.dropped,
+            columns: self.columns,
+        })
+    }
+}
