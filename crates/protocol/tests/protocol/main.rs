@@ -1,0 +1,16 @@
+//! The laws of the protocol, over every message.
+//!
+//! | module | law |
+//! | --- | --- |
+//! | `round_trip` | what is encoded comes back, in each version, however the bytes arrive |
+//! | `versions` | what older versions get instead |
+//! | `framing` | limits, skipping, refusals, compression, segments |
+//! | `hostile` | truncated and mutated bytes give errors, never panics |
+//!
+//! `generate` makes random messages; every failure prints the seed that made it.
+
+mod framing;
+mod generate;
+mod hostile;
+mod round_trip;
+mod versions;
