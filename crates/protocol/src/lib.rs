@@ -18,10 +18,8 @@
 //! | `request/*`, `response/*` | one file for each message, both directions side by side |
 //!
 //! Invariants: no input panics; nothing is allocated for a length that was not checked against what is there or against
-//! `max_frame_bytes`. When you add a message or a field, add it to
-//! `tests/protocol/generate.rs`: every law then runs over it.
+//! `max_frame_bytes`. When you add a message or a field, add it to `tests/protocol/generate.rs`: every law then runs over it.
 
-mod class;
 mod columns;
 mod compression;
 mod consistency;

@@ -15,7 +15,6 @@ use std::sync::Arc;
 use ilion_codec::Reader;
 use ilion_types::{CqlType, UserType};
 
-use crate::class;
 use crate::error::Error;
 use crate::notation::{put_count, put_string, put_u16};
 use crate::version::Version;
@@ -87,7 +86,7 @@ pub fn encode_type(out: &mut Vec<u8>, version: Version, cql_type: &CqlType) {
         CqlType::Udt { definition, .. } => encode_user_type(out, version, definition),
         other => {
             put_u16(out, CUSTOM);
-            put_string(out, &class::print(other));
+            put_string(out, &other.to_class());
         }
     }
 }
@@ -119,7 +118,7 @@ fn decode_nested(input: &mut Reader<'_>, frozen: bool, depth: usize) -> Result<C
         .ok_or_else(|| Error::refused(format!("types are nested deeper than {DEPTH_MAX}")))?;
     let mut inner = |input: &mut Reader<'_>| decode_nested(input, true, depth);
     Ok(match input.u16()? {
-        CUSTOM => class::parse(input.string16()?),
+        CUSTOM => custom_type(input.string16()?),
         LIST => CqlType::List {
             element: Arc::new(inner(input)?),
             frozen,
@@ -150,6 +149,14 @@ fn decode_nested(input: &mut Reader<'_>, frozen: bool, depth: usize) -> Result<C
             expected: "the id of a type",
         })?,
     })
+}
+
+/// The type of a class string; what is not understood stays custom.
+fn custom_type(class: &str) -> CqlType {
+    match CqlType::from_class(class) {
+        Ok((cql_type, _)) => cql_type,
+        Err(_) => CqlType::Custom(class.into()),
+    }
 }
 
 fn simple_type(id: u16) -> Option<CqlType> {

@@ -447,17 +447,22 @@ pub fn cql_type(random: &mut Random, frozen: bool, depth: usize) -> CqlType {
             value: inner(random),
             frozen,
         },
-        7 => CqlType::Tuple(random.list(3, |random| cql_type(random, true, depth - 1)).into()),
+        7 => {
+            let mut types = random.list(2, |random| cql_type(random, true, depth - 1));
+            types.push(cql_type(random, true, depth - 1));
+            CqlType::Tuple(types.into())
+        }
         8 => CqlType::Udt {
             definition: Arc::new(UserType {
-                keyspace: random.string(),
+                // The one name that class strings hold as it is.
+                keyspace: "ks_1".to_owned(),
                 name: random.string(),
                 fields: random.list(3, |random| (random.string(), cql_type(random, true, depth - 1))),
             }),
             frozen,
         },
         9 => CqlType::Vector {
-            element: Arc::new(random.pick(&SCALARS)),
+            element: inner(random),
             dimension: 1 + random.below(2000) as u32,
         },
         _ => random.pick(&SCALARS),

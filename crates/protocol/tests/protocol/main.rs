@@ -9,6 +9,8 @@
 //!
 //! `generate` makes random messages; every failure prints the seed that made it.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+
 mod framing;
 mod generate;
 mod hostile;
