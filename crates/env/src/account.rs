@@ -83,7 +83,10 @@ thread_local! {
 
 /// Starts to charge this thread's I/O to a request.
 pub fn begin() -> Scope {
-    Scope { start: CHARGED.get(), this_thread: PhantomData }
+    Scope {
+        start: CHARGED.get(),
+        this_thread: PhantomData,
+    }
 }
 
 /// Adds I/O that another thread did for this thread's request.
@@ -156,7 +159,10 @@ impl FileKind {
 
     /// The kind that the file's name tells.
     pub fn of(path: &Path) -> Self {
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let name = path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or_default();
         if name.starts_with("CommitLog-") {
             return Self::CommitLog;
         }
@@ -199,7 +205,9 @@ struct KindTotals {
 
 impl KindTotals {
     const fn zero() -> Self {
-        Self { counters: [const { AtomicU64::new(0) }; 8] }
+        Self {
+            counters: [const { AtomicU64::new(0) }; 8],
+        }
     }
 
     fn add(&self, first: usize, bytes: u64, nanos: u64) {
@@ -209,9 +217,26 @@ impl KindTotals {
     }
 
     fn load(&self) -> RequestIo {
-        let [reads, bytes_read, read_nanos, writes, bytes_written, write_nanos, syncs, sync_nanos] =
-            std::array::from_fn(|index| self.counters[index].load(Relaxed));
-        RequestIo { reads, bytes_read, read_nanos, writes, bytes_written, write_nanos, syncs, sync_nanos }
+        let [
+            reads,
+            bytes_read,
+            read_nanos,
+            writes,
+            bytes_written,
+            write_nanos,
+            syncs,
+            sync_nanos,
+        ] = std::array::from_fn(|index| self.counters[index].load(Relaxed));
+        RequestIo {
+            reads,
+            bytes_read,
+            read_nanos,
+            writes,
+            bytes_written,
+            write_nanos,
+            syncs,
+            sync_nanos,
+        }
     }
 }
 
@@ -242,13 +267,23 @@ impl Timer {
     pub(crate) fn read_done(self, kind: FileKind, bytes: usize) {
         let nanos = self.nanos();
         TOTALS[kind as usize].add(0, bytes as u64, nanos);
-        charge(RequestIo { reads: 1, bytes_read: bytes as u64, read_nanos: nanos, ..RequestIo::NONE });
+        charge(RequestIo {
+            reads: 1,
+            bytes_read: bytes as u64,
+            read_nanos: nanos,
+            ..RequestIo::NONE
+        });
     }
 
     pub(crate) fn write_done(self, kind: FileKind, bytes: usize) {
         let nanos = self.nanos();
         TOTALS[kind as usize].add(3, bytes as u64, nanos);
-        charge(RequestIo { writes: 1, bytes_written: bytes as u64, write_nanos: nanos, ..RequestIo::NONE });
+        charge(RequestIo {
+            writes: 1,
+            bytes_written: bytes as u64,
+            write_nanos: nanos,
+            ..RequestIo::NONE
+        });
     }
 
     pub(crate) fn sync_done(self, kind: FileKind) {
@@ -256,6 +291,10 @@ impl Timer {
         let counters = &TOTALS[kind as usize].counters;
         counters[6].fetch_add(1, Relaxed);
         counters[7].fetch_add(nanos, Relaxed);
-        charge(RequestIo { syncs: 1, sync_nanos: nanos, ..RequestIo::NONE });
+        charge(RequestIo {
+            syncs: 1,
+            sync_nanos: nanos,
+            ..RequestIo::NONE
+        });
     }
 }

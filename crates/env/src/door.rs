@@ -82,7 +82,11 @@ pub trait Env: Send + Sync + 'static {
         let fits = usize::try_from(size).ok().filter(|_| size <= limit_bytes);
         let Some(size) = fits else {
             let reason = format!("it has {size} bytes, more than the limit of {limit_bytes}");
-            return Err(Error::new("read", path, io::Error::new(io::ErrorKind::FileTooLarge, reason)));
+            return Err(Error::new(
+                "read",
+                path,
+                io::Error::new(io::ErrorKind::FileTooLarge, reason),
+            ));
         };
         let mut bytes = vec![0; size];
         file.read_exact_at(0, &mut bytes)?;
@@ -117,7 +121,13 @@ pub trait ReadFile: Send + Sync {
         let mut done = 0;
         while done < into.len() {
             match self.read_at(offset.saturating_add(done as u64), &mut into[done..])? {
-                0 => return Err(Error::new("read", self.path(), io::ErrorKind::UnexpectedEof.into())),
+                0 => {
+                    return Err(Error::new(
+                        "read",
+                        self.path(),
+                        io::ErrorKind::UnexpectedEof.into(),
+                    ));
+                }
                 count => done += count,
             }
         }
@@ -190,8 +200,12 @@ pub(crate) fn parent_of(path: &Path) -> &Path {
 /// The directories of `path` that do not exist yet, outermost first.
 pub(crate) fn missing_dirs(path: &Path, exists: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
     let is_named = |dir: &&Path| !dir.as_os_str().is_empty();
-    let mut missing: Vec<PathBuf> =
-        path.ancestors().filter(is_named).take_while(|dir| !exists(dir)).map(Path::to_path_buf).collect();
+    let mut missing: Vec<PathBuf> = path
+        .ancestors()
+        .filter(is_named)
+        .take_while(|dir| !exists(dir))
+        .map(Path::to_path_buf)
+        .collect();
     missing.reverse();
     missing
 }

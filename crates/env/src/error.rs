@@ -21,7 +21,11 @@ pub struct Error {
 impl Error {
     /// Names the action and the path of an I/O error.
     pub fn new(action: &'static str, path: &Path, source: io::Error) -> Self {
-        Self { action, path: path.to_path_buf(), source }
+        Self {
+            action,
+            path: path.to_path_buf(),
+            source,
+        }
     }
 
     /// Whether the file or directory does not exist.
@@ -36,7 +40,10 @@ impl Error {
 
     /// Whether the disk (or the quota) is full.
     pub fn is_no_space(&self) -> bool {
-        matches!(self.source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+        matches!(
+            self.source.kind(),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+        )
     }
 
     /// Whether the file ended before the bytes asked for.
@@ -57,6 +64,10 @@ impl Clone for Error {
             Some(number) => io::Error::from_raw_os_error(number),
             None => io::Error::new(self.source.kind(), self.source.to_string()),
         };
-        Self { action: self.action, path: self.path.clone(), source }
+        Self {
+            action: self.action,
+            path: self.path.clone(),
+            source,
+        }
     }
 }

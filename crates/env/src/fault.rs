@@ -24,7 +24,10 @@ pub struct FaultEnv {
 impl FaultEnv {
     /// Passes everything through until a rule is added.
     pub fn new(inner: Arc<dyn Env>) -> Arc<Self> {
-        Arc::new(Self { inner, rules: Arc::default() })
+        Arc::new(Self {
+            inner,
+            rules: Arc::default(),
+        })
     }
 
     /// Adds a rule such as `fail write "*-Index.db" at 3` (see [`Rule::parse`]); it counts from now.
@@ -76,11 +79,19 @@ fn effect_without_bytes(effect: Effect, action: &'static str, path: &Path) -> Re
 }
 
 fn failure(action: &'static str, path: &Path) -> Error {
-    Error::new(action, path, io::Error::from_raw_os_error(rustix::io::Errno::IO.raw_os_error()))
+    Error::new(
+        action,
+        path,
+        io::Error::from_raw_os_error(rustix::io::Errno::IO.raw_os_error()),
+    )
 }
 
 fn no_space(action: &'static str, path: &Path) -> Error {
-    Error::new(action, path, io::Error::from_raw_os_error(rustix::io::Errno::NOSPC.raw_os_error()))
+    Error::new(
+        action,
+        path,
+        io::Error::from_raw_os_error(rustix::io::Errno::NOSPC.raw_os_error()),
+    )
 }
 
 fn flip_middle_bit(bytes: &mut [u8]) {
@@ -93,7 +104,10 @@ fn flip_middle_bit(bytes: &mut [u8]) {
 impl Env for FaultEnv {
     fn open_read(&self, path: &Path) -> Result<Arc<dyn ReadFile>> {
         self.pass(Operation::Open, "open", path)?;
-        Ok(Arc::new(FaultReadFile { inner: self.inner.open_read(path)?, rules: Arc::clone(&self.rules) }))
+        Ok(Arc::new(FaultReadFile {
+            inner: self.inner.open_read(path)?,
+            rules: Arc::clone(&self.rules),
+        }))
     }
 
     fn create(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
@@ -192,7 +206,11 @@ impl Env for FaultEnv {
 impl FaultEnv {
     fn wrap(&self, inner: Box<dyn WriteFile>) -> Box<dyn WriteFile> {
         let path = inner.path().to_path_buf();
-        Box::new(FaultWriteFile { inner, path, rules: Arc::clone(&self.rules) })
+        Box::new(FaultWriteFile {
+            inner,
+            path,
+            rules: Arc::clone(&self.rules),
+        })
     }
 }
 
@@ -288,7 +306,11 @@ impl WriteFile for FaultWriteFile {
 
     fn sync_handle(&self) -> Arc<dyn SyncFile> {
         let inner = self.inner.sync_handle();
-        Arc::new(FaultSyncFile { inner, path: self.path.clone(), rules: Arc::clone(&self.rules) })
+        Arc::new(FaultSyncFile {
+            inner,
+            path: self.path.clone(),
+            rules: Arc::clone(&self.rules),
+        })
     }
 
     fn path(&self) -> &Path {

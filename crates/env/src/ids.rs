@@ -22,13 +22,19 @@ impl Ids {
     pub fn new(mut node: [u8; 8]) -> Self {
         node[0] = node[0] & 0x3f | 0x80; // RFC 9562: the variant, in the upper bits of the clock sequence.
         node[2] |= 0x01; // The multicast bit: a node id that is no network card's address.
-        Self { last_micros: AtomicI64::new(i64::MIN), last_ticks: AtomicU64::new(0), node }
+        Self {
+            last_micros: AtomicI64::new(i64::MIN),
+            last_ticks: AtomicU64::new(0),
+            node,
+        }
     }
 
     /// The clock's time, or one more than the last answer if the clock did not move on.
     pub fn unique_micros(&self, now_micros: i64) -> i64 {
         let next = |last: i64| now_micros.max(last.saturating_add(1));
-        let last = self.last_micros.fetch_update(Relaxed, Relaxed, |last| Some(next(last)));
+        let last = self
+            .last_micros
+            .fetch_update(Relaxed, Relaxed, |last| Some(next(last)));
         next(last.unwrap_or_else(|last| last))
     }
 
@@ -37,7 +43,9 @@ impl Ids {
         let since_1970 = u64::try_from(now_micros).unwrap_or(0).saturating_mul(10);
         let now_ticks = since_1970.saturating_add(GREGORIAN_OFFSET_TICKS).min(MAX_TICKS);
         let next = |last: u64| now_ticks.max(last + 1);
-        let last = self.last_ticks.fetch_update(Relaxed, Relaxed, |last| Some(next(last)));
+        let last = self
+            .last_ticks
+            .fetch_update(Relaxed, Relaxed, |last| Some(next(last)));
         self.uuid_at(next(last.unwrap_or_else(|last| last)))
     }
 

@@ -84,7 +84,9 @@ impl MemEnv {
             ids: Ids::new(random.next_u64().to_be_bytes()),
             random: Mutex::new(random),
         };
-        Self { shared: Arc::new(shared) }
+        Self {
+            shared: Arc::new(shared),
+        }
     }
 
     /// This disk as an `Arc<dyn Env>`.
@@ -100,7 +102,10 @@ impl MemEnv {
         let mut random = self.shared.random.lock().clone();
         random.next_u64();
         let after = Self::with_disk(disk, random, now_micros);
-        after.shared.capacity_bytes.store(self.shared.capacity_bytes.load(Relaxed), Relaxed);
+        after
+            .shared
+            .capacity_bytes
+            .store(self.shared.capacity_bytes.load(Relaxed), Relaxed);
         after
     }
 
@@ -143,7 +148,14 @@ impl MemEnv {
         let hook = self.shared.hook.lock().clone();
         let tell = |moment| {
             if let Some(hook) = &hook {
-                hook(self, &SyncEvent { number, moment, path: path.to_path_buf() });
+                hook(
+                    self,
+                    &SyncEvent {
+                        number,
+                        moment,
+                        path: path.to_path_buf(),
+                    },
+                );
             }
         };
         tell(Moment::BeforeSync);
@@ -248,7 +260,10 @@ impl Env for MemEnv {
         if !self.shared.locked.lock().insert(path.to_path_buf()) {
             return Err(Error::new("lock", path, std::io::ErrorKind::WouldBlock.into()));
         }
-        Ok(Box::new(MemLock { shared: Arc::clone(&self.shared), path: path.to_path_buf() }))
+        Ok(Box::new(MemLock {
+            shared: Arc::clone(&self.shared),
+            path: path.to_path_buf(),
+        }))
     }
 
     fn free_space_bytes(&self, _path: &Path) -> Result<u64> {

@@ -25,30 +25,54 @@ impl RealEnv {
     pub fn new() -> Arc<Self> {
         let mut node = [0; 8];
         fill_random(&mut node);
-        Arc::new(Self { ids: Ids::new(node), started: Instant::now() })
+        Arc::new(Self {
+            ids: Ids::new(node),
+            started: Instant::now(),
+        })
     }
 }
 
 impl Env for RealEnv {
     fn open_read(&self, path: &Path) -> Result<Arc<dyn ReadFile>> {
         let file = File::open(path).map_err(|source| Error::new("open", path, source))?;
-        let size_bytes =
-            file.metadata().map_err(|source| Error::new("read the size of", path, source))?.len();
-        Ok(Arc::new(RealReadFile { file, size_bytes, kind: FileKind::of(path), path: path.to_path_buf() }))
+        let size_bytes = file
+            .metadata()
+            .map_err(|source| Error::new("read the size of", path, source))?
+            .len();
+        Ok(Arc::new(RealReadFile {
+            file,
+            size_bytes,
+            kind: FileKind::of(path),
+            path: path.to_path_buf(),
+        }))
     }
 
     fn create(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
-        let file = OpenOptions::new().read(true).write(true).create_new(true).open(path);
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(path);
         writer(file, "create", path)
     }
 
     fn create_or_truncate(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path);
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(path);
         writer(file, "create", path)
     }
 
     fn open_append(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path);
         writer(file, "open", path)
     }
 
@@ -83,10 +107,20 @@ impl Env for RealEnv {
         let mut entries = Vec::new();
         for entry in fs::read_dir(path).map_err(failed)? {
             let entry = entry.map_err(failed)?;
-            let Ok(name) = entry.file_name().into_string() else { continue };
+            let Ok(name) = entry.file_name().into_string() else {
+                continue;
+            };
             match fs::metadata(entry.path()) {
-                Ok(found) if found.is_dir() => entries.push(DirEntry { name, is_dir: true, size_bytes: 0 }),
-                Ok(found) => entries.push(DirEntry { name, is_dir: false, size_bytes: found.len() }),
+                Ok(found) if found.is_dir() => entries.push(DirEntry {
+                    name,
+                    is_dir: true,
+                    size_bytes: 0,
+                }),
+                Ok(found) => entries.push(DirEntry {
+                    name,
+                    is_dir: false,
+                    size_bytes: found.len(),
+                }),
                 // Removed while we listed.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(failed(error)),
@@ -101,7 +135,9 @@ impl Env for RealEnv {
     }
 
     fn file_size(&self, path: &Path) -> Result<u64> {
-        Ok(fs::metadata(path).map_err(|source| Error::new("read the size of", path, source))?.len())
+        Ok(fs::metadata(path)
+            .map_err(|source| Error::new("read the size of", path, source))?
+            .len())
     }
 
     fn sync_dir(&self, path: &Path) -> Result<()> {
@@ -112,7 +148,12 @@ impl Env for RealEnv {
     }
 
     fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path);
         let file = file.map_err(|source| Error::new("open", path, source))?;
         match file.try_lock() {
             Ok(()) => Ok(Box::new(RealLock { _file: file })),
@@ -203,7 +244,11 @@ fn writer(file: io::Result<File>, action: &'static str, path: &Path) -> Result<B
     let failed = |source| Error::new(action, path, source);
     let file = file.map_err(failed)?;
     let position = file.metadata().map_err(failed)?.len();
-    let shared = Arc::new(RealShared { file, kind: FileKind::of(path), path: path.to_path_buf() });
+    let shared = Arc::new(RealShared {
+        file,
+        kind: FileKind::of(path),
+        path: path.to_path_buf(),
+    });
     Ok(Box::new(RealWriteFile { shared, position }))
 }
 

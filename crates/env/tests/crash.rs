@@ -45,7 +45,11 @@ fn an_unsynced_rename_leaves_the_old_or_the_new_name() {
         env.rename(Path::new("old"), Path::new("target")).unwrap();
         let after = env.crash(CrashRule::Seeded(seed));
         let target = read(&after, "target").unwrap();
-        assert_eq!(after.exists(Path::new("old")), target == b"old content", "seed {seed}");
+        assert_eq!(
+            after.exists(Path::new("old")),
+            target == b"old content",
+            "seed {seed}"
+        );
         seen.insert(target);
     }
     assert_eq!(seen.len(), 2, "some seeds keep the rename and some lose it");
@@ -116,7 +120,11 @@ fn a_shortened_file_comes_back_with_its_old_or_new_size_and_zeros_beyond() {
         let after = env.crash(CrashRule::Seeded(seed));
         let size = read(&after, "a").unwrap().len();
         assert!((100..=6000).contains(&size));
-        after.open_append(Path::new("a")).unwrap().preallocate(7000).unwrap();
+        after
+            .open_append(Path::new("a"))
+            .unwrap()
+            .preallocate(7000)
+            .unwrap();
         assert_eq!(read(&after, "a").unwrap()[size.max(6000)..], [0; 1000][..]);
     }
 }

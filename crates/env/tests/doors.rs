@@ -30,12 +30,19 @@ fn what_is_written_is_read_back() {
         let content: Vec<u8> = (0..10_000_u32).map(|number| number as u8).collect();
         write(env, &path, &content);
         let file = env.open_read(&path).unwrap();
-        assert_eq!((file.size_bytes(), env.file_size(&path).unwrap()), (10_000, 10_000));
+        assert_eq!(
+            (file.size_bytes(), env.file_size(&path).unwrap()),
+            (10_000, 10_000)
+        );
         let mut middle = [0; 5000];
         file.read_exact_at(3000, &mut middle).unwrap();
         assert_eq!(middle[..], content[3000..8000]);
         assert_eq!(file.read_at(9_990, &mut middle).unwrap(), 10);
-        assert!(file.read_exact_at(9_990, &mut middle).unwrap_err().is_unexpected_end());
+        assert!(
+            file.read_exact_at(9_990, &mut middle)
+                .unwrap_err()
+                .is_unexpected_end()
+        );
         assert_eq!(env.read_all(&path, 10_000).unwrap(), content);
         assert!(env.read_all(&path, 9_999).is_err());
     });
@@ -71,8 +78,12 @@ fn names_are_taken_renamed_linked_listed_and_removed() {
         env.create_dir_all(&sub).unwrap();
         env.rename(&b, &sub.join("c")).unwrap();
         assert_eq!(env.read_all(&sub.join("c"), 99).unwrap(), b"first");
-        let listed: Vec<_> =
-            env.list(dir).unwrap().into_iter().map(|e| (e.name, e.is_dir, e.size_bytes)).collect();
+        let listed: Vec<_> = env
+            .list(dir)
+            .unwrap()
+            .into_iter()
+            .map(|e| (e.name, e.is_dir, e.size_bytes))
+            .collect();
         assert_eq!(&listed[..1], [("a".to_owned(), false, 5)]);
         assert_eq!(listed.last().unwrap(), &("sub".to_owned(), true, 0));
         assert!(env.remove_dir(&dir.join("sub")).is_err());
@@ -149,8 +160,16 @@ fn fault_rules_bend_the_calls_they_name() {
     file.append(b"three").unwrap();
     assert!(file.sync_handle().sync().is_err());
     assert_eq!(mem.read_all(Path::new("a"), 99).unwrap(), b"onethree");
-    assert!(env.create(Path::new("full1")).map(drop).unwrap_err().is_no_space());
-    env.create(Path::new("torn")).unwrap().append(b"12345678").unwrap_err();
+    assert!(
+        env.create(Path::new("full1"))
+            .map(drop)
+            .unwrap_err()
+            .is_no_space()
+    );
+    env.create(Path::new("torn"))
+        .unwrap()
+        .append(b"12345678")
+        .unwrap_err();
     assert_eq!(mem.read_all(Path::new("torn"), 99).unwrap(), b"1234");
     mem.create(Path::new("rot")).unwrap().append(b"abc").unwrap();
     assert_ne!(env.read_all(Path::new("rot"), 99).unwrap(), b"abc");

@@ -1,1 +1,39 @@
-//! The data model and its laws.
+//! The data model of the store and its laws: what commit log, memtable, SSTable and compaction all speak.
+//!
+//! A table is a sequence of partitions in (token, key) order. A partition has a deletion, at most one static row, and
+//! *unfiltereds* in clustering order: rows and range tombstone markers. A row has a liveness, a deletion and columns; a
+//! column is one cell (simple) or a deletion and many cells by path (complex).
+//!
+//! The main path of a read: sources give a [`Cursor`] each; merging reconciles them cell by cell; purging drops what is
+//! dead; the query takes rows from the last cursor.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | `key` | [`DecoratedKey`]: token and key |
+//! | `clustering` | [`Clustering`], [`Bound`], and their order |
+//! | `cell` | [`Cell`], [`DeletionTime`], [`Liveness`] |
+//! | `row` | [`Row`], [`ColumnData`] |
+//! | `unfiltered` | [`Unfiltered`], [`Marker`] |
+//! | `mutation` | [`Mutation`], [`PartitionUpdate`]: one change to one partition |
+//! | `cursor` | [`Cursor`]: the one way to read partitions |
+//! | `slices` | which clusterings a read wants |
+//!
+//! When you change a rule of `reconcile`, also look at `purge` and at the texts in `testdata/`.
+
+mod cell;
+mod clustering;
+mod cursor;
+mod key;
+mod mutation;
+mod row;
+mod slices;
+mod unfiltered;
+
+pub use cell::{Cell, DeletionTime, Liveness, NO_DELETION_TIME, NO_TIMESTAMP, NO_TTL};
+pub use clustering::{Bound, BoundKind, Clustering, ClusteringComparator, Values};
+pub use cursor::{Cursor, PartitionHead, ReadError};
+pub use key::DecoratedKey;
+pub use mutation::{Mutation, PartitionUpdate, RangeTombstone};
+pub use row::{ColumnData, ComplexColumn, Data, Row};
+pub use slices::{ClusteringFilter, Slice};
+pub use unfiltered::{Marker, Unfiltered};

@@ -32,7 +32,10 @@ impl Schema {
 
     /// The table with this id (walks all keyspaces; not for hot paths).
     pub fn table_by_id(&self, id: TableId) -> Option<&Arc<TableSchema>> {
-        self.keyspaces.values().flat_map(|keyspace| keyspace.tables.values()).find(|table| table.id == id)
+        self.keyspaces
+            .values()
+            .flat_map(|keyspace| keyspace.tables.values())
+            .find(|table| table.id == id)
     }
 }
 

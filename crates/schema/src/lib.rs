@@ -19,5 +19,6 @@ pub use keyspace::{
 };
 pub use options::{CachingOptions, TableOptions};
 pub use table::{
-    ClusteringOrder, Column, ColumnId, ColumnKind, DroppedColumn, TableBuilder, TableId, TableKind, TableSchema,
+    ClusteringOrder, Column, ColumnId, ColumnKind, DroppedColumn, TableBuilder, TableId, TableKind,
+    TableSchema,
 };

@@ -59,17 +59,26 @@ pub struct TableOptions {
 impl Default for TableOptions {
     fn default() -> Self {
         let map = |pairs: &[(&str, &str)]| {
-            pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+            pairs
+                .iter()
+                .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+                .collect()
         };
         Self {
             additional_write_policy: "99p".to_owned(),
             allow_auto_snapshot: true,
             bloom_filter_fp_chance: 0.01,
-            caching: CachingOptions { keys: true, rows_per_partition: None },
+            caching: CachingOptions {
+                keys: true,
+                rows_per_partition: None,
+            },
             cdc: false,
             comment: String::new(),
             compaction: map(&[
-                ("class", "org.apache.cassandra.db.compaction.SizeTieredCompactionStrategy"),
+                (
+                    "class",
+                    "org.apache.cassandra.db.compaction.SizeTieredCompactionStrategy",
+                ),
                 ("max_threshold", "32"),
                 ("min_threshold", "4"),
             ]),

@@ -142,8 +142,12 @@ impl TableSchema {
     }
 
     fn columns_of<'a>(&'a self, ids: &'a [ColumnId]) -> impl ExactSizeIterator<Item = &'a Column> + Clone {
-        #[expect(clippy::expect_used, reason = "the builder lists only ids it has put into `columns`")]
-        ids.iter().map(|id| self.column(*id).expect("a listed column exists"))
+        #[expect(
+            clippy::expect_used,
+            reason = "the builder lists only ids it has put into `columns`"
+        )]
+        ids.iter()
+            .map(|id| self.column(*id).expect("a listed column exists"))
     }
 
     /// Partition key columns in key order.
@@ -172,7 +176,11 @@ impl TableSchema {
         let mut regulars: Vec<&Column> = self.regulars().collect();
         statics.sort_by(|a, b| a.name.as_bytes().cmp(b.name.as_bytes()));
         regulars.sort_by(|a, b| a.name.as_bytes().cmp(b.name.as_bytes()));
-        self.partition_key().chain(self.clustering()).chain(statics).chain(regulars).collect()
+        self.partition_key()
+            .chain(self.clustering())
+            .chain(statics)
+            .chain(regulars)
+            .collect()
     }
 
     /// Highest column id ever used plus one; ids are below it.
@@ -267,13 +275,32 @@ impl TableBuilder {
     }
 
     /// Adds a column of any kind; key columns take the next position of their kind.
-    #[expect(clippy::expect_used, reason = "guardrail: a table has far fewer than 65535 columns")]
+    #[expect(
+        clippy::expect_used,
+        reason = "guardrail: a table has far fewer than 65535 columns"
+    )]
     pub fn add(mut self, name: String, kind: ColumnKind, ty: CqlType, order: ClusteringOrder) -> Self {
         let id = ColumnId(u16::try_from(self.columns.len()).expect("fewer than 65536 columns"));
         let key = matches!(kind, ColumnKind::PartitionKey | ColumnKind::Clustering);
-        let same_kind = self.columns.iter().flatten().filter(|column| column.kind == kind).count();
-        let position = if key { u16::try_from(same_kind).expect("fewer than 65536 columns") } else { 0 };
-        self.columns.push(Some(Column { id, name, kind, position, ty, order }));
+        let same_kind = self
+            .columns
+            .iter()
+            .flatten()
+            .filter(|column| column.kind == kind)
+            .count();
+        let position = if key {
+            u16::try_from(same_kind).expect("fewer than 65536 columns")
+        } else {
+            0
+        };
+        self.columns.push(Some(Column {
+            id,
+            name,
+            kind,
+            position,
+            ty,
+            order,
+        }));
         self
     }
 
@@ -289,7 +316,12 @@ impl TableBuilder {
 
     /// Gives a column another name.
     pub fn rename(mut self, from: &str, to: &str) -> Self {
-        for column in self.columns.iter_mut().flatten().filter(|column| column.name == from) {
+        for column in self
+            .columns
+            .iter_mut()
+            .flatten()
+            .filter(|column| column.name == from)
+        {
             to.clone_into(&mut column.name);
         }
         self
@@ -297,7 +329,12 @@ impl TableBuilder {
 
     /// Gives a column another type (ALTER TYPE of a user type that it uses).
     pub fn retype(mut self, name: &str, ty: CqlType) -> Self {
-        for column in self.columns.iter_mut().flatten().filter(|column| column.name == name) {
+        for column in self
+            .columns
+            .iter_mut()
+            .flatten()
+            .filter(|column| column.name == name)
+        {
             column.ty = ty.clone();
         }
         self
@@ -306,8 +343,12 @@ impl TableBuilder {
     /// Orders the columns and makes the table.
     pub fn build(self) -> Arc<TableSchema> {
         let ids_of = |kind: ColumnKind| {
-            let mut columns: Vec<&Column> =
-                self.columns.iter().flatten().filter(|column| column.kind == kind).collect();
+            let mut columns: Vec<&Column> = self
+                .columns
+                .iter()
+                .flatten()
+                .filter(|column| column.kind == kind)
+                .collect();
             columns.sort_by(|a, b| {
                 (a.position, a.is_complex(), a.name.as_bytes()).cmp(&(
                     b.position,
@@ -317,8 +358,12 @@ impl TableBuilder {
             });
             columns.iter().map(|column| column.id).collect::<Vec<_>>()
         };
-        let by_name =
-            self.columns.iter().flatten().map(|column| (column.name.clone(), column.id)).collect();
+        let by_name = self
+            .columns
+            .iter()
+            .flatten()
+            .map(|column| (column.name.clone(), column.id))
+            .collect();
         Arc::new(TableSchema {
             partition_key: ids_of(ColumnKind::PartitionKey),
             clustering: ids_of(ColumnKind::Clustering),

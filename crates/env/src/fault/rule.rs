@@ -99,7 +99,10 @@ pub struct Rule {
 impl Rule {
     /// Reads a rule such as `fail write "*-Index.db" at 3`; the grammar stands on top of this file.
     pub fn parse(text: &str) -> Result<Self, RuleError> {
-        let fail = |reason| RuleError { text: text.to_owned(), reason };
+        let fail = |reason| RuleError {
+            text: text.to_owned(),
+            reason,
+        };
         let mut parts = text.splitn(3, '"');
         let (Some(head), Some(pattern), Some(tail)) = (parts.next(), parts.next(), parts.next()) else {
             return Err(fail("the pattern must stand in double quotes"));
@@ -107,16 +110,28 @@ impl Rule {
         let head: Vec<&str> = head.split_whitespace().collect();
         let (effect, operation) = match *head.as_slice() {
             ["delay", millis, operation] => {
-                let millis = millis.parse().map_err(|_| fail("delay needs a number of milliseconds"))?;
+                let millis = millis
+                    .parse()
+                    .map_err(|_| fail("delay needs a number of milliseconds"))?;
                 (Effect::Delay { millis }, operation)
             }
-            [effect, operation] => (parse_effect(effect).ok_or_else(|| fail("unknown effect"))?, operation),
+            [effect, operation] => (
+                parse_effect(effect).ok_or_else(|| fail("unknown effect"))?,
+                operation,
+            ),
             _ => return Err(fail("expected: effect operation \"pattern\" [at N | from N]")),
         };
         let operation = parse_operation(operation).ok_or_else(|| fail("unknown operation"))?;
         let (first, last) =
             parse_when(tail).ok_or_else(|| fail("expected `at N` or `from N` after the pattern"))?;
-        Ok(Self { effect, operation, pattern: pattern.to_owned(), first, last, matched: AtomicU64::new(0) })
+        Ok(Self {
+            effect,
+            operation,
+            pattern: pattern.to_owned(),
+            first,
+            last,
+            matched: AtomicU64::new(0),
+        })
     }
 
     /// Counts the call if it matches, and gives the effect if this is a call to bend.
@@ -143,7 +158,10 @@ fn parse_operation(text: &str) -> Option<Option<Operation>> {
     if text == "any" {
         return Some(None);
     }
-    OPERATIONS.iter().find(|(name, _)| *name == text).map(|(_, operation)| Some(*operation))
+    OPERATIONS
+        .iter()
+        .find(|(name, _)| *name == text)
+        .map(|(_, operation)| Some(*operation))
 }
 
 fn parse_when(text: &str) -> Option<(u64, u64)> {
@@ -210,9 +228,14 @@ mod tests {
     fn rules_read_their_own_grammar_and_refuse_the_rest() {
         assert!(Rule::parse("delay 5 any \"*\"").is_ok());
         assert!(Rule::parse("no_space preallocate \"a/*\" from 3").is_ok());
-        for wrong in
-            ["", "fail", "fail write *", "fail write \"x\" at", "explode read \"x\"", "fail fly \"x\""]
-        {
+        for wrong in [
+            "",
+            "fail",
+            "fail write *",
+            "fail write \"x\" at",
+            "explode read \"x\"",
+            "fail fly \"x\"",
+        ] {
             assert!(Rule::parse(wrong).is_err(), "{wrong}");
         }
     }

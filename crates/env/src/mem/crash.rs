@@ -20,10 +20,18 @@ pub enum CrashRule {
 }
 
 pub(super) fn survivors(disk: &Disk, rule: CrashRule) -> Disk {
-    let mut seeded = Seeded::new(if let CrashRule::Seeded(seed) = rule { seed } else { 0 });
+    let mut seeded = Seeded::new(if let CrashRule::Seeded(seed) = rule {
+        seed
+    } else {
+        0
+    });
     let mut tree = disk.durable.clone();
-    surviving_changes(&disk.pending, rule, &mut seeded).into_iter().for_each(|change| tree.apply(change));
-    let mut after = Tree { dirs: HashMap::from([(ROOT, BTreeMap::new())]) };
+    surviving_changes(&disk.pending, rule, &mut seeded)
+        .into_iter()
+        .for_each(|change| tree.apply(change));
+    let mut after = Tree {
+        dirs: HashMap::from([(ROOT, BTreeMap::new())]),
+    };
     let mut files = HashMap::new();
     let mut todo = vec![ROOT];
     while let Some(dir) = todo.pop() {
@@ -32,8 +40,13 @@ pub(super) fn survivors(disk: &Disk, rule: CrashRule) -> Disk {
             match node {
                 Node::Dir(child) => todo.push(*child),
                 Node::File(file) => {
-                    let survive =
-                        || Arc::new(MemFile::survived(surviving_image(file.at_risk(), rule, &mut seeded)));
+                    let survive = || {
+                        Arc::new(MemFile::survived(surviving_image(
+                            file.at_risk(),
+                            rule,
+                            &mut seeded,
+                        )))
+                    };
                     // Hard links stay names of one file.
                     let survivor = Arc::clone(files.entry(Arc::as_ptr(file)).or_insert_with(survive));
                     *node = Node::File(survivor);
@@ -52,7 +65,11 @@ fn surviving_changes(pending: &[Change], rule: CrashRule, seeded: &mut Seeded) -
         // What a metadata journal does.
         CrashRule::Seeded(_) if seeded.one_in(2) => {
             let count = seeded.below(pending.len() as u64 + 1);
-            pending.iter().zip(0..count).map(|(change, _)| change.clone()).collect()
+            pending
+                .iter()
+                .zip(0..count)
+                .map(|(change, _)| change.clone())
+                .collect()
         }
         // What POSIX allows.
         CrashRule::Seeded(_) => pending.iter().filter(|_| seeded.one_in(2)).cloned().collect(),

@@ -37,9 +37,20 @@ pub(super) struct Tree {
 /// A change of names that is not durable yet.
 #[derive(Clone)]
 pub(super) enum Change {
-    Link { dir: DirId, name: String, node: Node },
-    Unlink { dir: DirId, name: String },
-    Rename { from: (DirId, String), to: (DirId, String), node: Node },
+    Link {
+        dir: DirId,
+        name: String,
+        node: Node,
+    },
+    Unlink {
+        dir: DirId,
+        name: String,
+    },
+    Rename {
+        from: (DirId, String),
+        to: (DirId, String),
+        node: Node,
+    },
 }
 
 pub(super) struct Disk {
@@ -52,7 +63,9 @@ pub(super) struct Disk {
 
 impl Default for Disk {
     fn default() -> Self {
-        let tree = Tree { dirs: HashMap::from([(ROOT, BTreeMap::new())]) };
+        let tree = Tree {
+            dirs: HashMap::from([(ROOT, BTreeMap::new())]),
+        };
         Self::survived(tree, ROOT + 1)
     }
 }
@@ -66,7 +79,11 @@ impl Tree {
             Change::Unlink { dir, name } => {
                 self.dirs.entry(dir).or_default().remove(&name);
             }
-            Change::Rename { from: (from_dir, from), to: (to_dir, to), node } => {
+            Change::Rename {
+                from: (from_dir, from),
+                to: (to_dir, to),
+                node,
+            } => {
                 let source = self.dirs.entry(from_dir).or_default();
                 if source.get(&from).is_some_and(|found| found.is_same(&node)) {
                     source.remove(&from);
@@ -89,13 +106,20 @@ impl Change {
 impl Disk {
     /// A disk on which everything is durable.
     pub(super) fn survived(tree: Tree, next_dir: DirId) -> Self {
-        Self { live: tree.clone(), durable: tree, pending: Vec::new(), next_dir }
+        Self {
+            live: tree.clone(),
+            durable: tree,
+            pending: Vec::new(),
+            next_dir,
+        }
     }
 
     pub(super) fn find(&self, path: &Path) -> Outcome<Node> {
         let mut node = Node::Dir(ROOT);
         for name in names(path)? {
-            let Node::Dir(dir) = node else { return Err(ErrorKind::NotADirectory) };
+            let Node::Dir(dir) = node else {
+                return Err(ErrorKind::NotADirectory);
+            };
             node = self
                 .live
                 .dirs
@@ -151,7 +175,9 @@ impl Disk {
     }
 
     pub(super) fn hard_link(&mut self, from: &Path, to: &Path) -> Outcome<()> {
-        let node @ Node::File(_) = self.find(from)? else { return Err(ErrorKind::PermissionDenied) };
+        let node @ Node::File(_) = self.find(from)? else {
+            return Err(ErrorKind::PermissionDenied);
+        };
         if self.find(to).is_ok() {
             return Err(ErrorKind::AlreadyExists);
         }
@@ -200,8 +226,10 @@ impl Disk {
     /// Name by name, children first, as `rm -r` does it: a crash may leave any part.
     pub(super) fn remove_dir_all(&mut self, path: &Path) -> Outcome<()> {
         let dir = self.find_dir(path)?;
-        let children: Vec<(String, Node)> =
-            self.live.dirs[&dir].iter().map(|(name, node)| (name.clone(), node.clone())).collect();
+        let children: Vec<(String, Node)> = self.live.dirs[&dir]
+            .iter()
+            .map(|(name, node)| (name.clone(), node.clone()))
+            .collect();
         for (name, node) in children {
             match node {
                 Node::Dir(_) => self.remove_dir_all(&path.join(name))?,
@@ -229,7 +257,11 @@ impl Disk {
         self.next_dir += 1;
         self.live.dirs.insert(id, BTreeMap::new());
         self.durable.dirs.insert(id, BTreeMap::new());
-        self.change(Change::Link { dir: parent, name: name.to_owned(), node: Node::Dir(id) });
+        self.change(Change::Link {
+            dir: parent,
+            name: name.to_owned(),
+            node: Node::Dir(id),
+        });
         self.sync_dir_id(parent);
         id
     }
@@ -237,8 +269,16 @@ impl Disk {
     pub(super) fn list(&self, path: &Path) -> Outcome<Vec<DirEntry>> {
         let dir = self.find_dir(path)?;
         let entry = |(name, node): (&String, &Node)| match node {
-            Node::File(file) => DirEntry { name: name.clone(), is_dir: false, size_bytes: file.size_bytes() },
-            Node::Dir(_) => DirEntry { name: name.clone(), is_dir: true, size_bytes: 0 },
+            Node::File(file) => DirEntry {
+                name: name.clone(),
+                is_dir: false,
+                size_bytes: file.size_bytes(),
+            },
+            Node::Dir(_) => DirEntry {
+                name: name.clone(),
+                is_dir: true,
+                size_bytes: 0,
+            },
         };
         Ok(self.live.dirs[&dir].iter().map(entry).collect())
     }
@@ -250,8 +290,9 @@ impl Disk {
     }
 
     fn sync_dir_id(&mut self, dir: DirId) {
-        let (done, left) =
-            std::mem::take(&mut self.pending).into_iter().partition(|change| change.touches(dir));
+        let (done, left) = std::mem::take(&mut self.pending)
+            .into_iter()
+            .partition(|change| change.touches(dir));
         self.pending = left;
         let done: Vec<Change> = done;
         done.into_iter().for_each(|change| self.durable.apply(change));

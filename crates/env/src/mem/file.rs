@@ -42,7 +42,13 @@ pub(super) struct AtRisk {
 impl MemFile {
     /// A file of which everything is durable.
     pub(super) fn survived(image: Image) -> Self {
-        Self { state: Mutex::new(State { live: image.clone(), durable: image, dirty: BTreeSet::new() }) }
+        Self {
+            state: Mutex::new(State {
+                live: image.clone(),
+                durable: image,
+                dirty: BTreeSet::new(),
+            }),
+        }
     }
 
     pub(super) fn size_bytes(&self) -> u64 {
@@ -113,7 +119,11 @@ impl MemFile {
 
     pub(super) fn at_risk(&self) -> AtRisk {
         let state = self.state.lock();
-        AtRisk { live: state.live.clone(), durable: state.durable.clone(), dirty: state.dirty.clone() }
+        AtRisk {
+            live: state.live.clone(),
+            durable: state.durable.clone(),
+            dirty: state.dirty.clone(),
+        }
     }
 }
 
@@ -128,7 +138,10 @@ fn zeros() -> Arc<Page> {
     Arc::new([0; PAGE_BYTES])
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the remainder is below PAGE_BYTES")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the remainder is below PAGE_BYTES"
+)]
 fn page_of(offset: u64) -> (u64, usize) {
     (offset / PAGE_BYTES as u64, (offset % PAGE_BYTES as u64) as usize)
 }

@@ -19,7 +19,12 @@ pub(super) struct MemReadFile {
 
 impl MemReadFile {
     pub(super) fn new(file: Arc<MemFile>, path: &Path) -> Self {
-        Self { size_bytes: file.size_bytes(), file, kind: FileKind::of(path), path: path.to_path_buf() }
+        Self {
+            size_bytes: file.size_bytes(),
+            file,
+            kind: FileKind::of(path),
+            path: path.to_path_buf(),
+        }
     }
 }
 
@@ -51,7 +56,13 @@ pub(super) struct MemWriteFile {
 impl MemWriteFile {
     pub(super) fn new(env: MemEnv, file: Arc<MemFile>, path: &Path) -> Self {
         let position = file.size_bytes();
-        Self { env, file, position, kind: FileKind::of(path), path: path.to_path_buf() }
+        Self {
+            env,
+            file,
+            position,
+            kind: FileKind::of(path),
+            path: path.to_path_buf(),
+        }
     }
 
     fn needs_space(&self, end: u64, action: &'static str) -> Result<()> {

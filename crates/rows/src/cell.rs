@@ -1,0 +1,181 @@
+//! Cells, deletion times and liveness: the atoms that reconcile compares.
+//!
+//! Times: timestamps are microseconds given by the client (any `i64` but `i64::MIN`); local times are seconds since
+//! 1970 as `u32`, [`NO_DELETION_TIME`] meaning none.
+
+use bytes::Bytes;
+
+/// No timestamp: the value is not there at all.
+pub const NO_TIMESTAMP: i64 = i64::MIN;
+/// No local deletion time: live, and does not expire.
+pub const NO_DELETION_TIME: u32 = u32::MAX;
+/// No TTL.
+pub const NO_TTL: u32 = 0;
+
+/// One value with its timestamp.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Cell {
+    /// Microseconds; who is newer wins.
+    pub timestamp_micros: i64,
+    /// Seconds that it was to live when written; [`NO_TTL`] if it does not expire.
+    pub ttl_secs: u32,
+    /// Tombstone: when it was deleted. Expiring: when it ends. Else [`NO_DELETION_TIME`].
+    pub local_deletion_secs: u32,
+    /// The serialized value; empty for a tombstone.
+    pub value: Bytes,
+}
+
+impl Cell {
+    /// A cell that does not expire.
+    pub fn live(timestamp_micros: i64, value: Bytes) -> Self {
+        Self {
+            timestamp_micros,
+            ttl_secs: NO_TTL,
+            local_deletion_secs: NO_DELETION_TIME,
+            value,
+        }
+    }
+
+    /// A cell that ends at `expires_secs`.
+    pub fn expiring(timestamp_micros: i64, ttl_secs: u32, expires_secs: u32, value: Bytes) -> Self {
+        Self {
+            timestamp_micros,
+            ttl_secs,
+            local_deletion_secs: expires_secs,
+            value,
+        }
+    }
+
+    /// A deleted cell.
+    pub fn tombstone(timestamp_micros: i64, deleted_secs: u32) -> Self {
+        Self {
+            timestamp_micros,
+            ttl_secs: NO_TTL,
+            local_deletion_secs: deleted_secs,
+            value: Bytes::new(),
+        }
+    }
+
+    /// True for a deleted cell (an expired one is not a tombstone by itself, see [`Cell::is_live`]).
+    #[inline]
+    pub fn is_tombstone(&self) -> bool {
+        self.ttl_secs == NO_TTL && self.local_deletion_secs != NO_DELETION_TIME
+    }
+
+    /// True for a cell with a TTL.
+    #[inline]
+    pub fn is_expiring(&self) -> bool {
+        self.ttl_secs != NO_TTL
+    }
+
+    /// True if a reader at `now_secs` sees it.
+    #[inline]
+    pub fn is_live(&self, now_secs: u32) -> bool {
+        self.local_deletion_secs == NO_DELETION_TIME
+            || (self.is_expiring() && now_secs < self.local_deletion_secs)
+    }
+}
+
+/// Everything at or below a timestamp is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct DeletionTime {
+    /// Data with a timestamp at or below this is deleted.
+    pub marked_at_micros: i64,
+    /// When the deletion was made; it may be purged gc grace later.
+    pub local_secs: u32,
+}
+
+impl DeletionTime {
+    /// Nothing is deleted.
+    pub const LIVE: Self = Self {
+        marked_at_micros: NO_TIMESTAMP,
+        local_secs: NO_DELETION_TIME,
+    };
+
+    /// A deletion.
+    pub fn new(marked_at_micros: i64, local_secs: u32) -> Self {
+        Self {
+            marked_at_micros,
+            local_secs,
+        }
+    }
+
+    /// True if nothing is deleted.
+    #[inline]
+    pub fn is_live(&self) -> bool {
+        self.marked_at_micros == NO_TIMESTAMP
+    }
+
+    /// True if data written at `timestamp_micros` is deleted by this.
+    #[inline]
+    pub fn deletes(&self, timestamp_micros: i64) -> bool {
+        !self.is_live() && timestamp_micros <= self.marked_at_micros
+    }
+
+    /// True if this wins over `other`: newer, or equally new and made later.
+    #[inline]
+    pub fn supersedes(&self, other: &Self) -> bool {
+        self.marked_at_micros > other.marked_at_micros
+            || (self.marked_at_micros == other.marked_at_micros
+                && self.local_secs > other.local_secs
+                && !self.is_live())
+    }
+
+    /// The one that wins.
+    #[inline]
+    #[must_use]
+    pub fn max(self, other: Self) -> Self {
+        if other.supersedes(&self) { other } else { self }
+    }
+}
+
+/// Primary key liveness: the row was INSERTed, and exists even if all its columns are null
+/// (`org.apache.cassandra.db.LivenessInfo`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Liveness {
+    /// Microseconds; [`NO_TIMESTAMP`] if there is none.
+    pub timestamp_micros: i64,
+    /// Seconds; [`NO_TTL`] if it does not expire.
+    pub ttl_secs: u32,
+    /// When it ends; [`NO_DELETION_TIME`] if it does not expire.
+    pub expires_secs: u32,
+}
+
+impl Liveness {
+    /// The row was never inserted.
+    pub const NONE: Self = Self {
+        timestamp_micros: NO_TIMESTAMP,
+        ttl_secs: NO_TTL,
+        expires_secs: NO_DELETION_TIME,
+    };
+
+    /// Inserted for good.
+    pub fn live(timestamp_micros: i64) -> Self {
+        Self {
+            timestamp_micros,
+            ttl_secs: NO_TTL,
+            expires_secs: NO_DELETION_TIME,
+        }
+    }
+
+    /// Inserted with a TTL.
+    pub fn expiring(timestamp_micros: i64, ttl_secs: u32, expires_secs: u32) -> Self {
+        Self {
+            timestamp_micros,
+            ttl_secs,
+            expires_secs,
+        }
+    }
+
+    /// True if there is none.
+    #[inline]
+    pub fn is_none(&self) -> bool {
+        self.timestamp_micros == NO_TIMESTAMP
+    }
+
+    /// True if a reader at `now_secs` sees the row by it.
+    #[inline]
+    pub fn is_live(&self, now_secs: u32) -> bool {
+        !self.is_none() && (self.ttl_secs == NO_TTL || now_secs < self.expires_secs)
+    }
+}

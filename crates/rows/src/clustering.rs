@@ -1,0 +1,271 @@
+//! Clusterings, bounds, and the order of both.
+//!
+//! Order (`org.apache.cassandra.db.ClusteringComparator`): values are compared one by one, null first, then by the
+//! column's type, the other way round for DESC columns. If one is a true prefix of the other, the kind of the shorter decides: a
+//! "before" kind sorts before everything with that prefix, an "after" kind after it.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ilion_schema::{ClusteringOrder, TableSchema};
+use ilion_types::CqlType;
+use smallvec::SmallVec;
+
+/// Values of leading clustering columns; null only in old compact tables.
+pub type Values = SmallVec<[Option<Bytes>; 1]>;
+
+/// The full clustering of a row; empty for tables without clustering columns and for static rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Clustering(Values);
+
+impl Clustering {
+    /// Of the static row, or of a table without clustering columns.
+    pub fn empty() -> Self {
+        Self::default()
+    }
+
+    /// Of values in clustering order.
+    pub fn new(values: Values) -> Self {
+        Self(values)
+    }
+
+    /// Of non-null values in clustering order.
+    pub fn of(values: impl IntoIterator<Item = Bytes>) -> Self {
+        Self(values.into_iter().map(Some).collect())
+    }
+
+    /// Its values.
+    #[inline]
+    pub fn values(&self) -> &Values {
+        &self.0
+    }
+
+    /// True if it has no values.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Kinds of range ends, with the ordinals of the file format (`ClusteringPrefix.Kind`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum BoundKind {
+    /// `)` before the prefix.
+    ExclEnd = 0,
+    /// `[`.
+    InclStart = 1,
+    /// `)[`.
+    ExclEndInclStart = 2,
+    /// `](`.
+    InclEndExclStart = 5,
+    /// `]`.
+    InclEnd = 6,
+    /// `(`.
+    ExclStart = 7,
+}
+
+impl BoundKind {
+    /// By its ordinal in files.
+    pub fn from_ordinal(ordinal: u8) -> Option<Self> {
+        Some(match ordinal {
+            0 => Self::ExclEnd,
+            1 => Self::InclStart,
+            2 => Self::ExclEndInclStart,
+            5 => Self::InclEndExclStart,
+            6 => Self::InclEnd,
+            7 => Self::ExclStart,
+            _ => return None,
+        })
+    }
+
+    /// True if it sorts before rows that have its prefix.
+    #[inline]
+    pub fn is_before(self) -> bool {
+        (self as u8) < 3
+    }
+
+    /// True for a pure start.
+    pub fn is_start(self) -> bool {
+        matches!(self, Self::InclStart | Self::ExclStart)
+    }
+
+    /// True for a pure end.
+    pub fn is_end(self) -> bool {
+        matches!(self, Self::InclEnd | Self::ExclEnd)
+    }
+
+    /// True for an end and a start in one.
+    pub fn is_boundary(self) -> bool {
+        matches!(self, Self::ExclEndInclStart | Self::InclEndExclStart)
+    }
+
+    /// The kind of a boundary's ending side.
+    pub fn closing_side(self) -> Self {
+        match self {
+            Self::ExclEndInclStart => Self::ExclEnd,
+            Self::InclEndExclStart => Self::InclEnd,
+            other => other,
+        }
+    }
+
+    /// The kind of a boundary's starting side.
+    pub fn opening_side(self) -> Self {
+        match self {
+            Self::ExclEndInclStart => Self::InclStart,
+            Self::InclEndExclStart => Self::ExclStart,
+            other => other,
+        }
+    }
+}
+
+/// An end of a range of clusterings.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Bound {
+    /// Which side, and whether the prefix itself is inside.
+    pub kind: BoundKind,
+    /// Leading clustering values; may be fewer than there are columns, also none.
+    pub values: Values,
+}
+
+impl Bound {
+    /// A bound at a prefix.
+    pub fn new(kind: BoundKind, values: Values) -> Self {
+        Self { kind, values }
+    }
+
+    /// Before everything.
+    pub fn bottom() -> Self {
+        Self {
+            kind: BoundKind::InclStart,
+            values: Values::new(),
+        }
+    }
+
+    /// After everything.
+    pub fn top() -> Self {
+        Self {
+            kind: BoundKind::InclEnd,
+            values: Values::new(),
+        }
+    }
+}
+
+/// How clusterings of one table compare. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct ClusteringComparator {
+    columns: Arc<[(CqlType, ClusteringOrder)]>,
+}
+
+impl ClusteringComparator {
+    /// The comparator of a table.
+    pub fn of(table: &TableSchema) -> Self {
+        Self {
+            columns: table
+                .clustering()
+                .map(|column| (column.ty.clone(), column.order))
+                .collect(),
+        }
+    }
+
+    /// From types and directions (SSTable headers).
+    pub fn new(columns: impl IntoIterator<Item = (CqlType, ClusteringOrder)>) -> Self {
+        Self {
+            columns: columns.into_iter().collect(),
+        }
+    }
+
+    /// Number of clustering columns.
+    pub fn len(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// True for a table without clustering columns.
+    pub fn is_empty(&self) -> bool {
+        self.columns.is_empty()
+    }
+
+    /// Type of clustering column `index`.
+    pub fn ty(&self, index: usize) -> Option<&CqlType> {
+        self.columns.get(index).map(|(ty, _)| ty)
+    }
+
+    #[inline]
+    fn compare_values(&self, index: usize, a: &Option<Bytes>, b: &Option<Bytes>) -> Ordering {
+        let Some((ty, order)) = self.columns.get(index) else {
+            return Ordering::Equal;
+        };
+        let ordering = match (a, b) {
+            (Some(a), Some(b)) => ty.compare(a, b),
+            (None, None) => Ordering::Equal,
+            (None, Some(_)) => Ordering::Less,
+            (Some(_), None) => Ordering::Greater,
+        };
+        if *order == ClusteringOrder::Desc {
+            ordering.reverse()
+        } else {
+            ordering
+        }
+    }
+
+    #[inline]
+    fn compare_common(&self, a: &Values, b: &Values) -> Ordering {
+        for (index, (a, b)) in a.iter().zip(b.iter()).enumerate() {
+            let ordering = self.compare_values(index, a, b);
+            if ordering != Ordering::Equal {
+                return ordering;
+            }
+        }
+        Ordering::Equal
+    }
+
+    /// Orders two rows.
+    #[inline]
+    pub fn compare(&self, a: &Clustering, b: &Clustering) -> Ordering {
+        self.compare_common(&a.0, &b.0)
+    }
+
+    /// Orders a bound and a row; never equal.
+    pub fn compare_bound_to_row(&self, bound: &Bound, row: &Clustering) -> Ordering {
+        let common = self.compare_common(&bound.values, &row.0);
+        if common != Ordering::Equal {
+            return common;
+        }
+        if bound.kind.is_before() {
+            Ordering::Less
+        } else {
+            Ordering::Greater
+        }
+    }
+
+    /// Orders two bounds. Equal means the same position, whatever the two kinds say about what is open there.
+    pub fn compare_bounds(&self, a: &Bound, b: &Bound) -> Ordering {
+        let common = self.compare_common(&a.values, &b.values);
+        if common != Ordering::Equal {
+            return common;
+        }
+        let side = |bound: &Bound| {
+            if bound.kind.is_before() {
+                Ordering::Less
+            } else {
+                Ordering::Greater
+            }
+        };
+        match a.values.len().cmp(&b.values.len()) {
+            Ordering::Less => side(a),
+            Ordering::Greater => side(b).reverse(),
+            Ordering::Equal => a.kind.is_before().cmp(&b.kind.is_before()).reverse(),
+        }
+    }
+
+    /// Orders two unfiltereds of a partition in stored order.
+    pub fn compare_unfiltered(&self, a: &crate::Unfiltered, b: &crate::Unfiltered) -> Ordering {
+        use crate::Unfiltered::{Marker, Row};
+        match (a, b) {
+            (Row(a), Row(b)) => self.compare(&a.clustering, &b.clustering),
+            (Marker(a), Row(b)) => self.compare_bound_to_row(&a.bound, &b.clustering),
+            (Row(a), Marker(b)) => self.compare_bound_to_row(&b.bound, &a.clustering).reverse(),
+            (Marker(a), Marker(b)) => self.compare_bounds(&a.bound, &b.bound),
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The one way to read partitions: memtables, SSTables, merges and filters are all cursors.
+
+use std::path::PathBuf;
+
+use crate::{DecoratedKey, DeletionTime, Row, Unfiltered};
+
+/// The start of a partition.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PartitionHead {
+    /// Its key.
+    pub key: DecoratedKey,
+    /// Partition deletion.
+    pub deletion: DeletionTime,
+    /// Static row, if any was read.
+    pub static_row: Option<Row>,
+}
+
+/// Gives partitions in (token, key) order and the unfiltereds of each in clustering order (reversed if the read
+/// asked so; partitions always ascend).
+pub trait Cursor: Send {
+    /// The next partition; skips what is left of the current one. A partition may turn out to have no unfiltereds.
+    fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError>;
+
+    /// The next row or marker of the current partition.
+    fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>, ReadError>;
+
+    /// A key that the next partition is not before, known without I/O; nothing if unknown. A merge asks it before it
+    /// asks for the partition itself, and leaves a source alone whose bound lies beyond what is wanted.
+    fn lower_bound(&self) -> Option<DecoratedKey> {
+        None
+    }
+}
+
+impl<C: Cursor + ?Sized> Cursor for Box<C> {
+    fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError> {
+        (**self).next_partition()
+    }
+
+    fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>, ReadError> {
+        (**self).next_unfiltered()
+    }
+
+    fn lower_bound(&self) -> Option<DecoratedKey> {
+        (**self).lower_bound()
+    }
+}
+
+/// Why a source could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The bytes break the format. Retrying does not help; scrub or restore.
+    #[error("corrupt file {}: at byte {offset}: expected {expected}", file.display())]
+    Corrupt {
+        /// Damaged file.
+        file: PathBuf,
+        /// Offset in the file (of uncompressed data for compressed files).
+        offset: u64,
+        /// What should have been there.
+        expected: String,
+    },
+    /// The operating system refused.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// What was being done.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The read met more tombstones than `tombstone_failure_threshold` allows.
+    #[error("scanned over {tombstones} tombstones; query aborted (see tombstone_failure_threshold)")]
+    TooManyTombstones {
+        /// How many were met.
+        tombstones: u64,
+    },
+    /// The read took longer than its timeout or was cancelled.
+    #[error("the read was given up: {0}")]
+    Aborted(&'static str),
+}

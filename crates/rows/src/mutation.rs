@@ -1,0 +1,44 @@
+//! A change to one partition of one table: what the write path carries.
+
+use std::sync::Arc;
+
+use ilion_schema::TableSchema;
+
+use crate::{Bound, DecoratedKey, DeletionTime, Row};
+
+/// A change to one partition.
+#[derive(Clone, Debug)]
+pub struct Mutation {
+    /// The table, as it was when the statement was bound.
+    pub table: Arc<TableSchema>,
+    /// The partition.
+    pub key: DecoratedKey,
+    /// What changes.
+    pub update: PartitionUpdate,
+}
+
+/// What changes inside a partition.
+///
+/// Invariant: `rows` ascend by clustering, each clustering once; each range's start is before its end.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PartitionUpdate {
+    /// Partition deletion.
+    pub deletion: Option<DeletionTime>,
+    /// Static row.
+    pub static_row: Option<Row>,
+    /// Rows by clustering.
+    pub rows: Vec<Row>,
+    /// Deleted ranges, in any order; they may overlap.
+    pub ranges: Vec<RangeTombstone>,
+}
+
+/// A deleted range of clusterings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RangeTombstone {
+    /// A start kind.
+    pub start: Bound,
+    /// An end kind.
+    pub end: Bound,
+    /// The deletion.
+    pub deletion: DeletionTime,
+}
