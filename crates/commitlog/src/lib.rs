@@ -1,1 +1,57 @@
-//! The commit log.
+//! The commit log: what makes a write durable before its memtable is flushed.
+//!
+//! Records are opaque here. The main path: a writer appends an [`Envelope`] (encoded and checksummed
+//! outside the lock,
+//! copied into one pending buffer under it) and gets its [`Position`]; then it calls [`CommitLog::written`]
+//! (the bytes
+//! have reached the kernel: they survive kill -9), or waits for the mode's promise with
+//! [`CommitLog::wait_durable`] or
+//! [`CommitLog::on_durable`]. Whoever comes first writes everything pending with one write(2), so a caller that
+//! appends N records and then asks once pays for one. A background thread syncs, another creates segments
+//! ahead.
+//!
+//! | module | what lives there |
+//! | --- | --- |
+//! | `envelope` | [`Envelope`], [`Record`]: what a record carries beside its body |
+//! | `frame` | the bytes of segments and records; reading them back step by step |
+//! | `replay` | what survived: torn tail or corruption, and what to do about it |
+//! | `segment` | segment files: names, creation, sealing |
+//! | `log` | [`CommitLog`]: what callers see |
+//! | `state` | what its threads share |
+//! | `write` | append, rotate, write |
+//! | `sync` | sync, answer, close |
+//! | `background` | the sync thread and the thread that creates segments |
+//! | `tail` | reading what was written while it grows |
+//! | `door` | the [`Log`] trait, for logs that are not local files |
+//!
+//! Durability rules: a segment is synced before any record of the next one counts as synced, so what is
+//! durable is
+//! always a prefix of the log. A failed write or sync poisons the log for good ([`Error::Poisoned`]): the
+//! kernel may
+//! have dropped the pages, so trying again proves nothing. When you change bytes in `frame` or `envelope`,
+//! raise the
+//! version there.
+
+mod background;
+mod door;
+mod envelope;
+mod error;
+mod frame;
+mod log;
+mod options;
+mod position;
+mod replay;
+mod segment;
+mod state;
+mod sync;
+mod tail;
+mod write;
+
+pub use door::{Capabilities, Log};
+pub use envelope::{ENVELOPE_BYTES, Envelope, Kind, Origin, Record};
+pub use error::{Error, ReplayFailure, Result};
+pub use log::{Callback, CommitLog, Stats};
+pub use options::{Damage, Mode, Options};
+pub use position::{Position, SegmentId};
+pub use replay::{Report, TornTail};
+pub use tail::Tail;

@@ -1,7 +1,8 @@
 //! Counts and times every read, write and sync.
 //!
 //! Two books are kept. The totals are atomics per [`FileKind`], for metrics. The charges are plain thread-local
-//! counters that only ever grow; a [`Scope`] remembers where they stood, so a request costs two copies of a small
+//! counters that only ever grow; a [`Scope`] remembers where they stood, so a request costs two copies of a
+//! small
 //! struct and scopes may nest. Work that a request hands to another thread is brought home with [`charge`].
 
 use std::cell::Cell;

@@ -19,7 +19,8 @@ pub trait Env: Send + Sync + 'static {
     /// Opens a file (created if absent) to be written from its end on.
     fn open_append(&self, path: &Path) -> Result<Box<dyn WriteFile>>;
 
-    /// Gives a file or directory another name, replacing a file that had it. Durable after `sync_dir` of both parents.
+    /// Gives a file or directory another name, replacing a file that had it. Durable after `sync_dir` of
+    /// both parents.
     fn rename(&self, from: &Path, to: &Path) -> Result<()>;
     /// Gives a file a second name. Fails if the name is taken.
     fn hard_link(&self, from: &Path, to: &Path) -> Result<()>;
@@ -151,7 +152,8 @@ pub enum Access {
 
 /// A file open for writing by one thread.
 pub trait WriteFile: Send {
-    /// Writes all of it at the position and moves the position. The bytes have reached the kernel when it returns.
+    /// Writes all of it at the position and moves the position. The bytes have reached the kernel when it
+    /// returns.
     fn append(&mut self, bytes: &[u8]) -> Result<()>;
     /// Writes all of it at the offset; the position stays.
     fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<()>;

@@ -13,7 +13,8 @@ const MAX_TICKS: u64 = (1 << 60) - 1;
 pub struct Ids {
     last_micros: AtomicI64,
     last_ticks: AtomicU64,
-    /// Clock sequence and node of our UUIDs: random per process, so that two processes never give out the same one.
+    /// Clock sequence and node of our UUIDs: random per process, so that two processes never give out the
+    /// same one.
     node: [u8; 8],
 }
 

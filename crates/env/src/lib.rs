@@ -1,8 +1,11 @@
 //! The one door to files, clock and randomness.
 //!
-//! Everything above takes an `Arc<dyn Env>` and never touches `std::fs`, the clock or a random source itself. That is
-//! what makes three things cheap: crash tests ([`MemEnv::crash`] gives the disk as a power loss would leave it), fault
-//! tests ([`FaultEnv`] fails the n-th write of the files that match) and exact accounting ([`account`] counts and times
+//! Everything above takes an `Arc<dyn Env>` and never touches `std::fs`, the clock or a random source
+//! itself. That is
+//! what makes three things cheap: crash tests ([`MemEnv::crash`] gives the disk as a power loss would leave
+//! it), fault
+//! tests ([`FaultEnv`] fails the n-th write of the files that match) and exact accounting ([`account`]
+//! counts and times
 //! every read, write and sync, in total and for the request that caused it).
 //!
 //! | module | what lives there |
@@ -15,8 +18,10 @@
 //! | `ids` | unique timestamps and version 1 UUIDs out of a clock that may stand still or step back |
 //! | `seeded` | the small seeded generator that tests and `MemEnv` share |
 //!
-//! Durability rules that callers rely on (and that `MemEnv` punishes when broken): bytes are durable after `sync` of
-//! their file; a created, renamed or removed name is durable after `sync_dir` of its directory; `create_dir_all` is
+//! Durability rules that callers rely on (and that `MemEnv` punishes when broken): bytes are durable after
+//! `sync` of
+//! their file; a created, renamed or removed name is durable after `sync_dir` of its directory;
+//! `create_dir_all` is
 //! durable when it returns.
 
 pub mod account;

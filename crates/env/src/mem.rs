@@ -1,7 +1,8 @@
 //! A disk in memory that can lose power.
 //!
 //! Files remember what was synced beside what was written, directories remember which names were synced, and
-//! [`MemEnv::crash`] gives a new disk with what survives. The clock is manual and moves one microsecond at each look
+//! [`MemEnv::crash`] gives a new disk with what survives. The clock is manual and moves one microsecond at
+//! each look
 //! at it; randomness comes from a seed. So a single-threaded test runs the same way each time.
 
 mod crash;
@@ -94,7 +95,8 @@ impl MemEnv {
         Arc::new(self.clone())
     }
 
-    /// The disk as a power loss at this instant would leave it. This one goes on; the new one holds no locks and has
+    /// The disk as a power loss at this instant would leave it. This one goes on; the new one holds no
+    /// locks and has
     /// no hook.
     pub fn crash(&self, rule: CrashRule) -> Self {
         let disk = crash::survivors(&self.shared.disk.lock(), rule);
@@ -109,7 +111,8 @@ impl MemEnv {
         after
     }
 
-    /// Calls the hook before and after every sync of a file or directory, on the thread that syncs and with no lock
+    /// Calls the hook before and after every sync of a file or directory, on the thread that syncs and with
+    /// no lock
     /// held, so that it may take a crash clone.
     pub fn on_sync(&self, hook: impl Fn(&Self, &SyncEvent) + Send + Sync + 'static) {
         *self.shared.hook.lock() = Some(Arc::new(hook));

@@ -190,7 +190,8 @@ impl Env for RealEnv {
     }
 }
 
-/// Version 4 UUIDs are the system's random bytes with fixed bits in bytes 6 and 8; the other fourteen are as good as
+/// Version 4 UUIDs are the system's random bytes with fixed bits in bytes 6 and 8; the other fourteen are
+/// as good as
 /// any.
 fn fill_random(into: &mut [u8]) {
     for part in into.chunks_mut(14) {

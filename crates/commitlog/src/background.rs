@@ -1,0 +1,134 @@
+//! The two threads of the log: one syncs, one creates segments ahead of need.
+
+use std::sync::Arc;
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+
+use parking_lot::MutexGuard;
+
+use crate::frame::Header;
+use crate::segment::Segment;
+use crate::state::{Shared, Spare, State};
+use crate::{Error, Mode, Result, SegmentId};
+
+pub(crate) fn spawn(shared: &Arc<Shared>) -> Result<Vec<JoinHandle<()>>> {
+    let sync = start(shared, "commitlog-sync", run_sync)?;
+    match start(shared, "commitlog-spare", run_spare) {
+        Ok(spare) => Ok(vec![sync, spare]),
+        Err(error) => {
+            shared.state.lock().is_closing = true;
+            shared.sync_due.notify_all();
+            let _ = sync.join();
+            Err(error)
+        }
+    }
+}
+
+fn start(shared: &Arc<Shared>, name: &str, run: fn(&Shared)) -> Result<JoinHandle<()>> {
+    let of_thread = Arc::clone(shared);
+    let spawned = Builder::new().name(name.to_owned()).spawn(move || {
+        let _guard = PoisonOnPanic(&of_thread);
+        run(&of_thread);
+    });
+    spawned.map_err(|source| Error::Io(ilion_env::Error::new("start a thread for", &shared.dir, source)))
+}
+
+/// Nobody waits for ever for a thread that is gone.
+struct PoisonOnPanic<'a>(&'a Shared);
+
+impl Drop for PoisonOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0
+                .poison(&mut self.0.state.lock(), "a thread of the commit log panicked");
+        }
+    }
+}
+
+/// Syncs when the mode says so, until the log closes or is poisoned.
+fn run_sync(shared: &Shared) {
+    loop {
+        let mut state = shared.state.lock();
+        wait_until_due(shared, &mut state);
+        if state.is_closing {
+            return;
+        }
+        drop(state);
+        let synced = shared.sync_once();
+        shared.answer_callbacks();
+        if synced.is_err() {
+            return wait_for_close(shared);
+        }
+    }
+}
+
+fn wait_until_due(shared: &Shared, state: &mut MutexGuard<'_, State>) {
+    let is_due = |state: &State| state.is_sync_wanted || state.is_closing;
+    match shared.options.mode {
+        Mode::Periodic { period_millis } => {
+            let period = Duration::from_millis(period_millis);
+            shared
+                .sync_due
+                .wait_while_for(state, |state| !is_due(state), period);
+        }
+        Mode::Batch => shared.sync_due.wait_while(state, |state| !is_due(state)),
+        Mode::Group { window_millis } => {
+            shared.sync_due.wait_while(state, |state| !is_due(state));
+            let window = Duration::from_millis(window_millis);
+            shared
+                .sync_due
+                .wait_while_for(state, |state| !state.is_closing, window);
+        }
+    }
+}
+
+/// A poisoned log still answers callbacks, with its error.
+fn wait_for_close(shared: &Shared) {
+    loop {
+        let mut state = shared.state.lock();
+        shared.sync_due.wait_while(&mut state, |state| {
+            state.callbacks.is_empty() && !state.is_closing
+        });
+        let is_closing = state.is_closing;
+        drop(state);
+        shared.answer_callbacks();
+        if is_closing {
+            return;
+        }
+    }
+}
+
+/// Keeps one segment ready.
+fn run_spare(shared: &Shared) {
+    loop {
+        let mut state = shared.state.lock();
+        shared.spare_changed.wait_while(&mut state, |state| {
+            !state.is_closing && (state.poison.is_some() || !matches!(state.spare, Spare::Wanted))
+        });
+        if state.is_closing {
+            return;
+        }
+        let segment = state.next_segment;
+        state.next_segment = SegmentId(segment.0 + 1);
+        drop(state);
+        let created = create(shared, segment);
+        shared.state.lock().spare = match created {
+            Ok(segment) => Spare::Ready(Arc::new(segment)),
+            Err(error) => {
+                tracing::warn!(%error, "no new commit log segment");
+                Spare::Failed(error)
+            }
+        };
+        shared.spare_changed.notify_all();
+    }
+}
+
+fn create(shared: &Shared, segment: SegmentId) -> std::result::Result<Segment, ilion_env::Error> {
+    let header = Header {
+        segment,
+        log_id: shared.log_id,
+        segment_bytes: shared.options.segment_bytes,
+        created_micros: shared.env.now_micros(),
+    };
+    Segment::create(&*shared.env, &shared.dir, &header)
+}

@@ -1,0 +1,62 @@
+//! The log as the layers above see it: local segments here, one day a Kafka partition.
+
+use crate::{Callback, CommitLog, Envelope, Position, Record, Result};
+
+/// An ordered, durable sequence of records. Everything that changes tables goes through one.
+pub trait Log: Send + Sync {
+    /// Adds a record; it is not yet safe.
+    fn append(&self, envelope: &Envelope<'_>) -> Result<Position>;
+    /// Waits until the record is as durable as this log promises.
+    fn wait_durable(&self, position: Position) -> Result<()>;
+    /// Calls back when the record is as durable as this log promises, or will never be.
+    fn on_durable(&self, position: Position, callback: Callback);
+    /// The records from a position on that were written until now.
+    fn tail(&self, from: Position) -> Box<dyn Iterator<Item = Result<(Position, Record)>> + Send>;
+    /// A position above all records that were appended before the call, and at or below all that come after it.
+    fn barrier(&self) -> Result<Position>;
+    /// Lets go of what is wholly below the position.
+    fn trim(&self, upto: Position) -> Result<()>;
+    /// What this log can do.
+    fn caps(&self) -> Capabilities;
+}
+
+/// What a log can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capabilities {
+    /// The largest record, envelope and body.
+    pub record_bytes_max: u32,
+    /// Whether other nodes append to the same log.
+    pub is_shared: bool,
+    /// Whether a durable record survives the loss of this machine's power.
+    pub survives_power_loss: bool,
+}
+
+impl Log for CommitLog {
+    fn append(&self, envelope: &Envelope<'_>) -> Result<Position> {
+        self.append(envelope)
+    }
+
+    fn wait_durable(&self, position: Position) -> Result<()> {
+        self.wait_durable(position)
+    }
+
+    fn on_durable(&self, position: Position, callback: Callback) {
+        self.on_durable(position, callback);
+    }
+
+    fn tail(&self, from: Position) -> Box<dyn Iterator<Item = Result<(Position, Record)>> + Send> {
+        Box::new(self.tail(from))
+    }
+
+    fn barrier(&self) -> Result<Position> {
+        Ok(self.barrier())
+    }
+
+    fn trim(&self, upto: Position) -> Result<()> {
+        self.trim(upto)
+    }
+
+    fn caps(&self) -> Capabilities {
+        self.caps()
+    }
+}

@@ -1,0 +1,231 @@
+//! What a record carries beside its body.
+//!
+//! ```text
+//! payload := version: u8, kind: u8, reserved: u16, tablet: u32, schema_epoch: u64,
+//!            node: u32, incarnation: u32, seq: u64, time: i64 (micros), body        (big-endian)
+//! ```
+//! The same payload is meant for any log (see [`crate::Log`]), so nothing in it depends on segments.
+
+use bytes::Bytes;
+
+/// The bytes before the body.
+pub const ENVELOPE_BYTES: usize = 40;
+
+const VERSION: u8 = 1;
+
+/// What kind of command the body is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Kind {
+    /// Changes of one partition.
+    Mutation = 1,
+    /// A conditional change, judged where it is applied.
+    Cas = 2,
+    /// A counter delta.
+    Counter = 3,
+    /// The end of all older data of a table.
+    Truncate = 4,
+    /// Several mutations, all or none.
+    Batch = 5,
+    /// Nothing; it marks a place in the order.
+    Noop = 6,
+    /// A schema change.
+    Schema = 7,
+}
+
+impl Kind {
+    const ALL: [Self; 7] = [
+        Self::Mutation,
+        Self::Cas,
+        Self::Counter,
+        Self::Truncate,
+        Self::Batch,
+        Self::Noop,
+        Self::Schema,
+    ];
+
+    fn decode(byte: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| *kind as u8 == byte)
+    }
+}
+
+/// Who sent a record: replicas drop a repeated origin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Origin {
+    /// The node's number in the cluster.
+    pub node: u32,
+    /// How often the node was started.
+    pub incarnation: u32,
+    /// The record's number since that start.
+    pub seq: u64,
+}
+
+/// A record to append, or one just read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Envelope<'a> {
+    /// What kind of command the body is.
+    pub kind: Kind,
+    /// The token-range tablet it belongs to.
+    pub tablet: u32,
+    /// The schema that the sender knew.
+    pub schema_epoch: u64,
+    /// Who sent it.
+    pub origin: Origin,
+    /// When it was logged; "now" for whatever is decided where it is applied.
+    pub time_micros: i64,
+    /// The command, opaque here.
+    pub body: &'a [u8],
+}
+
+/// A record that owns its body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// What kind of command the body is.
+    pub kind: Kind,
+    /// The token-range tablet it belongs to.
+    pub tablet: u32,
+    /// The schema that the sender knew.
+    pub schema_epoch: u64,
+    /// Who sent it.
+    pub origin: Origin,
+    /// When it was logged.
+    pub time_micros: i64,
+    /// The command, opaque here.
+    pub body: Bytes,
+}
+
+impl<'a> Envelope<'a> {
+    /// A mutation of a node that is alone; the other fields are zero.
+    pub fn mutation(body: &'a [u8]) -> Self {
+        let (tablet, schema_epoch, origin, time_micros) = (0, 0, Origin::default(), 0);
+        Self {
+            kind: Kind::Mutation,
+            tablet,
+            schema_epoch,
+            origin,
+            time_micros,
+            body,
+        }
+    }
+
+    /// The bytes before the body.
+    pub(crate) fn encode_head(&self) -> [u8; ENVELOPE_BYTES] {
+        let mut head = [0; ENVELOPE_BYTES];
+        head[0] = VERSION;
+        head[1] = self.kind as u8;
+        head[4..8].copy_from_slice(&self.tablet.to_be_bytes());
+        head[8..16].copy_from_slice(&self.schema_epoch.to_be_bytes());
+        head[16..20].copy_from_slice(&self.origin.node.to_be_bytes());
+        head[20..24].copy_from_slice(&self.origin.incarnation.to_be_bytes());
+        head[24..32].copy_from_slice(&self.origin.seq.to_be_bytes());
+        head[32..40].copy_from_slice(&self.time_micros.to_be_bytes());
+        head
+    }
+
+    /// Reads a payload whose checksum holds; the error says what a reader of this version expects.
+    pub(crate) fn decode(payload: &'a [u8]) -> Result<Self, &'static str> {
+        let (head, body) = payload
+            .split_first_chunk::<ENVELOPE_BYTES>()
+            .ok_or("an envelope of 40 bytes")?;
+        if head[0] != VERSION {
+            return Err("an envelope of version 1 (a newer Ilion wrote this)");
+        }
+        let kind = Kind::decode(head[1]).ok_or("a record kind known here (a newer Ilion wrote this)")?;
+        Ok(Self {
+            kind,
+            tablet: u32::from_be_bytes(part(head, 4)),
+            schema_epoch: u64::from_be_bytes(part(head, 8)),
+            origin: Origin {
+                node: u32::from_be_bytes(part(head, 16)),
+                incarnation: u32::from_be_bytes(part(head, 20)),
+                seq: u64::from_be_bytes(part(head, 24)),
+            },
+            time_micros: i64::from_be_bytes(part(head, 32)),
+            body,
+        })
+    }
+
+    /// A copy that owns its body.
+    pub fn to_record(&self) -> Record {
+        let Self {
+            kind,
+            tablet,
+            schema_epoch,
+            origin,
+            time_micros,
+            body,
+        } = *self;
+        Record {
+            kind,
+            tablet,
+            schema_epoch,
+            origin,
+            time_micros,
+            body: Bytes::copy_from_slice(body),
+        }
+    }
+}
+
+impl Record {
+    /// The record as it is appended.
+    pub fn envelope(&self) -> Envelope<'_> {
+        let Self {
+            kind,
+            tablet,
+            schema_epoch,
+            origin,
+            time_micros,
+            ref body,
+        } = *self;
+        Envelope {
+            kind,
+            tablet,
+            schema_epoch,
+            origin,
+            time_micros,
+            body,
+        }
+    }
+}
+
+/// The bytes of a field; `at` is a constant of the layout above.
+pub(crate) fn part<const WHOLE: usize, const SIZE: usize>(bytes: &[u8; WHOLE], at: usize) -> [u8; SIZE] {
+    std::array::from_fn(|index| bytes[at + index])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Envelope, Kind, Origin};
+
+    #[test]
+    fn an_envelope_is_read_back() {
+        let origin = Origin {
+            node: 1,
+            incarnation: 2,
+            seq: 3,
+        };
+        for kind in Kind::ALL {
+            let written = Envelope {
+                kind,
+                tablet: 4,
+                schema_epoch: 5,
+                origin,
+                time_micros: -6,
+                body: b"body",
+            };
+            let payload = [&written.encode_head()[..], b"body"].concat();
+            assert_eq!(Envelope::decode(&payload), Ok(written));
+            assert_eq!(written.to_record().envelope(), written);
+        }
+    }
+
+    #[test]
+    fn what_a_newer_version_wrote_is_refused() {
+        let mut payload = Envelope::mutation(b"").encode_head();
+        assert!(Envelope::decode(&payload[..39]).is_err());
+        payload[1] = 99;
+        assert!(Envelope::decode(&payload).is_err());
+        payload[0] = 2;
+        assert!(Envelope::decode(&payload).unwrap_err().contains("version 1"));
+    }
+}

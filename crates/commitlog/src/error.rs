@@ -1,0 +1,61 @@
+//! What can go wrong with the log, by who must act.
+
+use std::path::PathBuf;
+
+use crate::Position;
+
+/// The result of an operation on the log.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why the receiver of replayed records refused one.
+pub type ReplayFailure = Box<dyn std::error::Error + Send + Sync>;
+
+/// What can go wrong with the log.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The bytes break the format where they were already synced. Restore the file, or open with
+    /// `Damage::Skip` and
+    /// lose what is unreadable.
+    #[error("commit log {} is damaged at offset {offset}: expected {expected}", file.display())]
+    Corrupt {
+        /// The segment's file.
+        file: PathBuf,
+        /// Where the first unreadable byte is.
+        offset: u64,
+        /// What should have been there.
+        expected: &'static str,
+    },
+    /// The operating system refused; the log goes on, and the caller may try again.
+    #[error(transparent)]
+    Io(#[from] ilion_env::Error),
+    /// The caller broke a rule of the log.
+    #[error("the commit log refuses this: {rule}")]
+    Refused {
+        /// The rule, with the numbers that matter.
+        rule: String,
+    },
+    /// A write or sync failed earlier. Nothing more can be written: restart the process after the disk is
+    /// repaired.
+    #[error("the commit log stopped for good: {reason}")]
+    Poisoned {
+        /// The failure that stopped it.
+        reason: String,
+    },
+    /// The receiver of replayed records refused one.
+    #[error("replay stopped at {position}: {source}")]
+    Replay {
+        /// The record's position.
+        position: Position,
+        /// What the receiver said.
+        source: ReplayFailure,
+    },
+    /// The log is being closed.
+    #[error("the commit log is closed")]
+    Closed,
+}
+
+impl Error {
+    pub(crate) fn refused(rule: impl Into<String>) -> Self {
+        Self::Refused { rule: rule.into() }
+    }
+}

@@ -1,0 +1,287 @@
+//! [`CommitLog`]: what callers see. How it works is in `state`, `write` and `sync`.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use ilion_env::Env;
+use parking_lot::{Condvar, Mutex};
+use uuid::Uuid;
+
+use crate::frame::{HEADER_BYTES, Header};
+use crate::replay::Receiver;
+use crate::segment::{self, Segment};
+use crate::state::{Shared, Spare, State};
+use crate::write::Framed;
+use crate::{
+    Capabilities, Envelope, Mode, Options, Position, Report, Result, SegmentId, Tail, background, replay,
+};
+
+/// Told once that a record is durable, or that it never will be. Runs on the sync thread or the calling
+/// one; must not block.
+pub type Callback = Box<dyn FnOnce(Result<()>) + Send>;
+
+/// The local commit log: segment files in one directory. Closed (synced and sealed) when dropped.
+pub struct CommitLog {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// What the log has done and holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Records appended since the log was opened.
+    pub appends: u64,
+    /// Their bytes, framing included.
+    pub appended_bytes: u64,
+    /// Calls of write(2).
+    pub writes: u64,
+    /// Rounds of syncing.
+    pub syncs: u64,
+    /// Threads and callbacks that wait now.
+    pub waiters: usize,
+    /// Bytes appended and not yet written.
+    pub pending_bytes: usize,
+    /// Segment files, the spare one included.
+    pub segments: usize,
+    /// Their size.
+    pub size_bytes: u64,
+}
+
+impl CommitLog {
+    /// Replays what is in the directory (created if absent) into the receiver, oldest record first, and
+    /// starts a new segment.
+    ///
+    /// # Errors
+    /// [`crate::Error::Corrupt`] if bytes that were synced cannot be read; [`crate::Error::Replay`] if the receiver
+    /// refuses a record.
+    /// In both cases the directory is as it was.
+    pub fn open(
+        env: Arc<dyn Env>,
+        dir: &Path,
+        options: Options,
+        receive: &mut Receiver<'_>,
+    ) -> Result<(Self, Report)> {
+        options.check()?;
+        env.create_dir_all(dir)?;
+        let replayed = replay::run(&*env, dir, &options, receive)?;
+        let log_id = replayed.log_id.unwrap_or_else(|| env.random_uuid());
+        let first = first_segment(replayed.last, env.now_micros());
+        let header = Header {
+            segment: first,
+            log_id,
+            segment_bytes: options.segment_bytes,
+            created_micros: env.now_micros(),
+        };
+        let active = Arc::new(Segment::create(&*env, dir, &header)?);
+        let state = State::starting_in(active, replayed.segments, env.monotonic_nanos());
+        let shared = Arc::new(Shared {
+            env,
+            dir: dir.to_path_buf(),
+            options,
+            log_id,
+            state: Mutex::new(state),
+            progress: Condvar::new(),
+            sync_due: Condvar::new(),
+            spare_changed: Condvar::new(),
+        });
+        let threads = background::spawn(&shared)?;
+        Ok((Self { shared, threads }, replayed.report))
+    }
+
+    /// Adds a record. It is in no one's hands but ours until [`Self::written`], [`Self::wait_durable`] or
+    /// [`Self::on_durable`] says otherwise.
+    ///
+    /// # Errors
+    /// [`crate::Error::Refused`] if the record is too large; [`crate::Error::Io`] if there is no space for a new segment:
+    /// the record is not in the
+    /// log then.
+    pub fn append(&self, envelope: &Envelope<'_>) -> Result<Position> {
+        let framed = self.shared.frame(envelope)?;
+        let mut state = self.shared.state.lock();
+        let position = self.shared.place(&mut state, &framed)?;
+        self.shared.limit_pending(state)?;
+        Ok(position)
+    }
+
+    /// Adds records next to each other (unless a segment ends in between), for one turn of the lock. On an
+    /// error, some may
+    /// be in the log.
+    pub fn append_many(&self, envelopes: &[Envelope<'_>]) -> Result<Vec<Position>> {
+        let framed: Vec<Framed<'_>> = envelopes
+            .iter()
+            .map(|envelope| self.shared.frame(envelope))
+            .collect::<Result<_>>()?;
+        let mut state = self.shared.state.lock();
+        let positions = framed
+            .iter()
+            .map(|framed| self.shared.place(&mut state, framed))
+            .collect::<Result<_>>()?;
+        self.shared.limit_pending(state)?;
+        Ok(positions)
+    }
+
+    /// Returns when the record has reached the kernel, so that it survives kill -9. Writes everything
+    /// pending if nobody
+    /// else is doing it.
+    pub fn written(&self, position: Position) -> Result<()> {
+        let mut state = self.shared.state.lock();
+        self.shared.write_up_to(&mut state, position.beyond())
+    }
+
+    /// Returns when the record is durable in the sense of the mode.
+    pub fn wait_durable(&self, position: Position) -> Result<()> {
+        let shared = &*self.shared;
+        let mut state = shared.state.lock();
+        if let Mode::Periodic { period_millis } = shared.options.mode {
+            shared.write_up_to(&mut state, position.beyond())?;
+            if !shared.is_sync_late(&state, period_millis) {
+                return Ok(());
+            }
+        }
+        shared.wait_synced(&mut state, position.beyond())
+    }
+
+    /// Calls back when the record is durable in the sense of the mode: at once and on this thread if it is,
+    /// or if writing it is
+    /// all that is missing (periodic mode); else on the sync thread.
+    pub fn on_durable(&self, position: Position, callback: Callback) {
+        let shared = &*self.shared;
+        let mut state = shared.state.lock();
+        let now = match shared.options.mode {
+            _ if state.synced >= position.beyond() => Some(Ok(())),
+            Mode::Periodic { period_millis } => match shared.write_up_to(&mut state, position.beyond()) {
+                Ok(()) if shared.is_sync_late(&state, period_millis) => None,
+                done => Some(done),
+            },
+            Mode::Batch | Mode::Group { .. } => shared.check_open(&state).err().map(Err),
+        };
+        match now {
+            Some(outcome) => {
+                drop(state);
+                callback(outcome);
+            }
+            None => {
+                state.callbacks.push((position, callback));
+                state.is_sync_wanted = true;
+                shared.sync_due.notify_one();
+            }
+        }
+    }
+
+    /// Writes and syncs everything appended so far, whatever the mode.
+    pub fn sync(&self) -> Result<()> {
+        let mut state = self.shared.state.lock();
+        let end = state.end_position();
+        self.shared.wait_synced(&mut state, end)
+    }
+
+    /// The position above all records appended so far, and at or below all that follow.
+    pub fn barrier(&self) -> Position {
+        self.shared.state.lock().end_position()
+    }
+
+    /// The records from a position on that have been written; the iterator ends there and goes on when
+    /// asked again later.
+    /// What was trimmed is passed over.
+    pub fn tail(&self, from: Position) -> Tail {
+        Tail::new(Arc::clone(&self.shared), from)
+    }
+
+    /// Deletes the segments all of whose records are below the position. Those not yet synced stay for now.
+    pub fn trim(&self, upto: Position) -> Result<()> {
+        while let Some((id, size_bytes)) = self.shared.state.lock().pop_sealed_below(upto) {
+            let removed = self
+                .shared
+                .env
+                .remove_file(&segment::path_of(&self.shared.dir, id));
+            if let Err(error) = removed
+                && !error.is_not_found()
+            {
+                self.shared.state.lock().sealed.push_front((id, size_bytes));
+                return Err(error.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on in a new segment, so that the active one can be trimmed once it is flushed. Nothing happens
+    /// if the active one is empty.
+    pub fn rotate(&self) -> Result<()> {
+        let mut state = self.shared.state.lock();
+        self.shared.check_open(&state)?;
+        if state.end > HEADER_BYTES as u32 {
+            self.shared.rotate(&mut state)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// What this log can do.
+    pub fn caps(&self) -> Capabilities {
+        Capabilities {
+            record_bytes_max: self.shared.options.record_max(),
+            is_shared: false,
+            survives_power_loss: !matches!(self.shared.options.mode, Mode::Periodic { .. }),
+        }
+    }
+
+    /// The log's identity, the same over restarts.
+    pub fn log_id(&self) -> Uuid {
+        self.shared.log_id
+    }
+
+    /// What the log has done and holds.
+    pub fn stats(&self) -> Stats {
+        let state = self.shared.state.lock();
+        let files = [&state.spare]
+            .iter()
+            .filter(|spare| matches!(spare, Spare::Ready(_)))
+            .count()
+            + 1;
+        let sealed_bytes: u64 = state.sealed.iter().map(|(_, size_bytes)| size_bytes).sum();
+        Stats {
+            appends: state.counts.appends,
+            appended_bytes: state.counts.bytes,
+            writes: state.counts.writes,
+            syncs: state.counts.syncs,
+            waiters: state.counts.waiters + state.callbacks.len(),
+            pending_bytes: state.pending_bytes,
+            segments: state.sealed.len() + files,
+            size_bytes: sealed_bytes + files as u64 * u64::from(self.shared.options.segment_bytes),
+        }
+    }
+
+    /// Syncs and seals the log. Dropping it does the same, without telling how it went.
+    pub fn close(mut self) -> Result<()> {
+        self.shut()
+    }
+
+    fn shut(&mut self) -> Result<()> {
+        if self.threads.is_empty() {
+            return Ok(());
+        }
+        self.shared.state.lock().is_closing = true;
+        self.shared.sync_due.notify_all();
+        self.shared.spare_changed.notify_all();
+        for thread in self.threads.drain(..) {
+            // A panic in it has poisoned the log, which is reported below.
+            let _ = thread.join();
+        }
+        self.shared.finish()
+    }
+}
+
+impl Drop for CommitLog {
+    fn drop(&mut self) {
+        if let Err(error) = self.shut() {
+            tracing::error!(%error, "the commit log could not be closed");
+        }
+    }
+}
+
+/// Never a number used before, also where a clock steps back, or where somebody emptied the directory.
+fn first_segment(last: Option<SegmentId>, now_micros: i64) -> SegmentId {
+    let now_millis = u64::try_from(now_micros / 1000).unwrap_or(0);
+    SegmentId(last.map_or(0, |last| last.0.saturating_add(1)).max(now_millis))
+}

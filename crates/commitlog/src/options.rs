@@ -1,0 +1,100 @@
+//! What the log is told when it is opened.
+
+use uuid::Uuid;
+
+use crate::frame::{HEADER_BYTES, RECORD_OVERHEAD_BYTES, SEAL_BYTES};
+use crate::{ENVELOPE_BYTES, Error, Result};
+
+/// How a [`crate::CommitLog`] behaves.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The size of a segment file.
+    pub segment_bytes: u32,
+    /// The largest record, body and envelope; half a segment if not given.
+    pub record_bytes_max: Option<u32>,
+    /// When a write is answered.
+    pub mode: Mode,
+    /// What to do with bytes that were synced and cannot be read any more.
+    pub damage: Damage,
+    /// Which log this must be (the cluster's or node's id). A directory that belongs to another one is
+    /// refused; if not
+    /// given, the log found there is continued, or a new id is drawn.
+    pub log_id: Option<Uuid>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            segment_bytes: 32 << 20,
+            record_bytes_max: None,
+            mode: Mode::default(),
+            damage: Damage::Refuse,
+            log_id: None,
+        }
+    }
+}
+
+/// When a write is durable in the sense of [`crate::CommitLog::wait_durable`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// When it is synced; everybody who waits shares the next sync.
+    Batch,
+    /// When it is synced; a sync waits this long for company.
+    Group {
+        /// How long.
+        window_millis: u64,
+    },
+    /// When it has reached the kernel; a sync follows within the period, and writers wait if it is late.
+    Periodic {
+        /// The time between syncs.
+        period_millis: u64,
+    },
+}
+
+impl Default for Mode {
+    /// Compat: `commitlog_sync: periodic` every 10 seconds, the default of Cassandra 5.
+    fn default() -> Self {
+        Self::Periodic {
+            period_millis: 10_000,
+        }
+    }
+}
+
+/// What to do with damaged bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Damage {
+    /// The log does not open.
+    #[default]
+    Refuse,
+    /// What cannot be read is skipped and reported.
+    Skip,
+}
+
+const SEGMENT_BYTES_MIN: u32 = 4096;
+/// Offsets are kept in 32 bits, and Cassandra's tools read positions as signed ones.
+const SEGMENT_BYTES_MAX: u32 = 1 << 30;
+
+impl Options {
+    pub(crate) fn check(&self) -> Result<()> {
+        if !(SEGMENT_BYTES_MIN..=SEGMENT_BYTES_MAX).contains(&self.segment_bytes) {
+            let rule = format!(
+                "segments have {SEGMENT_BYTES_MIN} to {SEGMENT_BYTES_MAX} bytes, not {}",
+                self.segment_bytes
+            );
+            return Err(Error::Refused { rule });
+        }
+        let room = self.segment_bytes - (HEADER_BYTES + RECORD_OVERHEAD_BYTES + SEAL_BYTES) as u32;
+        match self.record_bytes_max {
+            Some(max) if max > room || (max as usize) < ENVELOPE_BYTES => {
+                let rule =
+                    format!("a record has {ENVELOPE_BYTES} to {room} bytes at this segment size, not {max}");
+                Err(Error::Refused { rule })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn record_max(&self) -> u32 {
+        self.record_bytes_max.unwrap_or(self.segment_bytes / 2)
+    }
+}

@@ -1,0 +1,51 @@
+//! Where a record is.
+
+use std::fmt;
+
+/// A segment's number; it grows over the life of a data directory and is never used twice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SegmentId(pub u64);
+
+/// Where a record starts. Positions grow in the order in which records were appended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Position {
+    /// The segment.
+    pub segment: SegmentId,
+    /// The byte in its file.
+    pub offset: u32,
+}
+
+impl Position {
+    /// Below every record.
+    pub const START: Self = Self::new(0, 0);
+
+    /// The position of a byte in a segment.
+    pub const fn new(segment: u64, offset: u32) -> Self {
+        Self {
+            segment: SegmentId(segment),
+            offset,
+        }
+    }
+
+    /// The smallest position above this one: a log that has got this far has the record that starts here,
+    /// since ends
+    /// of what is written or synced are borders of records.
+    pub(crate) fn beyond(self) -> Self {
+        Self {
+            offset: self.offset.saturating_add(1),
+            ..self
+        }
+    }
+}
+
+impl fmt::Display for SegmentId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(out)
+    }
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}:{}", self.segment, self.offset)
+    }
+}

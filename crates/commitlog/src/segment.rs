@@ -1,0 +1,112 @@
+//! Segment files: `CommitLog-1-<number>.log`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ilion_env::{Env, SyncFile, WriteFile};
+use parking_lot::Mutex;
+
+use crate::frame::{HEADER_BYTES, Head, Header, SEAL_BYTES};
+use crate::{Error, Result, SegmentId};
+
+const PREFIX: &str = "CommitLog-1-";
+const SUFFIX: &str = ".log";
+
+/// A segment that is being written.
+pub(crate) struct Segment {
+    pub id: SegmentId,
+    pub path: PathBuf,
+    /// Held only by the one thread that writes at the time (see `log`), so it is never waited for.
+    file: Mutex<Box<dyn WriteFile>>,
+    sync: Arc<dyn SyncFile>,
+}
+
+impl Segment {
+    /// Creates a segment with its header and reserved space, durable when it returns.
+    pub(crate) fn create(
+        env: &dyn Env,
+        dir: &Path,
+        header: &Header,
+    ) -> std::result::Result<Self, ilion_env::Error> {
+        let path = path_of(dir, header.segment);
+        let mut file = env.create(&path)?;
+        let prepared = prepare(&mut *file, header).and_then(|()| env.sync_dir(dir));
+        if let Err(error) = prepared {
+            drop(file);
+            // What is left of it would be found empty at the next start and removed then.
+            let _ = env.remove_file(&path);
+            return Err(error);
+        }
+        let sync = file.sync_handle();
+        Ok(Self {
+            id: header.segment,
+            path,
+            file: Mutex::new(file),
+            sync,
+        })
+    }
+
+    pub(crate) fn write_at(&self, offset: u32, bytes: &[u8]) -> std::result::Result<(), ilion_env::Error> {
+        self.file.lock().write_at(u64::from(offset), bytes)
+    }
+
+    pub(crate) fn sync(&self) -> std::result::Result<(), ilion_env::Error> {
+        self.sync.sync()
+    }
+}
+
+fn prepare(file: &mut dyn WriteFile, header: &Header) -> std::result::Result<(), ilion_env::Error> {
+    file.preallocate(u64::from(header.segment_bytes))?;
+    file.write_at(0, &header.encode())?;
+    file.sync()
+}
+
+/// Cuts a segment that nobody writes any more at the end of its last good record, and seals it there.
+pub(crate) fn seal(env: &dyn Env, dir: &Path, id: SegmentId, end: u32) -> Result<u64> {
+    debug_assert!(end as usize >= HEADER_BYTES);
+    let mut file = env.open_append(&path_of(dir, id))?;
+    file.truncate(u64::from(end))?;
+    // The seal claims that what stands before it is synced, so it must not reach the disk first.
+    file.sync()?;
+    file.write_at(u64::from(end), &Head::seal(end).encode(id, end))?;
+    file.sync()?;
+    Ok(u64::from(end) + SEAL_BYTES as u64)
+}
+
+/// Makes durable what a killed process may have left in the page cache only.
+pub(crate) fn sync_again(env: &dyn Env, dir: &Path, id: SegmentId) -> Result<()> {
+    Ok(env.open_append(&path_of(dir, id))?.sync()?)
+}
+
+pub(crate) fn path_of(dir: &Path, id: SegmentId) -> PathBuf {
+    dir.join(format!("{PREFIX}{id}{SUFFIX}"))
+}
+
+/// The segments in a directory, oldest first. Other logs' segments are refused: to skip them would lose
+/// their writes.
+pub(crate) fn list(env: &dyn Env, dir: &Path) -> Result<Vec<SegmentId>> {
+    let mut found = Vec::new();
+    for entry in env.list(dir)? {
+        match id_of(&entry.name) {
+            Some(id) => found.push(id),
+            None if entry.name.starts_with("CommitLog-") && entry.name.ends_with(SUFFIX) => {
+                let file = dir.join(&entry.name);
+                return Err(Error::refused(format!(
+                    "{} is no segment of Ilion's commit log; if Cassandra wrote it, drain that node, \
+                     or move the file away and lose the writes in it",
+                    file.display()
+                )));
+            }
+            None => {}
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+fn id_of(name: &str) -> Option<SegmentId> {
+    let number = name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
+    let id = SegmentId(number.parse().ok()?);
+    // `+7` and `007` parse as well, but we would not find such a file again by its number.
+    (id.to_string() == number).then_some(id)
+}

@@ -1,0 +1,178 @@
+//! What the threads of a log share.
+//!
+//! All of it that changes is under one mutex, held for a copy of a record at most and never during I/O.
+//! Three marks divide the log, each a position at a border of records: synced <= written <= end.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ilion_env::Env;
+use parking_lot::{Condvar, Mutex};
+use uuid::Uuid;
+
+use crate::frame::{HEADER_BYTES, Head, SEAL_BYTES};
+use crate::log::Callback;
+use crate::segment::Segment;
+use crate::{Options, Position, SegmentId};
+
+/// Appending without asking for a write is allowed up to this much; then the appender writes.
+pub(crate) const PENDING_BYTES_MAX: usize = 1 << 20;
+
+pub(crate) struct Shared {
+    pub env: Arc<dyn Env>,
+    pub dir: PathBuf,
+    pub options: Options,
+    pub log_id: Uuid,
+    pub state: Mutex<State>,
+    /// Written or synced moved on, or the log was poisoned.
+    pub progress: Condvar,
+    /// The sync thread has something to do.
+    pub sync_due: Condvar,
+    /// The spare segment was taken, or is there.
+    pub spare_changed: Condvar,
+}
+
+pub(crate) struct State {
+    pub active: Arc<Segment>,
+    /// Where the next record goes in the active segment.
+    pub end: u32,
+    /// Appended and not yet handed to a writer, in order.
+    pub chunks: VecDeque<Chunk>,
+    pub pending_bytes: usize,
+    /// An empty buffer to reuse.
+    idle_buffer: Vec<u8>,
+    /// Whether some thread is writing chunks that it took.
+    pub is_writing: bool,
+    pub written: Position,
+    pub synced: Position,
+    /// Segments with writes after their last sync, oldest first.
+    pub unsynced: Vec<Arc<Segment>>,
+    /// Sealed segments and their sizes, oldest first.
+    pub sealed: VecDeque<(SegmentId, u64)>,
+    pub spare: Spare,
+    pub next_segment: SegmentId,
+    pub is_sync_wanted: bool,
+    pub last_sync_nanos: u64,
+    pub callbacks: Vec<(Position, Callback)>,
+    pub poison: Option<Arc<str>>,
+    pub is_closing: bool,
+    pub counts: Counts,
+}
+
+/// The segment after the active one.
+pub(crate) enum Spare {
+    Wanted,
+    Ready(Arc<Segment>),
+    /// Creating it failed; the next append that needs it takes the error and has it tried again.
+    Failed(ilion_env::Error),
+}
+
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Counts {
+    pub appends: u64,
+    pub bytes: u64,
+    pub writes: u64,
+    pub syncs: u64,
+    pub waiters: usize,
+}
+
+/// Bytes to be written to one segment.
+pub(crate) struct Chunk {
+    pub segment: Arc<Segment>,
+    pub offset: u32,
+    pub bytes: Vec<u8>,
+}
+
+impl State {
+    pub(crate) fn starting_in(active: Arc<Segment>, sealed: Vec<(SegmentId, u64)>, now_nanos: u64) -> Self {
+        let start = Position {
+            segment: active.id,
+            offset: HEADER_BYTES as u32,
+        };
+        Self {
+            next_segment: SegmentId(active.id.0 + 1),
+            active,
+            end: start.offset,
+            chunks: VecDeque::new(),
+            pending_bytes: 0,
+            idle_buffer: Vec::new(),
+            is_writing: false,
+            written: start,
+            synced: start,
+            unsynced: Vec::new(),
+            sealed: sealed.into(),
+            spare: Spare::Wanted,
+            is_sync_wanted: false,
+            last_sync_nanos: now_nanos,
+            callbacks: Vec::new(),
+            poison: None,
+            is_closing: false,
+            counts: Counts::default(),
+        }
+    }
+
+    pub(crate) fn end_position(&self) -> Position {
+        Position {
+            segment: self.active.id,
+            offset: self.end,
+        }
+    }
+
+    /// The segment that holds the position, or the next one.
+    pub(crate) fn segment_from(&self, wanted: SegmentId) -> SegmentId {
+        self.sealed
+            .iter()
+            .map(|(id, _)| *id)
+            .find(|id| *id >= wanted)
+            .unwrap_or(self.active.id)
+    }
+
+    pub(crate) fn pop_sealed_below(&mut self, upto: Position) -> Option<(SegmentId, u64)> {
+        // An unsynced segment that a crash brings back would look damaged.
+        let below = upto.segment.min(self.synced.segment);
+        self.sealed.pop_front_if(|(id, _)| *id < below)
+    }
+
+    /// The offset up to which the active segment is known to be synced (see `frame`).
+    pub(crate) fn synced_offset(&self) -> u32 {
+        if self.synced.segment == self.active.id {
+            self.synced.offset
+        } else {
+            0
+        }
+    }
+
+    /// The buffer that takes the next bytes of the active segment.
+    pub(crate) fn chunk(&mut self) -> &mut Vec<u8> {
+        let is_open = self
+            .chunks
+            .back()
+            .is_some_and(|chunk| Arc::ptr_eq(&chunk.segment, &self.active));
+        if !is_open {
+            let bytes = std::mem::take(&mut self.idle_buffer);
+            self.chunks.push_back(Chunk {
+                segment: Arc::clone(&self.active),
+                offset: self.end,
+                bytes,
+            });
+        }
+        let last = self.chunks.len() - 1;
+        &mut self.chunks[last].bytes
+    }
+
+    pub(crate) fn push_seal(&mut self) {
+        let seal = Head::seal(self.synced_offset()).encode(self.active.id, self.end);
+        self.chunk().extend_from_slice(&seal);
+        self.pending_bytes += SEAL_BYTES;
+        self.end += SEAL_BYTES as u32;
+    }
+
+    /// Keeps a buffer that was written, unless it grew beyond the ordinary.
+    pub(crate) fn recycle(&mut self, mut bytes: Vec<u8>) {
+        if bytes.capacity() > self.idle_buffer.capacity() && bytes.capacity() <= 2 * PENDING_BYTES_MAX {
+            bytes.clear();
+            self.idle_buffer = bytes;
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! From a record to the kernel.
+//!
+//! A record is framed outside the lock, gets its place under it, and is copied to the pending chunks. The
+//! first thread that needs something
+//! written takes all chunks and writes them, while others append to new ones.
+
+use std::sync::Arc;
+
+use parking_lot::MutexGuard;
+
+use crate::frame::{HEADER_BYTES, Head, RECORD_OVERHEAD_BYTES, SEAL_BYTES, payload_crc};
+use crate::state::{Chunk, PENDING_BYTES_MAX, Shared, Spare, State};
+use crate::{ENVELOPE_BYTES, Envelope, Error, Position, Result};
+
+/// A record made ready outside the lock.
+pub(crate) struct Framed<'a> {
+    envelope: [u8; ENVELOPE_BYTES],
+    body: &'a [u8],
+    crc: u32,
+    length: u32,
+}
+
+impl Shared {
+    pub(crate) fn frame<'a>(&self, envelope: &Envelope<'a>) -> Result<Framed<'a>> {
+        let size = envelope.body.len().saturating_add(ENVELOPE_BYTES);
+        let max = self.options.record_max();
+        let length = u32::try_from(size).ok().filter(|length| *length <= max);
+        let Some(length) = length else {
+            return Err(Error::refused(format!(
+                "a record has at most {max} bytes, this one has {size}"
+            )));
+        };
+        let head = envelope.encode_head();
+        Ok(Framed {
+            crc: payload_crc(&head, envelope.body),
+            envelope: head,
+            body: envelope.body,
+            length,
+        })
+    }
+
+    pub(crate) fn check_open(&self, state: &State) -> Result<()> {
+        match &state.poison {
+            Some(reason) => Err(Error::Poisoned {
+                reason: reason.to_string(),
+            }),
+            None if state.is_closing => Err(Error::Closed),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn poison(&self, state: &mut State, reason: &str) {
+        if state.poison.is_none() {
+            tracing::error!(reason, "the commit log stops for good");
+            state.poison = Some(reason.into());
+        }
+        self.progress.notify_all();
+        self.spare_changed.notify_all();
+        self.sync_due.notify_all();
+    }
+
+    /// Gives the record its position and copies it to the pending bytes.
+    pub(crate) fn place(&self, state: &mut MutexGuard<'_, State>, framed: &Framed<'_>) -> Result<Position> {
+        self.check_open(state)?;
+        let record_bytes = framed.length + RECORD_OVERHEAD_BYTES as u32;
+        let limit = self.options.segment_bytes - SEAL_BYTES as u32;
+        while state.end + record_bytes > limit {
+            self.rotate(state)?;
+        }
+        let position = state.end_position();
+        let head =
+            Head::record(framed.length, state.synced_offset()).encode(position.segment, position.offset);
+        let bytes = state.chunk();
+        bytes.extend_from_slice(&head);
+        bytes.extend_from_slice(&framed.envelope);
+        bytes.extend_from_slice(framed.body);
+        bytes.extend_from_slice(&framed.crc.to_be_bytes());
+        state.end += record_bytes;
+        state.pending_bytes += record_bytes as usize;
+        state.counts.appends += 1;
+        state.counts.bytes += u64::from(record_bytes);
+        debug_assert!(state.end <= limit);
+        Ok(position)
+    }
+
+    /// Makes the spare segment the active one, waiting for it if need be. Returns early if somebody else did.
+    pub(crate) fn rotate(&self, state: &mut MutexGuard<'_, State>) -> Result<()> {
+        let full = state.active.id;
+        while state.active.id == full {
+            match std::mem::replace(&mut state.spare, Spare::Wanted) {
+                Spare::Ready(next) => {
+                    state.push_seal();
+                    let sealed = (full, u64::from(self.options.segment_bytes));
+                    state.sealed.push_back(sealed);
+                    state.active = next;
+                    state.end = HEADER_BYTES as u32;
+                    self.spare_changed.notify_all();
+                }
+                Spare::Failed(error) => {
+                    self.spare_changed.notify_all();
+                    return Err(error.into());
+                }
+                Spare::Wanted => self.spare_changed.wait(state),
+            }
+            self.check_open(state)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn limit_pending(&self, mut state: MutexGuard<'_, State>) -> Result<()> {
+        if state.pending_bytes <= PENDING_BYTES_MAX {
+            return Ok(());
+        }
+        let end = state.end_position();
+        self.write_up_to(&mut state, end)
+    }
+
+    /// Returns when everything below the position is written: by us, if nobody else is at it.
+    pub(crate) fn write_up_to(&self, state: &mut MutexGuard<'_, State>, upto: Position) -> Result<()> {
+        while state.written < upto {
+            if let Some(reason) = &state.poison {
+                return Err(Error::Poisoned {
+                    reason: reason.to_string(),
+                });
+            }
+            if state.is_writing {
+                self.progress.wait(state);
+            } else if state.chunks.is_empty() {
+                return Err(Error::refused(format!("nothing was appended at {upto}")));
+            } else {
+                self.write_chunks(state);
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn write_chunks(&self, state: &mut MutexGuard<'_, State>) {
+        let chunks = std::mem::take(&mut state.chunks);
+        let end = state.end_position();
+        state.pending_bytes = 0;
+        state.is_writing = true;
+        let written = MutexGuard::unlocked(state, || {
+            chunks
+                .iter()
+                .try_for_each(|chunk| chunk.segment.write_at(chunk.offset, &chunk.bytes))
+        });
+        state.is_writing = false;
+        state.counts.writes += chunks.len() as u64;
+        match written {
+            Ok(()) => state.written = end,
+            Err(error) => self.poison(state, &error.to_string()),
+        }
+        for Chunk { segment, bytes, .. } in chunks {
+            if !state
+                .unsynced
+                .iter()
+                .any(|unsynced| Arc::ptr_eq(unsynced, &segment))
+            {
+                state.unsynced.push(segment);
+            }
+            state.recycle(bytes);
+        }
+        self.progress.notify_all();
+    }
+}

@@ -1,0 +1,169 @@
+//! A disk that fails under the log.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc;
+
+use ilion_commitlog::{CommitLog, Envelope, Error, Mode, Options, Position};
+use ilion_env::{FaultEnv, MemEnv};
+
+const PERIODIC: Mode = Mode::Periodic {
+    period_millis: 3_600_000,
+};
+
+fn open(env: &Arc<FaultEnv>, mode: Mode) -> Result<(CommitLog, Vec<Vec<u8>>), Error> {
+    let options = Options {
+        segment_bytes: 4096,
+        mode,
+        ..Options::default()
+    };
+    let mut found = Vec::new();
+    let (log, _) = CommitLog::open(
+        Arc::<FaultEnv>::clone(env),
+        Path::new("log"),
+        options,
+        &mut |_, envelope| {
+            found.push(envelope.body.to_vec());
+            Ok(())
+        },
+    )?;
+    Ok((log, found))
+}
+
+fn faulty() -> (MemEnv, Arc<FaultEnv>) {
+    let mem = MemEnv::new(1);
+    let env = FaultEnv::new(mem.shared());
+    (mem, env)
+}
+
+fn is_poisoned<T>(outcome: Result<T, Error>) -> bool {
+    matches!(outcome, Err(Error::Poisoned { .. }))
+}
+
+#[test]
+fn a_failed_sync_stops_the_log_for_good() {
+    let (_, env) = faulty();
+    let (log, _) = open(&env, Mode::Batch).unwrap();
+    let safe = log.append(&Envelope::mutation(b"safe")).unwrap();
+    log.wait_durable(safe).unwrap();
+    env.add("fail sync \"CommitLog-*\"").unwrap();
+    let lost = log.append(&Envelope::mutation(b"lost")).unwrap();
+    let error = log.wait_durable(lost).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("the commit log stopped for good: cannot sync log/CommitLog-1-"),
+        "{error}"
+    );
+    env.clear();
+    assert!(
+        is_poisoned(log.append(&Envelope::mutation(b"more"))),
+        "no second try"
+    );
+    assert!(is_poisoned(log.sync()) && is_poisoned(log.wait_durable(lost)) && is_poisoned(log.rotate()));
+    log.wait_durable(safe).unwrap();
+    let (sender, answers) = mpsc::channel();
+    log.on_durable(
+        lost,
+        Box::new(move |outcome| sender.send(is_poisoned(outcome)).unwrap()),
+    );
+    assert_eq!(answers.recv(), Ok(true));
+    assert!(is_poisoned(log.close()));
+    assert_eq!(open(&env, Mode::Batch).unwrap().1[0], b"safe");
+}
+
+#[test]
+fn callbacks_hear_of_a_failed_sync() {
+    let (_, env) = faulty();
+    let (log, _) = open(&env, Mode::Batch).unwrap();
+    env.add("fail sync \"CommitLog-*\"").unwrap();
+    let (sender, answers) = mpsc::channel();
+    for _ in 0..10 {
+        let position = log
+            .append(&Envelope::mutation(b"x"))
+            .unwrap_or(Position::new(u64::MAX, 0));
+        let sender = sender.clone();
+        log.on_durable(
+            position,
+            Box::new(move |outcome| sender.send(is_poisoned(outcome)).unwrap()),
+        );
+    }
+    assert_eq!(answers.iter().take(10).collect::<Vec<_>>(), [true; 10]);
+}
+
+#[test]
+fn a_failed_or_short_write_stops_the_log_and_leaves_a_torn_tail_at_most() {
+    for rule in [
+        "fail write \"CommitLog-*\"",
+        "short_write write \"CommitLog-*\"",
+        "no_space write \"CommitLog-*\"",
+    ] {
+        let (_, env) = faulty();
+        let (log, _) = open(&env, PERIODIC).unwrap();
+        let safe = log.append(&Envelope::mutation(b"safe")).unwrap();
+        log.written(safe).unwrap();
+        env.add(rule).unwrap();
+        let lost = log.append(&Envelope::mutation(&[7; 1000])).unwrap();
+        assert!(is_poisoned(log.written(lost)), "{rule}");
+        assert!(is_poisoned(log.append(&Envelope::mutation(b"more"))), "{rule}");
+        env.clear();
+        assert!(is_poisoned(log.close()), "{rule}");
+        assert_eq!(open(&env, PERIODIC).unwrap().1, [b"safe"], "{rule}");
+    }
+}
+
+#[test]
+fn no_space_for_a_new_segment_refuses_writes_until_there_is_space_again() {
+    let (mem, env) = faulty();
+    let (log, _) = open(&env, Mode::Batch).unwrap();
+    mem.set_capacity_bytes(3 * 4096);
+    let mut written = Vec::new();
+    let error = loop {
+        match log.append(&Envelope::mutation(&[written.len() as u8; 1000])) {
+            Ok(position) => written.push(position),
+            Err(error) => break error,
+        }
+    };
+    assert!(
+        matches!(&error, Error::Io(source) if source.is_no_space()),
+        "{error}"
+    );
+    for position in &written {
+        log.wait_durable(*position).unwrap();
+    }
+    assert!(
+        matches!(log.append(&Envelope::mutation(&[0; 1000])), Err(Error::Io(_))),
+        "still none"
+    );
+    log.append(&Envelope::mutation(b"what fits in the active segment"))
+        .unwrap();
+    mem.set_capacity_bytes(u64::MAX);
+    // The attempt that failed is reported once more; the one after it finds the space.
+    let _ = log.append(&Envelope::mutation(&[0; 1000]));
+    let back = log.append(&Envelope::mutation(b"back")).unwrap();
+    log.wait_durable(back).unwrap();
+    log.close().unwrap();
+    let (_, found) = open(&env, Mode::Batch).unwrap();
+    assert_eq!(found.last().unwrap(), b"back");
+    assert!(found.len() >= written.len() + 2);
+}
+
+#[test]
+fn a_log_that_cannot_be_read_or_created_says_what_and_where() {
+    let (_, env) = faulty();
+    env.add("fail create \"log\" at 1").unwrap();
+    let message =
+        |outcome: Result<(CommitLog, Vec<Vec<u8>>), Error>| outcome.map(drop).unwrap_err().to_string();
+    assert_eq!(
+        message(open(&env, Mode::Batch)),
+        "cannot create directory log: Input/output error (os error 5)"
+    );
+    env.add("fail create \"CommitLog-*\" at 1").unwrap();
+    assert!(message(open(&env, Mode::Batch)).starts_with("cannot create log/CommitLog-1-"));
+    let (log, _) = open(&env, Mode::Batch).unwrap();
+    log.append(&Envelope::mutation(b"x")).unwrap();
+    drop(log);
+    env.add("fail read \"CommitLog-*\" at 1").unwrap();
+    assert!(message(open(&env, Mode::Batch)).starts_with("cannot read log/CommitLog-1-"));
+    assert_eq!(open(&env, Mode::Batch).unwrap().1, [b"x"]);
+}
