@@ -7,6 +7,8 @@
 //! Decoded values stay where they are, in the body of the frame: a value is a span, and up to eight spans live inside
 //! the struct, so that decoding an EXECUTE allocates nothing for its values.
 
+use std::fmt;
+
 use bytes::Bytes;
 use smallvec::SmallVec;
 
@@ -18,7 +20,7 @@ const NULL: i32 = -1;
 const UNSET: i32 = -2;
 
 /// One bind value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Value<'a> {
     /// Null.
     Null,
@@ -26,6 +28,16 @@ pub enum Value<'a> {
     Unset,
     /// The encoded value.
     Bytes(&'a [u8]),
+}
+
+impl fmt::Debug for Value<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Null => f.write_str("null"),
+            Self::Unset => f.write_str("unset"),
+            Self::Bytes(bytes) => write!(f, "\"{}\"", bytes.escape_ascii()),
+        }
+    }
 }
 
 /// Where a value is: `len` is also null or unset.
@@ -36,7 +48,7 @@ struct Span {
 }
 
 /// The bind values of a statement, with or without names.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Values {
     source: Bytes,
     spans: SmallVec<[Span; 8]>,
@@ -128,6 +140,16 @@ impl Values {
             spans,
             names: Some(names),
         })
+    }
+}
+
+/// The values, not the whole body that they are slices of.
+impl fmt::Debug for Values {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.names {
+            Some(names) => f.debug_map().entries(names.iter().zip(self.iter())).finish(),
+            None => f.debug_list().entries(self.iter()).finish(),
+        }
     }
 }
 

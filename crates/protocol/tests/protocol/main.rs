@@ -3,6 +3,7 @@
 //! | module | law |
 //! | --- | --- |
 //! | `round_trip` | what is encoded comes back, in each version, however the bytes arrive |
+//! | `golden` | bytes as drivers write and read them, in `testdata/` |
 //! | `versions` | what older versions get instead |
 //! | `framing` | limits, skipping, refusals, compression, segments |
 //! | `hostile` | truncated and mutated bytes give errors, never panics |
@@ -13,6 +14,7 @@
 
 mod framing;
 mod generate;
+mod golden;
 mod hostile;
 mod round_trip;
 mod versions;
