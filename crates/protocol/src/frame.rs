@@ -15,7 +15,8 @@ use crate::envelope::BODY_MAX;
 use crate::error::{FrameError, Recovery};
 use crate::header::{Flags, HEADER_BYTES, RawHeader};
 use crate::opcode::Opcode;
-use crate::segment::{SegmentError, take_segment};
+use crate::refusal::{refuse_assembly, refuse_legacy, refuse_segment};
+use crate::segment::take_segment;
 use crate::version::Version;
 
 /// An envelope, taken apart and decompressed.
@@ -45,7 +46,7 @@ pub enum Role {
 /// What a peer may ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The largest body, compressed or not. Cassandra 5: 16 MiB (`native_transport_max_request_data_in_flight` apart).
+    /// The largest body, compressed or not. Cassandra 5: `native_transport_max_frame_size`, 16 MiB.
     pub max_frame_bytes: u32,
 }
 
@@ -361,49 +362,5 @@ fn skippable(header: &RawHeader, error: &FrameError) -> u64 {
     match error.recovery {
         Recovery::Continue => envelope_len(header),
         Recovery::AnswerAndClose | Recovery::Close => 0,
-    }
-}
-
-/// v1 and v2 have headers of eight bytes, so that the ninth may never come.
-fn refuse_legacy(buffer: &[u8]) -> Result<(), FrameError> {
-    match *buffer {
-        [version @ (1 | 2), _, stream, _, ..] => Err(FrameError {
-            version: Version::NEWEST,
-            stream: i16::from(stream.cast_signed()),
-            message: Version::unsupported_message(version).into(),
-            recovery: Recovery::AnswerAndClose,
-        }),
-        _ => Ok(()),
-    }
-}
-
-/// Segments only exist in v5; which envelope is at fault is not known.
-fn refuse_stream(message: Cow<'static, str>, recovery: Recovery) -> FrameError {
-    FrameError {
-        version: Version::V5,
-        stream: 0,
-        message,
-        recovery,
-    }
-}
-
-fn refuse_assembly(message: &'static str) -> FrameError {
-    refuse_stream(Cow::Borrowed(message), Recovery::AnswerAndClose)
-}
-
-fn refuse_segment(error: SegmentError) -> FrameError {
-    match error {
-        SegmentError::Header => refuse_stream("corrupt header of a segment".into(), Recovery::Close),
-        SegmentError::Payload { computed, stored } => refuse_stream(
-            format!(
-                "corrupt payload of a segment: its CRC32 is {computed:#010x}, announced as {stored:#010x}"
-            )
-            .into(),
-            Recovery::AnswerAndClose,
-        ),
-        SegmentError::Compression(reason) => refuse_stream(
-            format!("cannot decompress a segment: {reason}").into(),
-            Recovery::AnswerAndClose,
-        ),
     }
 }

@@ -11,7 +11,7 @@
 //! | module | what |
 //! | --- | --- |
 //! | `version`, `opcode`, `consistency`, `header` | the small enumerations and the nine bytes before each body |
-//! | `frame`, `segment`, `compression`, `crc` | framing: envelopes, v5 segments, body compression, checksums |
+//! | `frame`, `segment`, `compression`, `crc`, `refusal` | framing: envelopes, v5 segments, body compression, checksums |
 //! | `envelope` | framing on the way out |
 //! | `notation` | `[string]`, `[bytes]`, `[inet]`: the words that bodies are made of |
 //! | `types`, `columns` | type options and column specifications |
@@ -30,6 +30,7 @@ mod frame;
 mod header;
 mod notation;
 mod opcode;
+mod refusal;
 mod request;
 mod response;
 mod segment;

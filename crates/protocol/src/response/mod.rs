@@ -1,7 +1,10 @@
 //! Responses: what a server sends.
 
 mod error;
+mod error_code;
+mod error_detail;
 mod event;
+mod failure;
 mod prepared;
 mod rows;
 
@@ -19,8 +22,11 @@ use crate::notation::{
 use crate::opcode::Opcode;
 use crate::version::Version;
 
-pub use error::{ErrorCode, ErrorDetail, ErrorResponse, FailureReason, Failures, WriteType};
+pub use error::ErrorResponse;
+pub use error_code::ErrorCode;
+pub use error_detail::ErrorDetail;
 pub use event::{ChangeKind, Event, NodeStatus, SchemaChange, SchemaTarget, TopologyChange};
+pub use failure::{FailureReason, Failures, WriteType};
 pub use prepared::{BindMetadata, Prepared};
 pub use rows::{MetadataMode, Rows, RowsHead, RowsMetadata, RowsWriter};
 

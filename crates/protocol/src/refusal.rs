@@ -1,0 +1,51 @@
+//! What is said to a peer whose bytes cannot be used, when no single envelope is at fault.
+
+use std::borrow::Cow;
+
+use crate::error::{FrameError, Recovery};
+use crate::segment::SegmentError;
+use crate::version::Version;
+
+/// v1 and v2 have headers of eight bytes, so that the ninth may never come.
+pub(crate) fn refuse_legacy(buffer: &[u8]) -> Result<(), FrameError> {
+    match *buffer {
+        [version @ (1 | 2), _, stream, _, ..] => Err(FrameError {
+            version: Version::NEWEST,
+            stream: i16::from(stream.cast_signed()),
+            message: Version::unsupported_message(version).into(),
+            recovery: Recovery::AnswerAndClose,
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Segments only exist in v5; which envelope is at fault is not known.
+fn refuse_stream(message: Cow<'static, str>, recovery: Recovery) -> FrameError {
+    FrameError {
+        version: Version::V5,
+        stream: 0,
+        message,
+        recovery,
+    }
+}
+
+pub(crate) fn refuse_assembly(message: &'static str) -> FrameError {
+    refuse_stream(Cow::Borrowed(message), Recovery::AnswerAndClose)
+}
+
+pub(crate) fn refuse_segment(error: SegmentError) -> FrameError {
+    match error {
+        SegmentError::Header => refuse_stream("corrupt header of a segment".into(), Recovery::Close),
+        SegmentError::Payload { computed, stored } => refuse_stream(
+            format!(
+                "corrupt payload of a segment: its CRC32 is {computed:#010x}, announced as {stored:#010x}"
+            )
+            .into(),
+            Recovery::AnswerAndClose,
+        ),
+        SegmentError::Compression(reason) => refuse_stream(
+            format!("cannot decompress a segment: {reason}").into(),
+            Recovery::AnswerAndClose,
+        ),
+    }
+}
