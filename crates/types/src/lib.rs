@@ -10,10 +10,16 @@
 //! | `elements` | parts of serialized collections, tuples, vectors, without decoding them |
 //! | `composite` | composite partition keys |
 //! | `partitioner`, `token` | places on the ring |
-//! | `varint`, `decimal`, `duration`, `hex` | scalars with rules of their own |
+//! | `value` | decoded values |
+//! | `print` | values as plain text and as CQL literals |
+//! | `literal` | CQL constants to values |
+//! | `json` | `SELECT JSON`, `INSERT JSON`, `toJson`, `fromJson` |
+//! | `varint`, `decimal`, `duration`, `calendar`, `float_text`, `time_uuid`, `hex` | scalars with rules of their own |
 //!
-//! When you add a type: `cql_type`, the tables of `class` and `cql_name`, `compare`, `validate`.
+//! When you add a type: `cql_type`, the tables of `class` and `cql_name`, `compare`, `validate`, `value`, `print`,
+//! `literal`, `json`.
 
+mod calendar;
 mod class;
 mod compare;
 mod composite;
@@ -21,12 +27,19 @@ mod cql_name;
 mod cql_type;
 mod decimal;
 mod duration;
+mod duration_text;
 mod elements;
 mod error;
+mod float_text;
 pub mod hex;
+pub mod json;
+mod literal;
 mod partitioner;
+mod print;
+mod time_uuid;
 mod token;
 mod validate;
+mod value;
 mod varint;
 
 pub use class::{composite_class, partition_key_types};
@@ -40,8 +53,15 @@ pub use elements::{
     encode_tuple, encode_vector, map_entries, tuple_components, vector_elements,
 };
 pub use error::Error;
+pub use literal::ConstantKind;
 pub use partitioner::Partitioner;
+pub use time_uuid::{
+    max_time_uuid, min_time_uuid, ticks_of_unix_micros, time_uuid_from_ticks, time_uuid_ticks,
+    time_uuid_unix_micros, time_uuid_unix_millis,
+};
 pub use token::{RandomToken, Token};
+pub use uuid::Uuid;
+pub use value::Value;
 pub use varint::{decode_varint, encode_varint, encode_varint_i64};
 
 #[cfg(test)]

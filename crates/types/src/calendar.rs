@@ -1,0 +1,413 @@
+//! Dates, times of day and timestamps as text, over the whole range of their types.
+//!
+//! ```text
+//! date      := [+|-] year(4..) '-' month '-' day                         day number: 2^31 is 1970-01-01
+//! time      := hour ':' minute ':' second ['.' 1 to 9 digits]
+//! timestamp := date [('T' | ' ') hour ':' minute [':' second ['.' digits]]] [zone]
+//! zone      := [' '] ('Z' | (+|-) hour [[':'] minute] | name)
+//! ```
+//!
+//! The calendar is the proleptic Gregorian one, as `java.time` has it. Compat: a timestamp without a zone is UTC
+//! here, where Cassandra takes the server's zone; zones are known by offset and by the common abbreviations only.
+
+use std::fmt::Write as _;
+
+use crate::Error;
+
+pub(crate) const NANOS_PER_DAY: i64 = 86_400_000_000_000;
+const MILLIS_PER_DAY: i64 = 86_400_000;
+/// The serialized date of 1970-01-01.
+const EPOCH_DAY: i64 = 1 << 31;
+
+/// Appends a serialized date as text.
+pub(crate) fn print_date(date: u32, out: &mut String) {
+    print_day(i64::from(date) - EPOCH_DAY, out);
+}
+
+/// Appends a time of day with nine decimals.
+pub(crate) fn print_time(nanos: i64, out: &mut String) {
+    let (seconds, fraction) = (nanos.div_euclid(1_000_000_000), nanos.rem_euclid(1_000_000_000));
+    let _ = write!(
+        out,
+        "{:02}:{:02}:{:02}.{fraction:09}",
+        seconds / 3600,
+        seconds / 60 % 60,
+        seconds % 60
+    );
+}
+
+/// Appends a timestamp in UTC with milliseconds; `separator` stands between date and time.
+pub(crate) fn print_timestamp(millis: i64, separator: char, out: &mut String) {
+    print_day(millis.div_euclid(MILLIS_PER_DAY), out);
+    let millis = millis.rem_euclid(MILLIS_PER_DAY);
+    let seconds = millis / 1000;
+    let _ = write!(
+        out,
+        "{separator}{:02}:{:02}:{:02}.{:03}Z",
+        seconds / 3600,
+        seconds / 60 % 60,
+        seconds % 60,
+        millis % 1000
+    );
+}
+
+fn print_day(day: i64, out: &mut String) {
+    let (year, month, day) = civil_from_days(day);
+    let sign = match year {
+        10_000.. => "+",
+        ..0 => "-",
+        _ => "",
+    };
+    let _ = write!(out, "{sign}{:04}-{month:02}-{day:02}", year.unsigned_abs());
+}
+
+/// Reads a date: `yyyy-mm-dd`, or the raw day number.
+pub(crate) fn parse_date(text: &str) -> Result<u32, Error> {
+    let refused = || Error::literal(format!("Unable to coerce '{text}' to a formatted date (long)"));
+    if is_number(text) {
+        return text.parse().map_err(|_| refused());
+    }
+    let mut scanner = Scanner(text);
+    let day = scanner.date().ok_or_else(refused)?;
+    scanner.end().ok_or_else(refused)?;
+    u32::try_from(day + EPOCH_DAY).map_err(|_| refused())
+}
+
+/// Reads a time of day: `hh:mm:ss[.fffffffff]`, or nanoseconds.
+pub(crate) fn parse_time(text: &str) -> Result<i64, Error> {
+    let refused = || {
+        Error::literal(format!(
+            "(TimeType) Unable to coerce '{text}' to a formatted time (long)"
+        ))
+    };
+    if is_number(text) {
+        return match text.parse() {
+            Ok(nanos) if (0..NANOS_PER_DAY).contains(&nanos) => Ok(nanos),
+            _ => Err(Error::literal(format!("Input long out of bounds: {text}"))),
+        };
+    }
+    let mut scanner = Scanner(text);
+    let time = scanner.time_of_day().filter(|time| time.has_seconds);
+    let time = time.ok_or_else(refused)?;
+    scanner.end().ok_or_else(refused)?;
+    Ok(time.nanos)
+}
+
+/// Reads a timestamp in one of the forms of ISO 8601 that CQL takes, or milliseconds.
+pub(crate) fn parse_timestamp(text: &str) -> Result<i64, Error> {
+    let refused = || Error::literal(format!("Unable to parse a date/time from '{text}'"));
+    if is_number(text) {
+        return text.parse().map_err(|_| refused());
+    }
+    timestamp(text).ok_or_else(refused)
+}
+
+fn timestamp(text: &str) -> Option<i64> {
+    let mut scanner = Scanner(text);
+    let day = scanner.date()?;
+    let before = scanner.0;
+    let nanos = match scanner.accept('T') || scanner.accept(' ') {
+        true if scanner.0.starts_with(|c: char| c.is_ascii_digit()) => scanner.time_of_day()?.nanos,
+        // A space may also stand before the zone.
+        _ => {
+            scanner.0 = before;
+            0
+        }
+    };
+    let offset_secs = zone_offset_secs(scanner.0)?;
+    // The sum may fit 64 bits where the product alone does not.
+    let of_day = nanos / 1_000_000 - i64::from(offset_secs) * 1000;
+    i64::try_from(i128::from(day) * i128::from(MILLIS_PER_DAY) + i128::from(of_day)).ok()
+}
+
+fn is_number(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Abbreviations whose offset nobody disputes, in hours from UTC.
+const ZONES: [(&str, i32); 18] = [
+    ("Z", 0),
+    ("UTC", 0),
+    ("GMT", 0),
+    ("UT", 0),
+    ("WET", 0),
+    ("WEST", 1),
+    ("CET", 1),
+    ("CEST", 2),
+    ("EET", 2),
+    ("EEST", 3),
+    ("EST", -5),
+    ("EDT", -4),
+    ("CST", -6),
+    ("CDT", -5),
+    ("MST", -7),
+    ("MDT", -6),
+    ("PST", -8),
+    ("PDT", -7),
+];
+
+fn zone_offset_secs(text: &str) -> Option<i32> {
+    let zone = text.strip_prefix(' ').unwrap_or(text);
+    if text.is_empty() {
+        return Some(0);
+    }
+    if let Some((_, hours)) = ZONES.iter().find(|(name, _)| name.eq_ignore_ascii_case(zone)) {
+        return Some(hours * 3600);
+    }
+    let zone = zone
+        .strip_prefix("UTC")
+        .or_else(|| zone.strip_prefix("GMT"))
+        .unwrap_or(zone);
+    let mut scanner = Scanner(zone);
+    let sign = match (scanner.accept('+'), scanner.accept('-')) {
+        (true, _) => 1,
+        (_, true) => -1,
+        _ => return None,
+    };
+    let hours = scanner.two_digits(18)?;
+    let minutes = if scanner.0.is_empty() {
+        0
+    } else {
+        scanner.accept(':');
+        scanner.two_digits(59)?
+    };
+    scanner.end()?;
+    i32::try_from(hours * 3600 + minutes * 60)
+        .ok()
+        .map(|secs| sign * secs)
+}
+
+struct TimeOfDay {
+    nanos: i64,
+    has_seconds: bool,
+}
+
+/// The text not yet read.
+struct Scanner<'a>(&'a str);
+
+impl Scanner<'_> {
+    fn accept(&mut self, wanted: char) -> bool {
+        match self.0.strip_prefix(wanted) {
+            Some(rest) => {
+                self.0 = rest;
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn expect(&mut self, wanted: char) -> Option<()> {
+        self.accept(wanted).then_some(())
+    }
+
+    fn end(&self) -> Option<()> {
+        self.0.is_empty().then_some(())
+    }
+
+    /// `len_min` to `len_max` digits.
+    fn digits(&mut self, len_min: usize, len_max: usize) -> Option<i64> {
+        let len = self.0.bytes().take_while(u8::is_ascii_digit).count();
+        if len < len_min || len > len_max {
+            return None;
+        }
+        let (digits, rest) = self.0.split_at(len);
+        self.0 = rest;
+        digits.parse().ok()
+    }
+
+    fn two_digits(&mut self, max: i64) -> Option<i64> {
+        let (digits, rest) = self.0.split_at_checked(2)?;
+        if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        self.0 = rest;
+        digits.parse().ok().filter(|value| *value <= max)
+    }
+
+    /// Days since 1970-01-01.
+    fn date(&mut self) -> Option<i64> {
+        let negative = self.accept('-');
+        if !negative {
+            self.accept('+');
+        }
+        let year = self.digits(4, 9)?;
+        let year = if negative { -year } else { year };
+        self.expect('-')?;
+        let month = self.two_digits(12)?;
+        self.expect('-')?;
+        let day = self.two_digits(31)?;
+        let days = days_from_civil(year, month, day);
+        // A day that the month does not have comes back as another.
+        (civil_from_days(days) == (year, month, day)).then_some(days)
+    }
+
+    fn time_of_day(&mut self) -> Option<TimeOfDay> {
+        let hours = self.two_digits(23)?;
+        self.expect(':')?;
+        let minutes = self.two_digits(59)?;
+        let mut nanos = (hours * 3600 + minutes * 60) * 1_000_000_000;
+        let has_seconds = self.accept(':');
+        if has_seconds {
+            nanos += self.two_digits(59)? * 1_000_000_000;
+            if self.accept('.') {
+                nanos += self.fraction()?;
+            }
+        }
+        Some(TimeOfDay { nanos, has_seconds })
+    }
+
+    /// One to nine digits as billionths.
+    fn fraction(&mut self) -> Option<i64> {
+        let before = self.0.len();
+        let digits = self.digits(1, 9)?;
+        let len = u32::try_from(before - self.0.len()).ok()?;
+        Some(digits * 10_i64.pow(9 - len))
+    }
+}
+
+const DAYS_PER_ERA: i64 = 146_097;
+
+/// Year, month and day of a day number (0 is 1970-01-01). Years start in March here, so that the leap day comes last.
+fn civil_from_days(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let era = days.div_euclid(DAYS_PER_ERA);
+    let day_of_era = days.rem_euclid(DAYS_PER_ERA);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 {
+        month_from_march + 3
+    } else {
+        month_from_march - 9
+    };
+    (era * 400 + year_of_era + i64::from(month <= 2), month, day)
+}
+
+/// The inverse of [`civil_from_days`].
+fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
+    let year = year - i64::from(month <= 2);
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let month_from_march = (month + 9) % 12;
+    let day_of_year = (153 * month_from_march + 2) / 5 + day - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    era * DAYS_PER_ERA + day_of_era - 719_468
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_end_of_the_date_range_round_trips() {
+        for (date, text) in [
+            (0, "-5877641-06-23"),
+            (u32::MAX, "+5881580-07-11"),
+            (1 << 31, "1970-01-01"),
+            ((1 << 31) - 1, "1969-12-31"),
+            (0x8000_4777, "2020-02-03"),
+        ] {
+            let mut printed = String::new();
+            print_date(date, &mut printed);
+            assert_eq!(printed, text);
+            assert_eq!(parse_date(text), Ok(date));
+        }
+        for text in [
+            "",
+            "2020-02-30",
+            "2020-13-01",
+            "20-01-01",
+            "2020-1-1",
+            "+5881580-07-12",
+            "2020-01-01x",
+            "-1",
+        ] {
+            assert!(parse_date(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn timestamps_are_read_in_all_their_forms() {
+        let millis = 1_296_705_900_000; // 2011-02-03T04:05Z
+        for text in [
+            "1296705900000",
+            "2011-02-03 04:05+0000",
+            "2011-02-03 04:05:00+0000",
+            "2011-02-03 04:05:00.000+0000",
+            "2011-02-03T04:05+0000",
+            "2011-02-03T04:05:00Z",
+            "2011-02-03T04:05:00.000+00:00",
+            "2011-02-03 05:05 CET",
+            "2011-02-03 04:05 UTC",
+            "2011-02-03T06:05:00.0+02",
+            "2011-02-02T23:35:00-0430",
+            "2011-02-03 04:05",
+        ] {
+            assert_eq!(parse_timestamp(text), Ok(millis), "{text}");
+        }
+        assert_eq!(parse_timestamp("2011-02-03"), Ok(millis - 245 * 60_000));
+        assert_eq!(parse_timestamp("2011-02-03+0000"), Ok(millis - 245 * 60_000));
+        assert_eq!(
+            parse_timestamp("2011-02-03T04:05:00.123456789Z"),
+            Ok(millis + 123)
+        );
+        for text in [
+            "",
+            "x",
+            "2011-02-03T",
+            "2011-02-03 25:00",
+            "2011-02-03 04:05 XYZ",
+            "99999999999999999999",
+            "2011-02-03 04:05:0",
+            "2011-02-03 04:05+1:00",
+            "999999999-01-01",
+        ] {
+            assert!(parse_timestamp(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_timestamp_prints() {
+        for (millis, text) in [
+            (0, "1970-01-01 00:00:00.000Z"),
+            (-1, "1969-12-31 23:59:59.999Z"),
+            (-62_135_596_800_000, "0001-01-01 00:00:00.000Z"),
+            (i64::MAX, "+292278994-08-17 07:12:55.807Z"),
+            (i64::MIN, "-292275055-05-16 16:47:04.192Z"),
+        ] {
+            let mut printed = String::new();
+            print_timestamp(millis, ' ', &mut printed);
+            assert_eq!(printed, text);
+            assert_eq!(parse_timestamp(text), Ok(millis));
+        }
+    }
+
+    #[test]
+    fn times_of_day_round_trip() {
+        for (nanos, text) in [
+            (0, "00:00:00.000000000"),
+            (NANOS_PER_DAY - 1, "23:59:59.999999999"),
+        ] {
+            let mut printed = String::new();
+            print_time(nanos, &mut printed);
+            assert_eq!(printed, text);
+            assert_eq!(parse_time(text), Ok(nanos));
+        }
+        assert_eq!(parse_time("01:02:03"), Ok(3_723_000_000_000));
+        assert_eq!(parse_time("01:02:03.5"), Ok(3_723_500_000_000));
+        for text in [
+            "",
+            "24:00:00",
+            "01:02",
+            "01:02:60",
+            "01:02:03.",
+            "01:02:03.1234567890",
+            "-1",
+            "86400000000000",
+        ] {
+            assert!(parse_time(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Reading durations: `1y2mo3w4d5h6m7s8ms9us10ns`, `P1Y2M3DT4H5M6S`, `P3W`, `P0001-02-03T04:05:06`.
+//!
+//! A leading minus negates all parts. Units come from large to small, each at most once.
+
+use std::str::FromStr;
+
+use crate::{Duration, Error};
+
+/// What a unit adds to.
+#[derive(Clone, Copy)]
+enum Part {
+    Months,
+    Days,
+    Nanos,
+}
+
+/// Units in their order: names (lower case), part, amount.
+const UNITS: [(&[&str], Part, i64); 10] = [
+    (&["y"], Part::Months, 12),
+    (&["mo"], Part::Months, 1),
+    (&["w"], Part::Days, 7),
+    (&["d"], Part::Days, 1),
+    (&["h"], Part::Nanos, 3_600_000_000_000),
+    (&["m"], Part::Nanos, 60_000_000_000),
+    (&["s"], Part::Nanos, 1_000_000_000),
+    (&["ms"], Part::Nanos, 1_000_000),
+    (&["us", "\u{b5}s", "\u{3bc}s"], Part::Nanos, 1_000),
+    (&["ns"], Part::Nanos, 1),
+];
+const YEAR: usize = 0;
+const MONTH: usize = 1;
+const DAY: usize = 3;
+const HOUR: usize = 4;
+const MINUTE: usize = 5;
+const SECOND: usize = 6;
+
+impl FromStr for Duration {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let (negative, body) = match text.strip_prefix('-') {
+            Some(body) => (true, body),
+            None => (false, text),
+        };
+        let sum = match body.strip_prefix('P') {
+            None if body.is_empty() => None,
+            None => units(body),
+            Some("") => None,
+            Some(iso) if iso.contains('-') => alternative(iso),
+            Some(iso) => iso8601(iso),
+        };
+        sum.and_then(|sum| sum.finish(negative))
+            .ok_or_else(|| Error::literal(format!("Unable to convert '{text}' to a duration")))
+    }
+}
+
+#[derive(Default)]
+struct Sum {
+    months: i64,
+    days: i64,
+    nanos: i64,
+    /// Number of the units that were passed: the next one has to come later.
+    passed: usize,
+}
+
+impl Sum {
+    fn add(&mut self, unit: usize, amount: i64) -> Option<()> {
+        if unit < self.passed {
+            return None;
+        }
+        self.passed = unit + 1;
+        let (_, part, size) = UNITS[unit];
+        let (target, max) = match part {
+            Part::Months => (&mut self.months, i64::from(i32::MAX)),
+            Part::Days => (&mut self.days, i64::from(i32::MAX)),
+            Part::Nanos => (&mut self.nanos, i64::MAX),
+        };
+        *target = amount.checked_mul(size)?.checked_add(*target)?;
+        (*target <= max).then_some(())
+    }
+
+    fn finish(self, negative: bool) -> Option<Duration> {
+        let sign = if negative { -1 } else { 1 };
+        let months = i32::try_from(self.months * sign).ok()?;
+        let days = i32::try_from(self.days * sign).ok()?;
+        Duration::new(months, days, self.nanos * sign)
+    }
+}
+
+/// Splits digits from the front.
+fn number(text: &str) -> Option<(i64, &str)> {
+    let len = text.bytes().take_while(u8::is_ascii_digit).count();
+    Some((text[..len].parse().ok()?, &text[len..]))
+}
+
+fn units(mut text: &str) -> Option<Sum> {
+    let mut sum = Sum::default();
+    while !text.is_empty() {
+        let (amount, rest) = number(text)?;
+        let len = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
+        let (name, rest) = rest.split_at(len);
+        let name = name.to_lowercase();
+        let unit = UNITS
+            .iter()
+            .position(|(names, ..)| names.contains(&name.as_str()))?;
+        sum.add(unit, amount)?;
+        text = rest;
+    }
+    Some(sum)
+}
+
+/// `1Y2M3DT4H5M6S` or `3W`, after the `P`.
+fn iso8601(text: &str) -> Option<Sum> {
+    let mut sum = Sum::default();
+    if let Some(weeks) = text.strip_suffix('W') {
+        let (amount, "") = number(weeks)? else {
+            return None;
+        };
+        sum.add(2, amount)?;
+        return Some(sum);
+    }
+    let (date, time) = match text.split_once('T') {
+        Some((_, "")) => return None,
+        Some(parts) => parts,
+        None => (text, ""),
+    };
+    iso8601_part(date, &[('Y', YEAR), ('M', MONTH), ('D', DAY)], &mut sum)?;
+    iso8601_part(time, &[('H', HOUR), ('M', MINUTE), ('S', SECOND)], &mut sum)?;
+    Some(sum)
+}
+
+fn iso8601_part(mut text: &str, units: &[(char, usize)], sum: &mut Sum) -> Option<()> {
+    while !text.is_empty() {
+        let (amount, rest) = number(text)?;
+        let name = rest.chars().next()?;
+        let (_, unit) = units.iter().find(|(known, _)| *known == name)?;
+        sum.add(*unit, amount)?;
+        text = &rest[name.len_utf8()..];
+    }
+    Some(())
+}
+
+/// `0001-02-03T04:05:06`, after the `P`.
+fn alternative(text: &str) -> Option<Sum> {
+    let mut sum = Sum::default();
+    let (date, time) = text.split_once('T')?;
+    let groups = date.split('-').chain(time.split(':'));
+    let wanted = [
+        (4, YEAR),
+        (2, MONTH),
+        (2, DAY),
+        (2, HOUR),
+        (2, MINUTE),
+        (2, SECOND),
+    ];
+    let mut found = 0;
+    for (group, (len, unit)) in groups.zip(wanted) {
+        let (amount, "") = number(group)? else {
+            return None;
+        };
+        if group.len() != len {
+            return None;
+        }
+        sum.add(unit, amount)?;
+        found += 1;
+    }
+    let complete = found == wanted.len() && text.len() == "0001-02-03T04:05:06".len();
+    complete.then_some(sum)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_is_read() {
+        for (text, printed) in [
+            ("1y2mo3w4d5h6m7s8ms9us10ns", "1y2mo25d5h6m7s8ms9us10ns"),
+            ("-1Y2MO", "-1y2mo"),
+            ("90m", "1h30m"),
+            ("1\u{b5}s", "1us"),
+            ("P1Y2M3DT4H5M6S", "1y2mo3d4h5m6s"),
+            ("PT5M", "5m"),
+            ("P3W", "21d"),
+            ("-P0001-02-03T04:05:06", "-1y2mo3d4h5m6s"),
+            ("0s", ""),
+            ("2147483647mo", "178956970y7mo"),
+        ] {
+            assert_eq!(
+                text.parse::<Duration>().map(|d| d.to_string()),
+                Ok(printed.into()),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn odd_forms_are_refused() {
+        for text in [
+            "",
+            "-",
+            "1",
+            "y",
+            "1x",
+            "1d1y",
+            "1d1d",
+            "2147483648mo",
+            "9223372036854775808ns",
+            "P",
+            "PT",
+            "P1Y2M3",
+            "P1M1Y",
+            "P3W1D",
+            "P0001-02-03",
+            "P1-02-03T04:05:06",
+            "--1d",
+            "1y 2mo",
+        ] {
+            let parsed = text.parse::<Duration>();
+            assert!(parsed.is_err(), "{text}: {parsed:?}");
+        }
+    }
+}
