@@ -16,6 +16,7 @@
 //! | `unfiltered` | [`Unfiltered`], [`Marker`] |
 //! | `mutation` | [`Mutation`], [`PartitionUpdate`]: one change to one partition |
 //! | `cursor` | [`Cursor`]: the one way to read partitions |
+//! | `range` | [`KeyRange`]: which partitions a read wants |
 //! | `slices` | which clusterings a read wants |
 //!
 //! When you change a rule of `reconcile`, also look at `purge` and at the texts in `testdata/`.
@@ -25,6 +26,7 @@ mod clustering;
 mod cursor;
 mod key;
 mod mutation;
+mod range;
 mod row;
 mod slices;
 mod unfiltered;
@@ -34,6 +36,7 @@ pub use clustering::{Bound, BoundKind, Clustering, ClusteringComparator, Values}
 pub use cursor::{Cursor, PartitionHead, ReadError};
 pub use key::DecoratedKey;
 pub use mutation::{Mutation, PartitionUpdate, RangeTombstone};
+pub use range::{KeyBound, KeyRange};
 pub use row::{ColumnData, ComplexColumn, Data, Row};
 pub use slices::{ClusteringFilter, Slice};
 pub use unfiltered::{Marker, Unfiltered};

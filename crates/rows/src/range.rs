@@ -1,0 +1,87 @@
+//! Ranges of partitions.
+
+use std::cmp::Ordering;
+
+use ilion_types::Token;
+
+use crate::DecoratedKey;
+
+/// A place between partitions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeyBound {
+    /// Before every partition.
+    Start,
+    /// Before all partitions with this token.
+    BeforeToken(Token),
+    /// After all partitions with this token.
+    AfterToken(Token),
+    /// Just before this partition.
+    Before(DecoratedKey),
+    /// Just after this partition.
+    After(DecoratedKey),
+    /// After every partition.
+    End,
+}
+
+impl KeyBound {
+    /// Orders the bound against a partition; never equal.
+    #[inline]
+    pub fn compare(&self, key: &DecoratedKey) -> Ordering {
+        let (ordering, at) = match self {
+            Self::Start => return Ordering::Less,
+            Self::End => return Ordering::Greater,
+            Self::BeforeToken(token) => (token.cmp(&key.token), Ordering::Less),
+            Self::AfterToken(token) => (token.cmp(&key.token), Ordering::Greater),
+            Self::Before(bound) => (bound.cmp(key), Ordering::Less),
+            Self::After(bound) => (bound.cmp(key), Ordering::Greater),
+        };
+        ordering.then(at)
+    }
+
+    /// The token at which it stands; nothing at the ends.
+    pub fn token(&self) -> Option<&Token> {
+        match self {
+            Self::Start | Self::End => None,
+            Self::BeforeToken(token) | Self::AfterToken(token) => Some(token),
+            Self::Before(key) | Self::After(key) => Some(&key.token),
+        }
+    }
+}
+
+/// A range of partitions; empty if the start is not below the end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyRange {
+    /// Where it begins.
+    pub start: KeyBound,
+    /// Where it ends.
+    pub end: KeyBound,
+}
+
+impl KeyRange {
+    /// All partitions.
+    pub fn all() -> Self {
+        Self {
+            start: KeyBound::Start,
+            end: KeyBound::End,
+        }
+    }
+
+    /// One partition.
+    pub fn exactly(key: &DecoratedKey) -> Self {
+        Self {
+            start: KeyBound::Before(key.clone()),
+            end: KeyBound::After(key.clone()),
+        }
+    }
+
+    /// True if the partition lies in it.
+    #[inline]
+    pub fn contains(&self, key: &DecoratedKey) -> bool {
+        self.start.compare(key) == Ordering::Less && self.end.compare(key) == Ordering::Greater
+    }
+
+    /// True if a set of partitions from `first` to `last` has nothing in it.
+    pub fn misses(&self, first: &DecoratedKey, last: &DecoratedKey) -> bool {
+        self.end.compare(first) == Ordering::Less || self.start.compare(last) == Ordering::Greater
+    }
+}
