@@ -5,6 +5,7 @@
 //! | `cql_type` | the tree of a CQL type |
 //! | `class` | its class string (Statistics.db, custom types of the protocol) |
 //! | `cql_name` | its CQL string (`system_schema`, DESCRIBE) |
+//! | `nesting` | types inside types: references, what may stand inside what |
 //! | `compare` | the order of serialized values |
 //! | `validate` | whether bytes are a value of a type |
 //! | `elements` | parts of serialized collections, tuples, vectors, without decoding them |
@@ -34,6 +35,7 @@ mod float_text;
 pub mod hex;
 pub mod json;
 mod literal;
+mod nesting;
 mod partitioner;
 mod print;
 mod time_uuid;
