@@ -97,7 +97,7 @@ fn double_key(bytes: [u8; 8]) -> i64 {
 
 /// The timestamp of a version 1 UUID with its version on top: time_hi, time_mid, time_low.
 #[inline(always)]
-fn time_first(bits: u128) -> u64 {
+pub(crate) fn time_first(bits: u128) -> u64 {
     let msb = (bits >> 64) as u64;
     (msb << 48) | ((msb << 16) & 0xFFFF_0000_0000) | (msb >> 32)
 }

@@ -10,6 +10,7 @@
 //! | `validate` | whether bytes are a value of a type |
 //! | `elements` | parts of serialized collections, tuples, vectors, without decoding them |
 //! | `composite` | composite partition keys |
+//! | `byte_comparable` | values and keys as bytes in their order, for tries |
 //! | `partitioner`, `token` | places on the ring |
 //! | `value` | decoded values |
 //! | `print` | values as plain text and as CQL literals |
@@ -20,6 +21,7 @@
 //! When you add a type: `cql_type`, the tables of `class` and `cql_name`, `compare`, `validate`, `value`, `print`,
 //! `literal`, `json`.
 
+mod byte_comparable;
 mod calendar;
 mod class;
 mod compare;
@@ -44,6 +46,9 @@ mod validate;
 mod value;
 mod varint;
 
+pub use byte_comparable::{
+    STATIC_CLUSTERING, TERMINATOR_AFTER, TERMINATOR_BEFORE, TERMINATOR_ROW, encode_comparable_key,
+};
 pub use class::{composite_class, partition_key_types};
 pub use composite::{KEY_LEN_MAX, decode_composite, encode_composite};
 pub use cql_name::quote_name;

@@ -1,0 +1,290 @@
+//! Byte-comparable keys: values as bytes whose unsigned order is the order of the values (version OSS50), as the
+//! tries of the BTI format hold them.
+//!
+//! ```text
+//! partition key := 40 token 40 escaped(key) 38
+//! clustering    := (separator value)* terminator     separator := 40 | 3E (null) | 3F, 41 (empty, ASC, DESC)
+//! sequence      := (40 value | 3E)* 38               (inside collections, tuples, user types, vectors)
+//! ```
+//!
+//! With the separator or terminator after it no encoding is a prefix of another. In a DESC column the bytes of the value are complemented, the separator is not.
+//! Not here: decoding, which readers of tries do not need; cutting keys to their distinguishing prefixes.
+
+use ilion_codec::Writer;
+use num_bigint::{BigInt, Sign};
+use num_traits::ToPrimitive;
+
+use crate::compare::time_first;
+use crate::elements::{collection_elements, map_entries, tuple_components, vector_elements};
+use crate::{CqlType, Decimal, Token, decode_varint};
+
+const SEPARATOR: u8 = 0x40;
+const SEPARATOR_NULL: u8 = 0x3E;
+const SEPARATOR_EMPTY: u8 = 0x3F;
+const SEPARATOR_EMPTY_REVERSED: u8 = 0x41;
+const SEQUENCE_END: u8 = 0x38;
+
+/// Ends the clustering of a row.
+pub const TERMINATOR_ROW: u8 = SEQUENCE_END;
+/// Ends a bound that sorts before every row with its prefix.
+pub const TERMINATOR_BEFORE: u8 = 0x20;
+/// Ends a bound that sorts after every row with its prefix.
+pub const TERMINATOR_AFTER: u8 = 0x60;
+/// The clustering of a static row, all of it.
+pub const STATIC_CLUSTERING: u8 = 0x18;
+
+/// Appends the byte-comparable form of a partition key.
+pub fn encode_comparable_key(token: &Token, key: &[u8], out: &mut Vec<u8>) {
+    out.push(SEPARATOR);
+    match token {
+        Token::Murmur3(hash) => {
+            let flipped = hash.cast_unsigned() ^ (1 << 63);
+            out.extend_from_slice(&flipped.to_be_bytes());
+        }
+        Token::Bytes(bytes) => encode_escaped(bytes, out),
+        Token::Random(value) => match value.value() {
+            None => encode_varint(&BigInt::from(-1), out),
+            Some(value) => encode_varint(&BigInt::from(value), out),
+        },
+    }
+    out.push(SEPARATOR);
+    encode_escaped(key, out);
+    out.push(SEQUENCE_END);
+}
+
+impl CqlType {
+    /// Appends one component of a clustering with its separator. `None` is null; `reversed` is a DESC column.
+    pub fn encode_comparable_component(&self, value: Option<&[u8]>, reversed: bool, out: &mut Vec<u8>) {
+        let Some(value) = value else {
+            out.push(SEPARATOR_NULL);
+            return;
+        };
+        let start = out.len();
+        out.push(SEPARATOR);
+        if !self.encode_comparable(value, out) {
+            out[start] = if reversed {
+                SEPARATOR_EMPTY_REVERSED
+            } else {
+                SEPARATOR_EMPTY
+            };
+        } else if reversed {
+            for byte in &mut out[start + 1..] {
+                *byte = !*byte;
+            }
+        }
+    }
+
+    /// Appends a value; false, and nothing appended, if it has no encoding: empty, or too short for its type.
+    fn encode_comparable(&self, value: &[u8], out: &mut Vec<u8>) -> bool {
+        match self {
+            Self::Text | Self::Ascii | Self::Blob | Self::Inet | Self::Duration | Self::Custom(_) => {
+                encode_escaped(value, out);
+            }
+            Self::Empty | Self::Counter => return false,
+            _ if value.is_empty() => return false,
+            Self::Int | Self::Float | Self::Date => return fixed::<4>(self, value, out),
+            Self::Timestamp | Self::Double | Self::Time => return fixed::<8>(self, value, out),
+            Self::SmallInt => return fixed::<2>(self, value, out),
+            Self::TinyInt | Self::Boolean => return fixed::<1>(self, value, out),
+            Self::Uuid | Self::TimeUuid => return encode_uuid(self, value, out),
+            Self::BigInt => match value.first_chunk::<8>() {
+                Some(bytes) => encode_variable(i64::from_be_bytes(*bytes), out),
+                None => return false,
+            },
+            Self::Varint => encode_varint(&decode_varint(value), out),
+            Self::Decimal => match Decimal::decode(value) {
+                Ok(decimal) => encode_decimal(&decimal, out),
+                Err(_) => return false,
+            },
+            _ => self.encode_sequence(value, out),
+        }
+        true
+    }
+
+    fn encode_sequence(&self, value: &[u8], out: &mut Vec<u8>) {
+        match self {
+            Self::List { element, .. } | Self::Set { element, .. } => {
+                for part in collection_elements(value)
+                    .into_iter()
+                    .flatten()
+                    .map_while(Result::ok)
+                {
+                    element.encode_element(Some(part), out);
+                }
+            }
+            Self::Map {
+                key, value: element, ..
+            } => {
+                for (k, v) in map_entries(value).into_iter().flatten().map_while(Result::ok) {
+                    key.encode_element(Some(k), out);
+                    element.encode_element(Some(v), out);
+                }
+            }
+            Self::Vector { element, dimension } => {
+                for part in vector_elements(value, element, *dimension).map_while(Result::ok) {
+                    element.encode_element(Some(part), out);
+                }
+            }
+            _ => self.encode_components(value, out),
+        }
+        out.push(SEQUENCE_END);
+    }
+
+    /// Components of a tuple or user type, without the nulls at the end.
+    fn encode_components(&self, value: &[u8], out: &mut Vec<u8>) {
+        let mut end = out.len();
+        let components = tuple_components(value).map_while(Result::ok);
+        for ((_, ty), component) in self.components().zip(components) {
+            ty.encode_element(component, out);
+            if component.is_some() {
+                end = out.len();
+            }
+        }
+        out.truncate(end);
+    }
+
+    fn encode_element(&self, value: Option<&[u8]>, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.push(SEPARATOR);
+        if !value.is_some_and(|value| self.encode_comparable(value, out)) {
+            out.truncate(start);
+            out.push(SEPARATOR_NULL);
+        }
+    }
+}
+
+/// Values of `N` bytes: signed ones with the sign bit flipped, floats so that negative ones sort backwards.
+fn fixed<const N: usize>(ty: &CqlType, value: &[u8], out: &mut Vec<u8>) -> bool {
+    let Some(bytes) = value.first_chunk::<N>() else {
+        return false;
+    };
+    let mut bytes = *bytes;
+    match ty {
+        CqlType::Date | CqlType::Time | CqlType::Boolean => {}
+        CqlType::Float | CqlType::Double if bytes[0] >= 0x80 => bytes = bytes.map(|byte| !byte),
+        _ => bytes[0] ^= 0x80,
+    }
+    out.extend_from_slice(&bytes);
+    true
+}
+
+fn encode_uuid(ty: &CqlType, value: &[u8], out: &mut Vec<u8>) -> bool {
+    let Some(bytes) = value.first_chunk::<16>() else {
+        return false;
+    };
+    let (msb, lsb) = uuid::Uuid::from_bytes(*bytes).as_u64_pair();
+    let is_time = *ty == CqlType::TimeUuid;
+    let version = (msb >> 12) & 0xF;
+    let high = if is_time || version == 1 {
+        time_first(u128::from(msb) << 64)
+    } else {
+        (version << 60) | ((msb >> 4) & 0x0FFF_FFFF_FFFF_F000) | (msb & 0xFFF)
+    };
+    let low = if is_time { lsb ^ 0x8080_8080_8080_8080 } else { lsb };
+    out.extend_from_slice(&high.to_be_bytes());
+    out.extend_from_slice(&low.to_be_bytes());
+    true
+}
+
+/// Bytes in which every run of zeros is followed by a byte that tells whether the input goes on.
+fn encode_escaped(bytes: &[u8], out: &mut Vec<u8>) {
+    out.reserve(bytes.len() + 2);
+    let mut in_zeros = false;
+    for byte in bytes {
+        match (in_zeros, *byte) {
+            (false, byte) => out.push(byte),
+            (true, 0) => out.push(0xFE),
+            (true, byte) => out.extend_from_slice(&[0xFF, byte]),
+        }
+        in_zeros = *byte == 0;
+    }
+    out.push(if in_zeros { 0xFE } else { 0 });
+}
+
+/// A signed integer: the leading bits that equal the first one tell the length, 1 to 9 bytes.
+fn encode_variable(value: i64, out: &mut Vec<u8>) {
+    let start = out.len();
+    let magnitude = (if value < 0 { !value } else { value }).cast_unsigned();
+    let bits = 64 - magnitude.leading_zeros() as usize;
+    // 7n - 1 value bits fit n bytes; nine bytes hold 63.
+    let len = (bits + 1).div_ceil(7).clamp(1, 9);
+    if len == 9 {
+        let marked = magnitude | (1 << 63);
+        out.push(0xFF);
+        out.extend_from_slice(&marked.to_be_bytes());
+    } else {
+        // `len` ones, then a zero, from the top of the `8 * len` bits.
+        let ones = !(u64::MAX >> len);
+        let marked = (ones >> (64 - 8 * len)) | magnitude;
+        out.extend_from_slice(&marked.to_be_bytes()[8 - len..]);
+    }
+    if value < 0 {
+        for byte in &mut out[start..] {
+            *byte = !*byte;
+        }
+    }
+}
+
+/// An integer of any size: as [`encode_variable`] up to 48 bits, beyond them with its length in front.
+fn encode_varint(value: &BigInt, out: &mut Vec<u8>) {
+    const LIMIT: i64 = 1 << 48;
+    if let Some(small) = value.to_i64().filter(|small| (-LIMIT..LIMIT).contains(small)) {
+        return encode_variable(small, out);
+    }
+    let negative = value.sign() == Sign::Minus;
+    let bytes = value.to_signed_bytes_be();
+    let sign_byte = if negative { 0xFF } else { 0 };
+    let zeros = bytes.iter().take_while(|byte| **byte == sign_byte).count();
+    let digits = &bytes[zeros..];
+    // A power of 256 below zero is all sign and zeros: its zeros are kept, and there are at least seven.
+    let mut len = Writer::new();
+    len.uvint((digits.len() - 7) as u64);
+    out.push(!sign_byte);
+    out.extend(len.as_slice().iter().map(|byte| byte ^ sign_byte));
+    out.extend_from_slice(digits);
+}
+
+/// Sign and exponent, then base-100 digits, each plus 0x80, then 0.
+fn encode_decimal(decimal: &Decimal, out: &mut Vec<u8>) {
+    let text = decimal.unscaled.magnitude().to_string();
+    let digits = text.trim_end_matches('0');
+    if digits.is_empty() {
+        out.push(0x80);
+        return;
+    }
+    // The value is 0.digits * 10^exponent; an odd exponent takes a zero in front to be even.
+    let exponent = i64::try_from(text.len()).unwrap_or(i64::MAX / 2) - i64::from(decimal.scale);
+    let negative = decimal.unscaled.sign() == Sign::Minus;
+    let exponent100 = (exponent + 1).div_euclid(2);
+    encode_exponent(exponent100, negative, out);
+    let padded = format!("{}{digits}", if exponent.rem_euclid(2) == 1 { "0" } else { "" });
+    let groups: Vec<u8> = padded.as_bytes().chunks(2).map(base100).collect();
+    let last = groups.len() - 1;
+    for (index, group) in groups.iter().enumerate() {
+        out.push(match (negative, index) {
+            (false, _) => 0x80 + group,
+            // Below zero only the first digit is negative; the rest is what it went too far.
+            (true, 0) => 0x80 - group - u8::from(last > 0),
+            (true, _) => 0x80 + 99 - group + u8::from(index == last),
+        });
+    }
+    out.push(0);
+}
+
+fn base100(digits: &[u8]) -> u8 {
+    let digit = |index: usize| digits.get(index).map_or(0, |byte| byte - b'0');
+    digit(0) * 10 + digit(1)
+}
+
+fn encode_exponent(exponent: i64, negative: bool, out: &mut Vec<u8>) {
+    let modulated = if negative { -exponent } else { exponent };
+    let len = 8 - modulated.unsigned_abs().leading_zeros() as usize / 8;
+    let base: u8 = if negative { 0x40 } else { 0xC0 };
+    #[expect(clippy::cast_possible_truncation, reason = "at most 8")]
+    let len8 = len as u8;
+    out.push(if modulated < 0 { base - len8 } else { base + len8 });
+    out.extend_from_slice(&modulated.to_be_bytes()[8 - len..]);
+}
+
+#[cfg(test)]
+mod tests;
