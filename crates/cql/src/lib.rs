@@ -1,13 +1,39 @@
 //! CQL text to syntax tree and back.
 //!
-//! The language is CQL 3.4.7, as Cassandra 5.0 accepts it.
+//! The language is CQL 3.4.7, as Cassandra 5.0 accepts it: `parse` takes the text of one statement, cuts it into tokens
+//! (`lexer`), and descends over them (`parser`, one file per family of statements) to a tree (`ast`). Where it cannot go
+//! on it stops with a fault, from which `fault` makes the message that Cassandra would send. Trees print themselves
+//! (`print`) as CQL that parses to an equal tree.
+//!
+//! | module | |
+//! | --- | --- |
+//! | `ast` | the tree |
+//! | `token`, `keyword`, `lexer` | text to tokens |
+//! | `parser` | tokens to tree |
+//! | `fault`, `error` | what is said about a text that is not CQL |
+//! | `print`, `quote` | tree to text |
+//! | `split` | a script to its statements |
+//!
+//! A new statement touches `ast`, `parser::statement` and its family's file, `print::statement`, and `testdata`.
 
 pub mod ast;
 mod error;
+mod fault;
+mod keyword;
+mod lexer;
+mod parser;
+mod print;
+mod quote;
+mod split;
+mod token;
 
 pub use error::{Error, ErrorKind};
+pub use quote::{is_reserved, quote_identifier, quote_string};
+pub use split::split_statements;
 
-use ast::{Identifier, Statement};
+use ast::{CqlTypeName, Identifier, Statement, Term};
+use fault::Fault;
+use parser::Parser;
 
 /// A statement and the markers in it.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,4 +49,46 @@ pub struct Parsed {
 pub struct Marker {
     /// The name in `:name`; absent for `?`. The same name may be there several times.
     pub name: Option<Identifier>,
+}
+
+/// Parses one statement, which semicolons may follow.
+///
+/// # Errors
+/// The text is not one statement of CQL; its author must change it.
+pub fn parse(text: &str) -> Result<Parsed, Error> {
+    let (statement, parser) = parse_whole(text, Parser::statement)?;
+    Ok(Parsed {
+        statement,
+        markers: parser.markers,
+    })
+}
+
+/// Parses a type, such as `map<text, frozen<list<int>>>`.
+///
+/// # Errors
+/// The text is not one type.
+pub fn parse_type(text: &str) -> Result<CqlTypeName, Error> {
+    parse_whole(text, Parser::type_name).map(|(type_name, _)| type_name)
+}
+
+/// Parses a term, such as a literal; its markers are numbered from 0.
+///
+/// # Errors
+/// The text is not one term.
+pub fn parse_term(text: &str) -> Result<Term, Error> {
+    parse_whole(text, Parser::term).map(|(term, _)| term)
+}
+
+fn parse_whole<'a, T>(
+    text: &'a str,
+    parse: impl FnOnce(&mut Parser<'a>) -> parser::Result<T>,
+) -> Result<(T, Parser<'a>), Error> {
+    if u32::try_from(text.len()).is_err() {
+        return Err(Fault::Rule("Statement is longer than 4 GiB".into()).into_error(""));
+    }
+    let mut parser = Parser::new(text);
+    match parse(&mut parser).and_then(|parsed| parser.end().map(|()| parsed)) {
+        Ok(parsed) => Ok((parsed, parser)),
+        Err(fault) => Err(fault.into_error(text)),
+    }
 }

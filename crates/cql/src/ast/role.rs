@@ -216,3 +216,40 @@ pub struct DropIdentity {
     /// The identity in a client's certificate.
     pub identity: String,
 }
+
+impl Resource {
+    /// The permissions that mean something on this resource; `ALL` is these.
+    pub fn applicable_permissions(&self) -> &'static [Permission] {
+        use Permission::*;
+        match self {
+            Self::AllKeyspaces | Self::Keyspace(_) | Self::AllTables(_) => &[
+                Create,
+                Alter,
+                Drop,
+                Select,
+                Modify,
+                Authorize,
+                Unmask,
+                SelectMasked,
+            ],
+            Self::Table(_) => &[Alter, Drop, Select, Modify, Authorize, Unmask, SelectMasked],
+            Self::AllRoles => &[Create, Alter, Drop, Authorize, Describe],
+            Self::Role(_) => &[Alter, Drop, Authorize],
+            Self::AllFunctions | Self::AllFunctionsIn(_) => &[Create, Alter, Drop, Authorize, Execute],
+            Self::Function { .. } => &[Alter, Drop, Authorize, Execute],
+            Self::AllMbeans | Self::Mbean(_) | Self::Mbeans(_) => {
+                &[Authorize, Describe, Execute, Modify, Select]
+            }
+        }
+    }
+
+    /// What Cassandra's messages call this sort of resource.
+    pub fn kind_name(&self) -> &'static str {
+        match self {
+            Self::AllKeyspaces | Self::Keyspace(_) | Self::AllTables(_) | Self::Table(_) => "DataResource",
+            Self::AllRoles | Self::Role(_) => "RoleResource",
+            Self::AllFunctions | Self::AllFunctionsIn(_) | Self::Function { .. } => "FunctionResource",
+            Self::AllMbeans | Self::Mbean(_) | Self::Mbeans(_) => "JMXResource",
+        }
+    }
+}

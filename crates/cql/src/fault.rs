@@ -1,0 +1,180 @@
+//! From what stopped the parser to the message that its user sees.
+//!
+//! The parser fails with a `Fault`, which costs nothing, since some failures are only attempts. Only the one that is
+//! reported becomes an `Error`, for which the text is cut into tokens again, hidden ones included: Cassandra shows the
+//! offending token amid up to ten tokens before and two after it, counting white space.
+
+use crate::error::{Error, ErrorKind};
+use crate::lexer::{Lexer, unquoted};
+use crate::token::{BadToken, Kind, Token};
+
+/// Tokens shown before the offending one.
+const SHOWN_BEFORE: usize = 10;
+/// Tokens shown after the offending one, if the parser had come that far.
+const SHOWN_AFTER: usize = 2;
+
+/// Why the parser stopped.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// No alternative of the grammar goes on with `offending`; what was to be decided begins at `decision`.
+    NoAlternative { decision: Token, offending: Token },
+    /// Only `expecting` goes on.
+    Mismatch { offending: Token, expecting: Kind },
+    /// A rule beyond the grammar is broken.
+    Rule(String),
+    /// As `Rule`, but Cassandra calls it an invalid request.
+    Invalid(String),
+}
+
+impl Fault {
+    /// The error to report.
+    #[cold]
+    pub(crate) fn into_error(self, text: &str) -> Error {
+        match self {
+            Self::Rule(message) => Error {
+                kind: ErrorKind::Rule,
+                line: 0,
+                column: -1,
+                message,
+            },
+            Self::Invalid(message) => Error {
+                kind: ErrorKind::Invalid,
+                line: 0,
+                column: -1,
+                message,
+            },
+            Self::NoAlternative { decision, offending } => match offending.kind {
+                Kind::Bad(bad) => bad_token(text, offending, bad),
+                _ => {
+                    let what = format!("no viable alternative at input '{}'", shown(text, offending));
+                    syntax_error(text, what, decision, offending)
+                }
+            },
+            Self::Mismatch { offending, expecting } => match offending.kind {
+                Kind::Bad(bad) => bad_token(text, offending, bad),
+                _ => {
+                    let input = shown(text, offending);
+                    let what = format!("mismatched input '{input}' expecting {}", expecting.name());
+                    syntax_error(text, what, offending, offending)
+                }
+            },
+        }
+    }
+}
+
+fn shown(text: &str, token: Token) -> String {
+    if token.kind == Kind::End {
+        "<EOF>".into()
+    } else {
+        unquoted(text, token)
+    }
+}
+
+fn syntax_error(text: &str, what: String, highlighted: Token, offending: Token) -> Error {
+    let message = match snippet(text, highlighted, offending) {
+        Some(snippet) => format!("{what} ({snippet})"),
+        None => what,
+    };
+    let (line, column) = if offending.kind == Kind::End {
+        (0, -1)
+    } else {
+        line_and_column(text, offending.start as usize)
+    };
+    Error {
+        kind: ErrorKind::Syntax,
+        line,
+        column,
+        message,
+    }
+}
+
+fn bad_token(text: &str, token: Token, bad: BadToken) -> Error {
+    let at = token.end as usize;
+    let found = match text.get(at..).and_then(|rest| rest.chars().next()) {
+        Some(found) => found.to_string(),
+        None => "<EOF>".into(),
+    };
+    let message = match bad {
+        BadToken::Character => format!("no viable alternative at character '{found}'"),
+        BadToken::Expecting(byte) => {
+            format!("mismatched character '{found}' expecting '{}'", char::from(byte))
+        }
+    };
+    let (line, column) = line_and_column(text, at);
+    Error {
+        kind: ErrorKind::Syntax,
+        line,
+        column,
+        message,
+    }
+}
+
+/// Line from 1, and characters before `at` in it.
+fn line_and_column(text: &str, at: usize) -> (u32, i32) {
+    let before = text.get(..at).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count();
+    (
+        u32::try_from(line).unwrap_or(u32::MAX),
+        i32::try_from(column).unwrap_or(i32::MAX),
+    )
+}
+
+/// The neighbourhood of `highlighted`, up to `last` at most, with brackets around it. None where the text ends there.
+fn snippet(text: &str, highlighted: Token, last: Token) -> Option<String> {
+    let (first, shown_last) = neighbours(text, highlighted, last);
+    if highlighted.kind == Kind::End || shown_last.kind == Kind::End {
+        return None;
+    }
+    let last_end = shown_end(text, shown_last);
+    let highlighted_end = shown_end(text, highlighted).min(last_end);
+    let before = text.get(first.start as usize..highlighted.start as usize)?;
+    let inside = text.get(highlighted.start as usize..highlighted_end)?;
+    let after = text.get(highlighted_end..last_end)?;
+    let lead = if first.start == 0 { "" } else { "..." };
+    let trail = if text.get(last_end..)?.trim_end_matches('\n').is_empty() {
+        ""
+    } else {
+        "..."
+    };
+    Some(format!("{lead}{before}[{inside}]{after}{trail}").replace('\n', ""))
+}
+
+/// The first and the last token to show.
+fn neighbours(text: &str, highlighted: Token, last: Token) -> (Token, Token) {
+    let mut lexer = Lexer::new(text);
+    let mut window = Vec::with_capacity(SHOWN_BEFORE + 1);
+    loop {
+        let token = lexer.scan();
+        if window.len() > SHOWN_BEFORE {
+            window.remove(0);
+        }
+        window.push(token);
+        if token.start >= highlighted.start || ends(token) {
+            break;
+        }
+    }
+    let mut shown_last = highlighted;
+    for _ in 0..SHOWN_AFTER {
+        let token = lexer.scan();
+        if shown_last.start >= last.start || ends(token) && token.kind != Kind::End {
+            break;
+        }
+        shown_last = token;
+    }
+    (window.first().copied().unwrap_or(highlighted), shown_last)
+}
+
+fn ends(token: Token) -> bool {
+    matches!(token.kind, Kind::End | Kind::Bad(_))
+}
+
+/// Where a token ends in Cassandra's view, which forgets that the quotes of a string take room.
+fn shown_end(text: &str, token: Token) -> usize {
+    let start = token.start as usize;
+    let length = unquoted(text, token).chars().count();
+    let rest = text.get(start..token.end as usize).unwrap_or_default();
+    rest.char_indices()
+        .nth(length)
+        .map_or(token.end as usize, |(at, _)| start + at)
+}

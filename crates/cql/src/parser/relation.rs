@@ -1,0 +1,229 @@
+//! `WHERE`: relations between columns and terms.
+
+use super::{Parser, Result};
+use crate::ast::{Identifier, Operand, Operator, Relation, Span, Subject, Term};
+use crate::keyword::Keyword;
+use crate::token::Kind;
+
+impl Parser<'_> {
+    /// `WHERE`, if it is there.
+    pub(super) fn optional_where(&mut self) -> Result<Vec<Relation>> {
+        if !self.eat_word(Keyword::Where) {
+            return Ok(Vec::new());
+        }
+        self.joined_by_and(Self::relation)
+    }
+
+    /// `WHERE`, which must be there.
+    pub(super) fn required_where(&mut self) -> Result<Vec<Relation>> {
+        self.expect_word(Keyword::Where)?;
+        self.joined_by_and(Self::relation)
+    }
+
+    fn relation(&mut self) -> Result<Relation> {
+        if self.at(Kind::OpenParen) && !self.is_tuple_of_columns() {
+            return self.nested(Self::parenthesized_relation);
+        }
+        let start = self.token(0).start as usize;
+        let (subject, operator, operand) = match self.kind() {
+            Kind::ExprOpen => self.index_expression()?,
+            Kind::OpenParen => self.columns_relation()?,
+            Kind::Keyword(Keyword::Token) => self.token_relation()?,
+            _ => self.column_relation()?,
+        };
+        let end = self
+            .tokens
+            .get(self.position.wrapping_sub(1))
+            .map_or(start, |token| token.end as usize);
+        Ok(Relation {
+            subject,
+            operator,
+            operand,
+            span: Span { start, end },
+        })
+    }
+
+    fn parenthesized_relation(&mut self) -> Result<Relation> {
+        self.advance();
+        let relation = self.relation()?;
+        self.expect(Kind::CloseParen)?;
+        Ok(relation)
+    }
+
+    /// Whether the parenthesis here opens `(a, b)` or `(a)`, not a relation.
+    fn is_tuple_of_columns(&self) -> bool {
+        (self.peek(1).is_name() || self.peek(1) == Kind::EmptyQuotedName)
+            && matches!(self.peek(2), Kind::Comma | Kind::CloseParen)
+    }
+
+    fn index_expression(&mut self) -> Result<(Subject, Operator, Operand)> {
+        self.advance();
+        let index = self.name_of("index")?;
+        self.expect(Kind::Comma)?;
+        let term = self.term()?;
+        self.expect(Kind::CloseParen)?;
+        Ok((
+            Subject::Index(index),
+            Operator::IndexExpression,
+            Operand::Term(term),
+        ))
+    }
+
+    fn token_relation(&mut self) -> Result<(Subject, Operator, Operand)> {
+        self.advance();
+        let subject = Subject::Token(self.parenthesized(Self::column)?);
+        let operator = self.comparison()?;
+        Ok((subject, operator, Operand::Term(self.term()?)))
+    }
+
+    fn columns_relation(&mut self) -> Result<(Subject, Operator, Operand)> {
+        let subject = Subject::Columns(self.parenthesized(Self::column)?);
+        if self.eat_word(Keyword::In) {
+            return Ok((subject, Operator::In, self.tuples_in()?));
+        }
+        // Compat: what follows is looked at before the operator is taken.
+        if !matches!(self.peek(1), Kind::OpenParen | Kind::Question | Kind::Colon) {
+            self.comparison_at(0)?;
+            return self.unexpected_at(1);
+        }
+        let operator = self.comparison()?;
+        Ok((subject, operator, Operand::Term(self.tuple_or_marker()?)))
+    }
+
+    /// What may follow `(a, b) IN`: a marker, or a list of tuples only or of markers only.
+    fn tuples_in(&mut self) -> Result<Operand> {
+        if !self.at(Kind::OpenParen) {
+            return self.marker().map(|marker| Operand::Term(Term::Bind(marker)));
+        }
+        let members = match self.peek(1) {
+            Kind::OpenParen => self.parenthesized(|parser| {
+                if !parser.at(Kind::OpenParen) {
+                    parser.expect(Kind::OpenParen)?;
+                }
+                parser.tuple_literal()
+            })?,
+            _ => self.parenthesized_or_empty(|parser| parser.marker().map(Term::Bind))?,
+        };
+        Ok(Operand::List(members))
+    }
+
+    fn tuple_or_marker(&mut self) -> Result<Term> {
+        match self.kind() {
+            Kind::OpenParen => self.tuple_literal(),
+            _ => self.marker().map(Term::Bind),
+        }
+    }
+
+    fn column_relation(&mut self) -> Result<(Subject, Operator, Operand)> {
+        if !self.is_followed_by_operator() {
+            return self.unexpected_at(1);
+        }
+        let column = self.column()?;
+        if self.eat(Kind::OpenBracket) {
+            return self.element_relation(column);
+        }
+        let subject = Subject::Column(column);
+        match self.kind() {
+            Kind::Keyword(Keyword::Is) => {
+                self.advance();
+                self.expect_word(Keyword::Not)?;
+                self.expect_word(Keyword::Null)?;
+                Ok((subject, Operator::IsNotNull, Operand::None))
+            }
+            Kind::Keyword(Keyword::Like) => {
+                self.advance();
+                Ok((subject, Operator::Like, Operand::Term(self.term()?)))
+            }
+            Kind::Colon => {
+                self.advance();
+                Ok((subject, Operator::AnalyzerMatches, Operand::Term(self.term()?)))
+            }
+            _ => {
+                let (operator, operand) = self.comparison_or_membership()?;
+                Ok((subject, operator, operand))
+            }
+        }
+    }
+
+    /// Compat: Cassandra looks at what follows the column before it takes the column, and so blames it on the column.
+    fn is_followed_by_operator(&self) -> bool {
+        let is_column = self.kind().is_name() || self.at(Kind::EmptyQuotedName);
+        !is_column
+            || matches!(
+                self.peek(1),
+                Kind::Equal
+                    | Kind::NotEqual
+                    | Kind::Less
+                    | Kind::LessOrEqual
+                    | Kind::Greater
+                    | Kind::GreaterOrEqual
+                    | Kind::OpenBracket
+                    | Kind::Colon
+                    | Kind::Keyword(Keyword::In | Keyword::Contains | Keyword::Like | Keyword::Is)
+            )
+    }
+
+    fn element_relation(&mut self, column: Identifier) -> Result<(Subject, Operator, Operand)> {
+        let key = self.term()?;
+        self.expect(Kind::CloseBracket)?;
+        let operator = self.comparison()?;
+        Ok((
+            Subject::Element { column, key },
+            operator,
+            Operand::Term(self.term()?),
+        ))
+    }
+
+    /// `CONTAINS`, `CONTAINS KEY`, `IN` or a comparison, with what follows it.
+    pub(super) fn comparison_or_membership(&mut self) -> Result<(Operator, Operand)> {
+        if self.at_word(Keyword::In) {
+            return self.membership();
+        }
+        let operator = if self.eat_word(Keyword::Contains) {
+            if self.eat_word(Keyword::Key) {
+                Operator::ContainsKey
+            } else {
+                Operator::Contains
+            }
+        } else {
+            self.comparison()?
+        };
+        Ok((operator, Operand::Term(self.term()?)))
+    }
+
+    /// `IN` or a comparison, with what follows it.
+    pub(super) fn comparison_or_in(&mut self) -> Result<(Operator, Operand)> {
+        if self.at_word(Keyword::In) {
+            return self.membership();
+        }
+        let operator = self.comparison()?;
+        Ok((operator, Operand::Term(self.term()?)))
+    }
+
+    fn membership(&mut self) -> Result<(Operator, Operand)> {
+        self.advance();
+        let operand = match self.kind() {
+            Kind::OpenParen => Operand::List(self.parenthesized_or_empty(Self::term)?),
+            _ => Operand::Term(Term::Bind(self.marker()?)),
+        };
+        Ok((Operator::In, operand))
+    }
+
+    fn comparison(&mut self) -> Result<Operator> {
+        let operator = self.comparison_at(0)?;
+        self.advance();
+        Ok(operator)
+    }
+
+    fn comparison_at(&self, ahead: usize) -> Result<Operator> {
+        Ok(match self.peek(ahead) {
+            Kind::Equal => Operator::Equal,
+            Kind::NotEqual => Operator::NotEqual,
+            Kind::Less => Operator::Less,
+            Kind::LessOrEqual => Operator::LessOrEqual,
+            Kind::Greater => Operator::Greater,
+            Kind::GreaterOrEqual => Operator::GreaterOrEqual,
+            _ => return self.unexpected(),
+        })
+    }
+}

@@ -1,0 +1,400 @@
+//! `SELECT` and selectors.
+
+use super::{Parser, Result};
+use crate::ast::{
+    Direction, Ordering, QualifiedName, Select, SelectItem, Selection, Selector, Statement, Term,
+};
+use crate::keyword::Keyword;
+use crate::token::Kind;
+
+impl Parser<'_> {
+    pub(super) fn select(&mut self) -> Result<Statement> {
+        self.expect_word(Keyword::Select)?;
+        let json = self.eat_modifier(Keyword::Json);
+        let distinct = self.eat_modifier(Keyword::Distinct);
+        let selection = self.selection()?;
+        self.expect_word(Keyword::From)?;
+        let table = self.table_name()?;
+        let relations = self.optional_where()?;
+        let select = Select {
+            json,
+            distinct,
+            selection,
+            table,
+            relations,
+            group_by: self.group_by()?,
+            order_by: self.order_by()?,
+            per_partition_limit: self.per_partition_limit()?,
+            limit: self.limit()?,
+            allow_filtering: self.allow_filtering()?,
+        };
+        Ok(Statement::Select(Box::new(select)))
+    }
+
+    /// Takes `JSON` or `DISTINCT`, unless it is the name of the first column. Compat: wherever a selection could follow
+    /// it is none, even in `json - a` and `json(a)`.
+    fn eat_modifier(&mut self, word: Keyword) -> bool {
+        let is_modifier = self.at_word(word)
+            && (matches!(self.peek(1), Kind::Star | Kind::Minus) || self.begins_primary(1));
+        if is_modifier {
+            self.advance();
+        }
+        is_modifier
+    }
+
+    fn group_by(&mut self) -> Result<Vec<Selector>> {
+        if !self.eat_word(Keyword::Group) {
+            return Ok(Vec::new());
+        }
+        self.expect_word(Keyword::By)?;
+        self.list(Self::selector)
+    }
+
+    fn order_by(&mut self) -> Result<Vec<Ordering>> {
+        if !self.eat_word(Keyword::Order) {
+            return Ok(Vec::new());
+        }
+        self.expect_word(Keyword::By)?;
+        self.list(Self::ordering)
+    }
+
+    fn ordering(&mut self) -> Result<Ordering> {
+        let column = self.column()?;
+        let mut ann_of = None;
+        if self.eat_word(Keyword::Ann) {
+            self.expect_word(Keyword::Of)?;
+            ann_of = Some(self.term()?);
+        }
+        let direction = self.optional_direction().unwrap_or(Direction::Ascending);
+        Ok(Ordering {
+            column,
+            ann_of,
+            direction,
+        })
+    }
+
+    /// `ASC` or `DESC`
+    pub(super) fn optional_direction(&mut self) -> Option<Direction> {
+        if self.eat_word(Keyword::Asc) {
+            return Some(Direction::Ascending);
+        }
+        self.eat_word(Keyword::Desc).then_some(Direction::Descending)
+    }
+
+    fn per_partition_limit(&mut self) -> Result<Option<Term>> {
+        if !self.eat_word(Keyword::Per) {
+            return Ok(None);
+        }
+        self.expect_word(Keyword::Partition)?;
+        self.expect_word(Keyword::Limit)?;
+        self.integer_or_marker().map(Some)
+    }
+
+    fn limit(&mut self) -> Result<Option<Term>> {
+        if !self.eat_word(Keyword::Limit) {
+            return Ok(None);
+        }
+        self.integer_or_marker().map(Some)
+    }
+
+    fn allow_filtering(&mut self) -> Result<bool> {
+        if !self.eat_word(Keyword::Allow) {
+            return Ok(false);
+        }
+        self.expect_word(Keyword::Filtering)?;
+        Ok(true)
+    }
+
+    /// `*` or a list of expressions.
+    pub(super) fn selection(&mut self) -> Result<Selection> {
+        if self.eat(Kind::Star) {
+            return Ok(Selection::All);
+        }
+        self.list(Self::select_item).map(Selection::Items)
+    }
+
+    fn select_item(&mut self) -> Result<SelectItem> {
+        let selector = self.selector()?;
+        let alias = if self.eat_word(Keyword::As) {
+            Some(self.identifier()?)
+        } else {
+            None
+        };
+        Ok(SelectItem { selector, alias })
+    }
+
+    /// `product (('+' | '-') product)*`
+    pub(crate) fn selector(&mut self) -> Result<Selector> {
+        let outer_height = std::mem::take(&mut self.height);
+        let mut selector = self.selector_product()?;
+        while let Some(operator) = self.additive_operator() {
+            self.advance();
+            let right = Box::new(self.selector_product()?);
+            self.grow()?;
+            selector = Selector::Arithmetic {
+                operator,
+                left: Box::new(selector),
+                right,
+            };
+        }
+        self.height = self.height.max(outer_height);
+        Ok(selector)
+    }
+
+    fn selector_product(&mut self) -> Result<Selector> {
+        let mut selector = self.selector_group()?;
+        while let Some(operator) = self.multiplicative_operator() {
+            self.advance();
+            let right = Box::new(self.selector_group()?);
+            self.grow()?;
+            selector = Selector::Arithmetic {
+                operator,
+                left: Box::new(selector),
+                right,
+            };
+        }
+        Ok(selector)
+    }
+
+    fn selector_group(&mut self) -> Result<Selector> {
+        if self.eat(Kind::Minus) {
+            return self
+                .nested(Self::selector_group)
+                .map(|selector| Selector::Negate(Box::new(selector)));
+        }
+        let primary = self.primary()?;
+        self.modified(primary)
+    }
+
+    /// Elements, slices and fields of what was just parsed.
+    fn modified(&mut self, mut selector: Selector) -> Result<Selector> {
+        loop {
+            if self.eat(Kind::Dot) {
+                selector = Selector::Field {
+                    of: Box::new(selector),
+                    field: self.identifier()?,
+                };
+            } else if self.eat(Kind::OpenBracket) {
+                selector = self.element_or_slice(selector)?;
+                self.expect(Kind::CloseBracket)?;
+            } else {
+                return Ok(selector);
+            }
+            self.grow()?;
+        }
+    }
+
+    fn element_or_slice(&mut self, of: Selector) -> Result<Selector> {
+        let of = Box::new(of);
+        if self.eat(Kind::Range) {
+            return Ok(Selector::Slice {
+                of,
+                from: None,
+                to: Some(self.term()?),
+            });
+        }
+        let key = self.term()?;
+        if !self.eat(Kind::Range) {
+            return Ok(Selector::Element { of, key });
+        }
+        let to = if self.at(Kind::CloseBracket) {
+            None
+        } else {
+            Some(self.term()?)
+        };
+        Ok(Selector::Slice {
+            of,
+            from: Some(key),
+            to,
+        })
+    }
+
+    fn primary(&mut self) -> Result<Selector> {
+        match self.kind() {
+            kind if kind.is_literal() => self.literal().map(Selector::Literal),
+            Kind::Question | Kind::Colon => self.marker().map(Selector::Bind),
+            Kind::OpenParen => self.nested(Self::parenthesized_selector),
+            Kind::OpenBracket => self.nested(Self::selector_list),
+            Kind::OpenBrace => self.nested(Self::braced_selector),
+            Kind::Keyword(word) if self.peek(1) == Kind::OpenParen => self.nested(|p| p.keyword_call(word)),
+            Kind::Keyword(Keyword::Token) => self.call_of_selectors(),
+            kind if kind.is_name() => {
+                let is_call = match self.peek(1) {
+                    Kind::OpenParen => true,
+                    Kind::Dot => self.peek(2).is_function_name() && self.peek(3) == Kind::OpenParen,
+                    _ => false,
+                };
+                if is_call {
+                    return self.nested(Self::call_of_selectors);
+                }
+                if !ends_selected_column(self.peek(1)) {
+                    return self.unexpected_at(1);
+                }
+                self.identifier().map(Selector::Column)
+            }
+            _ => self.unexpected(),
+        }
+    }
+
+    /// A keyword before a parenthesis: one of the special forms, or an ordinary function of that name.
+    fn keyword_call(&mut self, word: Keyword) -> Result<Selector> {
+        match word {
+            Keyword::Count if self.peek(2) == Kind::Star => {
+                self.advance();
+                self.advance();
+                self.advance();
+                self.expect(Kind::CloseParen)?;
+                Ok(Selector::CountRows)
+            }
+            Keyword::Writetime => self.metadata(Selector::Writetime),
+            Keyword::Maxwritetime => self.metadata(Selector::MaxWritetime),
+            Keyword::Ttl => self.metadata(Selector::Ttl),
+            Keyword::Cast => self.selector_cast(),
+            _ => self.call_of_selectors(),
+        }
+    }
+
+    fn metadata(&mut self, form: fn(Box<Selector>) -> Selector) -> Result<Selector> {
+        self.advance();
+        self.advance();
+        let column = self.identifier().map(Selector::Column)?;
+        let part = self.modified(column)?;
+        self.expect(Kind::CloseParen)?;
+        Ok(form(Box::new(part)))
+    }
+
+    fn selector_cast(&mut self) -> Result<Selector> {
+        self.advance();
+        self.advance();
+        let selector = Box::new(self.selector()?);
+        self.expect_word(Keyword::As)?;
+        let native_type = self.native_type()?;
+        self.expect(Kind::CloseParen)?;
+        Ok(Selector::Cast {
+            selector,
+            native_type,
+        })
+    }
+
+    fn call_of_selectors(&mut self) -> Result<Selector> {
+        let name: QualifiedName = self.function_name()?;
+        Ok(Selector::Function {
+            name,
+            arguments: self.parenthesized_or_empty(Self::selector)?,
+        })
+    }
+
+    /// A type hint, a tuple, or one selector in parentheses.
+    fn parenthesized_selector(&mut self) -> Result<Selector> {
+        if let Some(hint) = self.selector_hint()? {
+            return Ok(hint);
+        }
+        let mut members = self.parenthesized(Self::selector)?;
+        match members.pop() {
+            Some(only) if members.is_empty() => Ok(only),
+            last => {
+                members.extend(last);
+                Ok(Selector::Tuple(members))
+            }
+        }
+    }
+
+    /// A type hint, if the parentheses here hold a type and are followed by what it could be a hint for.
+    fn selector_hint(&mut self) -> Result<Option<Selector>> {
+        let start = self.position;
+        self.advance();
+        let hint = match self.kind() {
+            Kind::String | Kind::DollarString | Kind::Keyword(Keyword::Set) => self.type_name().ok(),
+            kind if kind.is_name() => self.type_name().ok(),
+            _ => None,
+        };
+        if let Some(type_name) = hint
+            && self.at(Kind::CloseParen)
+            && self.begins_primary(1)
+        {
+            self.advance();
+            return Ok(Some(Selector::TypeHint {
+                type_name,
+                selector: Box::new(self.primary()?),
+            }));
+        }
+        self.position = start;
+        Ok(None)
+    }
+
+    /// Whether the token `ahead` begins a selector other than a negation.
+    fn begins_primary(&self, ahead: usize) -> bool {
+        match self.peek(ahead) {
+            Kind::Question | Kind::Colon | Kind::OpenParen | Kind::OpenBracket | Kind::OpenBrace => true,
+            // `(a) AS b`: an alias, although a column might be called `as`.
+            Kind::Keyword(Keyword::As) => matches!(self.peek(ahead + 1), Kind::OpenParen | Kind::Dot),
+            Kind::Keyword(Keyword::Token) => true,
+            kind => kind.is_literal() || kind.is_name(),
+        }
+    }
+
+    fn selector_list(&mut self) -> Result<Selector> {
+        self.advance();
+        let mut members = Vec::new();
+        if !self.at(Kind::CloseBracket) {
+            members = self.list(Self::selector)?;
+        }
+        self.expect(Kind::CloseBracket)?;
+        Ok(Selector::List(members))
+    }
+
+    fn braced_selector(&mut self) -> Result<Selector> {
+        self.advance();
+        if self.eat(Kind::CloseBrace) {
+            return Ok(Selector::Set(Vec::new()));
+        }
+        let first = self.selector()?;
+        if self.eat(Kind::Colon) {
+            let value = self.selector()?;
+            return self.map_of_selectors(first, value);
+        }
+        let mut members = vec![first];
+        while self.eat(Kind::Comma) {
+            members.push(self.selector()?);
+        }
+        self.expect(Kind::CloseBrace)?;
+        Ok(Selector::Set(members))
+    }
+
+    fn map_of_selectors(&mut self, key: Selector, value: Selector) -> Result<Selector> {
+        let mut entries = vec![(key, value)];
+        while self.eat(Kind::Comma) {
+            let key = self.selector()?;
+            self.expect(Kind::Colon)?;
+            entries.push((key, self.selector()?));
+        }
+        self.expect(Kind::CloseBrace)?;
+        Ok(Selector::MapOrUserType(entries))
+    }
+}
+
+/// Whether a column in a selector may be followed by this, anywhere. Compat: Cassandra looks at it to tell a column from a
+/// call.
+fn ends_selected_column(kind: Kind) -> bool {
+    match kind {
+        Kind::Keyword(word) => matches!(
+            word,
+            Keyword::Allow | Keyword::As | Keyword::From | Keyword::Limit | Keyword::Order | Keyword::Per
+        ),
+        Kind::CloseParen
+        | Kind::CloseBracket
+        | Kind::CloseBrace
+        | Kind::OpenBracket
+        | Kind::Comma
+        | Kind::Colon
+        | Kind::Dot
+        | Kind::Plus
+        | Kind::Minus
+        | Kind::Star
+        | Kind::Slash
+        | Kind::Percent
+        | Kind::Semicolon
+        | Kind::End => true,
+        _ => false,
+    }
+}
