@@ -59,6 +59,7 @@ fn run_sync(shared: &Shared) {
         if synced.is_err() {
             return wait_for_close(shared);
         }
+        shared.archive_sealed();
     }
 }
 

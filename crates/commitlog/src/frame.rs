@@ -204,26 +204,38 @@ pub(crate) fn step(file: &[u8], segment: SegmentId, offset: u32) -> Step<'_> {
 }
 
 fn zeros_or_bad(rest: &[u8], expected: &'static str) -> Step<'static> {
-    if rest.iter().all(|byte| *byte == 0) {
+    if first_nonzero(rest).is_none() {
         Step::End
     } else {
         Step::Bad { expected }
     }
 }
 
-/// The first place after `from` where a record or seal starts (its head holds; its payload may not).
+/// The first place from `from` on where a record or seal starts (its head holds; its payload may not).
 pub(crate) fn next_head(file: &[u8], segment: SegmentId, from: u32) -> Option<(u32, Head)> {
-    let rest = file.get(from as usize..)?;
-    (from..)
-        .zip(rest.windows(HEAD_BYTES))
-        .find_map(|(offset, window)| {
-            // Zeros are most of what is scanned, and never a head.
-            if window[..4] == [0; 4] {
-                return None;
-            }
-            let head = Head::decode(window.first_chunk()?, segment, offset)?;
-            Some((offset, head))
-        })
+    let mut at = from as usize;
+    loop {
+        let rest = file.get(at..)?;
+        // Zeros are most of what is scanned. The first four bytes of a head are not all zero.
+        at += first_nonzero(rest)?.saturating_sub(3);
+        let window = file.get(at..)?.first_chunk()?;
+        let offset = u32::try_from(at).ok()?;
+        if let Some(head) = Head::decode(window, segment, offset) {
+            return Some((offset, head));
+        }
+        at += 1;
+    }
+}
+
+/// Compares blocks, which is fast in every build.
+fn first_nonzero(bytes: &[u8]) -> Option<usize> {
+    const BLOCK: usize = 256;
+    let block = bytes
+        .chunks(BLOCK)
+        .position(|block| block != &[0; BLOCK][..block.len()])?;
+    let start = block * BLOCK;
+    let within = bytes[start..].iter().position(|byte| *byte != 0)?;
+    Some(start + within)
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@
 //! | `write` | append, rotate, write |
 //! | `sync` | sync, answer, close |
 //! | `background` | the sync thread and the thread that creates segments |
+//! | `archive` | copies of sealed segments, kept for a restore to a point in time |
 //! | `tail` | reading what was written while it grows |
 //! | `door` | the [`Log`] trait, for logs that are not local files |
 //!
@@ -32,6 +33,7 @@
 //! raise the
 //! version there.
 
+mod archive;
 mod background;
 mod door;
 mod envelope;
@@ -53,5 +55,5 @@ pub use error::{Error, ReplayFailure, Result};
 pub use log::{Callback, CommitLog, Stats};
 pub use options::{Damage, Mode, Options};
 pub use position::{Position, SegmentId};
-pub use replay::{Report, TornTail};
+pub use replay::{Receiver, Report, TornTail, read_segments};
 pub use tail::Tail;

@@ -74,7 +74,8 @@ impl CommitLog {
             created_micros: env.now_micros(),
         };
         let active = Arc::new(Segment::create(&*env, dir, &header)?);
-        let state = State::starting_in(active, replayed.segments, env.monotonic_nanos());
+        let mut state = State::starting_in(active, replayed.segments, env.monotonic_nanos());
+        state.is_archiving = options.archive_dir.is_some();
         let shared = Arc::new(Shared {
             env,
             dir: dir.to_path_buf(),
@@ -190,7 +191,8 @@ impl CommitLog {
 
     /// Deletes the segments all of whose records are below the position. Those not yet synced stay for now.
     pub fn trim(&self, upto: Position) -> Result<()> {
-        while let Some((id, size_bytes)) = self.shared.state.lock().pop_sealed_below(upto) {
+        let next = || self.shared.state.lock().pop_sealed_below(upto);
+        while let Some((id, size_bytes)) = next() {
             let removed = self
                 .shared
                 .env

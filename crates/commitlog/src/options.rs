@@ -1,5 +1,7 @@
 //! What the log is told when it is opened.
 
+use std::path::PathBuf;
+
 use uuid::Uuid;
 
 use crate::frame::{HEADER_BYTES, RECORD_OVERHEAD_BYTES, SEAL_BYTES};
@@ -16,6 +18,9 @@ pub struct Options {
     pub mode: Mode,
     /// What to do with bytes that were synced and cannot be read any more.
     pub damage: Damage,
+    /// Where each segment gets a second name (or a copy, on another file system) once it is sealed and synced. It is
+    /// not trimmed before that.
+    pub archive_dir: Option<PathBuf>,
     /// Which log this must be (the cluster's or node's id). A directory that belongs to another one is
     /// refused; if not
     /// given, the log found there is continued, or a new id is drawn.
@@ -29,6 +34,7 @@ impl Default for Options {
             record_bytes_max: None,
             mode: Mode::default(),
             damage: Damage::Refuse,
+            archive_dir: None,
             log_id: None,
         }
     }

@@ -44,8 +44,7 @@ pub struct TornTail {
 }
 
 /// Receives the records of a replay.
-pub(crate) type Receiver<'r> =
-    dyn FnMut(Position, Envelope<'_>) -> std::result::Result<(), ReplayFailure> + 'r;
+pub type Receiver<'r> = dyn FnMut(Position, Envelope<'_>) -> std::result::Result<(), ReplayFailure> + 'r;
 
 /// What is left in the directory after a replay.
 pub(crate) struct Replayed {
@@ -65,31 +64,38 @@ pub(crate) fn run(
     receive: &mut Receiver<'_>,
 ) -> Result<Replayed> {
     let ids = segment::list(env, dir)?;
-    let mut replay = Replay {
-        env,
-        dir,
-        options,
-        report: Report::default(),
-        kept: Vec::new(),
-        log_id: options.log_id,
-    };
-    let mut left = ids.as_slice();
-    while let Some((id, later)) = left.split_first() {
-        left = later;
-        let is_whole = replay.segment(*id, later, receive)?;
-        if !is_whole {
-            break;
-        }
-    }
+    let mut replay = Replay::new(env, dir, options);
+    let left = replay.segments(&ids, receive)?;
     // Newest first, so that a crash in between leaves no hole.
     left.iter().rev().try_for_each(|id| replay.discard(*id))?;
     let segments = replay.settle()?;
+    let last = ids.last().copied();
     Ok(Replayed {
         report: replay.report,
         segments,
-        last: ids.last().copied(),
+        last,
         log_id: replay.log_id,
     })
+}
+
+/// Gives all records in a directory of segments (a log that is not open, an archive) to the receiver and changes nothing.
+///
+/// # Errors
+/// As [`crate::CommitLog::open`].
+pub fn read_segments(
+    env: &dyn Env,
+    dir: &Path,
+    damage: Damage,
+    receive: &mut Receiver<'_>,
+) -> Result<Report> {
+    let options = Options {
+        damage,
+        ..Options::default()
+    };
+    let ids = segment::list(env, dir)?;
+    let mut replay = Replay::new(env, dir, &options);
+    replay.segments(&ids, receive)?;
+    Ok(replay.report)
 }
 
 struct Replay<'a> {
@@ -122,7 +128,30 @@ enum Break {
     Damage { resume_at: Option<u32> },
 }
 
-impl Replay<'_> {
+impl<'a> Replay<'a> {
+    fn new(env: &'a dyn Env, dir: &'a Path, options: &'a Options) -> Self {
+        Self {
+            env,
+            dir,
+            options,
+            report: Report::default(),
+            kept: Vec::new(),
+            log_id: options.log_id,
+        }
+    }
+
+    /// Reads segments to the end of the log; gives those that lie wholly behind it.
+    fn segments<'i>(&mut self, ids: &'i [SegmentId], receive: &mut Receiver<'_>) -> Result<&'i [SegmentId]> {
+        let mut left = ids;
+        while let Some((id, later)) = left.split_first() {
+            left = later;
+            if !self.segment(*id, later, receive)? {
+                break;
+            }
+        }
+        Ok(left)
+    }
+
     /// Reads one segment. False: the log ends in it.
     fn segment(&mut self, id: SegmentId, later: &[SegmentId], receive: &mut Receiver<'_>) -> Result<bool> {
         let file = read_segment(self.env, self.dir, id)?;

@@ -50,6 +50,10 @@ pub(crate) struct State {
     pub unsynced: Vec<Arc<Segment>>,
     /// Sealed segments and their sizes, oldest first.
     pub sealed: VecDeque<(SegmentId, u64)>,
+    /// The newest segment in the archive, if there is one.
+    pub archived: Option<SegmentId>,
+    /// Whether segments must be archived before they are trimmed.
+    pub is_archiving: bool,
     pub spare: Spare,
     pub next_segment: SegmentId,
     pub is_sync_wanted: bool,
@@ -102,6 +106,8 @@ impl State {
             synced: start,
             unsynced: Vec::new(),
             sealed: sealed.into(),
+            archived: None,
+            is_archiving: false,
             spare: Spare::Wanted,
             is_sync_wanted: false,
             last_sync_nanos: now_nanos,
@@ -131,7 +137,9 @@ impl State {
     pub(crate) fn pop_sealed_below(&mut self, upto: Position) -> Option<(SegmentId, u64)> {
         // An unsynced segment that a crash brings back would look damaged.
         let below = upto.segment.min(self.synced.segment);
-        self.sealed.pop_front_if(|(id, _)| *id < below)
+        let archived = self.archived;
+        let is_kept = |id| self.is_archiving && Some(id) > archived;
+        self.sealed.pop_front_if(|(id, _)| *id < below && !is_kept(*id))
     }
 
     /// The offset up to which the active segment is known to be synced (see `frame`).

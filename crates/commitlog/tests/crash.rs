@@ -177,3 +177,56 @@ fn a_log_without_records_comes_back_empty_and_leaves_no_files_behind() {
     }
     assert_eq!(env.list(Path::new("log")).unwrap().len(), 1);
 }
+
+#[test]
+fn a_power_loss_under_many_writers_keeps_every_promise_to_each() {
+    const THREADS: u64 = 4;
+    let env = MemEnv::new(1);
+    let promised: Arc<Mutex<[u64; THREADS as usize]>> = Arc::default();
+    let clones = Arc::new(Mutex::new(Vec::new()));
+    let (promises, sink) = (Arc::clone(&promised), Arc::clone(&clones));
+    env.on_sync(move |env, event| {
+        let promised = *promises.lock();
+        sink.lock().push((
+            env.crash(CrashRule::Seeded(event.number)),
+            promised,
+            format!("{event:?}"),
+        ));
+    });
+    let mode = Mode::Batch;
+    let (log, _) =
+        CommitLog::open(env.shared(), Path::new("log"), options(mode), &mut |_, _| Ok(())).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (log, promised) = (&log, &promised);
+            scope.spawn(move || {
+                for count in 0..30 {
+                    let position = log
+                        .append(&Envelope::mutation(&body(count * THREADS + thread)))
+                        .unwrap();
+                    if count % 3 == 0 {
+                        log.wait_durable(position).unwrap();
+                        promised.lock()[thread as usize] = count + 1;
+                    }
+                }
+            });
+        }
+    });
+    log.close().unwrap();
+    for (env, promised, context) in std::mem::take(&mut *clones.lock()) {
+        let (found, _) = recover(&env, mode, &context);
+        for thread in 0..THREADS {
+            let of_thread: Vec<u64> = found
+                .iter()
+                .filter(|number| *number % THREADS == thread)
+                .map(|number| number / THREADS)
+                .collect();
+            assert_eq!(
+                of_thread,
+                (0..of_thread.len() as u64).collect::<Vec<_>>(),
+                "{context}"
+            );
+            assert!(of_thread.len() as u64 >= promised[thread as usize], "{context}");
+        }
+    }
+}

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc;
 
-use ilion_commitlog::{CommitLog, Envelope, Error, Mode, Options, Position};
+use ilion_commitlog::{CommitLog, Damage, Envelope, Error, Mode, Options, Position, read_segments};
 use ilion_env::{FaultEnv, MemEnv};
 
 const PERIODIC: Mode = Mode::Periodic {
@@ -166,4 +166,98 @@ fn a_log_that_cannot_be_read_or_created_says_what_and_where() {
     env.add("fail read \"CommitLog-*\" at 1").unwrap();
     assert!(message(open(&env, Mode::Batch)).starts_with("cannot read log/CommitLog-1-"));
     assert_eq!(open(&env, Mode::Batch).unwrap().1, [b"x"]);
+}
+
+#[test]
+fn a_callback_that_panics_stops_the_log_instead_of_hanging_it() {
+    let (_, env) = faulty();
+    let (log, _) = open(&env, Mode::Batch).unwrap();
+    let position = log.append(&Envelope::mutation(b"x")).unwrap();
+    log.on_durable(position, Box::new(|_| panic!("on purpose")));
+    let outcome = (0..).find_map(|_| {
+        let position = log.append(&Envelope::mutation(b"y")).err()?;
+        Some(position)
+    });
+    assert!(matches!(outcome, Some(Error::Poisoned { .. })));
+    assert!(is_poisoned(log.close()));
+}
+
+#[test]
+fn a_periodic_log_whose_background_sync_fails_stops_too() {
+    let (_, env) = faulty();
+    let (log, _) = open(&env, Mode::Periodic { period_millis: 1 }).unwrap();
+    env.add("fail sync \"CommitLog-*\"").unwrap();
+    let outcome = (0..).find_map(|_| {
+        let appended = log.append(&Envelope::mutation(b"x"));
+        let failed = appended.and_then(|position| log.wait_durable(position)).err();
+        // New segments are synced as well, but those that fail only make the writer try again.
+        failed.filter(|error| !matches!(error, Error::Io(_)))
+    });
+    assert!(matches!(outcome, Some(Error::Poisoned { .. })), "{outcome:?}");
+}
+
+#[test]
+fn a_segment_is_archived_before_it_is_trimmed() {
+    let (_, env) = faulty();
+    let options = Options {
+        segment_bytes: 4096,
+        mode: Mode::Batch,
+        archive_dir: Some("archive".into()),
+        ..Options::default()
+    };
+    let (log, _) = CommitLog::open(
+        Arc::<FaultEnv>::clone(&env),
+        Path::new("log"),
+        options,
+        &mut |_, _| Ok(()),
+    )
+    .unwrap();
+    env.add("fail link \"*\"").unwrap();
+    let append = |number: u8| {
+        let position = log.append(&Envelope::mutation(&[number; 1000])).unwrap();
+        log.wait_durable(position).unwrap();
+    };
+    (0..10).for_each(append);
+    log.trim(log.barrier()).unwrap();
+    assert_eq!(
+        log.tail(Position::START).count(),
+        10,
+        "what is not archived is not trimmed"
+    );
+    env.clear();
+    (10..20).for_each(append);
+    let archived = || {
+        let mut found = Vec::new();
+        let report = read_segments(&*env, Path::new("archive"), Damage::Refuse, &mut |_, envelope| {
+            found.push(envelope.body[0]);
+            Ok(())
+        });
+        report.map_or_else(|_| Vec::new(), |_| found)
+    };
+    // Archiving follows each sync, on its own thread.
+    while archived().len() < 20 {
+        append(99);
+        log.rotate().unwrap();
+    }
+    assert_eq!(archived()[..20], (0..20).collect::<Vec<u8>>());
+    log.trim(log.barrier()).unwrap();
+    assert!(
+        log.tail(Position::START)
+            .all(|next| next.unwrap().1.body[0] == 99)
+    );
+}
+
+#[test]
+fn a_segment_that_cannot_be_removed_is_trimmed_the_next_time() {
+    let (_, env) = faulty();
+    let (log, _) = open(&env, Mode::Batch).unwrap();
+    log.append(&Envelope::mutation(b"x")).unwrap();
+    log.rotate().unwrap();
+    log.append(&Envelope::mutation(b"y")).unwrap();
+    log.sync().unwrap();
+    env.add("fail remove \"CommitLog-*\" at 1").unwrap();
+    assert!(matches!(log.trim(log.barrier()), Err(Error::Io(_))));
+    assert_eq!(log.tail(Position::START).count(), 2);
+    log.trim(log.barrier()).unwrap();
+    assert_eq!(log.tail(Position::START).count(), 1);
 }

@@ -5,9 +5,9 @@
 //! small
 //! struct and scopes may nest. Work that a request hands to another thread is brought home with [`charge`].
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
@@ -112,6 +112,77 @@ impl Scope {
     pub fn finish(self) -> RequestIo {
         self.so_far()
     }
+}
+
+/// One I/O of a request that is traced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IoEvent {
+    /// What was done.
+    pub verb: IoVerb,
+    /// To which file.
+    pub path: PathBuf,
+    /// From which byte on; 0 of a sync.
+    pub offset: u64,
+    /// How many bytes; 0 of a sync.
+    pub bytes: u64,
+    /// How long it took.
+    pub nanos: u64,
+}
+
+/// What an I/O did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IoVerb {
+    /// Read bytes.
+    Read,
+    /// Wrote bytes.
+    Wrote,
+    /// Made bytes or names durable.
+    Synced,
+}
+
+/// A trace keeps this many events; the counters of the scope know the rest.
+const TRACED_EVENTS_MAX: usize = 1000;
+
+thread_local! {
+    static IS_TRACING: Cell<bool> = const { Cell::new(false) };
+    static EVENTS: RefCell<Vec<IoEvent>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Starts to note each I/O of this thread, file by file, for a request that is traced. Costs an allocation per I/O.
+pub fn begin_trace() {
+    IS_TRACING.set(true);
+    EVENTS.with_borrow_mut(Vec::clear);
+}
+
+/// Ends what [`begin_trace`] began, and gives the first thousand events.
+pub fn finish_trace() -> Vec<IoEvent> {
+    IS_TRACING.set(false);
+    EVENTS.take()
+}
+
+fn trace(verb: IoVerb, place: Place<'_>, bytes: u64, nanos: u64) {
+    if !IS_TRACING.get() {
+        return;
+    }
+    EVENTS.with_borrow_mut(|events| {
+        if events.len() < TRACED_EVENTS_MAX {
+            events.push(IoEvent {
+                verb,
+                path: place.path.to_path_buf(),
+                offset: place.offset,
+                bytes,
+                nanos,
+            });
+        }
+    });
+}
+
+/// Where an I/O happens.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub kind: FileKind,
+    pub path: &'a Path,
+    pub offset: u64,
 }
 
 /// What a file is for, told by its name.
@@ -265,29 +336,31 @@ impl Timer {
         u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    pub(crate) fn read_done(self, kind: FileKind, bytes: usize) {
-        let nanos = self.nanos();
-        TOTALS[kind as usize].add(0, bytes as u64, nanos);
+    pub(crate) fn read_done(self, place: Place<'_>, bytes: usize) {
+        let (nanos, bytes) = (self.nanos(), bytes as u64);
+        TOTALS[place.kind as usize].add(0, bytes, nanos);
         charge(RequestIo {
             reads: 1,
-            bytes_read: bytes as u64,
+            bytes_read: bytes,
             read_nanos: nanos,
             ..RequestIo::NONE
         });
+        trace(IoVerb::Read, place, bytes, nanos);
     }
 
-    pub(crate) fn write_done(self, kind: FileKind, bytes: usize) {
-        let nanos = self.nanos();
-        TOTALS[kind as usize].add(3, bytes as u64, nanos);
+    pub(crate) fn write_done(self, place: Place<'_>, bytes: usize) {
+        let (nanos, bytes) = (self.nanos(), bytes as u64);
+        TOTALS[place.kind as usize].add(3, bytes, nanos);
         charge(RequestIo {
             writes: 1,
-            bytes_written: bytes as u64,
+            bytes_written: bytes,
             write_nanos: nanos,
             ..RequestIo::NONE
         });
+        trace(IoVerb::Wrote, place, bytes, nanos);
     }
 
-    pub(crate) fn sync_done(self, kind: FileKind) {
+    pub(crate) fn sync_done(self, kind: FileKind, path: &Path) {
         let nanos = self.nanos();
         let counters = &TOTALS[kind as usize].counters;
         counters[6].fetch_add(1, Relaxed);
@@ -297,5 +370,15 @@ impl Timer {
             sync_nanos: nanos,
             ..RequestIo::NONE
         });
+        trace(
+            IoVerb::Synced,
+            Place {
+                kind,
+                path,
+                offset: 0,
+            },
+            0,
+            nanos,
+        );
     }
 }

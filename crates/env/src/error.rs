@@ -51,6 +51,11 @@ impl Error {
         self.source.kind() == io::ErrorKind::UnexpectedEof
     }
 
+    /// Whether a rename or link would have to leave its file system.
+    pub fn is_other_file_system(&self) -> bool {
+        self.source.kind() == io::ErrorKind::CrossesDevices
+    }
+
     /// Whether another process (or another handle of this one) holds the lock.
     pub fn is_locked(&self) -> bool {
         self.source.kind() == io::ErrorKind::WouldBlock

@@ -6,7 +6,7 @@
 //! it), fault
 //! tests ([`FaultEnv`] fails the n-th write of the files that match) and exact accounting ([`account`]
 //! counts and times
-//! every read, write and sync, in total and for the request that caused it).
+//! every read, write and sync, in total and for the request that caused it; a traced request is told each I/O).
 //!
 //! | module | what lives there |
 //! | --- | --- |

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use uuid::Uuid;
 
 pub use crash::CrashRule;
@@ -59,6 +59,8 @@ type SyncHook = Arc<dyn Fn(&MemEnv, &SyncEvent) + Send + Sync>;
 
 struct Shared {
     disk: Mutex<Disk>,
+    /// Shared by whoever changes a file, exclusive while a crash copies them all: a power loss is one instant.
+    instant: RwLock<()>,
     locked: Mutex<BTreeSet<PathBuf>>,
     hook: Mutex<Option<SyncHook>>,
     syncs: AtomicU64,
@@ -77,6 +79,7 @@ impl MemEnv {
     fn with_disk(disk: Disk, mut random: Seeded, now_micros: i64) -> Self {
         let shared = Shared {
             disk: Mutex::new(disk),
+            instant: RwLock::new(()),
             locked: Mutex::default(),
             hook: Mutex::default(),
             syncs: AtomicU64::new(0),
@@ -99,7 +102,9 @@ impl MemEnv {
     /// locks and has
     /// no hook.
     pub fn crash(&self, rule: CrashRule) -> Self {
+        let instant = self.shared.instant.write();
         let disk = crash::survivors(&self.shared.disk.lock(), rule);
+        drop(instant);
         let now_micros = self.shared.clock_micros.load(Relaxed) + 1_000_000;
         let mut random = self.shared.random.lock().clone();
         random.next_u64();
@@ -164,8 +169,14 @@ impl MemEnv {
         tell(Moment::BeforeSync);
         let synced = sync();
         tell(Moment::AfterSync);
-        timer.sync_done(kind);
+        timer.sync_done(kind, path);
         synced
+    }
+
+    /// Changes a file, or makes it durable, not in the middle of a crash.
+    fn changing(&self, change: impl FnOnce()) {
+        let _instant = self.shared.instant.read();
+        change();
     }
 
     fn has_space(&self, more_bytes: u64) -> bool {
@@ -207,7 +218,7 @@ impl Env for MemEnv {
 
     fn create_or_truncate(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
         let file = self.on_disk("create", path, |disk| disk.create(path))?;
-        file.truncate(0);
+        self.changing(|| file.truncate(0));
         Ok(self.writer(file, path))
     }
 

@@ -9,7 +9,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use uuid::Uuid;
 
-use crate::account::{FileKind, Timer};
+use crate::account::{FileKind, Place, Timer};
 use crate::door::{Access, DirEntry, Env, FileLock, ReadFile, SyncFile, WriteFile, missing_dirs, parent_of};
 use crate::{Error, Ids, Result};
 
@@ -143,7 +143,7 @@ impl Env for RealEnv {
     fn sync_dir(&self, path: &Path) -> Result<()> {
         let timer = Timer::start();
         let synced = File::open(path).and_then(|dir| dir.sync_all());
-        timer.sync_done(FileKind::Directory);
+        timer.sync_done(FileKind::Directory, path);
         synced.map_err(|source| Error::new("sync directory", path, source))
     }
 
@@ -217,7 +217,12 @@ impl ReadFile for RealReadFile {
                 other => break other,
             }
         };
-        timer.read_done(self.kind, *read.as_ref().unwrap_or(&0));
+        let place = Place {
+            kind: self.kind,
+            path: &self.path,
+            offset,
+        };
+        timer.read_done(place, *read.as_ref().unwrap_or(&0));
         read.map_err(|source| Error::new("read", &self.path, source))
     }
 
@@ -263,7 +268,7 @@ impl SyncFile for RealShared {
     fn sync(&self) -> Result<()> {
         let timer = Timer::start();
         let synced = self.file.sync_data();
-        timer.sync_done(self.kind);
+        timer.sync_done(self.kind, &self.path);
         synced.map_err(|source| Error::new("sync", &self.path, source))
     }
 }
@@ -283,7 +288,12 @@ impl WriteFile for RealWriteFile {
     fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
         let timer = Timer::start();
         let written = self.shared.file.write_all_at(bytes, offset);
-        timer.write_done(self.shared.kind, bytes.len());
+        let place = Place {
+            kind: self.shared.kind,
+            path: &self.shared.path,
+            offset,
+        };
+        timer.write_done(place, bytes.len());
         written.map_err(|source| Error::new("write", &self.shared.path, source))
     }
 

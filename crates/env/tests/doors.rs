@@ -5,6 +5,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use ilion_env::account::IoVerb;
 use ilion_env::{Env, FaultEnv, MemEnv, RealEnv, account};
 
 fn for_each_env(check: impl Fn(&dyn Env, &Path)) {
@@ -140,6 +141,38 @@ fn io_is_charged_to_the_scope_that_caused_it() {
         assert_eq!((io.reads, io.writes, io.bytes_written, io.syncs), (1, 1, 100, 1));
     });
     assert!(account::totals_of(account::FileKind::Data).bytes_read >= 60);
+}
+
+#[test]
+fn a_traced_request_knows_which_file_each_io_went_to() {
+    for_each_env(|env, dir| {
+        let path = dir.join("nb-1-big-Data.db");
+        account::begin_trace();
+        write(env, &path, &[7; 100]);
+        env.open_read(&path)
+            .unwrap()
+            .read_exact_at(30, &mut [0; 60])
+            .unwrap();
+        let events = account::finish_trace();
+        let seen: Vec<_> = events
+            .iter()
+            .map(|event| (event.verb, event.offset, event.bytes))
+            .collect();
+        assert_eq!(
+            seen,
+            [
+                (IoVerb::Wrote, 0, 100),
+                (IoVerb::Synced, 0, 0),
+                (IoVerb::Read, 30, 60)
+            ]
+        );
+        assert!(events.iter().all(|event| event.path == path));
+        env.open_read(&path)
+            .unwrap()
+            .read_exact_at(0, &mut [0; 60])
+            .unwrap();
+        assert!(account::finish_trace().is_empty());
+    });
 }
 
 #[test]

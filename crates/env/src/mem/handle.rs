@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::MemEnv;
 use super::file::MemFile;
-use crate::account::{FileKind, Timer};
+use crate::account::{FileKind, Place, Timer};
 use crate::door::{ReadFile, SyncFile, WriteFile};
 use crate::{Error, Result};
 
@@ -32,7 +32,14 @@ impl ReadFile for MemReadFile {
     fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<usize> {
         let timer = Timer::start();
         let count = self.file.read_at(offset, into);
-        timer.read_done(self.kind, count);
+        timer.read_done(
+            Place {
+                kind: self.kind,
+                path: &self.path,
+                offset,
+            },
+            count,
+        );
         Ok(count)
     }
 
@@ -83,8 +90,15 @@ impl WriteFile for MemWriteFile {
     fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
         let timer = Timer::start();
         self.needs_space(offset + bytes.len() as u64, "write")?;
-        self.file.write_at(offset, bytes);
-        timer.write_done(self.kind, bytes.len());
+        self.env.changing(|| self.file.write_at(offset, bytes));
+        timer.write_done(
+            Place {
+                kind: self.kind,
+                path: &self.path,
+                offset,
+            },
+            bytes.len(),
+        );
         Ok(())
     }
 
@@ -98,12 +112,12 @@ impl WriteFile for MemWriteFile {
 
     fn preallocate(&mut self, size_bytes: u64) -> Result<()> {
         self.needs_space(size_bytes, "reserve space for")?;
-        self.file.grow(size_bytes);
+        self.env.changing(|| self.file.grow(size_bytes));
         Ok(())
     }
 
     fn truncate(&mut self, size_bytes: u64) -> Result<()> {
-        self.file.truncate(size_bytes);
+        self.env.changing(|| self.file.truncate(size_bytes));
         self.position = self.position.min(size_bytes);
         Ok(())
     }
@@ -132,7 +146,7 @@ struct MemSyncFile {
 impl SyncFile for MemSyncFile {
     fn sync(&self) -> Result<()> {
         self.env.syncing(self.kind, &self.path, || {
-            self.file.sync();
+            self.env.changing(|| self.file.sync());
             Ok(())
         })
     }
