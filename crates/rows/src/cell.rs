@@ -176,6 +176,6 @@ impl Liveness {
     /// True if a reader at `now_secs` sees the row by it.
     #[inline]
     pub fn is_live(&self, now_secs: u32) -> bool {
-        !self.is_none() && (self.ttl_secs == NO_TTL || now_secs < self.expires_secs)
+        !self.is_none() && (self.ttl_secs == NO_TTL || (now_secs < self.expires_secs && !self.is_dead_key()))
     }
 }

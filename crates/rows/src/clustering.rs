@@ -95,6 +95,18 @@ impl BoundKind {
         matches!(self, Self::InclEnd | Self::ExclEnd)
     }
 
+    /// The kind at the same position that faces the other way: the end of what is before a start, and so on. A boundary stays.
+    #[must_use]
+    pub fn invert(self) -> Self {
+        match self {
+            Self::ExclEnd => Self::InclStart,
+            Self::InclStart => Self::ExclEnd,
+            Self::InclEnd => Self::ExclStart,
+            Self::ExclStart => Self::InclEnd,
+            boundary => boundary,
+        }
+    }
+
     /// True for an end and a start in one.
     pub fn is_boundary(self) -> bool {
         matches!(self, Self::ExclEndInclStart | Self::InclEndExclStart)
@@ -132,6 +144,12 @@ impl Bound {
     /// A bound at a prefix.
     pub fn new(kind: BoundKind, values: Values) -> Self {
         Self { kind, values }
+    }
+
+    /// The same position, facing the other way.
+    #[must_use]
+    pub fn invert(&self) -> Self {
+        Self::new(self.kind.invert(), self.values.clone())
     }
 
     /// Before everything.

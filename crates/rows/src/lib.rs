@@ -15,28 +15,43 @@
 //! | `row` | [`Row`], [`ColumnData`] |
 //! | `unfiltered` | [`Unfiltered`], [`Marker`] |
 //! | `mutation` | [`Mutation`], [`PartitionUpdate`]: one change to one partition |
+//! | `detach` | copies of mutations that own their bytes |
 //! | `cursor` | [`Cursor`]: the one way to read partitions |
 //! | `range` | [`KeyRange`]: which partitions a read wants |
 //! | `slices` | which clusterings a read wants |
+//! | `ranges` | [`RangeList`]: deleted ranges in normal form and their markers |
+//! | `reconcile` | who wins: the laws of cells, livenesses, rows |
+//! | [`counter`] | contexts of counter cells |
+//! | [`paths`] | the order of cells inside a complex column |
+//! | `size` | what data weighs in memory |
 //!
 //! When you change a rule of `reconcile`, also look at `purge` and at the texts in `testdata/`.
 
 mod cell;
 mod clustering;
+pub mod counter;
 mod cursor;
+mod detach;
 mod key;
 mod mutation;
+pub mod paths;
 mod range;
+mod ranges;
+mod reconcile;
 mod row;
+mod size;
 mod slices;
 mod unfiltered;
 
 pub use cell::{Cell, DeletionTime, Liveness, NO_DELETION_TIME, NO_TIMESTAMP, NO_TTL};
 pub use clustering::{Bound, BoundKind, Clustering, ClusteringComparator, Values};
 pub use cursor::{Cursor, PartitionHead, ReadError};
+pub use detach::Detacher;
 pub use key::DecoratedKey;
 pub use mutation::{Mutation, PartitionUpdate, RangeTombstone};
 pub use range::{KeyBound, KeyRange};
+pub use ranges::{Direction, Markers, RangeList};
+pub use reconcile::{EXPIRED_LIVENESS_TTL, merge_rows};
 pub use row::{ColumnData, ComplexColumn, Data, Row};
 pub use slices::{ClusteringFilter, Slice};
 pub use unfiltered::{Marker, Unfiltered};

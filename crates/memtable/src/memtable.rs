@@ -1,0 +1,311 @@
+//! The memtable: shards by token, writes, counts.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicIsize, Ordering};
+
+use ilion_rows::{
+    ClusteringComparator, ClusteringFilter, Data, DecoratedKey, Detacher, KeyRange, Mutation,
+    PartitionUpdate, Row,
+};
+use ilion_schema::TableSchema;
+use ilion_types::Token;
+use parking_lot::RwLock;
+
+use crate::cursor::{MemtableCursor, PartitionCursor};
+use crate::partition::{Observer, Partition};
+
+/// A place in the commit log: segment, and offset in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LogPosition {
+    /// Segment number.
+    pub segment: u64,
+    /// Byte in the segment.
+    pub offset: u64,
+}
+
+/// What a write did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Applied {
+    /// By how many bytes the memtable grew; negative if a deletion freed more than it took.
+    pub grown_bytes: isize,
+}
+
+/// How one row changed, for indexes.
+#[derive(Debug)]
+pub struct RowChange<'r> {
+    /// The row in this memtable before; nothing if it was not here (it may be in an older source).
+    pub before: Option<&'r Row>,
+    /// The row after; empty if a partition deletion removed it.
+    pub after: &'r Row,
+}
+
+/// Counts over what a memtable holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Statistics {
+    /// Memory taken.
+    pub size_bytes: usize,
+    /// Partitions.
+    pub partitions: usize,
+    /// Mutations applied.
+    pub operations: u64,
+    /// Lowest timestamp applied; `i64::MAX` if none.
+    pub min_timestamp_micros: i64,
+    /// Highest timestamp applied; `i64::MIN` if none.
+    pub max_timestamp_micros: i64,
+    /// First and last place in the commit log of the mutations applied.
+    pub log: Option<(LogPosition, LogPosition)>,
+}
+
+impl Statistics {
+    const NONE: Self = Self {
+        size_bytes: 0,
+        partitions: 0,
+        operations: 0,
+        min_timestamp_micros: i64::MAX,
+        max_timestamp_micros: i64::MIN,
+        log: None,
+    };
+
+    fn cover(&mut self, position: LogPosition) {
+        self.log = Some(match self.log {
+            None => (position, position),
+            Some((first, last)) => (first.min(position), last.max(position)),
+        });
+    }
+
+    fn take_in(&mut self, other: &Self) {
+        self.partitions += other.partitions;
+        self.operations += other.operations;
+        self.min_timestamp_micros = self.min_timestamp_micros.min(other.min_timestamp_micros);
+        self.max_timestamp_micros = self.max_timestamp_micros.max(other.max_timestamp_micros);
+        if let Some((first, last)) = other.log {
+            self.cover(first);
+            self.cover(last);
+        }
+    }
+}
+
+pub(crate) struct Shard {
+    pub(crate) partitions: BTreeMap<DecoratedKey, Partition>,
+    statistics: Statistics,
+}
+
+/// Sorted partitions in memory.
+pub struct Memtable {
+    table: Arc<TableSchema>,
+    comparator: ClusteringComparator,
+    /// By ascending token ranges. A lock is held for one write, or while few rows are copied.
+    shards: Box<[RwLock<Shard>]>,
+    size_bytes: AtomicIsize,
+}
+
+impl Memtable {
+    /// An empty memtable of `shards` shards, at least one.
+    pub fn new(table: Arc<TableSchema>, shards: usize) -> Self {
+        let shard = || {
+            RwLock::new(Shard {
+                partitions: BTreeMap::new(),
+                statistics: Statistics::NONE,
+            })
+        };
+        Self {
+            comparator: ClusteringComparator::of(&table),
+            table,
+            shards: std::iter::repeat_with(shard).take(shards.max(1)).collect(),
+            size_bytes: AtomicIsize::new(0),
+        }
+    }
+
+    /// The table as it was when the memtable was made.
+    pub fn table(&self) -> &Arc<TableSchema> {
+        &self.table
+    }
+
+    /// The order of its rows.
+    pub fn comparator(&self) -> &ClusteringComparator {
+        &self.comparator
+    }
+
+    /// Applies a mutation that is not in a commit log.
+    pub fn apply(&self, mutation: &Mutation) -> Applied {
+        self.apply_with(mutation, None, None)
+    }
+
+    /// Applies a mutation and remembers its place in the commit log.
+    pub fn apply_logged(&self, mutation: &Mutation, position: LogPosition) -> Applied {
+        self.apply_with(mutation, Some(position), None)
+    }
+
+    /// Applies a mutation and shows `observer` each row that it changed, under the lock of the shard. Rows that a
+    /// range deletion covers are not shown.
+    pub fn apply_observed(
+        &self,
+        mutation: &Mutation,
+        position: Option<LogPosition>,
+        observer: &mut dyn FnMut(RowChange<'_>),
+    ) -> Applied {
+        self.apply_with(mutation, position, Some(observer))
+    }
+
+    fn apply_with(
+        &self,
+        mutation: &Mutation,
+        position: Option<LogPosition>,
+        observer: Observer<'_>,
+    ) -> Applied {
+        // Copying happens before the lock is taken.
+        let mut detacher = Detacher::of(mutation);
+        let key = detacher.key(&mutation.key);
+        let (min, max) = timestamps(&mutation.update);
+        let mut guard = self.shards[self.shard_of(&key.token)].write();
+        let shard = &mut *guard;
+        let mut grown = 0;
+        let partition = match shard.partitions.entry(key) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
+                let size = entry.key().size_bytes() + size_of::<Partition>();
+                grown += size.cast_signed();
+                shard.statistics.partitions += 1;
+                entry.insert(Partition::default())
+            }
+        };
+        grown += partition.apply(
+            &mutation.update,
+            &mut detacher,
+            &mutation.table,
+            &self.comparator,
+            observer,
+        );
+        let statistics = &mut shard.statistics;
+        statistics.operations += 1;
+        statistics.min_timestamp_micros = statistics.min_timestamp_micros.min(min);
+        statistics.max_timestamp_micros = statistics.max_timestamp_micros.max(max);
+        if let Some(position) = position {
+            statistics.cover(position);
+        }
+        drop(guard);
+        self.size_bytes.fetch_add(grown, Ordering::Relaxed);
+        Applied { grown_bytes: grown }
+    }
+
+    /// The shard of a token; ascends with the token.
+    #[inline]
+    pub(crate) fn shard_of(&self, token: &Token) -> usize {
+        let place = match token {
+            Token::Murmur3(hash) => hash.cast_unsigned() ^ (1 << 63),
+            Token::Random(token) => token.value().map_or(0, |value| {
+                u64::try_from((value >> 63).min(u128::from(u64::MAX))).unwrap_or(u64::MAX)
+            }),
+            Token::Bytes(bytes) => {
+                let mut head = [0; 8];
+                let len = bytes.len().min(8);
+                head[..len].copy_from_slice(&bytes[..len]);
+                u64::from_be_bytes(head)
+            }
+        };
+        let scaled = (u128::from(place) * self.shards.len() as u128) >> 64;
+        usize::try_from(scaled).unwrap_or(0)
+    }
+
+    pub(crate) fn shards(&self) -> &[RwLock<Shard>] {
+        &self.shards
+    }
+
+    /// Reads the partitions of a range in order.
+    pub fn cursor(self: &Arc<Self>, range: KeyRange, filter: Arc<ClusteringFilter>) -> MemtableCursor {
+        MemtableCursor::new(self.clone(), range, filter)
+    }
+
+    /// Reads one partition; nothing if it is not here.
+    pub fn partition(
+        self: &Arc<Self>,
+        key: &DecoratedKey,
+        filter: &Arc<ClusteringFilter>,
+    ) -> Option<PartitionCursor> {
+        PartitionCursor::open(self, key, filter)
+    }
+
+    /// Reads everything in (token, key) order. Requires for a flush: nobody writes any more.
+    pub fn flush_cursor(self: &Arc<Self>) -> MemtableCursor {
+        self.cursor(KeyRange::all(), Arc::new(ClusteringFilter::all()))
+    }
+
+    /// Memory taken.
+    pub fn size_bytes(&self) -> usize {
+        usize::try_from(self.size_bytes.load(Ordering::Relaxed)).unwrap_or(0)
+    }
+
+    /// Counts over all shards.
+    pub fn statistics(&self) -> Statistics {
+        let mut all = Statistics::NONE;
+        for shard in &self.shards {
+            all.take_in(&shard.read().statistics);
+        }
+        all.size_bytes = self.size_bytes();
+        all
+    }
+
+    /// Number of partitions.
+    pub fn partition_count(&self) -> usize {
+        self.statistics().partitions
+    }
+
+    /// Number of rows, counted one partition at a time: for operators, not for hot paths.
+    pub fn row_count(&self) -> usize {
+        let rows = |shard: &RwLock<Shard>| -> usize {
+            shard.read().partitions.values().map(Partition::row_count).sum()
+        };
+        self.shards.iter().map(rows).sum()
+    }
+
+    /// True if nothing was applied.
+    pub fn is_empty(&self) -> bool {
+        self.shards.iter().all(|shard| shard.read().partitions.is_empty())
+    }
+}
+
+impl std::fmt::Debug for Memtable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Memtable")
+            .field("table", &self.table.name)
+            .field("statistics", &self.statistics())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Lowest and highest timestamp of an update.
+fn timestamps(update: &PartitionUpdate) -> (i64, i64) {
+    let mut range = (i64::MAX, i64::MIN);
+    let mut see = |timestamp: i64| range = (range.0.min(timestamp), range.1.max(timestamp));
+    if let Some(deletion) = update.deletion {
+        see(deletion.marked_at_micros);
+    }
+    for range in &update.ranges {
+        see(range.deletion.marked_at_micros);
+    }
+    for row in update.static_row.iter().chain(&update.rows) {
+        if !row.liveness.is_none() {
+            see(row.liveness.timestamp_micros);
+        }
+        if !row.deletion.is_live() {
+            see(row.deletion.marked_at_micros);
+        }
+        for entry in &row.columns {
+            match &entry.data {
+                Data::Simple(cell) => see(cell.timestamp_micros),
+                Data::Complex(complex) => {
+                    if !complex.deletion.is_live() {
+                        see(complex.deletion.marked_at_micros);
+                    }
+                    complex
+                        .cells
+                        .iter()
+                        .for_each(|(_, cell)| see(cell.timestamp_micros));
+                }
+            }
+        }
+    }
+    range
+}

@@ -1,0 +1,258 @@
+//! One partition in memory, and how an update changes it.
+
+use std::sync::Arc;
+
+use ilion_rows::{
+    ClusteringComparator, DeletionTime, Detacher, Direction, PartitionUpdate, RangeList, Row, Slice,
+};
+use ilion_schema::TableSchema;
+
+use crate::RowChange;
+use crate::row_list::{Place, RowList};
+
+/// A partition. What few partitions have is kept apart, so that one of a single row stays small.
+#[derive(Debug, Default)]
+pub(crate) struct Partition {
+    rows: RowList,
+    rare: Option<Box<Rare>>,
+}
+
+#[derive(Debug)]
+struct Rare {
+    deletion: DeletionTime,
+    static_row: Option<Row>,
+    /// Copied on write while a reader holds it.
+    ranges: Option<Arc<RangeList>>,
+}
+
+impl Default for Rare {
+    fn default() -> Self {
+        Self {
+            deletion: DeletionTime::LIVE,
+            static_row: None,
+            ranges: None,
+        }
+    }
+}
+
+/// Tells an observer how a row changed: before (nothing if it was not there) and after.
+pub(crate) type Observer<'o> = Option<&'o mut dyn FnMut(RowChange<'_>)>;
+
+impl Partition {
+    pub(crate) fn deletion(&self) -> DeletionTime {
+        self.rare
+            .as_ref()
+            .map_or(DeletionTime::LIVE, |rare| rare.deletion)
+    }
+
+    pub(crate) fn static_row(&self) -> Option<&Row> {
+        self.rare.as_ref()?.static_row.as_ref()
+    }
+
+    pub(crate) fn ranges(&self) -> Option<&Arc<RangeList>> {
+        self.rare.as_ref()?.ranges.as_ref()
+    }
+
+    pub(crate) fn row_count(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Takes in an update whose bytes come from `detacher`. Returns by how many bytes the partition grew.
+    pub(crate) fn apply(
+        &mut self,
+        update: &PartitionUpdate,
+        detacher: &mut Detacher,
+        table: &TableSchema,
+        comparator: &ClusteringComparator,
+        mut observer: Observer<'_>,
+    ) -> isize {
+        let mut grown = 0;
+        if let Some(deletion) = update.deletion {
+            grown += self.delete(deletion, &mut observer);
+        }
+        // The detacher gives its bytes in the order static row, rows, ranges.
+        if let Some(row) = &update.static_row {
+            let row = detacher.row(row);
+            grown += self.merge_static(row, table, &mut observer);
+        }
+        for row in &update.rows {
+            let row = detacher.row(row);
+            grown += self.merge_row(row, table, comparator, &mut observer);
+        }
+        if !update.ranges.is_empty() {
+            grown += self.delete_ranges(update, detacher, comparator);
+        }
+        grown
+    }
+
+    fn rare(&mut self, grown: &mut isize) -> &mut Rare {
+        if self.rare.is_none() {
+            *grown += size_of::<Rare>().cast_signed();
+        }
+        self.rare.get_or_insert_default()
+    }
+
+    /// Deletes the partition: what is older goes at once.
+    fn delete(&mut self, deletion: DeletionTime, observer: &mut Observer<'_>) -> isize {
+        let mut grown = 0;
+        let rare = self.rare(&mut grown);
+        if !deletion.supersedes(&rare.deletion) {
+            return grown;
+        }
+        rare.deletion = deletion;
+        if let Some(ranges) = &mut rare.ranges {
+            let before = ranges.size_bytes();
+            Arc::make_mut(ranges).shadow(deletion);
+            grown += ranges.size_bytes().cast_signed() - before.cast_signed();
+            if ranges.is_empty() {
+                rare.ranges = None;
+            }
+        }
+        if let Some(row) = &mut rare.static_row
+            && !shadow_row(row, deletion, &mut grown, observer)
+        {
+            rare.static_row = None;
+        }
+        self.rows
+            .retain(|row| shadow_row(row, deletion, &mut grown, observer));
+        grown
+    }
+
+    fn merge_static(&mut self, mut row: Row, table: &TableSchema, observer: &mut Observer<'_>) -> isize {
+        let mut grown = 0;
+        let rare = self.rare(&mut grown);
+        row.shadow(rare.deletion);
+        match &mut rare.static_row {
+            Some(known) => grown += merge_into(known, row, table, observer),
+            slot if !row.is_empty() => {
+                grown += row.size_bytes().cast_signed();
+                report(observer, None, &row);
+                *slot = Some(row);
+            }
+            _ => {}
+        }
+        grown
+    }
+
+    fn merge_row(
+        &mut self,
+        mut row: Row,
+        table: &TableSchema,
+        comparator: &ClusteringComparator,
+        observer: &mut Observer<'_>,
+    ) -> isize {
+        if let Some(rare) = &self.rare {
+            row.shadow(rare.deletion);
+            if row.is_empty() {
+                return 0;
+            }
+        }
+        match self.rows.find(&row.clustering, comparator) {
+            Ok(place) => match self.rows.at_mut(place) {
+                Some(known) => merge_into(known, row, table, observer),
+                None => 0,
+            },
+            Err(place) => {
+                let grown = row.size_bytes().cast_signed();
+                report(observer, None, &row);
+                self.rows.insert(place, row);
+                grown
+            }
+        }
+    }
+
+    fn delete_ranges(
+        &mut self,
+        update: &PartitionUpdate,
+        detacher: &mut Detacher,
+        comparator: &ClusteringComparator,
+    ) -> isize {
+        let mut grown = 0;
+        let rare = self.rare(&mut grown);
+        let deletion = rare.deletion;
+        let ranges = Arc::make_mut(rare.ranges.get_or_insert_default());
+        for range in &update.ranges {
+            let range = detacher.range(range);
+            if range.deletion.supersedes(&deletion) {
+                grown += ranges.insert(range, comparator);
+            }
+        }
+        if ranges.is_empty() {
+            rare.ranges = None;
+        }
+        grown
+    }
+
+    /// The places of the rows in `slice`.
+    pub(crate) fn places(&self, slice: &Slice, comparator: &ClusteringComparator) -> (Place, Place) {
+        let from = self.rows.lower_bound(&slice.start, comparator);
+        let to = self.rows.lower_bound(&slice.end, comparator);
+        (from, to.max(from))
+    }
+
+    /// Appends copies of up to `limit` rows in `slice` to `out`, in the order of reading. Rows covered by the
+    /// partition's own deleted ranges are left out, as are covered parts. True if all rows of the slice were seen.
+    pub(crate) fn read(
+        &self,
+        slice: &Slice,
+        direction: Direction,
+        limit: usize,
+        comparator: &ClusteringComparator,
+        out: &mut Vec<Row>,
+    ) -> bool {
+        let (from, to) = self.places(slice, comparator);
+        match direction {
+            Direction::Forward => self.copy(self.rows.between(from, to), limit, comparator, out),
+            Direction::Reversed => self.copy(self.rows.between_reversed(from, to), limit, comparator, out),
+        }
+    }
+
+    fn copy<'r>(
+        &self,
+        rows: impl Iterator<Item = &'r Row>,
+        limit: usize,
+        comparator: &ClusteringComparator,
+        out: &mut Vec<Row>,
+    ) -> bool {
+        let mut rows = rows.fuse();
+        let ranges = self.ranges();
+        for row in rows.by_ref().take(limit) {
+            let mut row = row.clone();
+            if let Some(ranges) = ranges {
+                row.shadow(ranges.covering(&row.clustering, comparator));
+            }
+            // An empty row is kept as the last one: it marks how far the read has come.
+            out.push(row);
+        }
+        rows.next().is_none()
+    }
+}
+
+/// False if nothing of the row is left.
+fn shadow_row(row: &mut Row, deletion: DeletionTime, grown: &mut isize, observer: &mut Observer<'_>) -> bool {
+    let before = observer.is_some().then(|| row.clone());
+    *grown += row.shadow(deletion);
+    let is_left = !row.is_empty();
+    if !is_left {
+        *grown -= size_of::<Row>().cast_signed() + row.clustering.size_bytes().cast_signed();
+    }
+    report(observer, before.as_ref(), row);
+    is_left
+}
+
+fn merge_into(known: &mut Row, row: Row, table: &TableSchema, observer: &mut Observer<'_>) -> isize {
+    if observer.is_none() {
+        return known.merge(row, table);
+    }
+    let before = known.clone();
+    let grown = known.merge(row, table);
+    report(observer, Some(&before), known);
+    grown
+}
+
+#[inline]
+fn report(observer: &mut Observer<'_>, before: Option<&Row>, after: &Row) {
+    if let Some(observer) = observer {
+        observer(RowChange { before, after });
+    }
+}

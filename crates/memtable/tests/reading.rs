@@ -1,0 +1,250 @@
+//! What a reader of a memtable sees after writes.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ilion_memtable::{LogPosition, Memtable};
+use ilion_rows::{
+    Bound, BoundKind, Cell, Clustering, ClusteringFilter, ColumnData, Cursor, Data, DecoratedKey,
+    DeletionTime, KeyBound, KeyRange, Liveness, Mutation, PartitionUpdate, RangeTombstone, Row, Slice,
+    Unfiltered,
+};
+use ilion_schema::{ClusteringOrder, TableBuilder, TableId, TableSchema};
+use ilion_types::{CqlType, Partitioner};
+
+fn table() -> Arc<TableSchema> {
+    TableBuilder::new("ks", "t", TableId(uuid::Uuid::nil()))
+        .partition_key("k", CqlType::Int)
+        .clustering("c", CqlType::Int, ClusteringOrder::Asc)
+        .regular("v", CqlType::Int)
+        .build()
+}
+
+fn int(value: i32) -> Bytes {
+    Bytes::copy_from_slice(&value.to_be_bytes())
+}
+
+fn key(value: i32) -> DecoratedKey {
+    DecoratedKey::new(Partitioner::Murmur3, int(value))
+}
+
+fn write(table: &Arc<TableSchema>, k: i32, update: PartitionUpdate) -> Mutation {
+    Mutation {
+        table: table.clone(),
+        key: key(k),
+        update,
+    }
+}
+
+fn insert(table: &Arc<TableSchema>, k: i32, c: i32, v: i32, timestamp: i64) -> Mutation {
+    let column = table.column_named("v").unwrap().id;
+    let row = Row {
+        liveness: Liveness::live(timestamp),
+        columns: vec![ColumnData {
+            column,
+            data: Data::Simple(Cell::live(timestamp, int(v))),
+        }],
+        ..Row::empty(Clustering::of([int(c)]))
+    };
+    let update = PartitionUpdate {
+        rows: vec![row],
+        ..PartitionUpdate::default()
+    };
+    write(table, k, update)
+}
+
+fn number(bytes: &Bytes) -> i32 {
+    i32::from_be_bytes(bytes.as_ref().try_into().unwrap())
+}
+
+fn place(bound: &Bound) -> String {
+    let values: Vec<i32> = bound.values.iter().flatten().map(number).collect();
+    format!("{:?}{values:?}", bound.kind)
+}
+
+/// Everything a cursor gives, in short.
+fn dump(cursor: &mut dyn Cursor) -> String {
+    let mut out = Vec::new();
+    while let Some(head) = cursor.next_partition().unwrap() {
+        out.push(format!("k{}", number(&head.key.key)));
+        while let Some(unfiltered) = cursor.next_unfiltered().unwrap() {
+            out.push(match unfiltered {
+                Unfiltered::Row(row) => {
+                    let value = match &row.columns[0].data {
+                        Data::Simple(cell) => number(&cell.value),
+                        Data::Complex(_) => panic!("a simple column"),
+                    };
+                    format!("{}={value}", number(row.clustering.values()[0].as_ref().unwrap()))
+                }
+                Unfiltered::Marker(marker) => place(&marker.bound),
+            });
+        }
+    }
+    out.join(" ")
+}
+
+fn slice(from: i32, to: i32) -> Slice {
+    Slice {
+        start: Bound::new(BoundKind::InclStart, [Some(int(from))].into()),
+        end: Bound::new(BoundKind::ExclEnd, [Some(int(to))].into()),
+    }
+}
+
+fn delete(from: i32, to: i32, timestamp: i64) -> PartitionUpdate {
+    let Slice { start, end } = slice(from, to);
+    PartitionUpdate {
+        ranges: vec![RangeTombstone {
+            start,
+            end,
+            deletion: DeletionTime::new(timestamp, 1),
+        }],
+        ..PartitionUpdate::default()
+    }
+}
+
+fn filter(slices: Vec<Slice>, reversed: bool) -> Arc<ClusteringFilter> {
+    Arc::new(ClusteringFilter { slices, reversed })
+}
+
+#[test]
+fn a_scan_gives_partitions_by_token_and_rows_of_the_slices_in_order() {
+    let table = table();
+    for shards in [1, 7] {
+        let memtable = Arc::new(Memtable::new(table.clone(), shards));
+        let mut keys: Vec<DecoratedKey> = (0..300).map(key).collect();
+        keys.sort();
+        for k in 0..300 {
+            for c in [3, 1, 2] {
+                memtable.apply(&insert(&table, k, c, k, 1));
+            }
+        }
+        let expected: Vec<String> = keys
+            .iter()
+            .map(|key| number(&key.key))
+            .map(|k| format!("k{k} 1={k} 2={k} 3={k}"))
+            .collect();
+        assert_eq!(dump(&mut memtable.flush_cursor()), expected.join(" "));
+        let range = KeyRange {
+            start: KeyBound::AfterToken(keys[99].token.clone()),
+            end: KeyBound::AfterToken(keys[200].token.clone()),
+        };
+        let mut cursor = memtable.cursor(range, filter(vec![Slice::all()], false));
+        assert_eq!(dump(&mut cursor), expected[100..=200].join(" "));
+    }
+}
+
+#[test]
+fn a_wide_partition_is_read_on_where_the_last_copy_ended() {
+    let table = table();
+    let memtable = Arc::new(Memtable::new(table.clone(), 4));
+    for c in (0..1000).rev() {
+        memtable.apply(&insert(&table, 1, c, c, 1));
+    }
+    let numbers = |numbers: &mut dyn Iterator<Item = i32>| {
+        let words: Vec<String> = numbers.map(|c| format!("{c}={c}")).collect();
+        format!("k1 {}", words.join(" "))
+    };
+    for reversed in [false, true] {
+        let filter = filter(vec![slice(10, 500), slice(600, 601), slice(700, 2000)], reversed);
+        let wanted = (10..500).chain(600..601).chain(700..1000);
+        let expected = if reversed {
+            numbers(&mut wanted.rev())
+        } else {
+            numbers(&mut wanted.into_iter())
+        };
+        let mut cursor = memtable.partition(&key(1), &filter).unwrap();
+        assert_eq!(dump(&mut cursor), expected);
+        assert_eq!(dump(&mut memtable.cursor(KeyRange::all(), filter)), expected);
+    }
+    assert!(memtable.partition(&key(2), &filter(vec![], false)).is_none());
+}
+
+#[test]
+fn deleted_ranges_hide_rows_and_are_cut_to_the_slices() {
+    let table = table();
+    let memtable = Arc::new(Memtable::new(table.clone(), 4));
+    for c in 0..10 {
+        memtable.apply(&insert(&table, 1, c, c, if c == 5 { 30 } else { 1 }));
+    }
+    memtable.apply(&write(&table, 1, delete(2, 8, 10)));
+    memtable.apply(&write(&table, 1, delete(4, 6, 20)));
+    let mut all = memtable.flush_cursor();
+    assert_eq!(
+        dump(&mut all),
+        "k1 0=0 1=1 InclStart[2] ExclEndInclStart[4] 5=5 ExclEndInclStart[6] ExclEnd[8] 8=8 9=9"
+    );
+    let mut part = memtable
+        .partition(&key(1), &filter(vec![slice(0, 1), slice(3, 5)], false))
+        .unwrap();
+    assert_eq!(
+        dump(&mut part),
+        "k1 0=0 InclStart[3] ExclEndInclStart[4] ExclEnd[5]"
+    );
+    let mut part = memtable
+        .partition(&key(1), &filter(vec![slice(0, 1), slice(3, 5)], true))
+        .unwrap();
+    assert_eq!(
+        dump(&mut part),
+        "k1 ExclEnd[5] ExclEndInclStart[4] InclStart[3] 0=0"
+    );
+}
+
+#[test]
+fn a_partition_deletion_frees_what_it_covers() {
+    let table = table();
+    let memtable = Arc::new(Memtable::new(table.clone(), 4));
+    for c in 0..100 {
+        memtable.apply(&insert(&table, 1, c, c, 1));
+    }
+    memtable.apply(&insert(&table, 1, 7, 7, 50));
+    let before = memtable.size_bytes();
+    let update = PartitionUpdate {
+        deletion: Some(DeletionTime::new(10, 1)),
+        ..PartitionUpdate::default()
+    };
+    let mut gone = 0;
+    let mut observer = |change: ilion_memtable::RowChange<'_>| {
+        gone += usize::from(change.before.is_some() && change.after.is_empty());
+    };
+    let applied = memtable.apply_observed(&write(&table, 1, update), None, &mut observer);
+    assert_eq!(gone, 99);
+    assert!(applied.grown_bytes < 0);
+    assert_eq!(
+        memtable.size_bytes(),
+        before.strict_add_signed(applied.grown_bytes)
+    );
+    assert_eq!(dump(&mut memtable.flush_cursor()), "k1 7=7");
+    memtable.apply(&insert(&table, 1, 8, 8, 5));
+    assert_eq!(dump(&mut memtable.flush_cursor()), "k1 7=7");
+}
+
+#[test]
+fn counts_cover_every_mutation() {
+    let table = table();
+    let memtable = Arc::new(Memtable::new(table.clone(), 4));
+    assert!(memtable.is_empty());
+    let at = |offset| LogPosition { segment: 1, offset };
+    for k in 0..10 {
+        memtable.apply_logged(
+            &insert(&table, k, 1, 1, i64::from(k)),
+            at(100 - u64::from(k.unsigned_abs())),
+        );
+    }
+    let statistics = memtable.statistics();
+    assert_eq!((statistics.partitions, statistics.operations), (10, 10));
+    assert_eq!(
+        (statistics.min_timestamp_micros, statistics.max_timestamp_micros),
+        (0, 9)
+    );
+    assert_eq!(statistics.log, Some((at(91), at(100))));
+    assert_eq!(memtable.row_count(), 10);
+    // Writing the same again takes no more room.
+    let size = memtable.size_bytes();
+    for k in 0..10 {
+        let applied = memtable.apply(&insert(&table, k, 1, 2, 100));
+        assert_eq!(applied.grown_bytes, 0);
+    }
+    assert_eq!(memtable.size_bytes(), size);
+}

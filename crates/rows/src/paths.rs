@@ -1,0 +1,37 @@
+//! The order of cell paths inside a complex column.
+
+use std::cmp::Ordering;
+
+use ilion_types::CqlType;
+
+/// Orders two cell paths of a column of type `ty`: lists by the time of the UUID, sets and maps by element and key, user
+/// types by field index.
+#[inline]
+pub fn compare_paths(ty: &CqlType, a: &[u8], b: &[u8]) -> Ordering {
+    match ty {
+        CqlType::List { .. } => CqlType::TimeUuid.compare(a, b),
+        CqlType::Set { element, .. } => element.compare(a, b),
+        CqlType::Map { key, .. } => key.compare(a, b),
+        _ => a.cmp(b),
+    }
+}
+
+/// The type of a cell's value at any path of a column of type `ty`: elements of a list, nothing for a set, values of
+/// a map, the field of a user type. The type itself if it is not complex.
+pub fn value_type<'t>(ty: &'t CqlType, path: &[u8]) -> Option<&'t CqlType> {
+    match ty {
+        CqlType::List { element, .. } => Some(element),
+        CqlType::Set { .. } => None,
+        CqlType::Map { value, .. } => Some(value),
+        CqlType::Udt { definition, .. } => {
+            let index = u16::from_be_bytes(*path.first_chunk::<2>()?);
+            definition.fields.get(usize::from(index)).map(|field| &field.1)
+        }
+        other => Some(other),
+    }
+}
+
+/// The path of field `index` of a user type.
+pub fn field_path(index: u16) -> bytes::Bytes {
+    bytes::Bytes::copy_from_slice(&index.to_be_bytes())
+}
