@@ -12,10 +12,12 @@ pub fn hash128(key: &[u8], seed: u64) -> (i64, i64) {
     let (mut h1, mut h2) = (seed, seed);
     let (blocks, tail) = key.as_chunks::<16>();
     for block in blocks {
-        let (low, high) = block.split_at(8);
-        h1 = (h1 ^ mix1(little_endian(low))).rotate_left(27).wrapping_add(h2);
+        let bits = u128::from_le_bytes(*block);
+        #[expect(clippy::cast_possible_truncation, reason = "splits into halves")]
+        let (low, high) = (bits as u64, (bits >> 64) as u64);
+        h1 = (h1 ^ mix1(low)).rotate_left(27).wrapping_add(h2);
         h1 = h1.wrapping_mul(5).wrapping_add(0x52dc_e729);
-        h2 = (h2 ^ mix2(little_endian(high))).rotate_left(31).wrapping_add(h1);
+        h2 = (h2 ^ mix2(high)).rotate_left(31).wrapping_add(h1);
         h2 = h2.wrapping_mul(5).wrapping_add(0x3849_5ab5);
     }
     if tail.len() > 8 {
@@ -38,14 +40,6 @@ fn finish(mut h1: u64, mut h2: u64, len: u64) -> (i64, i64) {
     h1 = h1.wrapping_add(h2);
     h2 = h2.wrapping_add(h1);
     (h1.cast_signed(), h2.cast_signed())
-}
-
-#[inline]
-fn little_endian(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .rev()
-        .fold(0, |value, byte| (value << 8) | u64::from(*byte))
 }
 
 #[inline]

@@ -124,3 +124,32 @@ fn classes_are_known_by_simple_and_qualified_name() {
     assert!(Compressor::from_class("GzipCompressor", |_| None).is_err());
     assert!(Compressor::from_class("ZstdCompressor", |_| Some("23")).is_err());
 }
+
+/// Written by zlib and by the `zstd` program, from a file and from a pipe (where the size is not known).
+#[test]
+fn what_other_writers_wrote_is_read() {
+    let hex = |text: &str| -> Vec<u8> {
+        let digit = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).unwrap();
+        (0..text.len()).step_by(2).map(digit).collect()
+    };
+    let zstd = Compressor::Zstd { level: 3 };
+    for (compressor, stored) in [
+        (Compressor::Deflate, "789ccb48cdc9c957c8402701680308b1"),
+        (zstd, "28b52ffd24176500003068656c6c6f200100994b11175eae0d"),
+        (zstd, "28b52ffd04586500003068656c6c6f200100994b11175eae0d"),
+    ] {
+        let mut out = Vec::new();
+        compressor.decompress(&hex(stored), 16384, &mut out).unwrap();
+        assert_eq!(out, b"hello hello hello hello");
+    }
+}
+
+#[test]
+fn zstd_frames_carry_their_size_and_checksum() {
+    let mut stored = Vec::new();
+    Compressor::Zstd { level: 3 }
+        .compress(&sample(1000, 3), &mut stored)
+        .unwrap();
+    assert_eq!(stored[4] & 0x04, 0x04, "the checksum flag");
+    assert!(stored[4] >> 6 != 0 || stored[4] & 0x20 != 0, "a content size");
+}

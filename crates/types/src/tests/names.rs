@@ -1,5 +1,7 @@
 use std::sync::Arc;
 
+use proptest::prelude::*;
+
 use crate::{CqlType, UserType, composite_class, partition_key_types};
 
 fn address() -> Arc<UserType> {
@@ -155,5 +157,26 @@ fn names_are_quoted_where_cql_needs_it() {
         ("key", "key"),
     ] {
         assert_eq!(crate::quote_name(name), quoted);
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_the_type_parsers_panic(
+        parts in prop::collection::vec(prop::sample::select(vec![
+            "(", ")", ",", ":", " ", "<", ">", "'", "\"", ".", "\u{fc}", "3", "61", "int", "list", "frozen", "addr",
+            "vector", "Int32Type", "ListType", "UserType", "ReversedType", "VectorType", "Odd", "=>",
+        ]), 0..12),
+    ) {
+        let text = parts.concat();
+        if let Ok((ty, reversed)) = CqlType::from_class(&text) {
+            let class = ty.to_clustering_class(reversed);
+            prop_assert_eq!(CqlType::from_class(&class), Ok((ty, reversed)), "{}", class);
+        }
+        let find = |name: &str| (name == "addr").then(address);
+        if let Ok(ty) = CqlType::parse_cql(&text, "fmt", &find) {
+            let printed = ty.to_string();
+            prop_assert_eq!(CqlType::parse_cql(&printed, "fmt", &find), Ok(ty), "{}", printed);
+        }
     }
 }

@@ -1,0 +1,112 @@
+use super::*;
+
+#[test]
+fn every_end_of_the_date_range_round_trips() {
+    for (date, text) in [
+        (0, "-5877641-06-23"),
+        (u32::MAX, "+5881580-07-11"),
+        (1 << 31, "1970-01-01"),
+        ((1 << 31) - 1, "1969-12-31"),
+        (0x8000_4777, "2020-02-03"),
+    ] {
+        let mut printed = String::new();
+        print_date(date, &mut printed);
+        assert_eq!(printed, text);
+        assert_eq!(parse_date(text), Ok(date));
+    }
+    for text in [
+        "",
+        "2020-02-30",
+        "2020-13-01",
+        "20-01-01",
+        "2020-1-1",
+        "+5881580-07-12",
+        "2020-01-01x",
+        "-1",
+    ] {
+        assert!(parse_date(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn timestamps_are_read_in_all_their_forms() {
+    let millis = 1_296_705_900_000; // 2011-02-03T04:05Z
+    for text in [
+        "1296705900000",
+        "2011-02-03 04:05+0000",
+        "2011-02-03 04:05:00+0000",
+        "2011-02-03 04:05:00.000+0000",
+        "2011-02-03T04:05+0000",
+        "2011-02-03T04:05:00Z",
+        "2011-02-03T04:05:00.000+00:00",
+        "2011-02-03 05:05 CET",
+        "2011-02-03 04:05 UTC",
+        "2011-02-03T06:05:00.0+02",
+        "2011-02-02T23:35:00-0430",
+        "2011-02-03 04:05",
+    ] {
+        assert_eq!(parse_timestamp(text), Ok(millis), "{text}");
+    }
+    assert_eq!(parse_timestamp("2011-02-03"), Ok(millis - 245 * 60_000));
+    assert_eq!(parse_timestamp("2011-02-03+0000"), Ok(millis - 245 * 60_000));
+    assert_eq!(
+        parse_timestamp("2011-02-03T04:05:00.123456789Z"),
+        Ok(millis + 123)
+    );
+    for text in [
+        "",
+        "x",
+        "2011-02-03T",
+        "2011-02-03 25:00",
+        "2011-02-03 04:05 XYZ",
+        "99999999999999999999",
+        "2011-02-03 04:05:0",
+        "2011-02-03 04:05+1:00",
+        "999999999-01-01",
+    ] {
+        assert!(parse_timestamp(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn every_timestamp_prints() {
+    for (millis, text) in [
+        (0, "1970-01-01 00:00:00.000Z"),
+        (-1, "1969-12-31 23:59:59.999Z"),
+        (-62_135_596_800_000, "0001-01-01 00:00:00.000Z"),
+        (i64::MAX, "+292278994-08-17 07:12:55.807Z"),
+        (i64::MIN, "-292275055-05-16 16:47:04.192Z"),
+    ] {
+        let mut printed = String::new();
+        print_timestamp(millis, ' ', &mut printed);
+        assert_eq!(printed, text);
+        assert_eq!(parse_timestamp(text), Ok(millis));
+    }
+}
+
+#[test]
+fn times_of_day_round_trip() {
+    for (nanos, text) in [
+        (0, "00:00:00.000000000"),
+        (NANOS_PER_DAY - 1, "23:59:59.999999999"),
+    ] {
+        let mut printed = String::new();
+        print_time(nanos, &mut printed);
+        assert_eq!(printed, text);
+        assert_eq!(parse_time(text), Ok(nanos));
+    }
+    assert_eq!(parse_time("01:02:03"), Ok(3_723_000_000_000));
+    assert_eq!(parse_time("01:02:03.5"), Ok(3_723_500_000_000));
+    for text in [
+        "",
+        "24:00:00",
+        "01:02",
+        "01:02:60",
+        "01:02:03.",
+        "01:02:03.1234567890",
+        "-1",
+        "86400000000000",
+    ] {
+        assert!(parse_time(text).is_err(), "{text}");
+    }
+}
