@@ -1,0 +1,240 @@
+//! What a statement is answered with when it is not carried out.
+//!
+//! One variant per error code of the native protocol, so that the server's mapping is a table. Messages are for the
+//! client and mean the same as Cassandra's.
+
+use std::fmt;
+
+use crate::Consistency;
+
+/// Why a statement was not carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// 0x0000: our own fault. Report it.
+    ServerError(String),
+    /// 0x000A: the message itself was wrong for the protocol.
+    Protocol(String),
+    /// 0x0100: who the client says it is was not believed.
+    BadCredentials(String),
+    /// 0x1000: too few replicas are alive for the consistency.
+    Unavailable {
+        /// Asked for.
+        consistency: Consistency,
+        /// Replicas that it needs.
+        required: i32,
+        /// Replicas that are there.
+        alive: i32,
+    },
+    /// 0x1001: too much work at once. Retry later.
+    Overloaded(String),
+    /// 0x1002: still starting. Retry elsewhere or later.
+    IsBootstrapping(String),
+    /// 0x1003: TRUNCATE did not succeed.
+    Truncate(String),
+    /// 0x1100: the write was not acknowledged in time.
+    WriteTimeout {
+        /// Asked for.
+        consistency: Consistency,
+        /// What sort of write.
+        write_type: WriteType,
+        /// What happened.
+        message: String,
+    },
+    /// 0x1200: the read took too long.
+    ReadTimeout {
+        /// Asked for.
+        consistency: Consistency,
+        /// What happened.
+        message: String,
+    },
+    /// 0x1300: the read failed on its replica.
+    ReadFailure {
+        /// Asked for.
+        consistency: Consistency,
+        /// Why, as a code of the protocol.
+        reason: FailureReason,
+        /// What happened.
+        message: String,
+    },
+    /// 0x1400: a function raised.
+    FunctionFailure {
+        /// Its keyspace.
+        keyspace: String,
+        /// Its name.
+        function: String,
+        /// Types of its arguments.
+        argument_types: Vec<String>,
+        /// What it said.
+        message: String,
+    },
+    /// 0x1500: the write failed on its replica.
+    WriteFailure {
+        /// Asked for.
+        consistency: Consistency,
+        /// What sort of write.
+        write_type: WriteType,
+        /// Why, as a code of the protocol.
+        reason: FailureReason,
+        /// What happened.
+        message: String,
+    },
+    /// 0x1600: change data capture has no space left.
+    CdcWriteFailure(String),
+    /// 0x1700: a conditional write may or may not have happened.
+    CasWriteUnknown {
+        /// Asked for.
+        consistency: Consistency,
+        /// What happened.
+        message: String,
+    },
+    /// 0x2000: the text is not CQL.
+    Syntax(String),
+    /// 0x2100: the user may not do this.
+    Unauthorized(String),
+    /// 0x2200: CQL, but not possible with this schema, these values, or this server.
+    Invalid(String),
+    /// 0x2300: an option is not possible.
+    Config(String),
+    /// 0x2400: the keyspace (then `table` is empty) or table is there already.
+    AlreadyExists {
+        /// Its keyspace, or itself.
+        keyspace: String,
+        /// Empty for a keyspace.
+        table: String,
+    },
+    /// 0x2500: no statement is prepared under this id. Prepare it again.
+    Unprepared {
+        /// The id.
+        id: Vec<u8>,
+    },
+}
+
+/// What sort of write failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteType {
+    /// One partition.
+    Simple,
+    /// A logged batch.
+    Batch,
+    /// An unlogged batch.
+    UnloggedBatch,
+    /// A counter.
+    Counter,
+    /// A conditional write.
+    Cas,
+}
+
+impl WriteType {
+    /// Its name in the protocol.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Simple => "SIMPLE",
+            Self::Batch => "BATCH",
+            Self::UnloggedBatch => "UNLOGGED_BATCH",
+            Self::Counter => "COUNTER",
+            Self::Cas => "CAS",
+        }
+    }
+}
+
+/// Why a replica failed (`RequestFailureReason`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u16)]
+pub enum FailureReason {
+    /// Anything else.
+    Unknown = 0,
+    /// `tombstone_failure_threshold`.
+    ReadTooManyTombstones = 1,
+    /// It took too long.
+    Timeout = 2,
+}
+
+impl Error {
+    /// An invalid request.
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Self::Invalid(message.into())
+    }
+
+    /// The text for the client.
+    pub fn message(&self) -> String {
+        self.to_string()
+    }
+
+    /// The error code of the native protocol.
+    pub fn code(&self) -> u32 {
+        match self {
+            Self::ServerError(_) => 0x0000,
+            Self::Protocol(_) => 0x000A,
+            Self::BadCredentials(_) => 0x0100,
+            Self::Unavailable { .. } => 0x1000,
+            Self::Overloaded(_) => 0x1001,
+            Self::IsBootstrapping(_) => 0x1002,
+            Self::Truncate(_) => 0x1003,
+            Self::WriteTimeout { .. } => 0x1100,
+            Self::ReadTimeout { .. } => 0x1200,
+            Self::ReadFailure { .. } => 0x1300,
+            Self::FunctionFailure { .. } => 0x1400,
+            Self::WriteFailure { .. } => 0x1500,
+            Self::CdcWriteFailure(_) => 0x1600,
+            Self::CasWriteUnknown { .. } => 0x1700,
+            Self::Syntax(_) => 0x2000,
+            Self::Unauthorized(_) => 0x2100,
+            Self::Invalid(_) => 0x2200,
+            Self::Config(_) => 0x2300,
+            Self::AlreadyExists { .. } => 0x2400,
+            Self::Unprepared { .. } => 0x2500,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ServerError(message)
+            | Self::Protocol(message)
+            | Self::BadCredentials(message)
+            | Self::Overloaded(message)
+            | Self::IsBootstrapping(message)
+            | Self::Truncate(message)
+            | Self::CdcWriteFailure(message)
+            | Self::Syntax(message)
+            | Self::Unauthorized(message)
+            | Self::Invalid(message)
+            | Self::Config(message)
+            | Self::WriteTimeout { message, .. }
+            | Self::ReadTimeout { message, .. }
+            | Self::ReadFailure { message, .. }
+            | Self::FunctionFailure { message, .. }
+            | Self::WriteFailure { message, .. }
+            | Self::CasWriteUnknown { message, .. } => f.write_str(message),
+            Self::Unavailable { consistency, .. } => {
+                write!(f, "Cannot achieve consistency level {consistency}")
+            }
+            Self::AlreadyExists { keyspace, table } if table.is_empty() => {
+                write!(f, "Cannot add existing keyspace \"{keyspace}\"")
+            }
+            Self::AlreadyExists { keyspace, table } => {
+                write!(
+                    f,
+                    "Cannot add already existing table \"{table}\" to keyspace \"{keyspace}\""
+                )
+            }
+            Self::Unprepared { id } => {
+                f.write_str("Prepared query with ID ")?;
+                id.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
+                f.write_str(
+                    " not found (either the query was not prepared on this host (maybe the host has been restarted?) \
+                     or you have prepared too many queries and it has been evicted from the internal cache)",
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<ilion_types::Error> for Error {
+    fn from(error: ilion_types::Error) -> Self {
+        Self::invalid(error.to_string())
+    }
+}

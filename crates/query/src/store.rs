@@ -1,0 +1,107 @@
+//! What query needs of the store below it: one trait, so that tests run on a map and the server on the engine.
+
+use std::sync::Arc;
+
+use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange, Mutation, ReadError};
+use ilion_schema::{Schema, TableId, TableSchema};
+use ilion_types::Partitioner;
+use uuid::Uuid;
+
+/// A place in the commit log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LogPosition {
+    /// Which segment.
+    pub segment: u64,
+    /// Where in it.
+    pub offset: u32,
+}
+
+/// What DESCRIBE CLUSTER tells.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClusterFacts {
+    /// Name of the cluster.
+    pub name: String,
+    /// Short or full class name of the snitch.
+    pub snitch: String,
+    /// Tokens of the node and its address.
+    pub ranges: Vec<(String, Vec<String>)>,
+}
+
+/// The store. Every call may come from any thread.
+pub trait Store: Send + Sync {
+    /// The schema as it is now; cheap.
+    fn schema(&self) -> Arc<Schema>;
+
+    /// Applies all mutations at once as one log record. They are visible when it returns, and durable when the log is
+    /// up to the position (nothing: there is no log to wait for).
+    ///
+    /// # Errors
+    /// Nothing was applied.
+    fn apply(&self, mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError>;
+
+    /// One partition: merged, deletions applied to what they cover, tombstones and expired data still there.
+    ///
+    /// # Errors
+    /// A source cannot be read.
+    fn read_partition(
+        &self,
+        table: &Arc<TableSchema>,
+        key: &DecoratedKey,
+        filter: &ClusteringFilter,
+    ) -> Result<Box<dyn Cursor>, StoreError>;
+
+    /// Many partitions, as [`Store::read_partition`].
+    ///
+    /// # Errors
+    /// A source cannot be read.
+    fn read_range(
+        &self,
+        table: &Arc<TableSchema>,
+        range: &KeyRange,
+        filter: &ClusteringFilter,
+    ) -> Result<Box<dyn Cursor>, StoreError>;
+
+    /// Removes all data of a table.
+    ///
+    /// # Errors
+    /// The table cannot be truncated.
+    fn truncate(&self, table: TableId) -> Result<(), StoreError>;
+
+    /// How keys become tokens.
+    fn partitioner(&self) -> Partitioner;
+
+    /// The clock.
+    fn now_micros(&self) -> i64;
+
+    /// The clock, but greater than every time given before.
+    fn unique_micros(&self) -> i64;
+
+    /// A new version 1 UUID, greater in time than every one given before.
+    fn time_uuid(&self) -> Uuid;
+
+    /// A new version 4 UUID.
+    fn random_uuid(&self) -> Uuid;
+
+    /// Name and tokens.
+    fn cluster(&self) -> ClusterFacts;
+}
+
+/// Why the store refused.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// A source could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// Writes are refused: poisoned, or the disk is full. The operator must act.
+    #[error("{0}")]
+    WriteRefused(String),
+    /// Too much at once. Retry later.
+    #[error("{0}")]
+    Overloaded(String),
+    /// The request is not possible for this table.
+    #[error("{0}")]
+    Invalid(String),
+    /// Our own fault. Report it.
+    #[error("{0}")]
+    Internal(String),
+}
