@@ -1,1 +1,41 @@
-//! Cassandra SSTable files, read and write.
+//! Cassandra's SSTable files, read and write, and Ilion's own side components.
+//!
+//! An SSTable is a set of files (components) with one [`Descriptor`]. `Data.db` holds the partitions, in compressed
+//! chunks; the other components say where things are and what is in it.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | `descriptor`, `version`, `component` | names of files, and what each format version means |
+//! | `directory` | a table's directory, sorted into SSTables, temporary files and transaction logs |
+//! | `txn_log` | the set of files that a flush or compaction adds and removes, atomically |
+//! | `toc`, `digest`, `crc_file`, `compression_info` | the small components |
+//! | `chunks` | Data.db as a sequence of uncompressed bytes: cache, streams, writer |
+//! | `bloom` | Filter.db |
+//! | `statistics` | Statistics.db: validation, cardinality, statistics, serialization header |
+//! | `histogram` | the histograms of Statistics.db |
+//! | `metadata_collector` | what Statistics.db will say, gathered while rows are written |
+//!
+//! When you add a component, name it in `component`, list it in `descriptor`'s tests and write it before TOC.txt.
+
+mod error;
+
+pub mod bloom;
+pub mod chunks;
+pub mod component;
+mod component_file;
+pub mod compression_info;
+pub mod crc_file;
+pub mod descriptor;
+pub mod digest;
+pub mod statistics;
+pub mod toc;
+pub mod version;
+
+pub use bloom::{BloomFilter, KeyHash};
+pub use chunks::{ChunkCache, ChunkReader, ChunkWriter, Compression, DataFile, DataStream};
+pub use component::Component;
+pub use component_file::{read_component, write_component};
+pub use descriptor::{Descriptor, Format, SSTableId};
+pub use error::{Error, Result};
+pub use statistics::{ClassName, EncodingStats, HeaderColumn, SerializationHeader};
+pub use version::Version;

@@ -1,0 +1,27 @@
+//! Data.db as a sequence of uncompressed bytes.
+//!
+//! ```text
+//! compressed   := (stored crc:u32)*         crc is the CRC-32 of stored
+//! stored       := compressed bytes          if shorter than max_compressed_length
+//!               | raw bytes [zero padding]  else
+//! uncompressed := the bytes themselves      checked by CRC.db where there is one
+//! ```
+//!
+//! [`ChunkReader`] gives uncompressed bytes at a position, through a shared [`ChunkCache`]; [`DataStream`] walks from
+//! a position on, chunk by chunk through the cache or with read-ahead past it; [`ChunkWriter`] writes Data.db with its
+//! chunk map and digest. Every byte that is handed out has passed its CRC.
+
+mod cache;
+mod compression;
+mod reader;
+mod stream;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+pub use cache::ChunkCache;
+pub use compression::Compression;
+pub use reader::ChunkReader;
+pub use stream::{DataStream, READ_AHEAD_BYTES};
+pub use writer::{ChunkWriter, DataFile};

@@ -1,0 +1,117 @@
+//! Decompressed chunks that were read lately, shared by all SSTables; bounded by bytes.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use bytes::Bytes;
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
+
+/// Which chunk of which open file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct ChunkKey {
+    file: u64,
+    chunk: u64,
+}
+
+/// What an entry costs beside its bytes.
+const ENTRY_OVERHEAD_BYTES: u64 = 96;
+
+#[derive(Clone, Debug)]
+struct ByBytes;
+
+impl Weighter<ChunkKey, Bytes> for ByBytes {
+    fn weight(&self, _: &ChunkKey, chunk: &Bytes) -> u64 {
+        chunk.len() as u64 + ENTRY_OVERHEAD_BYTES
+    }
+}
+
+/// Decompressed chunks, at most so many bytes of them.
+pub struct ChunkCache {
+    chunks: Cache<ChunkKey, Bytes, ByBytes>,
+    next_file: AtomicU64,
+    hits: AtomicU64,
+    misses: AtomicU64,
+}
+
+impl ChunkCache {
+    /// A cache of at most `capacity_bytes`.
+    pub fn new(capacity_bytes: u64) -> Self {
+        let entries = usize::try_from(capacity_bytes / 16_384)
+            .unwrap_or(usize::MAX)
+            .max(16);
+        Self {
+            chunks: Cache::with_weighter(entries, capacity_bytes, ByBytes),
+            next_file: AtomicU64::new(0),
+            hits: AtomicU64::new(0),
+            misses: AtomicU64::new(0),
+        }
+    }
+
+    /// Bytes held.
+    pub fn size_bytes(&self) -> u64 {
+        self.chunks.weight()
+    }
+
+    /// Most bytes that it holds.
+    pub fn capacity_bytes(&self) -> u64 {
+        self.chunks.capacity()
+    }
+
+    /// Chunks held.
+    pub fn chunk_count(&self) -> usize {
+        self.chunks.len()
+    }
+
+    /// Look-ups that found their chunk, since the start.
+    pub fn hits(&self) -> u64 {
+        self.hits.load(Relaxed)
+    }
+
+    /// Look-ups that did not.
+    pub fn misses(&self) -> u64 {
+        self.misses.load(Relaxed)
+    }
+
+    /// Changes the capacity; what no longer fits goes.
+    pub fn resize(&self, capacity_bytes: u64) {
+        self.chunks.set_capacity(capacity_bytes);
+    }
+
+    /// Forgets all chunks.
+    pub fn clear(&self) {
+        self.chunks.clear();
+    }
+
+    /// A number for a file that was just opened; never given twice, so a replaced file cannot be mistaken.
+    pub(super) fn admit_file(&self) -> u64 {
+        self.next_file.fetch_add(1, Relaxed)
+    }
+
+    #[inline]
+    pub(super) fn lookup(&self, file: u64, chunk: u64) -> Option<Bytes> {
+        let found = self.chunks.get(&ChunkKey { file, chunk });
+        let counter = if found.is_some() { &self.hits } else { &self.misses };
+        counter.fetch_add(1, Relaxed);
+        found
+    }
+
+    pub(super) fn insert(&self, file: u64, chunk: u64, bytes: Bytes) {
+        self.chunks.insert(ChunkKey { file, chunk }, bytes);
+    }
+
+    /// Drops the chunks of a file that was closed.
+    pub(super) fn forget_file(&self, file: u64, chunk_count: u64) {
+        for chunk in 0..chunk_count {
+            self.chunks.remove(&ChunkKey { file, chunk });
+        }
+    }
+}
+
+impl std::fmt::Debug for ChunkCache {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ChunkCache")
+            .field("size_bytes", &self.size_bytes())
+            .field("capacity_bytes", &self.capacity_bytes())
+            .finish()
+    }
+}

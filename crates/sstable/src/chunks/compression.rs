@@ -1,0 +1,171 @@
+//! How a Data.db is to be compressed: a table's `compression` option made ready for the writer.
+
+use std::collections::BTreeMap;
+
+use ilion_codec::Compressor;
+
+use crate::compression_info::{CHUNK_LENGTH_MAX, NEVER_RAW};
+use crate::{Error, Result};
+
+/// Cassandra's default chunk length.
+const CHUNK_LENGTH_DEFAULT: u32 = 16 << 10;
+
+/// Algorithm, chunk length and the limit above which a chunk is stored raw.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compression {
+    /// The algorithm.
+    pub compressor: Compressor,
+    /// Options of the algorithm, as CompressionInfo.db repeats them.
+    pub options: Vec<(String, String)>,
+    /// Uncompressed bytes of a chunk.
+    pub chunk_length: u32,
+    /// Chunks that do not become shorter than this are stored raw.
+    pub compressed_length_max: u32,
+}
+
+impl Compression {
+    /// LZ4 in chunks of 16 KiB: Cassandra's default.
+    pub fn lz4() -> Self {
+        Self {
+            compressor: Compressor::Lz4,
+            options: Vec::new(),
+            chunk_length: CHUNK_LENGTH_DEFAULT,
+            compressed_length_max: NEVER_RAW,
+        }
+    }
+
+    /// A table's `compression` option; nothing if it says not to compress.
+    ///
+    /// # Errors
+    /// Refused: an unknown class or a value out of range.
+    pub fn from_options(options: &BTreeMap<String, String>) -> Result<Option<Self>> {
+        let option = |name: &str| options.get(name).map(String::as_str);
+        let Some(class) = option("class").or(option("sstable_compression")) else {
+            return Ok(None);
+        };
+        if class.is_empty() || option("enabled") == Some("false") {
+            return Ok(None);
+        }
+        let compressor =
+            Compressor::from_class(class, option).map_err(|error| Error::Refused(error.to_string()))?;
+        let chunk_length = chunk_length(option("chunk_length_in_kb").or(option("chunk_length_kb")))?;
+        Ok(Some(Self {
+            compressor,
+            options: compressor_options(options),
+            chunk_length,
+            compressed_length_max: compressed_length_max(chunk_length, option("min_compress_ratio"))?,
+        }))
+    }
+
+    /// What a flush uses (`flush_compression: fast`): slow algorithms give way to LZ4, since compaction will rewrite
+    /// the file soon.
+    #[must_use]
+    pub fn for_flush(self) -> Self {
+        match self.compressor {
+            Compressor::Deflate | Compressor::Zstd { .. } => Self::lz4(),
+            _ => self,
+        }
+    }
+}
+
+fn chunk_length(kib: Option<&str>) -> Result<u32> {
+    let Some(text) = kib else {
+        return Ok(CHUNK_LENGTH_DEFAULT);
+    };
+    text.parse::<u32>()
+        .ok()
+        .filter(|kib| kib.is_power_of_two() && *kib <= CHUNK_LENGTH_MAX >> 10)
+        .map(|kib| kib << 10)
+        .ok_or_else(|| {
+            Error::Refused(format!(
+                "Invalid value {text} for chunk_length_in_kb: a power of two up to {} is needed",
+                CHUNK_LENGTH_MAX >> 10
+            ))
+        })
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the quotient lies between 0 and the chunk length, checked by the ratio's range"
+)]
+fn compressed_length_max(chunk_length: u32, ratio: Option<&str>) -> Result<u32> {
+    let Some(text) = ratio else {
+        return Ok(NEVER_RAW);
+    };
+    match text.parse::<f64>() {
+        Ok(0.0) => Ok(NEVER_RAW),
+        Ok(ratio) if ratio >= 1.0 && ratio.is_finite() => Ok((f64::from(chunk_length) / ratio).ceil() as u32),
+        _ => Err(Error::Refused(format!(
+            "Invalid value {text} for min_compress_ratio: 0 or at least 1 is needed"
+        ))),
+    }
+}
+
+/// The options that belong to the algorithm and not to the chunks.
+fn compressor_options(options: &BTreeMap<String, String>) -> Vec<(String, String)> {
+    const OF_CHUNKS: [&str; 8] = [
+        "class",
+        "sstable_compression",
+        "enabled",
+        "chunk_length_in_kb",
+        "chunk_length_kb",
+        "min_compress_ratio",
+        "max_compressed_length",
+        "crc_check_chance",
+    ];
+    options
+        .iter()
+        .filter(|(key, _)| !OF_CHUNKS.contains(&key.as_str()))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(pairs: &[(&str, &str)]) -> Result<Option<Compression>> {
+        let options = pairs
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        Compression::from_options(&options.collect())
+    }
+
+    #[test]
+    fn options_of_a_table_become_parameters() {
+        assert_eq!(of(&[]).unwrap(), None);
+        assert_eq!(
+            of(&[("enabled", "false"), ("class", "LZ4Compressor")]).unwrap(),
+            None
+        );
+        let lz4 = of(&[("class", "org.apache.cassandra.io.compress.LZ4Compressor")]).unwrap();
+        assert_eq!(lz4, Some(Compression::lz4()));
+        let zstd = of(&[
+            ("class", "ZstdCompressor"),
+            ("compression_level", "5"),
+            ("chunk_length_in_kb", "4"),
+            ("min_compress_ratio", "2.5"),
+        ]);
+        let zstd = zstd.unwrap().unwrap();
+        assert_eq!(zstd.compressor, Compressor::Zstd { level: 5 });
+        assert_eq!(zstd.options, [("compression_level".to_owned(), "5".to_owned())]);
+        assert_eq!((zstd.chunk_length, zstd.compressed_length_max), (4096, 1639));
+        assert_eq!(zstd.for_flush(), Compression::lz4());
+    }
+
+    #[test]
+    fn wrong_values_are_refused() {
+        let class = ("class", "LZ4Compressor");
+        for wrong in [
+            ("chunk_length_in_kb", "0"),
+            ("chunk_length_in_kb", "5"),
+            ("chunk_length_in_kb", "4194304"),
+            ("min_compress_ratio", "0.5"),
+            ("min_compress_ratio", "NaN"),
+        ] {
+            assert!(of(&[class, wrong]).is_err(), "{wrong:?}");
+        }
+        assert!(of(&[("class", "MyCompressor")]).is_err());
+    }
+}

@@ -1,0 +1,360 @@
+//! Uncompressed bytes of Data.db at any position.
+
+use std::cell::RefCell;
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ilion_codec::{Compressor, crc32};
+use ilion_env::{Access, Env, ReadFile};
+
+use super::cache::ChunkCache;
+use crate::component_file::read_component;
+use crate::compression_info::CompressionInfo;
+use crate::crc_file::CrcFile;
+use crate::{Component, Descriptor, Error, Result};
+
+/// Chunk length of uncompressed data without CRC.db.
+const PLAIN_CHUNK_LENGTH: u32 = 16 << 10;
+/// Longest run that is given out in one piece; Cassandra refuses values above 256 MiB.
+const READ_LEN_MAX: usize = 1 << 30;
+const CRC_LEN: u64 = 4;
+
+/// How stored bytes become chunks.
+#[derive(Debug)]
+enum Layout {
+    Compressed {
+        info: CompressionInfo,
+        compressor: Compressor,
+    },
+    Checked(CrcFile),
+    Plain,
+}
+
+/// Data.db, open for reads by many threads.
+pub struct ChunkReader {
+    file: Arc<dyn ReadFile>,
+    layout: Arc<Layout>,
+    chunk_length: u32,
+    data_length: u64,
+    cache: Option<Arc<ChunkCache>>,
+    /// Number of the file in the cache.
+    cache_file: u64,
+}
+
+impl ChunkReader {
+    /// Opens Data.db with CompressionInfo.db or CRC.db, whichever there is. Without a cache, every read decompresses.
+    ///
+    /// # Errors
+    /// A component is damaged, unreadable, or missing (Data.db).
+    pub fn open(env: &dyn Env, descriptor: &Descriptor, cache: Option<Arc<ChunkCache>>) -> Result<Self> {
+        let file = env.open_read(&descriptor.path(&Component::Data))?;
+        file.advise(Access::Random);
+        let layout = open_layout(env, descriptor, file.as_ref())?;
+        let (chunk_length, data_length) = match &layout {
+            Layout::Compressed { info, .. } => (info.chunk_length, info.data_length),
+            Layout::Checked(crcs) => (crcs.chunk_length, file.size_bytes()),
+            Layout::Plain => (PLAIN_CHUNK_LENGTH, file.size_bytes()),
+        };
+        let cache_file = cache.as_ref().map_or(0, |cache| cache.admit_file());
+        Ok(Self {
+            file,
+            layout: Arc::new(layout),
+            chunk_length,
+            data_length,
+            cache,
+            cache_file,
+        })
+    }
+
+    /// The same file through a handle of its own and past the cache, for a scan from start to end.
+    ///
+    /// # Errors
+    /// The file cannot be opened again.
+    pub fn reopen_for_scan(&self, env: &dyn Env) -> Result<Self> {
+        let file = env.open_read(self.file.path())?;
+        file.advise(Access::Sequential);
+        Ok(Self {
+            file,
+            layout: self.layout.clone(),
+            chunk_length: self.chunk_length,
+            data_length: self.data_length,
+            cache: None,
+            cache_file: 0,
+        })
+    }
+
+    /// Uncompressed bytes of the file.
+    #[inline]
+    pub fn data_length(&self) -> u64 {
+        self.data_length
+    }
+
+    /// Bytes of Data.db on disk.
+    pub fn stored_length(&self) -> u64 {
+        self.file.size_bytes()
+    }
+
+    /// Path of Data.db, for errors.
+    pub fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// Uncompressed bytes of every chunk but the last.
+    pub fn chunk_length(&self) -> u32 {
+        self.chunk_length
+    }
+
+    /// The compressor's class and the ratio's denominator side, for reports; nothing if uncompressed.
+    pub fn compression(&self) -> Option<&CompressionInfo> {
+        match self.layout.as_ref() {
+            Layout::Compressed { info, .. } => Some(info),
+            _ => None,
+        }
+    }
+
+    /// Memory that the chunk map takes.
+    pub fn memory_bytes(&self) -> usize {
+        match self.layout.as_ref() {
+            Layout::Compressed { info, .. } => info.offsets.len() * 8,
+            Layout::Checked(crcs) => crcs.crcs.len() * 4,
+            Layout::Plain => 0,
+        }
+    }
+
+    /// Exactly `len` bytes from `position` on: a slice of one chunk where they lie in one, else a copy.
+    ///
+    /// # Errors
+    /// Corrupt: the data ends before, or a chunk is damaged.
+    pub fn read_at(&self, position: u64, len: usize) -> Result<Bytes> {
+        self.check_range(position, len)?;
+        if len == 0 {
+            return Ok(Bytes::new());
+        }
+        let (start, chunk) = self.chunk_at(position)?;
+        let from = offset_in(start, position);
+        if let Some(end) = from.checked_add(len).filter(|end| *end <= chunk.len()) {
+            return Ok(chunk.slice(from..end));
+        }
+        let mut gathered = chunk[from..].to_vec();
+        while gathered.len() < len {
+            let (_, next) = self.chunk_at(position + gathered.len() as u64)?;
+            let wanted = (len - gathered.len()).min(next.len());
+            gathered.extend_from_slice(&next[..wanted]);
+        }
+        Ok(Bytes::from(gathered))
+    }
+
+    /// The chunk that holds `position`, with the position where it starts.
+    ///
+    /// # Errors
+    /// Corrupt: beyond the data, or the chunk is damaged.
+    pub fn chunk_at(&self, position: u64) -> Result<(u64, Bytes)> {
+        self.check_range(position, 1)?;
+        let index = position / u64::from(self.chunk_length);
+        let start = index * u64::from(self.chunk_length);
+        if let Some(cache) = &self.cache {
+            if let Some(chunk) = cache.lookup(self.cache_file, index) {
+                return Ok((start, chunk));
+            }
+        }
+        let mut bytes = Vec::with_capacity(self.length_of(index));
+        self.append_chunks(index, 1, &mut bytes)?;
+        let chunk = Bytes::from(bytes);
+        if let Some(cache) = &self.cache {
+            cache.insert(self.cache_file, index, chunk.clone());
+        }
+        Ok((start, chunk))
+    }
+
+    /// Appends the uncompressed bytes from the start of the chunk that holds `position`, whole chunks of about
+    /// `wanted_bytes` stored bytes, read at once. Returns the position of the first byte appended.
+    pub(super) fn append_run(&self, position: u64, wanted_bytes: u64, out: &mut Vec<u8>) -> Result<u64> {
+        self.check_range(position, 1)?;
+        let first = position / u64::from(self.chunk_length);
+        let mut count = 1;
+        let (run_start, _) = self.stored_range(first)?;
+        while first + count < self.chunk_count() {
+            let (_, end) = self.stored_range(first + count)?;
+            if end.saturating_sub(run_start) > wanted_bytes {
+                break;
+            }
+            count += 1;
+        }
+        self.append_chunks(first, count, out)?;
+        Ok(first * u64::from(self.chunk_length))
+    }
+
+    pub(super) fn check_range(&self, position: u64, len: usize) -> Result<()> {
+        let fits = position
+            .checked_add(len as u64)
+            .is_some_and(|end| end <= self.data_length);
+        if !fits {
+            return Err(self.corrupt(position, format!("{len} more bytes of data")));
+        }
+        if len > READ_LEN_MAX {
+            return Err(self.corrupt(position, "a value of at most 1 GiB"));
+        }
+        Ok(())
+    }
+
+    /// Damage at an uncompressed position of this file.
+    pub fn corrupt(&self, position: u64, expected: impl Into<String>) -> Error {
+        Error::corrupt(self.file.path(), position, expected)
+    }
+
+    fn chunk_count(&self) -> u64 {
+        self.data_length.div_ceil(u64::from(self.chunk_length))
+    }
+
+    /// Uncompressed bytes of a chunk.
+    fn length_of(&self, index: u64) -> usize {
+        let start = index * u64::from(self.chunk_length);
+        let left = self.data_length.saturating_sub(start);
+        left.min(u64::from(self.chunk_length)) as usize
+    }
+
+    /// Where a chunk lies in the file, its CRC included.
+    fn stored_range(&self, index: u64) -> Result<(u64, u64)> {
+        let Layout::Compressed { info, .. } = self.layout.as_ref() else {
+            let start = index * u64::from(self.chunk_length);
+            return Ok((start, start + self.length_of(index) as u64));
+        };
+        let at = index as usize;
+        let start = info.offsets.get(at).copied().unwrap_or(u64::MAX);
+        let end = info
+            .offsets
+            .get(at + 1)
+            .copied()
+            .unwrap_or(self.file.size_bytes());
+        // No algorithm makes a chunk longer by more than that.
+        let longest = u64::from(info.chunk_length) + u64::from(info.chunk_length) / 4 + 1024;
+        let length = end
+            .checked_sub(start)
+            .and_then(|length| length.checked_sub(CRC_LEN));
+        if length.is_none_or(|length| length > longest) || end > self.file.size_bytes() {
+            let position = index * u64::from(self.chunk_length);
+            return Err(self.corrupt(position, "a chunk that lies in the file"));
+        }
+        Ok((start, end))
+    }
+
+    /// Reads `count` chunks at once and appends their uncompressed bytes.
+    fn append_chunks(&self, first: u64, count: u64, out: &mut Vec<u8>) -> Result<()> {
+        thread_local! {
+            static STORED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+        }
+        let (run_start, _) = self.stored_range(first)?;
+        let (_, run_end) = self.stored_range(first + count - 1)?;
+        let run_len = usize::try_from(run_end - run_start).unwrap_or(usize::MAX);
+        let lengths: usize = (first..first + count).map(|index| self.length_of(index)).sum();
+        out.reserve(lengths);
+        if !matches!(self.layout.as_ref(), Layout::Compressed { .. }) {
+            let at = out.len();
+            out.resize(at + run_len, 0);
+            self.read_stored(first, run_start, &mut out[at..])?;
+            return self.check_plain(first, &out[at..]);
+        }
+        STORED.with_borrow_mut(|stored| {
+            stored.clear();
+            stored.resize(run_len, 0);
+            self.read_stored(first, run_start, stored)?;
+            for index in first..first + count {
+                let (start, end) = self.stored_range(index)?;
+                let piece = &stored[(start - run_start) as usize..(end - run_start) as usize];
+                self.decode_chunk(index, piece, out)?;
+            }
+            Ok(())
+        })
+    }
+
+    fn read_stored(&self, first: u64, offset: u64, into: &mut [u8]) -> Result<()> {
+        self.file.read_exact_at(offset, into).map_err(|error| {
+            if error.is_unexpected_end() {
+                self.corrupt(first * u64::from(self.chunk_length), "a file of its full length")
+            } else {
+                error.into()
+            }
+        })
+    }
+
+    fn check_plain(&self, first: u64, bytes: &[u8]) -> Result<()> {
+        let Layout::Checked(crcs) = self.layout.as_ref() else {
+            return Ok(());
+        };
+        for (index, chunk) in (first..).zip(bytes.chunks(self.chunk_length as usize)) {
+            if crcs.crcs.get(index as usize) != Some(&crc32(chunk)) {
+                let position = index * u64::from(self.chunk_length);
+                return Err(self.corrupt(position, "a chunk with the CRC that CRC.db says"));
+            }
+        }
+        Ok(())
+    }
+
+    fn decode_chunk(&self, index: u64, piece: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        let Layout::Compressed { info, compressor } = self.layout.as_ref() else {
+            return Ok(());
+        };
+        let position = index * u64::from(self.chunk_length);
+        let length = self.length_of(index);
+        let Some((stored, crc)) = piece.split_last_chunk::<4>() else {
+            return Err(self.corrupt(position, "a chunk with its CRC"));
+        };
+        if crc32(stored) != u32::from_be_bytes(*crc) {
+            return Err(self.corrupt(position, "a chunk with the CRC that follows it"));
+        }
+        if stored.len() >= info.compressed_length_max as usize {
+            let raw = stored.get(..length);
+            let raw = raw.ok_or_else(|| self.corrupt(position, "a raw chunk of full length"))?;
+            out.extend_from_slice(raw);
+            return Ok(());
+        }
+        match compressor.decompress(stored, length, out) {
+            Ok(found) if found == length => Ok(()),
+            Ok(_) => Err(self.corrupt(position, "a chunk of full length")),
+            Err(error) => Err(self.corrupt(position, error.to_string())),
+        }
+    }
+}
+
+impl Drop for ChunkReader {
+    fn drop(&mut self) {
+        if let Some(cache) = &self.cache {
+            cache.forget_file(self.cache_file, self.chunk_count());
+        }
+    }
+}
+
+impl std::fmt::Debug for ChunkReader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ChunkReader").field("path", &self.path()).finish()
+    }
+}
+
+#[inline]
+pub(super) fn offset_in(start: u64, position: u64) -> usize {
+    usize::try_from(position - start).unwrap_or(usize::MAX)
+}
+
+fn open_layout(env: &dyn Env, descriptor: &Descriptor, data: &dyn ReadFile) -> Result<Layout> {
+    if let Some(bytes) = read_component(env, descriptor, &Component::CompressionInfo)? {
+        let path = descriptor.path(&Component::CompressionInfo);
+        let info = CompressionInfo::decode(&bytes, descriptor.version, &path)?;
+        let compressor = info.compressor()?;
+        return Ok(Layout::Compressed { info, compressor });
+    }
+    let Some(bytes) = read_component(env, descriptor, &Component::Crc)? else {
+        return Ok(Layout::Plain);
+    };
+    let path = descriptor.path(&Component::Crc);
+    let crcs = CrcFile::decode(&bytes, &path)?;
+    let chunks = data.size_bytes().div_ceil(u64::from(crcs.chunk_length));
+    if crcs.crcs.len() as u64 != chunks {
+        return Err(Error::corrupt(
+            &path,
+            bytes.len() as u64,
+            format!("a CRC for each of {chunks} chunks"),
+        ));
+    }
+    Ok(Layout::Checked(crcs))
+}

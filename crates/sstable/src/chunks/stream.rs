@@ -1,0 +1,233 @@
+//! Walks through uncompressed data from a position on.
+//!
+//! The window is a run of uncompressed bytes in one piece of memory; what is taken are slices of it. When a row
+//! crosses its end, the rest moves to the front of a new window.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::reader::{ChunkReader, offset_in};
+use crate::{Error, Result};
+
+/// Stored bytes that a scan reads at once.
+pub const READ_AHEAD_BYTES: u64 = 128 << 10;
+
+/// A place in uncompressed data that moves forward, or is moved.
+#[derive(Debug)]
+pub struct DataStream {
+    chunks: Arc<ChunkReader>,
+    /// Zero: chunk by chunk through the cache.
+    read_ahead_bytes: u64,
+    /// Uncompressed bytes from `window_start` on.
+    window: Bytes,
+    window_start: u64,
+    /// Invariant: at most the window's length.
+    offset: usize,
+}
+
+impl DataStream {
+    /// Reads chunk by chunk, through the cache: for point reads and short slices.
+    pub fn cached(chunks: Arc<ChunkReader>, position: u64) -> Self {
+        Self::new(chunks, position, 0)
+    }
+
+    /// Reads about `read_ahead_bytes` of stored bytes at once, past the cache: for scans and compaction.
+    pub fn sequential(chunks: Arc<ChunkReader>, position: u64, read_ahead_bytes: u64) -> Self {
+        Self::new(chunks, position, read_ahead_bytes.max(1))
+    }
+
+    fn new(chunks: Arc<ChunkReader>, position: u64, read_ahead_bytes: u64) -> Self {
+        Self {
+            chunks,
+            read_ahead_bytes,
+            window: Bytes::new(),
+            window_start: position,
+            offset: 0,
+        }
+    }
+
+    /// The file that it walks through.
+    pub fn chunks(&self) -> &Arc<ChunkReader> {
+        &self.chunks
+    }
+
+    /// Where it stands.
+    #[inline]
+    pub fn position(&self) -> u64 {
+        self.window_start + self.offset as u64
+    }
+
+    /// True at (or beyond) the end of the data.
+    pub fn is_at_end(&self) -> bool {
+        self.position() >= self.chunks.data_length()
+    }
+
+    /// Moves to a position, without I/O; beyond the end, the next read fails.
+    pub fn seek(&mut self, position: u64) {
+        let ahead = position.checked_sub(self.window_start);
+        match ahead.map(|ahead| usize::try_from(ahead).unwrap_or(usize::MAX)) {
+            Some(offset) if offset <= self.window.len() => self.offset = offset,
+            _ => {
+                self.window = Bytes::new();
+                self.window_start = position;
+                self.offset = 0;
+            }
+        }
+    }
+
+    /// The bytes at hand from the position on, perhaps none: no I/O.
+    #[inline]
+    pub fn rest(&self) -> &[u8] {
+        &self.window[self.offset..]
+    }
+
+    /// Makes at least `len` bytes at hand (see [`DataStream::rest`]).
+    ///
+    /// # Errors
+    /// Corrupt: the data ends before, or a chunk is damaged.
+    #[inline]
+    pub fn require(&mut self, len: usize) -> Result<()> {
+        if self.window.len() - self.offset >= len {
+            return Ok(());
+        }
+        self.extend(len)
+    }
+
+    /// At least `len` bytes from the position on, or all that the data still has.
+    ///
+    /// # Errors
+    /// A chunk is damaged.
+    #[inline]
+    pub fn peek(&mut self, len: usize) -> Result<&[u8]> {
+        if self.window.len() - self.offset < len {
+            let left = self.chunks.data_length().saturating_sub(self.position());
+            let len = len.min(usize::try_from(left).unwrap_or(usize::MAX));
+            self.require(len)?;
+        }
+        Ok(self.rest())
+    }
+
+    /// Moves past `len` bytes that were at hand.
+    ///
+    /// # Panics
+    /// If fewer are at hand: the caller has required or peeked them.
+    #[inline]
+    pub fn consume(&mut self, len: usize) {
+        assert!(
+            len <= self.window.len() - self.offset,
+            "consumes what it has seen"
+        );
+        self.offset += len;
+    }
+
+    /// Moves past `len` bytes and gives them, as a slice of the window.
+    ///
+    /// # Errors
+    /// Corrupt: the data ends before, or a chunk is damaged.
+    #[inline]
+    pub fn take(&mut self, len: usize) -> Result<Bytes> {
+        self.require(len)?;
+        let taken = self.window.slice(self.offset..self.offset + len);
+        self.offset += len;
+        Ok(taken)
+    }
+
+    /// Moves past `len` bytes without reading those that are not at hand.
+    ///
+    /// # Errors
+    /// Corrupt: the data ends before.
+    pub fn skip(&mut self, len: u64) -> Result<()> {
+        let target = self.position().checked_add(len);
+        match target.filter(|target| *target <= self.chunks.data_length()) {
+            Some(target) => {
+                self.seek(target);
+                Ok(())
+            }
+            None => Err(self.corrupt(format!("{len} more bytes of data"))),
+        }
+    }
+
+    /// The next byte.
+    ///
+    /// # Errors
+    /// Corrupt: the data ends before, or a chunk is damaged.
+    #[inline]
+    pub fn u8(&mut self) -> Result<u8> {
+        self.require(1)?;
+        let byte = self.window[self.offset];
+        self.offset += 1;
+        Ok(byte)
+    }
+
+    /// An unsigned vint.
+    ///
+    /// # Errors
+    /// Corrupt: the data ends before, or a chunk is damaged.
+    #[inline]
+    pub fn uvint(&mut self) -> Result<u64> {
+        let at = self.position();
+        let bytes = self.peek(9)?;
+        let mut input = ilion_codec::Reader::new(bytes);
+        match input.uvint() {
+            Ok(value) => {
+                let len = input.offset();
+                self.offset += len;
+                Ok(value)
+            }
+            Err(error) => Err(self.chunks.corrupt(at, error.expected)),
+        }
+    }
+
+    /// Damage at the position.
+    pub fn corrupt(&self, expected: impl Into<String>) -> Error {
+        self.chunks.corrupt(self.position(), expected)
+    }
+
+    #[cold]
+    fn extend(&mut self, len: usize) -> Result<()> {
+        let position = self.position();
+        self.chunks.check_range(position, len)?;
+        if self.read_ahead_bytes == 0 && self.offset == self.window.len() {
+            // The common case: the next chunk, shared with the cache.
+            let (start, chunk) = self.chunks.chunk_at(position)?;
+            self.window_start = start;
+            self.offset = offset_in(start, position);
+            self.window = chunk;
+            if self.window.len() - self.offset >= len {
+                return Ok(());
+            }
+        }
+        let mut joined = self.rest().to_vec();
+        // How many bytes of `joined` lie before `position`.
+        let mut before = 0;
+        while joined.len() - before < len {
+            let next = position + (joined.len() - before) as u64;
+            let was_empty = joined.is_empty();
+            let (start, appended_at) = self.append_next(next, &mut joined)?;
+            let overlap = offset_in(start, next);
+            if was_empty {
+                before = overlap;
+            } else if overlap > 0 {
+                joined.drain(appended_at..appended_at + overlap);
+            }
+        }
+        self.window = Bytes::from(joined);
+        self.window_start = position - before as u64;
+        self.offset = before;
+        Ok(())
+    }
+
+    /// Appends the chunk (or run of chunks) that holds `position`; gives the position of its first byte and where in
+    /// `out` it stands.
+    fn append_next(&self, position: u64, out: &mut Vec<u8>) -> Result<(u64, usize)> {
+        let at = out.len();
+        if self.read_ahead_bytes == 0 {
+            let (start, chunk) = self.chunks.chunk_at(position)?;
+            out.extend_from_slice(&chunk);
+            return Ok((start, at));
+        }
+        let start = self.chunks.append_run(position, self.read_ahead_bytes, out)?;
+        Ok((start, at))
+    }
+}

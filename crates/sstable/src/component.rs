@@ -1,0 +1,99 @@
+//! The files that make up one SSTable.
+
+use std::fmt;
+
+/// One file of an SSTable, by the last part of its name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Component {
+    /// Partitions.
+    Data,
+    /// All partition keys with their positions, and row indexes (BIG).
+    Index,
+    /// Trie of partition keys (BTI).
+    Partitions,
+    /// Tries of rows (BTI).
+    Rows,
+    /// What is in it.
+    Statistics,
+    /// Where the compressed chunks are; present if and only if Data.db is compressed.
+    CompressionInfo,
+    /// Checksums of uncompressed data.
+    Crc,
+    /// Checksum of the whole Data.db.
+    Digest,
+    /// Bloom filter of the partition keys.
+    Filter,
+    /// A sample of Index.db (BIG).
+    Summary,
+    /// The names of the components.
+    Toc,
+    /// Ilion's token map.
+    Tokens,
+    /// Ilion's cell map.
+    Cells,
+    /// Anything else that carries the SSTable's name, such as `SAI+...`: kept and removed with it, never read.
+    Other(String),
+}
+
+const NAMES: [(Component, &str); 13] = [
+    (Component::Data, "Data.db"),
+    (Component::Index, "Index.db"),
+    (Component::Partitions, "Partitions.db"),
+    (Component::Rows, "Rows.db"),
+    (Component::Statistics, "Statistics.db"),
+    (Component::CompressionInfo, "CompressionInfo.db"),
+    (Component::Crc, "CRC.db"),
+    (Component::Digest, "Digest.crc32"),
+    (Component::Filter, "Filter.db"),
+    (Component::Summary, "Summary.db"),
+    (Component::Toc, "TOC.txt"),
+    (Component::Tokens, "Tokens.db"),
+    (Component::Cells, "Cells.db"),
+];
+
+impl Component {
+    /// The component of a name such as `Data.db`.
+    pub fn from_name(name: &str) -> Self {
+        NAMES.iter().find(|(_, known)| *known == name).map_or_else(
+            || Self::Other(name.to_owned()),
+            |(component, _)| component.clone(),
+        )
+    }
+
+    /// Its name, the last part of the file's name.
+    pub fn name(&self) -> &str {
+        if let Self::Other(name) = self {
+            return name;
+        }
+        NAMES
+            .iter()
+            .find(|(component, _)| component == self)
+            .map_or("", |(_, name)| name)
+    }
+
+    /// True for Ilion's own components, which Cassandra neither writes nor reads.
+    pub fn is_side(&self) -> bool {
+        matches!(self, Self::Tokens | Self::Cells)
+    }
+}
+
+impl fmt::Display for Component {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_component_has_a_name_of_its_own() {
+        for (component, name) in NAMES {
+            assert_eq!(Component::from_name(name), component);
+            assert_eq!(component.name(), name);
+        }
+        let other = Component::from_name("SAI+ba+GroupMeta.db");
+        assert_eq!(other.name(), "SAI+ba+GroupMeta.db");
+    }
+}

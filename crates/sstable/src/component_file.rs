@@ -1,0 +1,40 @@
+//! Reads and writes whole components: the small ones, that are decoded and encoded in memory.
+
+use ilion_env::Env;
+
+use crate::{Component, Descriptor, Result};
+
+/// Larger than any component that is read whole (a filter or chunk map of many terabytes of data).
+const COMPONENT_LEN_MAX: u64 = 16 << 30;
+
+/// The bytes of a component; nothing if the SSTable does not have it.
+///
+/// # Errors
+/// The operating system refused.
+pub fn read_component(
+    env: &dyn Env,
+    descriptor: &Descriptor,
+    component: &Component,
+) -> Result<Option<Vec<u8>>> {
+    match env.read_all(&descriptor.path(component), COMPONENT_LEN_MAX) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Creates a component with these bytes and makes them durable. The name is durable after the directory's sync.
+///
+/// # Errors
+/// The operating system refused, or the component exists.
+pub fn write_component(
+    env: &dyn Env,
+    descriptor: &Descriptor,
+    component: &Component,
+    bytes: &[u8],
+) -> Result<()> {
+    let mut file = env.create(&descriptor.path(component))?;
+    file.append(bytes)?;
+    file.sync()?;
+    Ok(())
+}

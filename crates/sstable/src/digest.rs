@@ -1,0 +1,53 @@
+//! Digest.crc32: the CRC-32 of the whole Data.db as stored, in decimal ASCII without a newline.
+
+use std::path::Path;
+
+use ilion_env::Env;
+
+use crate::{Component, Descriptor, Error, Result};
+
+/// Reads the component.
+///
+/// # Errors
+/// Corrupt: not a decimal `u32`.
+pub fn decode(bytes: &[u8], file: &Path) -> Result<u32> {
+    let text = std::str::from_utf8(bytes).map(str::trim_end).unwrap_or_default();
+    let is_decimal = text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse()
+        .ok()
+        .filter(|_| is_decimal)
+        .ok_or_else(|| Error::corrupt(file, 0, "a decimal CRC-32"))
+}
+
+/// The bytes of the component.
+pub fn encode(digest: u32) -> Vec<u8> {
+    digest.to_string().into_bytes()
+}
+
+/// Reads all of Data.db and compares it with the digest; true if there is one.
+///
+/// # Errors
+/// Corrupt if they differ.
+pub fn verify(env: &dyn Env, descriptor: &Descriptor) -> Result<bool> {
+    let path = descriptor.path(&Component::Digest);
+    if !env.exists(&path) {
+        return Ok(false);
+    }
+    let expected = decode(&env.read_all(&path, 64)?, &path)?;
+    let data = env.open_read(&descriptor.path(&Component::Data))?;
+    let mut buffer = vec![0; 256 << 10];
+    let (mut crc, mut offset) = (0, 0);
+    loop {
+        let count = data.read_at(offset, &mut buffer)?;
+        if count == 0 {
+            break;
+        }
+        crc = ilion_codec::crc32_extend(crc, &buffer[..count]);
+        offset += count as u64;
+    }
+    if crc == expected {
+        return Ok(true);
+    }
+    let reason = format!("bytes with the digest {expected}, not {crc}");
+    Err(Error::corrupt(data.path(), 0, reason))
+}

@@ -1,0 +1,79 @@
+//! Why an SSTable could not be read or written: damaged, refused by the operating system, or refused by us.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use ilion_rows::ReadError;
+
+/// The result of an operation on SSTables.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why an operation on an SSTable failed.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Error {
+    /// The bytes break the format. Retrying does not help; scrub or restore.
+    #[error("corrupt file {}: at byte {offset}: expected {expected}", file.display())]
+    Corrupt {
+        /// Damaged file.
+        file: PathBuf,
+        /// Offset in the file (of uncompressed data for compressed files).
+        offset: u64,
+        /// What should have been there.
+        expected: String,
+    },
+    /// The operating system refused.
+    #[error(transparent)]
+    Io(#[from] ilion_env::Error),
+    /// The file or the call asks for something that Ilion does not do; the text says what.
+    #[error("{0}")]
+    Refused(String),
+}
+
+impl Error {
+    /// Damage at `offset` of `file`.
+    #[cold]
+    pub fn corrupt(file: &Path, offset: u64, expected: impl Into<String>) -> Self {
+        Self::Corrupt {
+            file: file.to_path_buf(),
+            offset,
+            expected: expected.into(),
+        }
+    }
+
+    /// Damage found by a reader over bytes that start at `base` of `file`.
+    #[cold]
+    pub fn in_file(file: &Path, base: u64, error: &ilion_codec::Error) -> Self {
+        Self::corrupt(file, base.saturating_add(error.offset as u64), error.expected)
+    }
+
+    /// True if the bytes are damaged.
+    pub fn is_corrupt(&self) -> bool {
+        matches!(self, Self::Corrupt { .. })
+    }
+}
+
+impl From<Error> for ReadError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Corrupt {
+                file,
+                offset,
+                expected,
+            } => Self::Corrupt {
+                file,
+                offset,
+                expected,
+            },
+            Error::Io(error) => Self::Io {
+                action: error.action,
+                path: error.path,
+                source: error.source,
+            },
+            Error::Refused(reason) => Self::Io {
+                action: "read",
+                path: PathBuf::from("SSTable"),
+                source: io::Error::new(io::ErrorKind::Unsupported, reason),
+            },
+        }
+    }
+}
