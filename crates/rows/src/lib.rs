@@ -21,6 +21,8 @@
 //! | `slices` | which clusterings a read wants |
 //! | `ranges` | [`RangeList`]: deleted ranges in normal form and their markers |
 //! | `reconcile` | who wins: the laws of cells, livenesses, rows |
+//! | `merge` | [`MergeCursor`]: many sources as one |
+//! | `purge` | dropping what is dead: [`ReadPurge`], [`CompactionPurge`] |
 //! | [`counter`] | contexts of counter cells |
 //! | [`paths`] | the order of cells inside a complex column |
 //! | `size` | what data weighs in memory |
@@ -33,8 +35,10 @@ pub mod counter;
 mod cursor;
 mod detach;
 mod key;
+mod merge;
 mod mutation;
 pub mod paths;
+mod purge;
 mod range;
 mod ranges;
 mod reconcile;
@@ -48,7 +52,9 @@ pub use clustering::{Bound, BoundKind, Clustering, ClusteringComparator, Values}
 pub use cursor::{Cursor, PartitionHead, ReadError};
 pub use detach::Detacher;
 pub use key::DecoratedKey;
+pub use merge::MergeCursor;
 pub use mutation::{Mutation, PartitionUpdate, RangeTombstone};
+pub use purge::{CompactionPurge, PurgeLaw, PurgeableBelow, ReadCounts, ReadLaw, ReadPurge, TombstoneLimits};
 pub use range::{KeyBound, KeyRange};
 pub use ranges::{Direction, Markers, RangeList};
 pub use reconcile::{EXPIRED_LIVENESS_TTL, merge_rows};

@@ -1,0 +1,343 @@
+//! Dropping what is dead: for readers, and for good.
+//!
+//! A reader ([`ReadPurge`]) sees live cells only. A compaction ([`CompactionPurge`]) turns expired cells into
+//! tombstones, and drops tombstones that are older than gc grace and that no other source can need. Compat: `Row.purge`,
+//! `AbstractCell.purge`, `PurgeFunction`, and the counts of `ReadCommand` in Cassandra 5.0.
+
+use std::sync::Arc;
+
+use ilion_schema::TableSchema;
+
+use crate::{
+    Cell, Cursor, Data, DecoratedKey, DeletionTime, Direction, Liveness, Marker, PartitionHead, ReadError,
+    Row, Unfiltered,
+};
+
+impl Row {
+    /// True if a reader at `now_secs` sees the row: it was inserted, or some cell of it lives.
+    pub fn is_live(&self, now_secs: u32) -> bool {
+        self.liveness.is_live(now_secs)
+            || self.columns.iter().any(|entry| match &entry.data {
+                Data::Simple(cell) => cell.is_live(now_secs),
+                Data::Complex(complex) => complex.cells.iter().any(|(_, cell)| cell.is_live(now_secs)),
+            })
+    }
+
+    /// Keeps what a reader at `now_secs` sees, of columns that the table still has. False if nothing is left.
+    pub fn keep_live(&mut self, now_secs: u32, table: &TableSchema) -> bool {
+        self.deletion = DeletionTime::LIVE;
+        if !self.liveness.is_live(now_secs) {
+            self.liveness = Liveness::NONE;
+        }
+        self.columns.retain_mut(|entry| {
+            if table.column(entry.column).is_none() {
+                return false;
+            }
+            match &mut entry.data {
+                Data::Simple(cell) => cell.is_live(now_secs),
+                Data::Complex(complex) => {
+                    complex.deletion = DeletionTime::LIVE;
+                    complex.cells.retain(|(_, cell)| cell.is_live(now_secs));
+                    !complex.cells.is_empty()
+                }
+            }
+        });
+        !self.is_empty()
+    }
+
+    /// Drops what `law` says may go. False if nothing is left.
+    pub fn purge(&mut self, law: &PurgeLaw) -> bool {
+        if law.purges(self.deletion) {
+            self.deletion = DeletionTime::LIVE;
+        }
+        let liveness = self.liveness;
+        if !liveness.is_live(law.now_secs) && law.covers(liveness.timestamp_micros, liveness.expires_secs) {
+            self.liveness = Liveness::NONE;
+        }
+        self.columns.retain_mut(|entry| match &mut entry.data {
+            Data::Simple(cell) => law.keep_cell(cell),
+            Data::Complex(complex) => {
+                if law.purges(complex.deletion) {
+                    complex.deletion = DeletionTime::LIVE;
+                }
+                complex.cells.retain_mut(|(_, cell)| law.keep_cell(cell));
+                !complex.deletion.is_live() || !complex.cells.is_empty()
+            }
+        });
+        !self.is_empty()
+    }
+}
+
+/// What may be dropped for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PurgeLaw {
+    /// What has expired by then is a tombstone.
+    pub now_secs: u32,
+    /// Tombstones made before are past gc grace.
+    pub gc_before_secs: u32,
+    /// Tombstones with a lower timestamp shadow nothing outside of what is being merged.
+    pub purgeable_below_micros: i64,
+}
+
+impl PurgeLaw {
+    #[inline]
+    fn covers(&self, timestamp_micros: i64, local_deletion_secs: u32) -> bool {
+        local_deletion_secs < self.gc_before_secs && timestamp_micros < self.purgeable_below_micros
+    }
+
+    /// True if a deletion may go.
+    #[inline]
+    pub fn purges(&self, deletion: DeletionTime) -> bool {
+        !deletion.is_live() && self.covers(deletion.marked_at_micros, deletion.local_secs)
+    }
+
+    /// Makes a tombstone of an expired cell. False if the cell may go.
+    fn keep_cell(&self, cell: &mut Cell) -> bool {
+        if cell.is_live(self.now_secs) {
+            return true;
+        }
+        if self.covers(cell.timestamp_micros, cell.local_deletion_secs) {
+            return false;
+        }
+        if cell.is_expiring() {
+            // Compat: the tombstone counts as made when the cell was written: TTL and gc grace need not add up.
+            let written_secs = cell.local_deletion_secs.saturating_sub(cell.ttl_secs);
+            *cell = Cell::tombstone(cell.timestamp_micros, written_secs);
+            return !self.covers(cell.timestamp_micros, cell.local_deletion_secs);
+        }
+        true
+    }
+}
+
+/// When a query is warned or ended for what it scanned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TombstoneLimits {
+    /// Warn above this many.
+    pub warn: u64,
+    /// End the query above this many.
+    pub fail: u64,
+}
+
+impl TombstoneLimits {
+    /// No limits (internal reads).
+    pub const NONE: Self = Self {
+        warn: u64::MAX,
+        fail: u64::MAX,
+    };
+}
+
+/// What a read has met.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReadCounts {
+    /// Rows given, not counting static ones.
+    pub live_rows: u64,
+    /// Tombstones met that are not past gc grace.
+    pub tombstones: u64,
+}
+
+/// When a read happens and what it may scan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadLaw {
+    /// The reader's clock.
+    pub now_secs: u32,
+    /// Tombstones made before are past gc grace and not counted.
+    pub gc_before_secs: u32,
+    /// When to stop.
+    pub limits: TombstoneLimits,
+}
+
+/// Leaves only live data: no deletions, no markers, no dead rows. Partitions are given even if nothing in them lives.
+/// Requires: the source is merged, so that what it shadows is gone already.
+pub struct ReadPurge<C> {
+    source: C,
+    table: Arc<TableSchema>,
+    law: ReadLaw,
+    counts: ReadCounts,
+}
+
+impl<C: Cursor> ReadPurge<C> {
+    /// Reads `source` of `table`.
+    pub fn new(source: C, table: Arc<TableSchema>, law: ReadLaw) -> Self {
+        Self {
+            source,
+            table,
+            law,
+            counts: ReadCounts::default(),
+        }
+    }
+
+    /// What was met so far.
+    pub fn counts(&self) -> ReadCounts {
+        self.counts
+    }
+
+    /// True if the read met so many tombstones that the client is to be warned.
+    pub fn is_worth_warning(&self) -> bool {
+        self.counts.tombstones > self.law.limits.warn
+    }
+
+    /// Gives the source back.
+    pub fn into_source(self) -> C {
+        self.source
+    }
+
+    fn count(&mut self, tombstones: u64) -> Result<(), ReadError> {
+        self.counts.tombstones += tombstones;
+        if self.counts.tombstones > self.law.limits.fail {
+            return Err(ReadError::TooManyTombstones {
+                tombstones: self.counts.tombstones,
+            });
+        }
+        Ok(())
+    }
+
+    /// Keeps the live part of a row and counts the rest. False if nothing lives.
+    fn keep_live(&mut self, row: &mut Row) -> Result<bool, ReadError> {
+        let ReadLaw {
+            now_secs,
+            gc_before_secs,
+            ..
+        } = self.law;
+        let is_fresh = |cell: &Cell| !cell.is_live(now_secs) && cell.local_deletion_secs >= gc_before_secs;
+        let deletes = |deletion: DeletionTime| !deletion.is_live() && deletion.local_secs >= gc_before_secs;
+        let liveness = row.liveness;
+        let mut is_deleted = deletes(row.deletion)
+            || (!liveness.is_none()
+                && !liveness.is_live(now_secs)
+                && liveness.expires_secs >= gc_before_secs);
+        let mut tombstones = 0;
+        for entry in &row.columns {
+            match &entry.data {
+                Data::Simple(cell) => tombstones += u64::from(is_fresh(cell)),
+                Data::Complex(complex) => {
+                    is_deleted |= deletes(complex.deletion);
+                    tombstones += complex.cells.iter().filter(|(_, cell)| is_fresh(cell)).count() as u64;
+                }
+            }
+        }
+        let is_left = row.keep_live(now_secs, &self.table);
+        // A row counts once if nothing but its key was deleted.
+        if !is_left && tombstones == 0 && is_deleted {
+            tombstones = 1;
+        }
+        if tombstones > 0 {
+            self.count(tombstones)?;
+        }
+        Ok(is_left)
+    }
+}
+
+impl<C: Cursor> Cursor for ReadPurge<C> {
+    fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError> {
+        let Some(mut head) = self.source.next_partition()? else {
+            return Ok(None);
+        };
+        head.deletion = DeletionTime::LIVE;
+        if let Some(row) = &mut head.static_row
+            && !self.keep_live(row)?
+        {
+            head.static_row = None;
+        }
+        Ok(Some(head))
+    }
+
+    fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>, ReadError> {
+        while let Some(unfiltered) = self.source.next_unfiltered()? {
+            match unfiltered {
+                Unfiltered::Row(mut row) => {
+                    if self.keep_live(&mut row)? {
+                        self.counts.live_rows += 1;
+                        return Ok(Some(Unfiltered::Row(row)));
+                    }
+                }
+                Unfiltered::Marker(marker) => {
+                    let fresh = [marker.end, marker.start]
+                        .into_iter()
+                        .flatten()
+                        .any(|deletion| deletion.local_secs >= self.law.gc_before_secs);
+                    self.count(u64::from(fresh))?;
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn lower_bound(&self) -> Option<DecoratedKey> {
+        self.source.lower_bound()
+    }
+}
+
+/// For each partition, the timestamp below which its tombstones may go: the lowest that any source outside of the
+/// compaction may have for it.
+pub type PurgeableBelow = Box<dyn FnMut(&DecoratedKey) -> i64 + Send>;
+
+/// Drops for good what is past gc grace and shadows nothing elsewhere. Partitions may come out with nothing in them.
+pub struct CompactionPurge<C> {
+    source: C,
+    law: PurgeLaw,
+    purgeable_below: PurgeableBelow,
+}
+
+impl<C: Cursor> CompactionPurge<C> {
+    /// Purges `source`, read forwards.
+    pub fn new(source: C, now_secs: u32, gc_before_secs: u32, purgeable_below: PurgeableBelow) -> Self {
+        Self {
+            source,
+            law: PurgeLaw {
+                now_secs,
+                gc_before_secs,
+                purgeable_below_micros: i64::MIN,
+            },
+            purgeable_below,
+        }
+    }
+
+    fn purge_marker(&self, marker: Marker) -> Option<Marker> {
+        let keep = |side: Option<DeletionTime>| side.filter(|deletion| !self.law.purges(*deletion));
+        let (end, start) = (keep(marker.end), keep(marker.start));
+        if (end, start) == (marker.end, marker.start) {
+            return Some(marker);
+        }
+        (end.is_some() || start.is_some()).then(|| Marker::at(&marker.bound, end, start, Direction::Forward))
+    }
+}
+
+impl<C: Cursor> Cursor for CompactionPurge<C> {
+    fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError> {
+        let Some(mut head) = self.source.next_partition()? else {
+            return Ok(None);
+        };
+        self.law.purgeable_below_micros = (self.purgeable_below)(&head.key);
+        if self.law.purges(head.deletion) {
+            head.deletion = DeletionTime::LIVE;
+        }
+        if let Some(row) = &mut head.static_row
+            && !row.purge(&self.law)
+        {
+            head.static_row = None;
+        }
+        Ok(Some(head))
+    }
+
+    fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>, ReadError> {
+        while let Some(unfiltered) = self.source.next_unfiltered()? {
+            match unfiltered {
+                Unfiltered::Row(mut row) => {
+                    if row.purge(&self.law) {
+                        return Ok(Some(Unfiltered::Row(row)));
+                    }
+                }
+                Unfiltered::Marker(marker) => {
+                    if let Some(marker) = self.purge_marker(marker) {
+                        return Ok(Some(Unfiltered::Marker(marker)));
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn lower_bound(&self) -> Option<DecoratedKey> {
+        self.source.lower_bound()
+    }
+}
