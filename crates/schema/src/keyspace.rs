@@ -82,6 +82,26 @@ impl Keyspace {
     }
 }
 
+impl Keyspace {
+    /// Reads a CQL type string whose user types are this keyspace's.
+    ///
+    /// # Errors
+    /// It does not parse or names an unknown type.
+    pub fn parse_type(&self, text: &str) -> Result<CqlType, ilion_types::Error> {
+        CqlType::parse_cql(text, &self.name, &|name| self.types.get(name).cloned())
+    }
+
+    /// The indexes of a table.
+    pub fn indexes_of<'a>(&'a self, table: &'a str) -> impl Iterator<Item = &'a Arc<IndexSchema>> {
+        self.indexes.values().filter(move |index| index.table == table)
+    }
+
+    /// The views of a base table.
+    pub fn views_of<'a>(&'a self, base: &'a str) -> impl Iterator<Item = &'a Arc<ViewSchema>> {
+        self.views.values().filter(move |view| view.base_table == base)
+    }
+}
+
 /// Replication options as in `system_schema.keyspaces.replication` (class with its full name).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replication {

@@ -7,17 +7,43 @@
 //! | --- | --- |
 //! | `table` | [`TableSchema`], its columns and their order |
 //! | `keyspace` | [`Schema`], [`Keyspace`], replication |
-//! | `options` | table options with Cassandra's defaults |
+//! | `options` | table options with Cassandra's defaults; from a statement's properties |
+//! | `replication` | replication options of a keyspace |
+//! | `properties` | what stands after `WITH`, before it means anything |
+//! | `change` | [`SchemaChange`] and [`Schema::apply`]: the next schema, or why not |
+//! | `diff`, `event` | what differs between two schemas; what a client is told |
+//! | `version` | the digest that tells schemas apart |
+//! | `names`, `compatible`, `index_target` | rules of names, of re-added columns, of index targets |
 
+mod change;
+mod compatible;
+mod diff;
+mod error;
+mod event;
+mod index_target;
 mod keyspace;
+mod names;
 mod options;
+mod properties;
+mod replication;
 mod table;
+mod version;
 
+pub use change::{
+    Applied, CopyTable, CreateAggregate, CreateFunction, CreateIndex, CreateTable, CreateView, DropFunction,
+    DropObject, IndexPart, IndexTarget, NewColumn, SchemaChange, TableAlteration, TypeAlteration,
+};
+pub use diff::{ChangeKind, Diff, Transition, diff};
+pub use error::Error;
+pub use event::{EventTarget, SchemaEvent};
 pub use keyspace::{
     AggregateSchema, FunctionSchema, IndexKind, IndexSchema, Keyspace, Replication, Schema, TriggerSchema,
     ViewSchema,
 };
+pub use names::{LOCAL_KEYSPACES, NAME_LEN_MAX, REPLICATED_KEYSPACES, is_system_keyspace};
 pub use options::{CachingOptions, TableOptions};
+pub use properties::{Properties, PropertyValue};
+pub use replication::LOCAL_DATACENTER;
 pub use table::{
     ClusteringOrder, Column, ColumnId, ColumnKind, DroppedColumn, TableBuilder, TableId, TableKind,
     TableSchema,

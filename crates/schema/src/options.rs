@@ -1,4 +1,12 @@
 //! Table options with Cassandra 5.0's names and defaults (`org.apache.cassandra.schema.TableParams`).
+//!
+//! `parse` reads them from a statement; the others know one option's values each.
+
+pub(crate) mod caching;
+pub(crate) mod compaction;
+pub(crate) mod compression;
+pub(crate) mod parse;
+mod retry;
 
 use std::collections::BTreeMap;
 

@@ -203,6 +203,12 @@ impl TableSchema {
         self.flags.iter().any(|flag| flag == "counter")
     }
 
+    /// True for tables of the Thrift days: `COMPACT STORAGE`, read but no longer made.
+    pub fn is_compact(&self) -> bool {
+        let has = |flag: &str| self.flags.iter().any(|known| known == flag);
+        has("dense") || has("super") || !has("compound")
+    }
+
     /// A builder that starts from this table and keeps its column ids.
     pub fn to_builder(&self) -> TableBuilder {
         TableBuilder {

@@ -1,0 +1,204 @@
+//! What differs between two schemas: what the engine has to create and drop, and what the server tells its clients.
+//!
+//! Pure and general: it compares values and does not know which statement made them. What is shared is skipped by
+//! pointer.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use ilion_types::{CqlType, UserType};
+
+use crate::{
+    AggregateSchema, FunctionSchema, IndexSchema, Keyspace, Schema, TableSchema, TriggerSchema, ViewSchema,
+};
+
+/// One object before and after.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Transition<T> {
+    /// It is new.
+    Created(Arc<T>),
+    /// It changed.
+    Updated {
+        /// Before.
+        old: Arc<T>,
+        /// After.
+        new: Arc<T>,
+    },
+    /// It is gone.
+    Dropped(Arc<T>),
+}
+
+impl<T> Transition<T> {
+    /// The object after the change, or before if it is gone.
+    pub fn object(&self) -> &Arc<T> {
+        match self {
+            Self::Created(object) | Self::Updated { new: object, .. } | Self::Dropped(object) => object,
+        }
+    }
+
+    /// What happened.
+    pub fn kind(&self) -> ChangeKind {
+        match self {
+            Self::Created(_) => ChangeKind::Created,
+            Self::Updated { .. } => ChangeKind::Updated,
+            Self::Dropped(_) => ChangeKind::Dropped,
+        }
+    }
+}
+
+/// What happened to an object (the protocol's SCHEMA_CHANGE).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeKind {
+    /// `CREATED`
+    Created,
+    /// `UPDATED`
+    Updated,
+    /// `DROPPED`
+    Dropped,
+}
+
+/// One difference. A dropped keyspace comes with the drops of all that was in it, a created one with what is in it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Diff {
+    /// Its options; what is inside differs on its own.
+    Keyspace(Transition<Keyspace>),
+    /// A table, or the table of a view.
+    Table(Transition<TableSchema>),
+    /// A view's definition.
+    View(String, Transition<ViewSchema>),
+    /// A user type.
+    Type(Transition<UserType>),
+    /// A function of this keyspace.
+    Function(String, Transition<FunctionSchema>),
+    /// An aggregate of this keyspace.
+    Aggregate(String, Transition<AggregateSchema>),
+    /// An index of this keyspace.
+    Index(String, Transition<IndexSchema>),
+    /// A trigger of this keyspace.
+    Trigger(String, Transition<TriggerSchema>),
+}
+
+/// Everything that differs. Drops of keyspaces come after the drops of what was in them, creations before.
+pub fn diff(old: &Schema, new: &Schema) -> Vec<Diff> {
+    let mut diffs = Vec::new();
+    let names: BTreeSet<&String> = old.keyspaces.keys().chain(new.keyspaces.keys()).collect();
+    for name in names {
+        match (old.keyspaces.get(name), new.keyspaces.get(name)) {
+            (Some(old), Some(new)) if Arc::ptr_eq(old, new) => {}
+            (Some(old), Some(new)) => {
+                if old.replication != new.replication || old.durable_writes != new.durable_writes {
+                    diffs.push(Diff::Keyspace(Transition::Updated {
+                        old: old.clone(),
+                        new: new.clone(),
+                    }));
+                }
+                contents(old, new, &mut diffs);
+            }
+            (None, Some(new)) => {
+                diffs.push(Diff::Keyspace(Transition::Created(new.clone())));
+                contents(&emptied(new), new, &mut diffs);
+            }
+            (Some(old), None) => {
+                contents(old, &emptied(old), &mut diffs);
+                diffs.push(Diff::Keyspace(Transition::Dropped(old.clone())));
+            }
+            (None, None) => {}
+        }
+    }
+    diffs
+}
+
+fn emptied(keyspace: &Keyspace) -> Keyspace {
+    Keyspace::new(
+        keyspace.name.clone(),
+        keyspace.replication.clone(),
+        keyspace.durable_writes,
+    )
+}
+
+fn contents(old: &Keyspace, new: &Keyspace, diffs: &mut Vec<Diff>) {
+    let name = || new.name.clone();
+    let by_text = |types: Vec<&CqlType>| types.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let functions = |keyspace: &Keyspace| {
+        keyed(&keyspace.functions, |function: &FunctionSchema| {
+            (
+                function.name.clone(),
+                by_text(function.argument_types().collect()),
+            )
+        })
+    };
+    let aggregates = |keyspace: &Keyspace| {
+        keyed(&keyspace.aggregates, |aggregate: &AggregateSchema| {
+            (
+                aggregate.name.clone(),
+                by_text(aggregate.argument_types.iter().collect()),
+            )
+        })
+    };
+    let triggers = |keyspace: &Keyspace| {
+        keyed(&keyspace.triggers, |trigger: &TriggerSchema| {
+            (trigger.table.clone(), trigger.name.clone())
+        })
+    };
+    diffs.extend(transitions(&old.types, &new.types).map(Diff::Type));
+    diffs.extend(transitions(&old.tables, &new.tables).map(Diff::Table));
+    diffs.extend(transitions(&old.views, &new.views).map(|view| Diff::View(name(), view)));
+    diffs.extend(transitions(&old.indexes, &new.indexes).map(|index| Diff::Index(name(), index)));
+    diffs.extend(
+        transitions(&functions(old), &functions(new)).map(|function| Diff::Function(name(), function)),
+    );
+    diffs.extend(
+        transitions(&aggregates(old), &aggregates(new)).map(|aggregate| Diff::Aggregate(name(), aggregate)),
+    );
+    diffs.extend(transitions(&triggers(old), &triggers(new)).map(|trigger| Diff::Trigger(name(), trigger)));
+}
+
+fn keyed<K: Ord, T>(objects: &[Arc<T>], key: impl Fn(&T) -> K) -> BTreeMap<K, Arc<T>> {
+    objects
+        .iter()
+        .map(|object| (key(object), object.clone()))
+        .collect()
+}
+
+/// Drops, then updates and creations, each in the order of the names. A table that came back under its old name with
+/// another id is not the same table.
+fn transitions<K: Ord, T: PartialEq + Identity>(
+    old: &BTreeMap<K, Arc<T>>,
+    new: &BTreeMap<K, Arc<T>>,
+) -> impl Iterator<Item = Transition<T>> {
+    let dropped = old
+        .iter()
+        .filter(|(key, before)| new.get(key).is_none_or(|after| !before.is_same(after)))
+        .map(|(_, before)| Transition::Dropped(before.clone()));
+    let changed = new.iter().filter_map(
+        |(key, after)| match old.get(key).filter(|old| old.is_same(after)) {
+            None => Some(Transition::Created(after.clone())),
+            Some(before) if Arc::ptr_eq(before, after) || before == after => None,
+            Some(before) => Some(Transition::Updated {
+                old: before.clone(),
+                new: after.clone(),
+            }),
+        },
+    );
+    dropped.chain(changed).collect::<Vec<_>>().into_iter()
+}
+
+/// Whether two objects of one name are the same object, perhaps altered.
+trait Identity {
+    fn is_same(&self, _other: &Self) -> bool {
+        true
+    }
+}
+
+impl Identity for TableSchema {
+    fn is_same(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+impl Identity for ViewSchema {}
+impl Identity for UserType {}
+impl Identity for FunctionSchema {}
+impl Identity for AggregateSchema {}
+impl Identity for IndexSchema {}
+impl Identity for TriggerSchema {}

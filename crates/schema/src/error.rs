@@ -1,0 +1,59 @@
+//! Why a change of the schema was refused.
+
+/// What this crate refuses. Each variant is one error code of the native protocol, but for `Corrupt`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// 0x2400: the keyspace (then `table` is empty) or table is there already.
+    #[error("{}", already_exists(keyspace, table))]
+    AlreadyExists {
+        /// Its keyspace, or itself.
+        keyspace: String,
+        /// Empty for a keyspace.
+        table: String,
+    },
+    /// 0x2000: a property is unknown or no value of its kind. The statement has to change.
+    #[error("{0}")]
+    Syntax(String),
+    /// 0x2200: the schema's rules do not allow the change.
+    #[error("{0}")]
+    Invalid(String),
+    /// 0x2300: an option's value is out of range or names something unknown.
+    #[error("{0}")]
+    Config(String),
+    /// 0x2100: the keyspace is not the user's to change.
+    #[error("{0}")]
+    Unauthorized(String),
+    /// The rows of `system_schema` contradict each other or do not decode. Restore them.
+    #[error("system_schema.{table}, {row}: expected {expected}")]
+    Corrupt {
+        /// Table of `system_schema`.
+        table: &'static str,
+        /// Key of the row.
+        row: String,
+        /// What should be there.
+        expected: String,
+    },
+}
+
+fn already_exists(keyspace: &str, table: &str) -> String {
+    if table.is_empty() {
+        format!("Cannot add existing keyspace \"{keyspace}\"")
+    } else {
+        format!("Cannot add already existing table \"{table}\" to keyspace \"{keyspace}\"")
+    }
+}
+
+/// An invalid request with this message.
+pub(crate) fn invalid<T>(message: impl Into<String>) -> Result<T, Error> {
+    Err(Error::Invalid(message.into()))
+}
+
+/// A configuration error with this message.
+pub(crate) fn config<T>(message: impl Into<String>) -> Result<T, Error> {
+    Err(Error::Config(message.into()))
+}
+
+/// A syntax error with this message.
+pub(crate) fn syntax<T>(message: impl Into<String>) -> Result<T, Error> {
+    Err(Error::Syntax(message.into()))
+}
