@@ -6,6 +6,7 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::lexer::{Lexer, unquoted};
+use crate::parser::DEPTH_MAX;
 use crate::token::{BadToken, Kind, Token};
 
 /// Tokens shown before the offending one.
@@ -16,10 +17,21 @@ const SHOWN_AFTER: usize = 2;
 /// Why the parser stopped.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// No alternative of the grammar goes on with `offending`; what was to be decided begins at `decision`.
-    NoAlternative { decision: Token, offending: Token },
+    /// No alternative of the grammar goes on with `offending`; what was to be decided begins at `decision`, and Cassandra
+    /// would have looked up to `seen`.
+    NoAlternative {
+        decision: Token,
+        offending: Token,
+        seen: Token,
+    },
     /// Only `expecting` goes on.
-    Mismatch { offending: Token, expecting: Kind },
+    Mismatch {
+        offending: Token,
+        expecting: Kind,
+        seen: Token,
+    },
+    /// More levels than the parser is ready to descend.
+    TooDeep,
     /// A rule beyond the grammar is broken.
     Rule(String),
     /// As `Rule`, but Cassandra calls it an invalid request.
@@ -31,6 +43,9 @@ impl Fault {
     #[cold]
     pub(crate) fn into_error(self, text: &str) -> Error {
         match self {
+            Self::TooDeep => {
+                Self::Rule(format!("Statement is nested deeper than {DEPTH_MAX} levels")).into_error(text)
+            }
             Self::Rule(message) => Error {
                 kind: ErrorKind::Rule,
                 line: 0,
@@ -43,19 +58,27 @@ impl Fault {
                 column: -1,
                 message,
             },
-            Self::NoAlternative { decision, offending } => match offending.kind {
+            Self::NoAlternative {
+                decision,
+                offending,
+                seen,
+            } => match offending.kind {
                 Kind::Bad(bad) => bad_token(text, offending, bad),
                 _ => {
                     let what = format!("no viable alternative at input '{}'", shown(text, offending));
-                    syntax_error(text, what, decision, offending)
+                    syntax_error(text, what, offending, (decision, seen))
                 }
             },
-            Self::Mismatch { offending, expecting } => match offending.kind {
+            Self::Mismatch {
+                offending,
+                expecting,
+                seen,
+            } => match offending.kind {
                 Kind::Bad(bad) => bad_token(text, offending, bad),
                 _ => {
                     let input = shown(text, offending);
                     let what = format!("mismatched input '{input}' expecting {}", expecting.name());
-                    syntax_error(text, what, offending, offending)
+                    syntax_error(text, what, offending, (offending, seen))
                 }
             },
         }
@@ -70,8 +93,9 @@ fn shown(text: &str, token: Token) -> String {
     }
 }
 
-fn syntax_error(text: &str, what: String, highlighted: Token, offending: Token) -> Error {
-    let message = match snippet(text, highlighted, offending) {
+/// An error at `offending`, shown by the token to highlight and the last that may be shown.
+fn syntax_error(text: &str, what: String, offending: Token, (highlighted, seen): (Token, Token)) -> Error {
+    let message = match snippet(text, highlighted, seen) {
         Some(snippet) => format!("{what} ({snippet})"),
         None => what,
     };

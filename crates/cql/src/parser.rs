@@ -10,10 +10,12 @@ mod data;
 mod definition;
 mod describe;
 mod function;
+mod name;
 mod permission;
 mod property;
 mod relation;
 mod role;
+mod select;
 mod selection;
 mod statement;
 mod table;
@@ -23,7 +25,6 @@ mod type_name;
 pub(crate) use type_name::RESERVED_TYPE_NAMES;
 
 use crate::Marker;
-use crate::ast::{Identifier, QualifiedName};
 use crate::fault::Fault;
 use crate::keyword::Keyword;
 use crate::lexer::{tokenize, unquoted};
@@ -39,6 +40,8 @@ pub(crate) struct Parser<'a> {
     text: &'a str,
     tokens: Vec<Token>,
     position: usize,
+    /// The token up to which Cassandra would have looked ahead; for messages.
+    seen_to: usize,
     /// How many constructs the parser is inside of.
     depth: u32,
     /// The height of the highest tree yet among the parts of the innermost construct.
@@ -54,6 +57,7 @@ impl<'a> Parser<'a> {
             text,
             tokens: tokenize(text),
             position: 0,
+            seen_to: 0,
             depth: 0,
             height: 0,
             markers: Vec::new(),
@@ -62,19 +66,26 @@ impl<'a> Parser<'a> {
 
     // The cursor.
 
+    #[inline]
     fn token(&self, ahead: usize) -> Token {
-        let nothing = Token {
-            kind: Kind::End,
-            start: self.text.len() as u32,
-            end: self.text.len() as u32,
-        };
-        self.tokens
-            .get(self.position + ahead)
-            .or(self.tokens.last())
-            .copied()
-            .unwrap_or(nothing)
+        match self.tokens.get(self.position + ahead) {
+            Some(token) => *token,
+            None => self.last(),
+        }
     }
 
+    /// The last token, which nothing comes after.
+    #[cold]
+    fn last(&self) -> Token {
+        let end = self.text.len() as u32;
+        self.tokens.last().copied().unwrap_or(Token {
+            kind: Kind::End,
+            start: end,
+            end,
+        })
+    }
+
+    #[inline]
     fn kind(&self) -> Kind {
         self.token(0).kind
     }
@@ -123,6 +134,7 @@ impl<'a> Parser<'a> {
         Err(Fault::Mismatch {
             offending: self.token(0),
             expecting: kind,
+            seen: self.seen(0),
         })
     }
 
@@ -148,7 +160,18 @@ impl<'a> Parser<'a> {
         Err(Fault::NoAlternative {
             decision: self.token(0),
             offending: self.token(ahead),
+            seen: self.seen(ahead),
         })
+    }
+
+    /// The last token that Cassandra would have seen when it fails at the one `ahead`.
+    fn seen(&self, ahead: usize) -> Token {
+        self.token(ahead.max(self.seen_to.saturating_sub(self.position)))
+    }
+
+    /// Notes that Cassandra has looked past the token here, which only its messages tell.
+    fn look_past(&mut self) {
+        self.seen_to = self.position + 1;
     }
 
     // Depth.
@@ -156,7 +179,7 @@ impl<'a> Parser<'a> {
     /// Runs `parse` for what is nested in the construct here.
     fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if self.depth >= DEPTH_MAX {
-            return Err(too_deep());
+            return Err(Fault::TooDeep);
         }
         self.depth += 1;
         let outer_height = std::mem::take(&mut self.height);
@@ -167,11 +190,26 @@ impl<'a> Parser<'a> {
         Ok(parsed)
     }
 
+    /// Runs `parse`; if it fails, all is as before, and there is nothing.
+    fn attempt<T>(&mut self, parse: impl FnOnce(&mut Self) -> Result<T>) -> Result<Option<T>> {
+        let (position, depth, height) = (self.position, self.depth, self.height);
+        let marker_count = self.markers.len();
+        match parse(self) {
+            Ok(parsed) => Ok(Some(parsed)),
+            Err(Fault::TooDeep) => Err(Fault::TooDeep),
+            Err(_) => {
+                (self.position, self.depth, self.height) = (position, depth, height);
+                self.markers.truncate(marker_count);
+                Ok(None)
+            }
+        }
+    }
+
     /// Puts one more node on top of the highest tree.
     fn grow(&mut self) -> Result<()> {
         self.height += 1;
         if self.height > DEPTH_MAX {
-            Err(too_deep())
+            Err(Fault::TooDeep)
         } else {
             Ok(())
         }
@@ -181,7 +219,13 @@ impl<'a> Parser<'a> {
 
     /// `item (',' item)*`
     fn list<T>(&mut self, item: impl Fn(&mut Self) -> Result<T>) -> Result<Vec<T>> {
-        let mut items = vec![item(self)?];
+        let first = item(self)?;
+        if !self.at(Kind::Comma) {
+            return Ok(vec![first]);
+        }
+        // Where there are two there are often more.
+        let mut items = Vec::with_capacity(6);
+        items.push(first);
         while self.eat(Kind::Comma) {
             items.push(item(self)?);
         }
@@ -243,123 +287,4 @@ impl<'a> Parser<'a> {
     fn at_string(&self) -> bool {
         matches!(self.kind(), Kind::String | Kind::DollarString)
     }
-
-    // Names.
-
-    /// What a token says, as it was written.
-    fn slice(&self, token: Token) -> &'a str {
-        self.text
-            .get(token.start as usize..token.end as usize)
-            .unwrap_or_default()
-    }
-
-    /// The name in a token that can be one.
-    fn folded(&self, token: Token) -> Identifier {
-        match token.kind {
-            Kind::QuotedName | Kind::EmptyQuotedName => unquoted_name(self.text, token),
-            _ => self.slice(token).to_ascii_lowercase(),
-        }
-    }
-
-    /// A name of a column in a definition, of a field, or of an alias.
-    fn identifier(&mut self) -> Result<Identifier> {
-        if !self.kind().is_name() {
-            return self.unexpected();
-        }
-        let token = self.advance();
-        Ok(self.folded(token))
-    }
-
-    /// A name of a column; `""` is one, too, in tables that came from Thrift.
-    fn column(&mut self) -> Result<Identifier> {
-        if self.eat(Kind::EmptyQuotedName) {
-            return Ok(Identifier::new());
-        }
-        self.identifier()
-    }
-
-    fn keyspace(&mut self) -> Result<Identifier> {
-        self.name_of("keyspace")
-    }
-
-    fn name_of(&mut self, what: &str) -> Result<Identifier> {
-        if self.at(Kind::Question) {
-            return Err(Fault::Rule(format!(
-                "Bind variables cannot be used for {what} names"
-            )));
-        }
-        self.identifier()
-    }
-
-    fn table_name(&mut self) -> Result<QualifiedName> {
-        self.qualified_name("table")
-    }
-
-    /// `(keyspace '.')? name`
-    fn qualified_name(&mut self, what: &str) -> Result<QualifiedName> {
-        if self.peek(1) == Kind::Dot {
-            let keyspace = self.keyspace()?;
-            self.advance();
-            return Ok(QualifiedName {
-                keyspace: Some(keyspace),
-                name: self.name_of(what)?,
-            });
-        }
-        let followed_badly = self.kind().is_name() && self.is_open_end(1);
-        if followed_badly {
-            return self.unexpected_at(1);
-        }
-        Ok(QualifiedName {
-            keyspace: None,
-            name: self.name_of(what)?,
-        })
-    }
-
-    /// Whether the token `ahead` can follow no name of a table at all. Compat: Cassandra looks at it before it takes the
-    /// name, and so blames it on the name.
-    fn is_open_end(&self, ahead: usize) -> bool {
-        matches!(self.peek(ahead), Kind::Identifier | Kind::QuotedName)
-    }
-
-    /// Whether the token `ahead` is a name of a table, function or whatever else.
-    fn is_any_name(&self, ahead: usize) -> bool {
-        self.peek(ahead).is_name() || self.peek(ahead).is_function_name()
-    }
-
-    /// `(keyspace '.')? name` of a function.
-    fn function_name(&mut self) -> Result<QualifiedName> {
-        let mut keyspace = None;
-        if self.peek(1) == Kind::Dot {
-            keyspace = Some(self.keyspace()?);
-            self.advance();
-        } else if self.kind().is_name() && !self.kind().is_function_name() {
-            // Such a word could only be a keyspace.
-            self.advance();
-            self.expect(Kind::Dot)?;
-        }
-        Ok(QualifiedName {
-            keyspace,
-            name: self.bare_function_name()?,
-        })
-    }
-
-    fn bare_function_name(&mut self) -> Result<Identifier> {
-        if !self.kind().is_function_name() {
-            return self.unexpected();
-        }
-        let token = self.advance();
-        Ok(self.folded(token))
-    }
-}
-
-fn unquoted_name(text: &str, token: Token) -> Identifier {
-    if token.kind == Kind::EmptyQuotedName {
-        Identifier::new()
-    } else {
-        unquoted(text, token)
-    }
-}
-
-fn too_deep() -> Fault {
-    Fault::Rule(format!("Statement is nested deeper than {DEPTH_MAX} levels"))
 }

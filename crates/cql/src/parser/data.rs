@@ -85,6 +85,7 @@ impl Parser<'_> {
         let using = self.optional_using()?;
         self.expect_word(Keyword::Set)?;
         let assignments = self.list(Self::assignment)?;
+        self.look_past();
         refuse_incompatible(&assignments)?;
         let relations = self.required_where()?;
         Ok(Update {
@@ -168,13 +169,13 @@ impl Parser<'_> {
             };
         }
         self.advance();
+        let term = self.term()?;
         if !is_same {
             return Err(Fault::Rule(format!(
                 "Only expressions of the form X = X {}<value> are supported.",
                 self.slice(sign)
             )));
         }
-        let term = self.term()?;
         Ok(match sign.kind {
             Kind::Plus => AssignmentOperation::Add(term),
             _ => AssignmentOperation::Subtract(term),
@@ -185,7 +186,7 @@ impl Parser<'_> {
         self.expect_word(Keyword::Delete)?;
         let begins_target = self.kind().is_name() || self.at(Kind::EmptyQuotedName);
         let targets = if begins_target {
-            self.list(Self::column_part)?
+            self.list(Self::deleted)?
         } else {
             Vec::new()
         };
@@ -204,6 +205,18 @@ impl Parser<'_> {
             relations,
             condition: self.optional_if()?,
         })
+    }
+
+    fn deleted(&mut self) -> Result<ColumnPart> {
+        // Compat: what follows is looked at before the column is taken.
+        let is_followed_well = matches!(
+            self.peek(1),
+            Kind::Comma | Kind::OpenBracket | Kind::Dot | Kind::Keyword(Keyword::From)
+        );
+        if !is_followed_well && (self.kind().is_name() || self.at(Kind::EmptyQuotedName)) {
+            return self.unexpected_at(1);
+        }
+        self.column_part()
     }
 
     /// `c`, `c[key]` or `c.field`

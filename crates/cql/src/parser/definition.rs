@@ -43,7 +43,7 @@ impl Parser<'_> {
         self.expect(Kind::OpenParen)?;
         let mut fields = vec![self.field_definition()?];
         while self.eat(Kind::Comma) {
-            if !matches!(self.kind(), Kind::Comma | Kind::CloseParen) {
+            if self.kind().is_name() {
                 fields.push(self.field_definition()?);
             }
         }

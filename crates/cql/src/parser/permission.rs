@@ -11,6 +11,7 @@ use crate::token::Kind;
 
 impl Parser<'_> {
     pub(super) fn grant(&mut self) -> Result<Statement> {
+        self.refuse_all_of_nothing(Keyword::To)?;
         self.advance();
         if self.is_role_before(Keyword::To) {
             return self.membership_change(Keyword::To).map(Statement::GrantRole);
@@ -20,12 +21,24 @@ impl Parser<'_> {
     }
 
     pub(super) fn revoke(&mut self) -> Result<Statement> {
+        self.refuse_all_of_nothing(Keyword::From)?;
         self.advance();
         if self.is_role_before(Keyword::From) {
             return self.membership_change(Keyword::From).map(Statement::RevokeRole);
         }
         self.permission_change(Keyword::From)
             .map(Statement::RevokePermissions)
+    }
+
+    /// Compat: what follows `ALL` is looked at to tell roles from permissions, and so blamed on the whole statement.
+    fn refuse_all_of_nothing(&self, word: Keyword) -> Result<()> {
+        let can_follow = self.peek_word(2, Keyword::On)
+            || self.peek_word(2, Keyword::Permissions)
+            || self.peek_word(2, word);
+        if self.peek_word(1, Keyword::All) && !can_follow {
+            return self.unexpected_at(2);
+        }
+        Ok(())
     }
 
     /// Whether a role stands here, not permissions.

@@ -118,6 +118,11 @@ impl Parser<'_> {
         if !self.is_followed_by_operator() {
             return self.unexpected_at(1);
         }
+        let is_bad_in = self.peek_word(1, Keyword::In)
+            && !matches!(self.peek(2), Kind::OpenParen | Kind::Question | Kind::Colon);
+        if is_bad_in {
+            return self.unexpected_at(2);
+        }
         let column = self.column()?;
         if self.eat(Kind::OpenBracket) {
             return self.element_relation(column);

@@ -111,6 +111,9 @@ impl Parser<'_> {
         let mut options = RoleOptions::default();
         if self.eat_word(Keyword::With) {
             let is_hashed = self.eat_word(Keyword::Hashed);
+            if !is_hashed && !self.at_word(Keyword::Password) {
+                return self.unexpected();
+            }
             self.expect_word(Keyword::Password)?;
             options.password = Some(password(is_hashed, self.string()?));
         }

@@ -1,110 +1,11 @@
-//! `SELECT` and selectors.
+//! Selections: `*`, or expressions over columns.
 
 use super::{Parser, Result};
-use crate::ast::{
-    Direction, Ordering, QualifiedName, Select, SelectItem, Selection, Selector, Statement, Term,
-};
+use crate::ast::{QualifiedName, SelectItem, Selection, Selector};
 use crate::keyword::Keyword;
 use crate::token::Kind;
 
 impl Parser<'_> {
-    pub(super) fn select(&mut self) -> Result<Statement> {
-        self.expect_word(Keyword::Select)?;
-        let json = self.eat_modifier(Keyword::Json);
-        let distinct = self.eat_modifier(Keyword::Distinct);
-        let selection = self.selection()?;
-        self.expect_word(Keyword::From)?;
-        let table = self.table_name()?;
-        let relations = self.optional_where()?;
-        let select = Select {
-            json,
-            distinct,
-            selection,
-            table,
-            relations,
-            group_by: self.group_by()?,
-            order_by: self.order_by()?,
-            per_partition_limit: self.per_partition_limit()?,
-            limit: self.limit()?,
-            allow_filtering: self.allow_filtering()?,
-        };
-        Ok(Statement::Select(Box::new(select)))
-    }
-
-    /// Takes `JSON` or `DISTINCT`, unless it is the name of the first column. Compat: wherever a selection could follow
-    /// it is none, even in `json - a` and `json(a)`.
-    fn eat_modifier(&mut self, word: Keyword) -> bool {
-        let is_modifier = self.at_word(word)
-            && (matches!(self.peek(1), Kind::Star | Kind::Minus) || self.begins_primary(1));
-        if is_modifier {
-            self.advance();
-        }
-        is_modifier
-    }
-
-    fn group_by(&mut self) -> Result<Vec<Selector>> {
-        if !self.eat_word(Keyword::Group) {
-            return Ok(Vec::new());
-        }
-        self.expect_word(Keyword::By)?;
-        self.list(Self::selector)
-    }
-
-    fn order_by(&mut self) -> Result<Vec<Ordering>> {
-        if !self.eat_word(Keyword::Order) {
-            return Ok(Vec::new());
-        }
-        self.expect_word(Keyword::By)?;
-        self.list(Self::ordering)
-    }
-
-    fn ordering(&mut self) -> Result<Ordering> {
-        let column = self.column()?;
-        let mut ann_of = None;
-        if self.eat_word(Keyword::Ann) {
-            self.expect_word(Keyword::Of)?;
-            ann_of = Some(self.term()?);
-        }
-        let direction = self.optional_direction().unwrap_or(Direction::Ascending);
-        Ok(Ordering {
-            column,
-            ann_of,
-            direction,
-        })
-    }
-
-    /// `ASC` or `DESC`
-    pub(super) fn optional_direction(&mut self) -> Option<Direction> {
-        if self.eat_word(Keyword::Asc) {
-            return Some(Direction::Ascending);
-        }
-        self.eat_word(Keyword::Desc).then_some(Direction::Descending)
-    }
-
-    fn per_partition_limit(&mut self) -> Result<Option<Term>> {
-        if !self.eat_word(Keyword::Per) {
-            return Ok(None);
-        }
-        self.expect_word(Keyword::Partition)?;
-        self.expect_word(Keyword::Limit)?;
-        self.integer_or_marker().map(Some)
-    }
-
-    fn limit(&mut self) -> Result<Option<Term>> {
-        if !self.eat_word(Keyword::Limit) {
-            return Ok(None);
-        }
-        self.integer_or_marker().map(Some)
-    }
-
-    fn allow_filtering(&mut self) -> Result<bool> {
-        if !self.eat_word(Keyword::Allow) {
-            return Ok(false);
-        }
-        self.expect_word(Keyword::Filtering)?;
-        Ok(true)
-    }
-
     /// `*` or a list of expressions.
     pub(super) fn selection(&mut self) -> Result<Selection> {
         if self.eat(Kind::Star) {
@@ -163,7 +64,15 @@ impl Parser<'_> {
                 .map(|selector| Selector::Negate(Box::new(selector)));
         }
         let primary = self.primary()?;
-        self.modified(primary)
+        if matches!(primary, Selector::Column(_) | Selector::Literal(_)) {
+            self.look_past();
+        }
+        if !matches!(self.kind(), Kind::Dot | Kind::OpenBracket) {
+            return Ok(primary);
+        }
+        // Compat: where a part of it cannot be read, it is read without its parts.
+        let whole = primary.clone();
+        Ok(self.attempt(|parser| parser.modified(primary))?.unwrap_or(whole))
     }
 
     /// Elements, slices and fields of what was just parsed.
@@ -216,6 +125,11 @@ impl Parser<'_> {
             Kind::OpenParen => self.nested(Self::parenthesized_selector),
             Kind::OpenBracket => self.nested(Self::selector_list),
             Kind::OpenBrace => self.nested(Self::braced_selector),
+            Kind::Keyword(Keyword::Key | Keyword::Json | Keyword::Distinct)
+                if self.peek(1) == Kind::OpenParen =>
+            {
+                self.unexpected_at(1)
+            }
             Kind::Keyword(word) if self.peek(1) == Kind::OpenParen => self.nested(|p| p.keyword_call(word)),
             Kind::Keyword(Keyword::Token) => self.call_of_selectors(),
             kind if kind.is_name() => {
@@ -280,8 +194,25 @@ impl Parser<'_> {
         let name: QualifiedName = self.function_name()?;
         Ok(Selector::Function {
             name,
-            arguments: self.parenthesized_or_empty(Self::selector)?,
+            arguments: self.selector_arguments()?,
         })
+    }
+
+    fn selector_arguments(&mut self) -> Result<Vec<Selector>> {
+        self.expect(Kind::OpenParen)?;
+        let arguments = self.selectors_before(Kind::CloseParen)?;
+        self.expect(Kind::CloseParen)?;
+        Ok(arguments)
+    }
+
+    /// Selectors, or none if `end` or anything else stands here that begins none.
+    fn selectors_before(&mut self, end: Kind) -> Result<Vec<Selector>> {
+        let is_there = self.begins_primary(0) || self.at(Kind::Minus) || self.at_word(Keyword::As);
+        if is_there && !self.at(end) {
+            self.list(Self::selector)
+        } else {
+            Ok(Vec::new())
+        }
     }
 
     /// A type hint, a tuple, or one selector in parentheses.
@@ -301,29 +232,26 @@ impl Parser<'_> {
 
     /// A type hint, if the parentheses here hold a type and are followed by what it could be a hint for.
     fn selector_hint(&mut self) -> Result<Option<Selector>> {
-        let start = self.position;
-        self.advance();
-        let hint = match self.kind() {
-            Kind::String | Kind::DollarString | Kind::Keyword(Keyword::Set) => self.type_name().ok(),
-            kind if kind.is_name() => self.type_name().ok(),
-            _ => None,
-        };
-        if let Some(type_name) = hint
-            && self.at(Kind::CloseParen)
-            && self.begins_primary(1)
-        {
-            self.advance();
-            return Ok(Some(Selector::TypeHint {
-                type_name,
-                selector: Box::new(self.primary()?),
-            }));
+        let could_be_type = matches!(self.peek(1), Kind::String | Kind::DollarString)
+            || self.peek_word(1, Keyword::Set)
+            || self.peek(1).is_name();
+        if !could_be_type {
+            return Ok(None);
         }
-        self.position = start;
-        Ok(None)
+        self.attempt(|parser| {
+            parser.advance();
+            let type_name = parser.type_name()?;
+            parser.expect(Kind::CloseParen)?;
+            if !parser.begins_primary(0) {
+                return parser.unexpected();
+            }
+            let selector = Box::new(parser.primary()?);
+            Ok(Selector::TypeHint { type_name, selector })
+        })
     }
 
     /// Whether the token `ahead` begins a selector other than a negation.
-    fn begins_primary(&self, ahead: usize) -> bool {
+    pub(super) fn begins_primary(&self, ahead: usize) -> bool {
         match self.peek(ahead) {
             Kind::Question | Kind::Colon | Kind::OpenParen | Kind::OpenBracket | Kind::OpenBrace => true,
             // `(a) AS b`: an alias, although a column might be called `as`.
@@ -335,10 +263,7 @@ impl Parser<'_> {
 
     fn selector_list(&mut self) -> Result<Selector> {
         self.advance();
-        let mut members = Vec::new();
-        if !self.at(Kind::CloseBracket) {
-            members = self.list(Self::selector)?;
-        }
+        let members = self.selectors_before(Kind::CloseBracket)?;
         self.expect(Kind::CloseBracket)?;
         Ok(Selector::List(members))
     }

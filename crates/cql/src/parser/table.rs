@@ -30,7 +30,7 @@ impl Parser<'_> {
         self.expect(Kind::OpenParen)?;
         self.table_member(&mut create)?;
         while self.eat(Kind::Comma) {
-            if !matches!(self.kind(), Kind::Comma | Kind::CloseParen) {
+            if self.kind().is_name() || self.at_word(Keyword::Primary) {
                 self.table_member(&mut create)?;
             }
         }

@@ -10,6 +10,17 @@ use crate::token::Kind;
 impl Parser<'_> {
     /// `product (('+' | '-') product)*`
     pub(crate) fn term(&mut self) -> Result<Term> {
+        // Nearly all terms are one token, for which the descent below would only cost time.
+        if matches!(
+            self.peek(1),
+            Kind::Comma | Kind::CloseParen | Kind::End | Kind::Keyword(Keyword::And)
+        ) {
+            match self.kind() {
+                kind if kind.is_literal() => return self.literal().map(Term::Literal),
+                Kind::Question => return self.marker().map(Term::Bind),
+                _ => {}
+            }
+        }
         let outer_height = std::mem::take(&mut self.height);
         let mut term = self.term_product()?;
         while let Some(operator) = self.additive_operator() {
@@ -250,6 +261,9 @@ impl Parser<'_> {
     fn call(&mut self) -> Result<Term> {
         if self.is_bare_column(0) {
             return self.unexpected_at(1);
+        }
+        if self.peek(1) == Kind::Dot && self.peek(2).is_function_name() && self.peek(3) != Kind::OpenParen {
+            return self.unexpected_at(3);
         }
         let name = self.function_name()?;
         Ok(Term::Function {
