@@ -51,6 +51,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// The next token, hidden ones too. After the last it is `End` for ever.
+    #[inline]
     pub(crate) fn scan(&mut self) -> Token {
         let start = self.position;
         let kind = match self.peek(0) {

@@ -185,7 +185,7 @@ impl Parser<'_> {
             return self.membership();
         }
         let operator = if self.eat_word(Keyword::Contains) {
-            if self.eat_word(Keyword::Key) {
+            if self.peek(1) != Kind::Dot && self.eat_word(Keyword::Key) {
                 Operator::ContainsKey
             } else {
                 Operator::Contains

@@ -234,7 +234,7 @@ impl Parser<'_> {
             // Or else the colon of a map, with what could be no marker's name.
             Kind::Colon => self.is_bare_column(ahead + 1),
             Kind::Question | Kind::OpenBracket | Kind::OpenBrace | Kind::OpenParen => true,
-            kind => kind.is_literal() || kind.is_name() && !self.is_bare_column(ahead),
+            kind => kind.is_literal() || self.is_any_name(ahead) && !self.is_bare_column(ahead),
         }
     }
 

@@ -90,14 +90,22 @@ fn binding(selector: &Selector) -> Binding {
     }
 }
 
+/// Whether the last token of a primary is a number, which a dot would become part of.
+fn ends_with_number(selector: &Selector) -> bool {
+    match selector {
+        Selector::Literal(Literal::Integer(_) | Literal::Float(_)) => true,
+        Selector::TypeHint { selector, .. } => ends_with_number(selector),
+        _ => false,
+    }
+}
+
 /// A selector where only such will do that bind at least so strongly.
 struct Bound<'a>(&'a Selector, Binding);
 
 impl Display for Bound<'_> {
     fn fmt(&self, out: &mut Formatter<'_>) -> Result {
         // `7.f` would begin with the number `7.`.
-        let is_number = matches!(self.0, Selector::Literal(Literal::Integer(_) | Literal::Float(_)));
-        if self.1 == Binding::Modifier && is_number {
+        if self.1 == Binding::Modifier && ends_with_number(self.0) {
             return write!(out, "({})", self.0);
         }
         // `(a.b)` alone could be read as a hint at the type `a.b`.
