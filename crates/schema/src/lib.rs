@@ -12,6 +12,8 @@
 //! | `properties` | what stands after `WITH`, before it means anything |
 //! | `change` | [`SchemaChange`] and [`Schema::apply`]: the next schema, or why not |
 //! | `diff`, `event` | what differs between two schemas; what a client is told |
+//! | `rows` | the schema as rows of `system_schema`, both ways |
+//! | `system` | the keyspaces that the server brings along |
 //! | `version` | the digest that tells schemas apart |
 //! | `names`, `compatible`, `index_target` | rules of names, of re-added columns, of index targets |
 
@@ -26,6 +28,8 @@ mod names;
 mod options;
 mod properties;
 mod replication;
+pub mod rows;
+mod system;
 mod table;
 mod version;
 
@@ -44,6 +48,8 @@ pub use names::{LOCAL_KEYSPACES, NAME_LEN_MAX, REPLICATED_KEYSPACES, is_system_k
 pub use options::{CachingOptions, TableOptions};
 pub use properties::{Properties, PropertyValue};
 pub use replication::LOCAL_DATACENTER;
+pub use rows::{RowChange, SchemaRow, encode_keyspace, row_changes};
+pub use system::system_keyspaces;
 pub use table::{
     ClusteringOrder, Column, ColumnId, ColumnKind, DroppedColumn, TableBuilder, TableId, TableKind,
     TableSchema,

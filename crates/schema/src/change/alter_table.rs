@@ -49,7 +49,11 @@ impl Schema {
                 if_exists,
                 timestamp_micros,
             } => {
-                let dropped_micros = timestamp_micros.unwrap_or(now_micros);
+                // `system_schema` keeps milliseconds; memory agrees with it, as in Cassandra.
+                let dropped_micros = timestamp_micros
+                    .unwrap_or(now_micros)
+                    .div_euclid(1000)
+                    .saturating_mul(1000);
                 columns
                     .iter()
                     .try_for_each(|column| altered.remove(column, *if_exists, dropped_micros))?;

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use super::parse::java_double;
-use crate::Error;
 use crate::error::config;
+use crate::{Error, TableOptions};
 
 const PACKAGE: &str = "org.apache.cassandra.io.compress.";
 const CHUNK_LENGTH_KIB_DEFAULT: u32 = 16;
@@ -23,6 +23,16 @@ const COMPRESSORS: [(&str, &[&str]); 5] = [
     ("SnappyCompressor", &[]),
     ("ZstdCompressor", &["compression_level"]),
 ];
+
+impl TableOptions {
+    /// The compression map as `system_schema` and DESCRIBE hold it.
+    pub fn compression_map(&self) -> BTreeMap<String, String> {
+        if self.compression.is_empty() {
+            return [("enabled".to_owned(), "false".to_owned())].into();
+        }
+        self.compression.clone()
+    }
+}
 
 pub(crate) fn parse(given: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>, Error> {
     let mut rest = given.clone();

@@ -1,0 +1,253 @@
+//! Rows to keyspaces. Types come first, since everything else mentions them.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ilion_types::{CqlType, UserType};
+
+use super::SchemaRow;
+use super::decode_table::{Columns, decode_table, decode_view};
+use crate::names::LOCAL_KEYSPACES;
+use crate::system::system_keyspaces;
+use crate::{
+    AggregateSchema, Error, FunctionSchema, IndexKind, IndexSchema, Keyspace, Replication, Schema,
+    TriggerSchema,
+};
+
+impl Schema {
+    /// The schema that a node starts with: its own keyspaces as this version defines them, and what the rows say. Rows
+    /// about the node's own keyspaces are not read; tables of the replicated ones that the rows lack are added.
+    ///
+    /// # Errors
+    /// Rows do not decode or contradict each other; restore `system_schema`.
+    pub fn from_rows(rows: impl IntoIterator<Item = SchemaRow>) -> Result<Schema, Error> {
+        load(rows)
+    }
+}
+
+fn load(rows: impl IntoIterator<Item = SchemaRow>) -> Result<Schema, Error> {
+    let rows = rows
+        .into_iter()
+        .filter(|row| !LOCAL_KEYSPACES.contains(&row.keyspace.as_str()));
+    let mut schema = decode_schema(rows)?;
+    for own in system_keyspaces() {
+        match schema.keyspaces.get_mut(&own.name) {
+            None => {
+                schema.keyspaces.insert(own.name.clone(), Arc::new(own));
+            }
+            Some(stored) => {
+                let stored = Arc::make_mut(stored);
+                for (name, table) in own.tables {
+                    stored.tables.entry(name).or_insert(table);
+                }
+            }
+        }
+    }
+    Ok(schema.sealed(0))
+}
+
+/// The schema that the rows describe, and nothing else.
+///
+/// # Errors
+/// Rows do not decode or contradict each other.
+pub fn decode_schema(rows: impl IntoIterator<Item = SchemaRow>) -> Result<Schema, Error> {
+    let mut by_keyspace: BTreeMap<String, Vec<SchemaRow>> = BTreeMap::new();
+    for row in rows {
+        by_keyspace.entry(row.keyspace.clone()).or_default().push(row);
+    }
+    let mut schema = Schema::default();
+    for (name, rows) in by_keyspace {
+        // A dropped keyspace may leave rows behind that lost to a concurrent write; without its own row it is gone.
+        if let Some(row) = rows.iter().find(|row| row.table == "keyspaces") {
+            let keyspace = decode_keyspace(&name, row, &rows)?;
+            schema.keyspaces.insert(name, Arc::new(keyspace));
+        }
+    }
+    Ok(schema.sealed(0))
+}
+
+fn decode_keyspace(name: &str, row: &SchemaRow, rows: &[SchemaRow]) -> Result<Keyspace, Error> {
+    let options = row.required("replication", row.text_map("replication")?)?;
+    let durable_writes = row.boolean("durable_writes").unwrap_or(true);
+    let mut keyspace = Keyspace::new(name, Replication { options }, durable_writes);
+    keyspace.types = decode_types(name, rows)?;
+    let columns = Columns::of(rows)?;
+    for row in rows {
+        match row.table {
+            "tables" => {
+                let table = decode_table(row, &columns, &keyspace)?;
+                keyspace.tables.insert(table.name.clone(), table);
+            }
+            "views" => {
+                let (view, table) = decode_view(row, &columns, &keyspace)?;
+                keyspace.tables.insert(table.name.clone(), table);
+                keyspace.views.insert(view.name.clone(), view);
+            }
+            "indexes" => {
+                let index = decode_index(row)?;
+                keyspace.indexes.insert(index.name.clone(), Arc::new(index));
+            }
+            "triggers" => keyspace.triggers.push(Arc::new(decode_trigger(row)?)),
+            "functions" => {
+                let function = decode_function(row, &keyspace)?;
+                keyspace.functions.push(Arc::new(function));
+            }
+            "aggregates" => {
+                let aggregate = decode_aggregate(row, &keyspace)?;
+                keyspace.aggregates.push(Arc::new(aggregate));
+            }
+            _ => {}
+        }
+    }
+    keyspace.sort_functions();
+    Ok(keyspace)
+}
+
+fn decode_types(keyspace: &str, rows: &[SchemaRow]) -> Result<BTreeMap<String, Arc<UserType>>, Error> {
+    let rows: BTreeMap<String, &SchemaRow> = rows
+        .iter()
+        .filter(|row| row.table == "types")
+        .map(|row| Ok((row.key_text(0)?, row)))
+        .collect::<Result<_, Error>>()?;
+    let resolver = TypeResolver {
+        keyspace,
+        rows: &rows,
+        progress: RefCell::default(),
+        error: RefCell::default(),
+    };
+    for name in rows.keys() {
+        resolver.find(name);
+        if let Some(error) = resolver.error.take() {
+            return Err(error);
+        }
+    }
+    let resolved = resolver.progress.into_inner();
+    Ok(resolved
+        .into_iter()
+        .filter_map(|(name, definition)| Some((name, definition?)))
+        .collect())
+}
+
+/// Resolves user types that mention each other, in whatever order they come.
+struct TypeResolver<'a> {
+    keyspace: &'a str,
+    rows: &'a BTreeMap<String, &'a SchemaRow>,
+    /// Done, or begun (and then meeting it again is a circle).
+    progress: RefCell<BTreeMap<String, Option<Arc<UserType>>>>,
+    error: RefCell<Option<Error>>,
+}
+
+impl TypeResolver<'_> {
+    fn find(&self, name: &str) -> Option<Arc<UserType>> {
+        if let Some(known) = self.progress.borrow().get(name) {
+            return known.clone();
+        }
+        let row = self.rows.get(name)?;
+        self.progress.borrow_mut().insert(name.to_owned(), None);
+        match self.decode(name, row) {
+            Ok(definition) => {
+                let definition = Arc::new(definition);
+                self.progress
+                    .borrow_mut()
+                    .insert(name.to_owned(), Some(definition.clone()));
+                Some(definition)
+            }
+            Err(error) => {
+                self.error.borrow_mut().get_or_insert(error);
+                None
+            }
+        }
+    }
+
+    fn decode(&self, name: &str, row: &SchemaRow) -> Result<UserType, Error> {
+        let names = row.required("field_names", row.texts("field_names")?)?;
+        let types = row.required("field_types", row.texts("field_types")?)?;
+        if names.len() != types.len() {
+            return Err(row.corrupt("as many field types as names"));
+        }
+        let parse = |text: &String| {
+            CqlType::parse_cql(text, self.keyspace, &|inner| self.find(inner))
+                .map_err(|refused| row.corrupt(format!("a type, not {text} ({refused})")))
+        };
+        let types = types.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
+        Ok(UserType {
+            keyspace: self.keyspace.to_owned(),
+            name: name.to_owned(),
+            fields: names.into_iter().zip(types).collect(),
+        })
+    }
+}
+
+/// The type that a row's text names.
+pub(super) fn parse_type(row: &SchemaRow, text: &str, keyspace: &Keyspace) -> Result<CqlType, Error> {
+    keyspace
+        .parse_type(text)
+        .map_err(|refused| row.corrupt(format!("a type, not {text} ({refused})")))
+}
+
+fn decode_index(row: &SchemaRow) -> Result<IndexSchema, Error> {
+    let kind = match row.text("kind")?.as_deref() {
+        Some("KEYS") => IndexKind::Keys,
+        Some("COMPOSITES") => IndexKind::Composites,
+        Some("CUSTOM") => IndexKind::Custom,
+        _ => return Err(row.corrupt("KEYS, COMPOSITES or CUSTOM in kind")),
+    };
+    Ok(IndexSchema {
+        name: row.key_text(1)?,
+        table: row.key_text(0)?,
+        kind,
+        options: row.text_map("options")?.unwrap_or_default(),
+    })
+}
+
+fn decode_trigger(row: &SchemaRow) -> Result<TriggerSchema, Error> {
+    Ok(TriggerSchema {
+        name: row.key_text(1)?,
+        table: row.key_text(0)?,
+        options: row.text_map("options")?.unwrap_or_default(),
+    })
+}
+
+/// The argument types in the clustering of functions and aggregates.
+fn argument_types(row: &SchemaRow, keyspace: &Keyspace) -> Result<Vec<CqlType>, Error> {
+    let bytes = row
+        .clustering
+        .get(1)
+        .ok_or_else(|| row.corrupt("a longer clustering"))?;
+    row.text_list(bytes)?
+        .iter()
+        .map(|text| parse_type(row, text, keyspace))
+        .collect()
+}
+
+fn decode_function(row: &SchemaRow, keyspace: &Keyspace) -> Result<FunctionSchema, Error> {
+    let types = argument_types(row, keyspace)?;
+    let names = row.texts("argument_names")?.unwrap_or_default();
+    if names.len() != types.len() {
+        return Err(row.corrupt("as many argument names as types"));
+    }
+    let return_type = row.required("return_type", row.text("return_type")?)?;
+    Ok(FunctionSchema {
+        name: row.key_text(0)?,
+        arguments: names.into_iter().zip(types).collect(),
+        body: row.text("body")?.unwrap_or_default(),
+        called_on_null_input: row.boolean("called_on_null_input").unwrap_or_default(),
+        language: row.text("language")?.unwrap_or_default(),
+        return_type: parse_type(row, &return_type, keyspace)?,
+    })
+}
+
+fn decode_aggregate(row: &SchemaRow, keyspace: &Keyspace) -> Result<AggregateSchema, Error> {
+    let return_type = row.required("return_type", row.text("return_type")?)?;
+    let state_type = row.required("state_type", row.text("state_type")?)?;
+    Ok(AggregateSchema {
+        name: row.key_text(0)?,
+        argument_types: argument_types(row, keyspace)?,
+        state_func: row.required("state_func", row.text("state_func")?)?,
+        state_type: parse_type(row, &state_type, keyspace)?,
+        final_func: row.text("final_func")?,
+        initcond: row.text("initcond")?,
+        return_type: parse_type(row, &return_type, keyspace)?,
+    })
+}

@@ -1,0 +1,154 @@
+//! Keyspaces to rows.
+//!
+//! Compat: which cells are left null follows `SchemaKeyspace` of Cassandra 5.0.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use ilion_types::{CqlType, UserType, encode_list, encode_map};
+
+use super::SchemaRow;
+use super::encode_table::{table_rows, view_row};
+use crate::{AggregateSchema, FunctionSchema, IndexKind, IndexSchema, Keyspace, TableKind, TriggerSchema};
+
+/// Every row of a keyspace.
+pub fn encode_keyspace(keyspace: &Keyspace) -> Vec<SchemaRow> {
+    let name = keyspace.name.as_str();
+    let mut rows = vec![keyspace_row(keyspace)];
+    rows.extend(keyspace.types.values().map(|ty| type_row(name, ty)));
+    for table in keyspace.tables.values() {
+        match (table.kind, keyspace.views.get(&table.name)) {
+            (TableKind::View, Some(view)) => rows.push(view_row(view, table)),
+            _ => rows.push(super::encode_table::table_row(table)),
+        }
+        rows.extend(table_rows(table));
+    }
+    rows.extend(keyspace.indexes.values().map(|index| index_row(name, index)));
+    rows.extend(keyspace.triggers.iter().map(|trigger| trigger_row(name, trigger)));
+    rows.extend(
+        keyspace
+            .functions
+            .iter()
+            .map(|function| function_row(name, function)),
+    );
+    rows.extend(
+        keyspace
+            .aggregates
+            .iter()
+            .map(|aggregate| aggregate_row(name, aggregate)),
+    );
+    rows
+}
+
+fn keyspace_row(keyspace: &Keyspace) -> SchemaRow {
+    SchemaRow {
+        table: "keyspaces",
+        keyspace: keyspace.name.clone(),
+        clustering: Vec::new(),
+        cells: vec![
+            ("durable_writes", boolean(keyspace.durable_writes)),
+            ("replication", text_map(&keyspace.replication.options)),
+        ],
+    }
+}
+
+fn type_row(keyspace: &str, definition: &UserType) -> SchemaRow {
+    SchemaRow {
+        table: "types",
+        keyspace: keyspace.to_owned(),
+        clustering: vec![key(&definition.name)],
+        cells: vec![
+            (
+                "field_names",
+                text_list(definition.fields.iter().map(|(name, _)| name.clone())),
+            ),
+            (
+                "field_types",
+                text_list(definition.fields.iter().map(|(_, ty)| ty.to_string())),
+            ),
+        ],
+    }
+}
+
+fn index_row(keyspace: &str, index: &IndexSchema) -> SchemaRow {
+    let kind = match index.kind {
+        IndexKind::Keys => "KEYS",
+        IndexKind::Composites => "COMPOSITES",
+        IndexKind::Custom => "CUSTOM",
+    };
+    SchemaRow {
+        table: "indexes",
+        keyspace: keyspace.to_owned(),
+        clustering: vec![key(&index.table), key(&index.name)],
+        cells: vec![("kind", text(kind)), ("options", text_map(&index.options))],
+    }
+}
+
+fn trigger_row(keyspace: &str, trigger: &TriggerSchema) -> SchemaRow {
+    SchemaRow {
+        table: "triggers",
+        keyspace: keyspace.to_owned(),
+        clustering: vec![key(&trigger.table), key(&trigger.name)],
+        cells: vec![("options", text_map(&trigger.options))],
+    }
+}
+
+fn function_row(keyspace: &str, function: &FunctionSchema) -> SchemaRow {
+    SchemaRow {
+        table: "functions",
+        keyspace: keyspace.to_owned(),
+        clustering: vec![key(&function.name), type_list(function.argument_types())],
+        cells: vec![
+            (
+                "argument_names",
+                text_list(function.arguments.iter().map(|(name, _)| name.clone())),
+            ),
+            ("body", text(&function.body)),
+            ("called_on_null_input", boolean(function.called_on_null_input)),
+            ("language", text(&function.language)),
+            ("return_type", text(&function.return_type.to_string())),
+        ],
+    }
+}
+
+fn aggregate_row(keyspace: &str, aggregate: &AggregateSchema) -> SchemaRow {
+    SchemaRow {
+        table: "aggregates",
+        keyspace: keyspace.to_owned(),
+        clustering: vec![key(&aggregate.name), type_list(aggregate.argument_types.iter())],
+        cells: vec![
+            ("final_func", aggregate.final_func.as_deref().and_then(text)),
+            ("initcond", aggregate.initcond.as_deref().and_then(text)),
+            ("return_type", text(&aggregate.return_type.to_string())),
+            ("state_func", text(&aggregate.state_func)),
+            ("state_type", text(&aggregate.state_type.to_string())),
+        ],
+    }
+}
+
+pub(super) fn key(text: &str) -> Bytes {
+    Bytes::copy_from_slice(text.as_bytes())
+}
+
+pub(super) fn text(text: &str) -> Option<Bytes> {
+    Some(key(text))
+}
+
+pub(super) fn boolean(value: bool) -> Option<Bytes> {
+    Some(Bytes::copy_from_slice(&[u8::from(value)]))
+}
+
+pub(super) fn text_map(map: &BTreeMap<String, String>) -> Option<Bytes> {
+    Some(encode_map(map.iter().map(|(key, value)| (key.as_bytes(), value.as_bytes()))).into())
+}
+
+/// A list of texts, or a set of texts that come in order.
+pub(super) fn text_list(texts: impl Iterator<Item = String>) -> Option<Bytes> {
+    let texts: Vec<String> = texts.collect();
+    Some(encode_list(texts.iter().map(String::as_bytes)).into())
+}
+
+fn type_list<'a>(types: impl Iterator<Item = &'a CqlType>) -> Bytes {
+    let texts: Vec<String> = types.map(ToString::to_string).collect();
+    encode_list(texts.iter().map(String::as_bytes)).into()
+}

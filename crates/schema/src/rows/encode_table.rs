@@ -1,0 +1,179 @@
+//! Tables and views to rows: one of `tables` or `views`, one of `columns` for each column, one of `dropped_columns` for
+//! each column that was dropped.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use ilion_types::encode_map;
+
+use super::SchemaRow;
+use super::encode::{boolean, key, text, text_list, text_map};
+use crate::{
+    ClusteringOrder, Column, ColumnKind, DroppedColumn, TableId, TableOptions, TableSchema, ViewSchema,
+};
+
+type Cells = Vec<(&'static str, Option<Bytes>)>;
+
+pub(super) fn table_row(table: &TableSchema) -> SchemaRow {
+    let mut cells = option_cells(&table.options);
+    let flags: BTreeSet<String> = table.flags.iter().cloned().collect();
+    cells.push(("flags", text_list(flags.into_iter())));
+    cells.push(("id", uuid(table.id)));
+    row("tables", table, cells)
+}
+
+pub(super) fn view_row(view: &ViewSchema, table: &TableSchema) -> SchemaRow {
+    let mut cells = option_cells(&table.options);
+    cells.extend([
+        ("base_table_id", uuid(view.base_table_id)),
+        ("base_table_name", text(&view.base_table)),
+        ("id", uuid(table.id)),
+        ("include_all_columns", boolean(view.include_all_columns)),
+        ("where_clause", text(&view.where_clause)),
+    ]);
+    row("views", table, cells)
+}
+
+fn row(name: &'static str, table: &TableSchema, mut cells: Cells) -> SchemaRow {
+    cells.sort_by_key(|(column, _)| *column);
+    SchemaRow {
+        table: name,
+        keyspace: table.keyspace.clone(),
+        clustering: vec![key(&table.name)],
+        cells,
+    }
+}
+
+/// The rows of the columns, present and dropped.
+pub(super) fn table_rows(table: &TableSchema) -> impl Iterator<Item = SchemaRow> {
+    let columns = table
+        .select_order()
+        .into_iter()
+        .map(|column| column_row(table, column));
+    columns.chain(table.dropped.values().map(|dropped| dropped_row(table, dropped)))
+}
+
+fn column_row(table: &TableSchema, column: &Column) -> SchemaRow {
+    let position = if column.is_primary_key() {
+        i32::from(column.position)
+    } else {
+        -1
+    };
+    let order = match (column.kind, column.order) {
+        (ColumnKind::Clustering, ClusteringOrder::Asc) => "asc",
+        (ColumnKind::Clustering, ClusteringOrder::Desc) => "desc",
+        _ => "none",
+    };
+    SchemaRow {
+        table: "columns",
+        keyspace: table.keyspace.clone(),
+        clustering: vec![key(&table.name), key(&column.name)],
+        cells: vec![
+            ("clustering_order", text(order)),
+            ("column_name_bytes", text(&column.name)),
+            ("kind", text(kind_name(column.kind))),
+            ("position", int(position)),
+            ("type", text(&column.ty.to_string())),
+        ],
+    }
+}
+
+fn dropped_row(table: &TableSchema, dropped: &DroppedColumn) -> SchemaRow {
+    // Compat: Cassandra stores milliseconds.
+    let dropped_millis = dropped.dropped_micros.div_euclid(1000);
+    SchemaRow {
+        table: "dropped_columns",
+        keyspace: table.keyspace.clone(),
+        clustering: vec![key(&table.name), key(&dropped.name)],
+        cells: vec![
+            (
+                "dropped_time",
+                Some(Bytes::copy_from_slice(&dropped_millis.to_be_bytes())),
+            ),
+            ("kind", text(kind_name(dropped.kind))),
+            ("type", text(&dropped.ty.to_string())),
+        ],
+    }
+}
+
+fn kind_name(kind: ColumnKind) -> &'static str {
+    match kind {
+        ColumnKind::PartitionKey => "partition_key",
+        ColumnKind::Clustering => "clustering",
+        ColumnKind::Static => "static",
+        ColumnKind::Regular => "regular",
+    }
+}
+
+/// The cells that tables and views share. What younger versions added is written only where it is not the default.
+fn option_cells(options: &TableOptions) -> Cells {
+    let unless = |is_default: bool, cell: Option<Bytes>| if is_default { None } else { cell };
+    vec![
+        ("additional_write_policy", text(&options.additional_write_policy)),
+        (
+            "allow_auto_snapshot",
+            unless(options.allow_auto_snapshot, boolean(false)),
+        ),
+        ("bloom_filter_fp_chance", double(options.bloom_filter_fp_chance)),
+        ("caching", text_map(&options.caching.to_map())),
+        ("cdc", unless(!options.cdc, boolean(true))),
+        ("comment", text(&options.comment)),
+        ("compaction", text_map(&options.compaction)),
+        ("compression", text_map(&options.compression_map())),
+        ("crc_check_chance", double(options.crc_check_chance)),
+        // Not used for years, left for the drivers that read it.
+        ("dclocal_read_repair_chance", double(0.0)),
+        (
+            "default_time_to_live",
+            unsigned(options.default_time_to_live_secs),
+        ),
+        ("extensions", extensions(options)),
+        ("gc_grace_seconds", unsigned(options.gc_grace_secs)),
+        (
+            "incremental_backups",
+            unless(options.incremental_backups, boolean(false)),
+        ),
+        ("max_index_interval", unsigned(options.max_index_interval)),
+        (
+            "memtable",
+            unless(options.memtable == "default", text(&options.memtable)),
+        ),
+        (
+            "memtable_flush_period_in_ms",
+            unsigned(options.memtable_flush_period_ms),
+        ),
+        ("min_index_interval", unsigned(options.min_index_interval)),
+        ("read_repair", text(&options.read_repair)),
+        ("read_repair_chance", double(0.0)),
+        ("speculative_retry", text(&options.speculative_retry)),
+    ]
+}
+
+fn extensions(options: &TableOptions) -> Option<Bytes> {
+    Some(
+        encode_map(
+            options
+                .extensions
+                .iter()
+                .map(|(name, value)| (name.as_bytes(), &value[..])),
+        )
+        .into(),
+    )
+}
+
+fn uuid(id: TableId) -> Option<Bytes> {
+    Some(Bytes::copy_from_slice(id.0.as_bytes()))
+}
+
+fn int(value: i32) -> Option<Bytes> {
+    Some(Bytes::copy_from_slice(&value.to_be_bytes()))
+}
+
+/// Options that count are `int` columns; parsing keeps them in its range.
+fn unsigned(value: u32) -> Option<Bytes> {
+    int(i32::try_from(value).unwrap_or(i32::MAX))
+}
+
+fn double(value: f64) -> Option<Bytes> {
+    Some(Bytes::copy_from_slice(&value.to_be_bytes()))
+}

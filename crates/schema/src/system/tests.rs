@@ -1,0 +1,59 @@
+use super::*;
+
+#[test]
+fn system_tables_have_cassandras_ids() {
+    for (keyspace, table, id) in [
+        (
+            "system_schema",
+            "keyspaces",
+            "abac5682-dea6-31c5-b535-b3d6cffd0fb6",
+        ),
+        ("system_schema", "tables", "afddfb9d-bc1e-3068-8056-eed6c302ba09"),
+        ("system_schema", "columns", "24101c25-a2ae-3af7-87c1-b40ee1aca33f"),
+        ("system_schema", "types", "5a8b1ca8-6602-3f77-a045-9273d308917a"),
+        ("system_schema", "views", "9786ac1c-dd58-3201-a7cd-ad556410c985"),
+        ("system_schema", "indexes", "0feb57ac-311f-382f-ba6d-9024d305702f"),
+        (
+            "system_schema",
+            "functions",
+            "96489b79-80be-3e14-a701-66a0b9159450",
+        ),
+        (
+            "system_schema",
+            "aggregates",
+            "924c5587-2e3a-345b-b10c-12f37c1ba895",
+        ),
+        ("system", "local", "7ad54392-bcdd-35a6-8417-4e047860b377"),
+        ("system_auth", "roles", "5bc52802-de25-35ed-aeab-188eecebb090"),
+    ] {
+        let schema = Schema::with_system();
+        assert_eq!(
+            schema.table(keyspace, table).unwrap().id.to_string(),
+            id,
+            "{keyspace}.{table}"
+        );
+    }
+}
+
+#[test]
+fn every_system_table_has_a_key_and_unique_columns() {
+    for keyspace in system_keyspaces() {
+        for table in keyspace.tables.values() {
+            assert!(
+                table.partition_key().len() > 0,
+                "{}.{}",
+                table.keyspace,
+                table.name
+            );
+            let mut names: Vec<_> = table
+                .select_order()
+                .iter()
+                .map(|column| column.name.clone())
+                .collect();
+            let count = names.len();
+            names.sort();
+            names.dedup();
+            assert_eq!(names.len(), count, "{}.{}", table.keyspace, table.name);
+        }
+    }
+}

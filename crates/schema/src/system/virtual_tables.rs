@@ -1,0 +1,131 @@
+//! `system_views` and `system_virtual_schema`: tables whose rows the server computes when they are read.
+
+use super::{Definition, keyspace, table, virtual_kind};
+use crate::{Keyspace, Replication};
+
+const VIEWS: [Definition; 17] = [
+    table(
+        "caches",
+        "system caches",
+        "name text pk; capacity_bytes bigint; entry_count int; hit_count bigint; hit_ratio double; \
+         recent_hit_rate_per_second bigint; recent_request_rate_per_second bigint; request_count bigint; \
+         size_bytes bigint",
+    ),
+    table(
+        "clients",
+        "currently connected clients",
+        "address inet pk; port int ck; client_options frozen<map<text, text>>; connection_stage text; \
+         driver_name text; driver_version text; hostname text; keyspace_name text; protocol_version int; \
+         request_count bigint; ssl_cipher_suite text; ssl_enabled boolean; ssl_protocol text; username text",
+    ),
+    table(
+        "cql_metrics",
+        "Metrics specific to CQL prepared statement caching",
+        "name text pk; value double",
+    ),
+    table(
+        "batch_metrics",
+        "Metrics specific to batch statements",
+        "name text pk; max bigint; p50th double; p999th double; p99th double",
+    ),
+    table(
+        "coordinator_read_latency",
+        "",
+        "keyspace_name text pk; table_name text pk; count bigint; max_ms double; p50th_ms double; \
+         p99th_ms double; per_second double",
+    ),
+    table(
+        "coordinator_write_latency",
+        "",
+        "keyspace_name text pk; table_name text pk; count bigint; max_ms double; p50th_ms double; \
+         p99th_ms double; per_second double",
+    ),
+    table(
+        "disk_usage",
+        "",
+        "keyspace_name text pk; table_name text pk; mebibytes bigint",
+    ),
+    table(
+        "local_read_latency",
+        "",
+        "keyspace_name text pk; table_name text pk; count bigint; max_ms double; p50th_ms double; \
+         p99th_ms double; per_second double",
+    ),
+    table(
+        "local_write_latency",
+        "",
+        "keyspace_name text pk; table_name text pk; count bigint; max_ms double; p50th_ms double; \
+         p99th_ms double; per_second double",
+    ),
+    table(
+        "max_partition_size",
+        "",
+        "keyspace_name text pk; table_name text pk; mebibytes bigint",
+    ),
+    table(
+        "queries",
+        "Lists currently running queries",
+        "thread_id text pk; queued_micros bigint; running_micros bigint; task text",
+    ),
+    table("settings", "current settings", "name text pk; value text"),
+    table(
+        "snapshots",
+        "available snapshots",
+        "name text pk; keyspace_name text ck; table_name text ck; created_at timestamp; ephemeral boolean; \
+         expires_at timestamp; size_on_disk bigint; true_size bigint",
+    ),
+    table(
+        "sstable_tasks",
+        "current sstable tasks",
+        "keyspace_name text pk; table_name text ck; task_id timeuuid ck; completion_ratio double; kind text; \
+         progress bigint; sstables int; target_directory text; total bigint; unit text",
+    ),
+    table(
+        "system_properties",
+        "Cassandra relevant system properties",
+        "name text pk; value text",
+    ),
+    table(
+        "thread_pools",
+        "",
+        "name text pk; active_tasks int; active_tasks_limit int; blocked_tasks bigint; \
+         blocked_tasks_all_time bigint; completed_tasks bigint; pending_tasks int",
+    ),
+    table(
+        "tombstones_per_read",
+        "",
+        "keyspace_name text pk; table_name text pk; count bigint; max double; p50th double; p99th double",
+    ),
+];
+
+const VIRTUAL_SCHEMA: [Definition; 3] = [
+    table(
+        "keyspaces",
+        "virtual keyspace definitions",
+        "keyspace_name text pk",
+    ),
+    table(
+        "tables",
+        "virtual table definitions",
+        "keyspace_name text pk; table_name text ck; comment text",
+    ),
+    table(
+        "columns",
+        "virtual column definitions",
+        "keyspace_name text pk; table_name text ck; column_name text ck; clustering_order text; \
+         column_name_bytes blob; kind text; position int; type text",
+    ),
+];
+
+pub(super) fn views() -> Keyspace {
+    keyspace("system_views", Replication::local(), &VIEWS, virtual_kind)
+}
+
+pub(super) fn virtual_schema() -> Keyspace {
+    keyspace(
+        "system_virtual_schema",
+        Replication::local(),
+        &VIRTUAL_SCHEMA,
+        virtual_kind,
+    )
+}
