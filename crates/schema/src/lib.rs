@@ -12,6 +12,7 @@
 //! | `properties` | what stands after `WITH`, before it means anything |
 //! | `change` | [`SchemaChange`] and [`Schema::apply`]: the next schema, or why not |
 //! | `diff`, `event` | what differs between two schemas; what a client is told |
+//! | `describe` | DESCRIBE: objects as the CQL that makes them |
 //! | `rows` | the schema as rows of `system_schema`, both ways |
 //! | `system` | the keyspaces that the server brings along |
 //! | `version` | the digest that tells schemas apart |
@@ -19,6 +20,7 @@
 
 mod change;
 mod compatible;
+pub mod describe;
 mod diff;
 mod error;
 mod event;

@@ -1,0 +1,157 @@
+//! CREATE TABLE.
+//!
+//! Dropped columns are created, dropped at their time, and added again if they came back: replaying it leads to a table
+//! that skips the same old cells.
+
+use std::fmt::Write as _;
+
+use ilion_types::{CqlType, quote_name};
+
+use super::options::with_clause;
+use super::{Internals, qualified};
+use crate::{Column, ColumnKind, DroppedColumn, TableKind, TableSchema};
+
+const INDENT: &str = "    ";
+
+/// The CREATE TABLE statement; within a comment if CQL cannot make such a table.
+pub fn describe_table(table: &TableSchema, internals: Internals) -> String {
+    let statement = create_statement(table, internals);
+    let name = qualified(&table.keyspace, &table.name);
+    if table.kind == TableKind::Virtual {
+        return format!(
+            "/*\nWarning: Table {name} is a virtual table and cannot be recreated with CQL.\n\
+             Structure, for reference:\n{statement}\n*/"
+        );
+    }
+    if table.is_compact() {
+        return format!(
+            "/*\nWarning: Table {name} omitted because it has constructs not compatible with CQL (was created \
+             via legacy API).\nApproximate structure, for reference:\n(this should not be used to reproduce \
+             this schema)\n\n{statement}\n*/"
+        );
+    }
+    statement
+}
+
+fn create_statement(table: &TableSchema, internals: Internals) -> String {
+    let keyword = if table.kind == TableKind::Virtual {
+        "VIRTUAL"
+    } else {
+        "CREATE"
+    };
+    let name = qualified(&table.keyspace, &table.name);
+    let dropped = match internals {
+        Internals::Shown => dropped_columns(table),
+        Internals::Hidden => Vec::new(),
+    };
+    let mut lines: Vec<String> = columns(table)
+        .filter(|column| dropped.iter().all(|old| old.name != column.name))
+        .map(|column| column_definition(table, column))
+        .collect();
+    lines.extend(dropped.iter().map(|old| definition(&old.name, &old.ty, old.kind)));
+    if !has_simple_key(table) {
+        lines.push(primary_key(table));
+    }
+    let body: Vec<String> = lines.iter().map(|line| format!("{INDENT}{line}")).collect();
+    let options = with_clause(table, internals);
+    let mut out = format!(
+        "{keyword} TABLE {name} (\n{}\n) WITH {options};",
+        body.join(",\n")
+    );
+    for old in dropped {
+        let column = quote_name(&old.name);
+        let _ = write!(
+            out,
+            "\nALTER TABLE {name} DROP {column} USING TIMESTAMP {};",
+            old.dropped_micros
+        );
+        if let Some(again) = table.column_named(&old.name) {
+            let _ = write!(
+                out,
+                "\nALTER TABLE {name} ADD {};",
+                definition(&again.name, &again.ty, again.kind)
+            );
+        }
+    }
+    out
+}
+
+/// True for `k int PRIMARY KEY`.
+fn has_simple_key(table: &TableSchema) -> bool {
+    table.partition_key().len() == 1 && clustering(table).is_empty()
+}
+
+/// In the order in which they were dropped.
+fn dropped_columns(table: &TableSchema) -> Vec<&DroppedColumn> {
+    let mut dropped: Vec<&DroppedColumn> = table.dropped.values().collect();
+    dropped.sort_by_key(|column| (column.dropped_micros, &column.name));
+    dropped
+}
+
+/// A compact table without clustering columns hides one, and its regular value, and calls static what is regular.
+pub(super) fn is_static_compact(table: &TableSchema) -> bool {
+    let has = |flag: &str| table.flags.iter().any(|known| known == flag);
+    !has("dense") && !has("compound") && !has("super")
+}
+
+pub(super) fn clustering(table: &TableSchema) -> Vec<&Column> {
+    if is_static_compact(table) {
+        Vec::new()
+    } else {
+        table.clustering().collect()
+    }
+}
+
+/// What a CREATE statement lists, in storage order.
+fn columns(table: &TableSchema) -> impl Iterator<Item = &Column> {
+    let is_static_compact = is_static_compact(table);
+    table
+        .partition_key()
+        .chain(clustering(table))
+        .chain(table.statics())
+        .chain(
+            table
+                .regulars()
+                .filter(move |column| !is_static_compact && column.ty != CqlType::Empty),
+        )
+}
+
+fn column_definition(table: &TableSchema, column: &Column) -> String {
+    let is_hidden_static = column.kind == ColumnKind::Static && is_static_compact(table);
+    let kind = if is_hidden_static {
+        ColumnKind::Regular
+    } else {
+        column.kind
+    };
+    let mut text = definition(&column.name, &column.ty, kind);
+    if column.kind == ColumnKind::PartitionKey && has_simple_key(table) {
+        text.push_str(" PRIMARY KEY");
+    }
+    text
+}
+
+fn definition(name: &str, ty: &CqlType, kind: ColumnKind) -> String {
+    let suffix = if kind == ColumnKind::Static { " static" } else { "" };
+    format!("{} {ty}{suffix}", quote_name(name))
+}
+
+/// `PRIMARY KEY ((a, b), c)`
+pub(super) fn primary_key(table: &TableSchema) -> String {
+    let join = |columns: Vec<&Column>| {
+        columns
+            .into_iter()
+            .map(|column| quote_name(&column.name))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let partition = join(table.partition_key().collect());
+    let partition = if table.partition_key().len() > 1 {
+        format!("({partition})")
+    } else {
+        partition
+    };
+    match clustering(table) {
+        columns if columns.is_empty() => format!("PRIMARY KEY ({partition})"),
+        columns => format!("PRIMARY KEY ({partition}, {})", join(columns)),
+    }
+}
