@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | `descriptor`, `version`, `component` | names of files, and what each format version means |
 //! | `directory` | a table's directory, sorted into SSTables, temporary files and transaction logs |
-//! | `txn_log` | the set of files that a flush or compaction adds and removes, atomically |
+//! | `transaction` | the set of files that a flush or compaction adds and removes, atomically |
 //! | `toc`, `digest`, `crc_file`, `compression_info` | the small components |
 //! | `chunks` | Data.db as a sequence of uncompressed bytes: cache, streams, writer |
 //! | `bloom` | Filter.db |
@@ -27,8 +27,10 @@ pub mod compression_info;
 pub mod crc_file;
 pub mod descriptor;
 pub mod digest;
+mod directory;
 pub mod statistics;
 pub mod toc;
+mod transaction;
 pub mod version;
 
 pub use bloom::{BloomFilter, KeyHash};
@@ -36,6 +38,8 @@ pub use chunks::{ChunkCache, ChunkReader, ChunkWriter, Compression, DataFile, Da
 pub use component::Component;
 pub use component_file::{read_component, write_component};
 pub use descriptor::{Descriptor, Format, SSTableId};
+pub use directory::{Found, list_directory};
 pub use error::{Error, Result};
 pub use statistics::{ClassName, EncodingStats, HeaderColumn, SerializationHeader};
+pub use transaction::{CommittedTransaction, Transaction, TransactionKind, finish_transactions};
 pub use version::Version;
