@@ -78,7 +78,28 @@ pub enum Diff {
     Trigger(String, Transition<TriggerSchema>),
 }
 
-/// Everything that differs. Drops of keyspaces come after the drops of what was in them, creations before.
+impl Diff {
+    /// What happened.
+    pub fn kind(&self) -> ChangeKind {
+        match self {
+            Self::Keyspace(it) => it.kind(),
+            Self::Table(it) => it.kind(),
+            Self::View(_, it) => it.kind(),
+            Self::Type(it) => it.kind(),
+            Self::Function(_, it) => it.kind(),
+            Self::Aggregate(_, it) => it.kind(),
+            Self::Index(_, it) => it.kind(),
+            Self::Trigger(_, it) => it.kind(),
+        }
+    }
+
+    fn is_drop(&self) -> bool {
+        self.kind() == ChangeKind::Dropped
+    }
+}
+
+/// Everything that differs. Of a keyspace, what is gone comes first and what used it before it (indexes before their
+/// table, tables before their types, all before the keyspace); what is new comes the other way round.
 pub fn diff(old: &Schema, new: &Schema) -> Vec<Diff> {
     let mut diffs = Vec::new();
     let names: BTreeSet<&String> = old.keyspaces.keys().chain(new.keyspaces.keys()).collect();
@@ -117,6 +138,14 @@ fn emptied(keyspace: &Keyspace) -> Keyspace {
 }
 
 fn contents(old: &Keyspace, new: &Keyspace, diffs: &mut Vec<Diff>) {
+    let mut all = Vec::new();
+    unordered_contents(old, new, &mut all);
+    let (gone, rest): (Vec<Diff>, Vec<Diff>) = all.into_iter().partition(Diff::is_drop);
+    diffs.extend(gone.into_iter().rev());
+    diffs.extend(rest);
+}
+
+fn unordered_contents(old: &Keyspace, new: &Keyspace, diffs: &mut Vec<Diff>) {
     let name = || new.name.clone();
     let by_text = |types: Vec<&CqlType>| types.iter().map(ToString::to_string).collect::<Vec<_>>();
     let functions = |keyspace: &Keyspace| {

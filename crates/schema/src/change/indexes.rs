@@ -62,6 +62,7 @@ impl Schema {
                 )
             });
         }
+        check_one_storage_attached(keyspace, &index)?;
         check_index_name(&index.name)?;
         Ok(Some(self.with_changed(keyspace, |keyspace| {
             keyspace.indexes.insert(index.name.clone(), Arc::new(index));
@@ -117,6 +118,17 @@ fn kind_and_options(create: &CreateIndex) -> Result<(IndexKind, BTreeMap<String,
     Ok((IndexKind::Custom, options))
 }
 
+/// A column, or a part of it, has one storage-attached index at most, whatever their options.
+fn check_one_storage_attached(keyspace: &Keyspace, index: &IndexSchema) -> Result<(), Error> {
+    let is_twin = |other: &IndexSchema| other.kind == IndexKind::Custom && other.target() == index.target();
+    match index.target().filter(|_| index.kind == IndexKind::Custom) {
+        Some((column, _)) if keyspace.indexes_of(&index.table).any(|other| is_twin(other)) => invalid(
+            format!("Cannot create duplicate storage-attached index on column: {column}"),
+        ),
+        _ => Ok(()),
+    }
+}
+
 fn check_table(table: &TableSchema) -> Result<(), Error> {
     if table.is_counter() {
         return invalid("Secondary indexes on counter tables aren't supported");
@@ -127,7 +139,7 @@ fn check_table(table: &TableSchema) -> Result<(), Error> {
     Ok(())
 }
 
-/// An unfrozen collection is indexed by its values unless the statement says otherwise.
+/// A collection is indexed by its values unless the statement says otherwise.
 fn prepare_targets(table: &TableSchema, targets: &[IndexTarget]) -> Result<Vec<IndexTarget>, Error> {
     let prepare = |target: &IndexTarget| {
         let Some(column) = table.column_named(&target.column) else {
@@ -137,8 +149,7 @@ fn prepare_targets(table: &TableSchema, targets: &[IndexTarget]) -> Result<Vec<I
                 full_name(table)
             ));
         };
-        let is_values =
-            target.part == IndexPart::Simple && column.ty.is_collection() && column.ty.is_multi_cell();
+        let is_values = target.part == IndexPart::Simple && column.ty.is_collection();
         let part = if is_values { IndexPart::Values } else { target.part };
         Ok(IndexTarget {
             column: target.column.clone(),
