@@ -19,6 +19,8 @@
 //!
 //! `REWRITE=1 cargo test -p ilion-schema` writes the answers; read the diff.
 
+#![expect(clippy::unwrap_used, reason = "a mistake in a test file is to stop the test")]
+
 use ilion_schema::describe::{Internals, describe_keyspace_elements, describe_table_elements};
 use ilion_schema::{
     ClusteringOrder, CopyTable, CreateAggregate, CreateFunction, CreateIndex, CreateTable, CreateView, Diff,
