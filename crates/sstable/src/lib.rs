@@ -14,6 +14,7 @@
 //! | `statistics` | Statistics.db: validation, cardinality, statistics, serialization header |
 //! | `histogram` | the histograms of Statistics.db |
 //! | `metadata_collector` | what Statistics.db will say, gathered while rows are written |
+//! | `writer` | partitions in, all components out |
 //!
 //! When you add a component, name it in `component`, list it in `descriptor`'s tests and write it before TOC.txt.
 
@@ -32,6 +33,7 @@ pub mod statistics;
 pub mod toc;
 mod transaction;
 pub mod version;
+mod writer;
 
 pub use bloom::{BloomFilter, KeyHash};
 pub use chunks::{ChunkCache, ChunkReader, ChunkWriter, Compression, DataFile, DataStream};
@@ -43,3 +45,4 @@ pub use error::{Error, Result};
 pub use statistics::{ClassName, EncodingStats, HeaderColumn, SerializationHeader};
 pub use transaction::{CommittedTransaction, Transaction, TransactionKind, finish_transactions};
 pub use version::Version;
+pub use writer::{CommitLogInterval, SSTableWriter, WriterOptions};

@@ -1,0 +1,53 @@
+//! What the owner of a new SSTable decides.
+
+use ilion_types::{Partitioner, Uuid};
+
+use crate::{EncodingStats, TransactionKind};
+
+/// A stretch of the commit log whose mutations are in the SSTable: start and end, each segment id and offset.
+pub type CommitLogInterval = ((u64, u32), (u64, u32));
+
+/// What the owner of a new SSTable decides.
+#[derive(Clone, Debug)]
+pub struct WriterOptions {
+    /// Orders the keys.
+    pub partitioner: Partitioner,
+    /// Sizes the Bloom filter; more partitions than this make it answer worse, never wrong.
+    pub estimated_partitions: u64,
+    /// What of the commit log the rows come from.
+    pub commit_log_intervals: Vec<CommitLogInterval>,
+    /// What times in rows are stored relative to. Less than the rows' minimum is good, more is correct but longer.
+    pub encoding_stats: EncodingStats,
+    /// Level of leveled compaction.
+    pub level: u32,
+    /// When it was repaired, in milliseconds since 1970; 0 if it was not.
+    pub repaired_at_millis: i64,
+    /// The repair session that is to decide about it.
+    pub pending_repair: Option<Uuid>,
+    /// The node that wrote the commit log: the intervals mean something there only.
+    pub originating_host: Option<Uuid>,
+    /// A flush compresses fast, whatever the table says; a compaction as the table says.
+    pub kind: TransactionKind,
+    /// Bytes of rows under one entry of a partition's row index.
+    pub column_index_bytes: u32,
+}
+
+/// Cassandra's `column_index_size`.
+const COLUMN_INDEX_BYTES_DEFAULT: u32 = 64 << 10;
+
+impl Default for WriterOptions {
+    fn default() -> Self {
+        Self {
+            partitioner: Partitioner::default(),
+            estimated_partitions: 1024,
+            commit_log_intervals: Vec::new(),
+            encoding_stats: EncodingStats::NONE,
+            level: 0,
+            repaired_at_millis: 0,
+            pending_repair: None,
+            originating_host: None,
+            kind: TransactionKind::Compaction,
+            column_index_bytes: COLUMN_INDEX_BYTES_DEFAULT,
+        }
+    }
+}
