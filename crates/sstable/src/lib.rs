@@ -11,6 +11,8 @@
 //! | `toc`, `digest`, `crc_file`, `compression_info` | the small components |
 //! | `chunks` | Data.db as a sequence of uncompressed bytes: cache, streams, writer |
 //! | `bloom` | Filter.db |
+//! | `sstable` | [`SSTable`]: one SSTable open for reads |
+//! | `reader` | its partition index, and cursors over its partitions |
 //! | `statistics` | Statistics.db: validation, cardinality, statistics, serialization header |
 //! | `histogram` | the histograms of Statistics.db |
 //! | `metadata_collector` | what Statistics.db will say, gathered while rows are written |
@@ -29,6 +31,8 @@ pub mod crc_file;
 pub mod descriptor;
 pub mod digest;
 mod directory;
+mod reader;
+mod sstable;
 pub mod statistics;
 pub mod toc;
 mod transaction;
@@ -42,7 +46,11 @@ pub use component_file::{read_component, write_component};
 pub use descriptor::{Descriptor, Format, SSTableId};
 pub use directory::{Found, list_directory};
 pub use error::{Error, Result};
-pub use statistics::{ClassName, EncodingStats, HeaderColumn, SerializationHeader};
+pub use reader::{PartitionCursor, RangeCursor};
+pub use sstable::{OpenOptions, SSTable, Scan};
+pub use statistics::{
+    ClassName, CommitLogPosition, EncodingStats, HeaderColumn, SerializationHeader, StatsMetadata,
+};
 pub use transaction::{CommittedTransaction, Transaction, TransactionKind, finish_transactions};
 pub use version::Version;
 pub use writer::{CommitLogInterval, SSTableWriter, WriterOptions};

@@ -153,10 +153,9 @@ impl ChunkReader {
         self.check_range(position, 1)?;
         let index = position / u64::from(self.chunk_length);
         let start = index * u64::from(self.chunk_length);
-        if let Some(cache) = &self.cache {
-            if let Some(chunk) = cache.lookup(self.cache_file, index) {
-                return Ok((start, chunk));
-            }
+        let cached = self.cache.as_ref();
+        if let Some(chunk) = cached.and_then(|cache| cache.lookup(self.cache_file, index)) {
+            return Ok((start, chunk));
         }
         let mut bytes = Vec::with_capacity(self.length_of(index));
         self.append_chunks(index, 1, &mut bytes)?;
