@@ -238,3 +238,26 @@ impl From<ilion_types::Error> for Error {
         Self::invalid(error.to_string())
     }
 }
+
+impl From<ilion_schema::Error> for Error {
+    fn from(error: ilion_schema::Error) -> Self {
+        use ilion_schema::Error as Schema;
+        match error {
+            Schema::AlreadyExists { keyspace, table } => Self::AlreadyExists { keyspace, table },
+            Schema::Syntax(message) => Self::Syntax(message),
+            Schema::Invalid(message) => Self::Invalid(message),
+            Schema::Config(message) => Self::Config(message),
+            Schema::Unauthorized(message) => Self::Unauthorized(message),
+            corrupt @ Schema::Corrupt { .. } => Self::ServerError(corrupt.to_string()),
+        }
+    }
+}
+
+impl From<ilion_cql::Error> for Error {
+    fn from(error: ilion_cql::Error) -> Self {
+        match error.kind {
+            ilion_cql::ErrorKind::Invalid => Self::Invalid(error.to_string()),
+            ilion_cql::ErrorKind::Syntax | ilion_cql::ErrorKind::Rule => Self::Syntax(error.to_string()),
+        }
+    }
+}

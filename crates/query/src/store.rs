@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange, Mutation, ReadError};
-use ilion_schema::{Schema, TableId, TableSchema};
+use ilion_schema::{Applied, Schema, SchemaChange, TableId, TableSchema};
 use ilion_types::Partitioner;
 use uuid::Uuid;
+
+use crate::{Consistency, Error, FailureReason, WriteType};
 
 /// A place in the commit log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -67,6 +69,17 @@ pub trait Store: Send + Sync {
     /// The table cannot be truncated.
     fn truncate(&self, table: TableId) -> Result<(), StoreError>;
 
+    /// Changes the schema: checks it, stores it, and makes or drops the tables. Nothing means that nothing changed, by
+    /// the statement's `IF`.
+    ///
+    /// # Errors
+    /// [`StoreError::Schema`] if the rules do not allow it; then nothing was changed.
+    fn alter_schema(&self, change: &SchemaChange) -> Result<Option<Applied>, StoreError>;
+
+    /// Waits until nobody else holds these partitions, and holds them until the guard is dropped. What reads and then
+    /// writes by what it read (conditions, counters, list positions) does so under it; other writers do not wait.
+    fn lock_partitions(&self, partitions: &[(TableId, DecoratedKey)]) -> Box<dyn PartitionGuard + '_>;
+
     /// How keys become tokens.
     fn partitioner(&self) -> Partitioner;
 
@@ -86,6 +99,11 @@ pub trait Store: Send + Sync {
     fn cluster(&self) -> ClusterFacts;
 }
 
+/// Holds partitions until it is dropped.
+pub trait PartitionGuard {}
+
+impl<T> PartitionGuard for T {}
+
 /// Why the store refused.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -101,7 +119,56 @@ pub enum StoreError {
     /// The request is not possible for this table.
     #[error("{0}")]
     Invalid(String),
+    /// The schema's rules do not allow the change.
+    #[error(transparent)]
+    Schema(#[from] ilion_schema::Error),
     /// Our own fault. Report it.
     #[error("{0}")]
     Internal(String),
+}
+
+impl StoreError {
+    /// What the client of a read is told.
+    pub(crate) fn of_read(self, consistency: Consistency) -> Error {
+        match self {
+            Self::Read(ReadError::Aborted(message)) => Error::ReadTimeout {
+                consistency,
+                message: message.to_owned(),
+            },
+            Self::Read(error) => Error::ReadFailure {
+                consistency,
+                reason: match error {
+                    ReadError::TooManyTombstones { .. } => FailureReason::ReadTooManyTombstones,
+                    _ => FailureReason::Unknown,
+                },
+                message: error.to_string(),
+            },
+            other => other.of_statement(),
+        }
+    }
+
+    /// What the client of a write is told.
+    pub(crate) fn of_write(self, consistency: Consistency, write_type: WriteType) -> Error {
+        match self {
+            Self::Read(error) => Self::Read(error).of_read(consistency),
+            Self::WriteRefused(message) => Error::WriteFailure {
+                consistency,
+                write_type,
+                reason: FailureReason::Unknown,
+                message,
+            },
+            other => other.of_statement(),
+        }
+    }
+
+    /// What the client of any other statement is told.
+    pub(crate) fn of_statement(self) -> Error {
+        match self {
+            Self::Schema(error) => error.into(),
+            Self::Overloaded(message) => Error::Overloaded(message),
+            Self::Invalid(message) => Error::Invalid(message),
+            Self::Read(error) => Error::ServerError(error.to_string()),
+            Self::WriteRefused(message) | Self::Internal(message) => Error::ServerError(message),
+        }
+    }
 }
