@@ -15,6 +15,7 @@
 //! | `row` | [`Row`], [`ColumnData`] |
 //! | `unfiltered` | [`Unfiltered`], [`Marker`] |
 //! | `mutation` | [`Mutation`], [`PartitionUpdate`]: one change to one partition |
+//! | `mutation_codec` | mutations as bytes, for the commit log |
 //! | `detach` | copies of mutations that own their bytes |
 //! | `cursor` | [`Cursor`]: the one way to read partitions |
 //! | `range` | [`KeyRange`]: which partitions a read wants |
@@ -24,6 +25,7 @@
 //! | `merge` | [`MergeCursor`]: many sources as one |
 //! | `purge` | dropping what is dead: [`ReadPurge`], [`CompactionPurge`] |
 //! | [`counter`] | contexts of counter cells |
+//! | `random` | random tables and mutations for tests (feature `testing`) |
 //! | [`paths`] | the order of cells inside a complex column |
 //! | `size` | what data weighs in memory |
 //!
@@ -37,8 +39,11 @@ mod detach;
 mod key;
 mod merge;
 mod mutation;
+mod mutation_codec;
 pub mod paths;
 mod purge;
+#[cfg(any(test, feature = "testing"))]
+pub mod random;
 mod range;
 mod ranges;
 mod reconcile;
@@ -54,6 +59,7 @@ pub use detach::Detacher;
 pub use key::DecoratedKey;
 pub use merge::MergeCursor;
 pub use mutation::{Mutation, PartitionUpdate, RangeTombstone};
+pub use mutation_codec::{Decoded, MutationReader, decode_mutation, encode_mutation};
 pub use purge::{CompactionPurge, PurgeLaw, PurgeableBelow, ReadCounts, ReadLaw, ReadPurge, TombstoneLimits};
 pub use range::{KeyBound, KeyRange};
 pub use ranges::{Direction, Markers, RangeList};

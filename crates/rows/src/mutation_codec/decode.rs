@@ -1,0 +1,426 @@
+//! Bytes to mutations. Values are slices of the record, which they keep alive (`Detacher` copies them).
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ilion_codec::{Error, Reader};
+use ilion_schema::{Column, ColumnId, ColumnKind, TableId, TableSchema};
+use ilion_types::Partitioner;
+use uuid::Uuid;
+
+use super::{Base, VERSION, cell, head, row};
+use crate::{
+    Bound, BoundKind, Cell, Clustering, ClusteringComparator, ColumnData, ComplexColumn, Data, DecoratedKey,
+    DeletionTime, Liveness, Mutation, NO_DELETION_TIME, NO_TIMESTAMP, NO_TTL, PartitionUpdate,
+    RangeTombstone, Row, Values, paths,
+};
+
+/// What a record says at one place.
+#[derive(Clone, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly all are mutations, and they are taken out at once"
+)]
+pub enum Decoded {
+    /// A mutation, in the columns that its table has now; its update may be empty.
+    Mutation(Mutation),
+    /// A mutation of a table that is not there (any more): skipped.
+    NoSuchTable(TableId),
+}
+
+/// Reads the mutations of one record.
+#[derive(Clone, Debug)]
+pub struct MutationReader {
+    record: Bytes,
+    offset: usize,
+}
+
+/// Reads a record of exactly one mutation.
+///
+/// # Errors
+/// The bytes are not one mutation; offsets count from the start of `record`.
+pub fn decode_mutation(
+    record: &Bytes,
+    resolve: &dyn Fn(TableId) -> Option<Arc<TableSchema>>,
+) -> Result<Decoded, Error> {
+    let mut reader = MutationReader::new(record.clone());
+    let wrong_count = |offset| Error {
+        offset,
+        expected: "exactly one mutation",
+    };
+    let decoded = reader.next_mutation(resolve)?.ok_or(wrong_count(0))?;
+    if reader.offset != record.len() {
+        return Err(wrong_count(reader.offset));
+    }
+    Ok(decoded)
+}
+
+impl MutationReader {
+    /// Starts at the first mutation of `record`.
+    pub fn new(record: Bytes) -> Self {
+        Self { record, offset: 0 }
+    }
+
+    /// The next mutation; nothing at the end of the record.
+    ///
+    /// # Errors
+    /// The bytes are no mutation; offsets count from the start of the record. After an error in a mutation the next call
+    /// goes on behind it, if its size could be read, else at the end.
+    pub fn next_mutation(
+        &mut self,
+        resolve: &dyn Fn(TableId) -> Option<Arc<TableSchema>>,
+    ) -> Result<Option<Decoded>, Error> {
+        if self.offset == self.record.len() {
+            return Ok(None);
+        }
+        let mut reader = Reader::new(&self.record);
+        reader.skip(self.offset)?;
+        self.offset = self.record.len();
+        let size = reader.u32()? as usize;
+        let start = reader.offset();
+        if size > reader.remaining() {
+            return Err(reader.error("a whole mutation"));
+        }
+        self.offset = start + size;
+        let mut body = Reader::new(&self.record[..self.offset]);
+        body.skip(start)?;
+        decode_body(&self.record, &mut body, resolve).map(Some)
+    }
+}
+
+fn decode_body(
+    record: &Bytes,
+    input: &mut Reader<'_>,
+    resolve: &dyn Fn(TableId) -> Option<Arc<TableSchema>>,
+) -> Result<Decoded, Error> {
+    if input.peek_u8()? != VERSION {
+        return Err(input.error("a mutation of version 1 (a newer Ilion wrote this)"));
+    }
+    input.skip(1)?;
+    let id = TableId(Uuid::from_bytes(input.uuid_bytes()?));
+    let Some(table) = resolve(id) else {
+        return Ok(Decoded::NoSuchTable(id));
+    };
+    let (key, update) = Decoder::begin(record, &table, input)?;
+    Ok(Decoded::Mutation(Mutation { table, key, update }))
+}
+
+/// A name of a mutation's list, as the table knows it now.
+struct Name {
+    is_complex: bool,
+    /// The column, and the timestamp up to which cells of this name were dropped; nothing if they are all skipped.
+    column: Option<(ColumnId, i64)>,
+}
+
+struct Decoder<'m> {
+    record: &'m Bytes,
+    table: &'m TableSchema,
+    base: Base,
+    comparator: ClusteringComparator,
+}
+
+impl<'m> Decoder<'m> {
+    fn begin(
+        record: &'m Bytes,
+        table: &'m TableSchema,
+        input: &mut Reader<'_>,
+    ) -> Result<(DecoratedKey, PartitionUpdate), Error> {
+        let head = input.u8()?;
+        let partitioner = match head & head::PARTITIONER {
+            0 => Partitioner::Murmur3,
+            1 => Partitioner::ByteOrdered,
+            2 => Partitioner::Random,
+            _ => return Err(input.error("a known partitioner before this")),
+        };
+        if head & !head::KNOWN != 0 {
+            return Err(input.error("known head bits before this"));
+        }
+        let base = Base { micros: input.i64()? };
+        let decoder = Self {
+            record,
+            table,
+            base,
+            comparator: ClusteringComparator::of(table),
+        };
+        let key = DecoratedKey::new(partitioner, decoder.bytes(input)?);
+        if input.uvint()? != decoder.comparator.len() as u64 {
+            return Err(input.error("as many clustering columns as the table has, before this"));
+        }
+        let update = decoder.update(head, input)?;
+        Ok((key, update))
+    }
+
+    fn update(&self, head: u8, input: &mut Reader<'_>) -> Result<PartitionUpdate, Error> {
+        let has = |bit| head & bit != 0;
+        let statics = match has(head::STATIC_ROW) {
+            true => self.names(ColumnKind::Static, input)?,
+            false => Vec::new(),
+        };
+        let regulars = self.names(ColumnKind::Regular, input)?;
+        let mut update = PartitionUpdate::default();
+        if has(head::DELETION) {
+            update.deletion = Some(self.deletion(input)?);
+        }
+        if has(head::STATIC_ROW) {
+            let static_row = self.row(&statics, 0, input)?;
+            update.static_row = (!static_row.is_empty()).then_some(static_row);
+        }
+        update.rows = self.rows(&regulars, input)?;
+        if has(head::RANGES) {
+            for _ in 0..input.uvint()? {
+                update.ranges.push(self.range(input)?);
+            }
+        }
+        if !input.is_empty() {
+            return Err(input.error("the end of the mutation"));
+        }
+        Ok(update)
+    }
+
+    fn names(&self, kind: ColumnKind, input: &mut Reader<'_>) -> Result<Vec<Name>, Error> {
+        let count = input.uvint_len()?;
+        let mut names = Vec::with_capacity(input.capacity_for(count, 2));
+        for _ in 0..count {
+            let is_complex = input.bool()?;
+            let name = input.string_vint()?;
+            names.push(Name {
+                is_complex,
+                column: self.resolve_name(name, kind, is_complex),
+            });
+        }
+        Ok(names)
+    }
+
+    fn resolve_name(&self, name: &str, kind: ColumnKind, is_complex: bool) -> Option<(ColumnId, i64)> {
+        let column = self.table.column_named(name)?;
+        if column.kind != kind || column.is_complex() != is_complex {
+            return None;
+        }
+        let dropped = self.table.dropped.get(name);
+        Some((
+            column.id,
+            dropped.map_or(NO_TIMESTAMP, |known| known.dropped_micros),
+        ))
+    }
+
+    fn rows(&self, names: &[Name], input: &mut Reader<'_>) -> Result<Vec<Row>, Error> {
+        let count = input.uvint_len()?;
+        let mut rows: Vec<Row> = Vec::new();
+        for _ in 0..count {
+            let row = self.row(names, self.comparator.len(), input)?;
+            if let Some(last) = rows.last()
+                && self.comparator.compare(&last.clustering, &row.clustering) != Ordering::Less
+            {
+                return Err(input.error("rows in clustering order before this"));
+            }
+            // A row of nothing but columns that are gone says nothing.
+            if !row.is_empty() {
+                rows.push(row);
+            }
+        }
+        Ok(rows)
+    }
+
+    fn row(&self, names: &[Name], clusterings: usize, input: &mut Reader<'_>) -> Result<Row, Error> {
+        let flags = input.u8()?;
+        if flags & !row::KNOWN != 0 {
+            return Err(input.error("known row flags before this"));
+        }
+        let mut row = Row::empty(Clustering::new(self.values(clusterings, input)?));
+        if flags & row::LIVENESS != 0 {
+            row.liveness = self.liveness(input)?;
+        }
+        if flags & row::DELETION != 0 {
+            row.deletion = self.deletion(input)?;
+        }
+        if flags & row::EVERY_COLUMN != 0 {
+            row.columns.reserve_exact(input.capacity_for(names.len(), 1));
+            for name in names {
+                self.column(name, &mut row.columns, input)?;
+            }
+        } else {
+            let count = input.uvint_len()?;
+            row.columns.reserve_exact(input.capacity_for(count, 2));
+            for _ in 0..count {
+                let name = usize::try_from(input.uvint()?).ok();
+                let name = name.and_then(|index| names.get(index));
+                let name = name.ok_or_else(|| input.error("an index of the column list before this"))?;
+                self.column(name, &mut row.columns, input)?;
+            }
+        }
+        // Ids of this process order columns otherwise than those of the process that wrote.
+        row.columns.sort_unstable_by_key(|entry| entry.column);
+        if !row.columns.is_sorted_by(|a, b| a.column < b.column) {
+            return Err(input.error("each column once before this"));
+        }
+        Ok(row)
+    }
+
+    #[inline]
+    fn column(&self, name: &Name, into: &mut Vec<ColumnData>, input: &mut Reader<'_>) -> Result<(), Error> {
+        let data = if name.is_complex {
+            self.complex(name, input)?
+        } else {
+            let cell = self.cell(input)?;
+            name.keeps(cell.timestamp_micros).then_some(Data::Simple(cell))
+        };
+        if let (Some((column, _)), Some(data)) = (name.column, data) {
+            into.push(ColumnData { column, data });
+        }
+        Ok(())
+    }
+
+    fn complex(&self, name: &Name, input: &mut Reader<'_>) -> Result<Option<Data>, Error> {
+        let mut deletion = match input.bool()? {
+            true => self.deletion(input)?,
+            false => DeletionTime::LIVE,
+        };
+        if !name.keeps(deletion.marked_at_micros) {
+            deletion = DeletionTime::LIVE;
+        }
+        let column = name.column.and_then(|(id, _)| self.table.column(id));
+        let count = input.uvint_len()?;
+        let mut cells: Vec<(Bytes, Cell)> = Vec::with_capacity(input.capacity_for(count, 2));
+        for _ in 0..count {
+            let path = self.bytes(input)?;
+            let cell = self.cell(input)?;
+            if let (Some((last, _)), Some(column)) = (cells.last(), column)
+                && !is_ascending(column, last, &path)
+            {
+                return Err(input.error("cells in the order of their paths before this"));
+            }
+            if name.keeps(cell.timestamp_micros) {
+                cells.push((path, cell));
+            }
+        }
+        let says_something = !deletion.is_live() || !cells.is_empty();
+        Ok(says_something.then(|| Data::Complex(Box::new(ComplexColumn { deletion, cells }))))
+    }
+
+    #[inline]
+    fn cell(&self, input: &mut Reader<'_>) -> Result<Cell, Error> {
+        let flags = input.u8()?;
+        let (timestamp_micros, ttl_secs, local_deletion_secs) = self.times(flags, input)?;
+        let value = match flags & cell::VALUE {
+            0 => Bytes::new(),
+            _ => self.bytes(input)?,
+        };
+        Ok(Cell {
+            timestamp_micros,
+            ttl_secs,
+            local_deletion_secs,
+            value,
+        })
+    }
+
+    fn liveness(&self, input: &mut Reader<'_>) -> Result<Liveness, Error> {
+        let flags = input.u8()?;
+        if flags & cell::VALUE != 0 {
+            return Err(input.error("known liveness flags before this"));
+        }
+        let (timestamp_micros, ttl_secs, expires_secs) = self.times(flags, input)?;
+        Ok(Liveness {
+            timestamp_micros,
+            ttl_secs,
+            expires_secs,
+        })
+    }
+
+    #[inline]
+    fn times(&self, flags: u8, input: &mut Reader<'_>) -> Result<(i64, u32, u32), Error> {
+        if flags & !cell::KNOWN != 0 {
+            return Err(input.error("known cell flags before this"));
+        }
+        let micros = match flags & cell::TIME {
+            0 => self.base.micros,
+            _ => self.time(input)?,
+        };
+        let ttl_secs = match flags & cell::TTL {
+            0 => NO_TTL,
+            _ => u32::try_from(input.uvint()?).map_err(|_| input.error("a TTL before this"))?,
+        };
+        let end_secs = match flags & cell::END {
+            0 => NO_DELETION_TIME,
+            _ => self.end(ttl_secs, input)?,
+        };
+        Ok((micros, ttl_secs, end_secs))
+    }
+
+    fn deletion(&self, input: &mut Reader<'_>) -> Result<DeletionTime, Error> {
+        let marked_at_micros = self.time(input)?;
+        let local_secs = self.end(NO_TTL, input)?;
+        Ok(DeletionTime {
+            marked_at_micros,
+            local_secs,
+        })
+    }
+
+    fn time(&self, input: &mut Reader<'_>) -> Result<i64, Error> {
+        Ok(self.base.micros.wrapping_add(input.svint()?))
+    }
+
+    fn end(&self, ttl_secs: u32, input: &mut Reader<'_>) -> Result<u32, Error> {
+        let after = self.base.secs() + i64::from(ttl_secs);
+        input
+            .svint()?
+            .checked_add(after)
+            .and_then(|secs| u32::try_from(secs).ok())
+            .ok_or_else(|| input.error("a local time of 32 bits before this"))
+    }
+
+    fn range(&self, input: &mut Reader<'_>) -> Result<RangeTombstone, Error> {
+        let start = self.bound(BoundKind::is_start, input)?;
+        let end = self.bound(BoundKind::is_end, input)?;
+        let deletion = self.deletion(input)?;
+        Ok(RangeTombstone { start, end, deletion })
+    }
+
+    fn bound(&self, fits: fn(BoundKind) -> bool, input: &mut Reader<'_>) -> Result<Bound, Error> {
+        let kind = BoundKind::from_ordinal(input.u8()?)
+            .filter(|kind| fits(*kind))
+            .ok_or_else(|| input.error("the kind of an end of a range before this"))?;
+        let count = input.uvint_len()?;
+        if count > self.comparator.len() {
+            return Err(input.error("at most the table's clustering columns before this"));
+        }
+        Ok(Bound::new(kind, self.values(count, input)?))
+    }
+
+    fn values(&self, count: usize, input: &mut Reader<'_>) -> Result<Values, Error> {
+        (0..count)
+            .map(|_| match input.uvint()?.checked_sub(1) {
+                None => Ok(None),
+                Some(size) => {
+                    let size = usize::try_from(size).unwrap_or(usize::MAX);
+                    self.slice(size, input).map(Some)
+                }
+            })
+            .collect()
+    }
+
+    #[inline]
+    fn bytes(&self, input: &mut Reader<'_>) -> Result<Bytes, Error> {
+        let size = input.uvint_len()?;
+        self.slice(size, input)
+    }
+
+    #[inline]
+    fn slice(&self, size: usize, input: &mut Reader<'_>) -> Result<Bytes, Error> {
+        let at = input.offset();
+        input.skip(size)?;
+        Ok(self.record.slice(at..at + size))
+    }
+}
+
+impl Name {
+    #[inline]
+    fn keeps(&self, micros: i64) -> bool {
+        self.column
+            .is_some_and(|(_, dropped_micros)| dropped_micros == NO_TIMESTAMP || micros > dropped_micros)
+    }
+}
+
+fn is_ascending(column: &Column, a: &[u8], b: &[u8]) -> bool {
+    paths::compare_paths(&column.ty, a, b) == Ordering::Less
+}
