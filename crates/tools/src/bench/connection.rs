@@ -1,0 +1,128 @@
+//! A socket that speaks the native protocol (v4), one thread's own.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use bytes::BytesMut;
+use ilion_protocol::{
+    Frame, FrameDecoder, Limits, Request, RequestFrame, Response, ResponseFrame, Role, Startup, Version,
+    encode_request,
+};
+
+/// The protocol version that the benchmark speaks: the newest that every server of the last ten years knows.
+pub const VERSION: Version = Version::V4;
+
+/// A server that is silent for so long is taken for dead.
+const SILENCE_MAX: Duration = Duration::from_secs(60);
+const READ_BYTES: usize = 256 << 10;
+
+/// An open session.
+pub struct Connection {
+    socket: TcpStream,
+    decoder: FrameDecoder,
+    /// Bytes that arrived and are not decoded yet.
+    input: BytesMut,
+    /// Where the system puts what arrives.
+    arrival: Box<[u8]>,
+    /// Requests that wait for `send`.
+    pub output: Vec<u8>,
+}
+
+impl Connection {
+    /// Connects and says STARTUP.
+    ///
+    /// # Errors
+    /// Nobody listens there, or the server wants something that the benchmark has not (a password, say).
+    pub fn open(address: &str) -> anyhow::Result<Self> {
+        let socket = TcpStream::connect(address).with_context(|| format!("connecting to {address}"))?;
+        socket.set_nodelay(true)?;
+        socket.set_read_timeout(Some(SILENCE_MAX))?;
+        socket.set_write_timeout(Some(SILENCE_MAX))?;
+        let limits = Limits {
+            max_frame_bytes: 256 << 20,
+        };
+        let mut connection = Self {
+            socket,
+            decoder: FrameDecoder::new(Role::Client, limits),
+            input: BytesMut::new(),
+            arrival: vec![0; READ_BYTES].into_boxed_slice(),
+            output: Vec::new(),
+        };
+        match connection.ask(Request::Startup(Startup::new(None)))? {
+            Response::Ready => Ok(connection),
+            Response::Authenticate(class) => {
+                bail!("{address} wants authentication by {class}: start the server without")
+            }
+            other => bail!("{address} answered STARTUP with {}", other.opcode()),
+        }
+    }
+
+    /// Sends one request and waits for its answer.
+    ///
+    /// # Errors
+    /// The connection broke, or the answer is an error.
+    pub fn ask(&mut self, request: Request) -> anyhow::Result<Response> {
+        encode_request(&mut self.output, &request_frame(0, request), None)?;
+        self.send()?;
+        loop {
+            if let Some(frame) = self.next_frame()? {
+                return match ResponseFrame::decode(&frame)?.response {
+                    Response::Error(error) => Err(error.into()),
+                    response => Ok(response),
+                };
+            }
+            self.receive()?;
+        }
+    }
+
+    /// Sends what is in `output`.
+    ///
+    /// # Errors
+    /// The connection broke.
+    pub fn send(&mut self) -> anyhow::Result<()> {
+        self.socket
+            .write_all(&self.output)
+            .context("sending to the server")?;
+        self.output.clear();
+        Ok(())
+    }
+
+    /// Waits until something arrives.
+    ///
+    /// # Errors
+    /// The connection broke, or the server was silent for too long.
+    pub fn receive(&mut self) -> anyhow::Result<()> {
+        let count = self
+            .socket
+            .read(&mut self.arrival)
+            .context("waiting for the server")?;
+        if count == 0 {
+            bail!("the server closed the connection");
+        }
+        self.input.extend_from_slice(&self.arrival[..count]);
+        Ok(())
+    }
+
+    /// The next frame of what has arrived.
+    ///
+    /// # Errors
+    /// What the server sent is no frame.
+    pub fn next_frame(&mut self) -> anyhow::Result<Option<Frame>> {
+        self.decoder
+            .decode(&mut self.input)
+            .map_err(|error| anyhow::anyhow!("the server broke the protocol: {}", error.message))
+    }
+}
+
+/// A request on a stream, with nothing else to say.
+pub fn request_frame(stream: i16, request: Request) -> RequestFrame {
+    RequestFrame {
+        version: VERSION,
+        stream,
+        tracing: false,
+        custom_payload: Vec::new(),
+        request,
+    }
+}

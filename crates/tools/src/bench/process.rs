@@ -1,0 +1,102 @@
+//! CPU and memory of a process, as Linux tells them in `/proc`.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use ilion_env::Env;
+
+/// Linux counts CPU time for users in ticks of 10 ms, whatever the kernel's own clock is.
+const TICKS_PER_SEC: f64 = 100.0;
+const FILE_MAX_BYTES: usize = 64 << 10;
+
+/// What a process has used so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Usage {
+    /// In user and system mode, all threads.
+    pub cpu_secs: f64,
+    /// Resident now.
+    pub memory_bytes: u64,
+    /// Resident at most, since the process began.
+    pub memory_peak_bytes: u64,
+}
+
+impl Usage {
+    /// What a process of this machine has used.
+    ///
+    /// # Errors
+    /// There is no such process, or no `/proc`.
+    pub fn of(env: &dyn Env, pid: u32) -> anyhow::Result<Self> {
+        let directory = PathBuf::from(format!("/proc/{pid}"));
+        let stat = read(env, &directory.join("stat"))?;
+        let status = read(env, &directory.join("status"))?;
+        Self::parse(&stat, &status).with_context(|| format!("reading what process {pid} used"))
+    }
+
+    fn parse(stat: &str, status: &str) -> Option<Self> {
+        Some(Self {
+            cpu_secs: cpu_ticks(stat)? as f64 / TICKS_PER_SEC,
+            memory_bytes: memory(status, "VmRSS:")?,
+            memory_peak_bytes: memory(status, "VmHWM:")?,
+        })
+    }
+}
+
+fn read(env: &dyn Env, path: &Path) -> anyhow::Result<String> {
+    let file = env.open_read(path)?;
+    let mut bytes = vec![0; FILE_MAX_BYTES];
+    let mut end = 0;
+    // Files of /proc have no size: they end where a read gives nothing.
+    while end < bytes.len() {
+        match file.read_at(end as u64, &mut bytes[end..])? {
+            0 => break,
+            count => end += count,
+        }
+    }
+    Ok(String::from_utf8_lossy(&bytes[..end]).into_owned())
+}
+
+/// Fields 14 and 15 of `stat`. The name of the program, field 2, may hold anything, so fields are counted behind it.
+fn cpu_ticks(stat: &str) -> Option<u64> {
+    let (_, behind_name) = stat.rsplit_once(')')?;
+    let mut fields = behind_name.split_ascii_whitespace().skip(11);
+    let user: u64 = fields.next()?.parse().ok()?;
+    let system: u64 = fields.next()?.parse().ok()?;
+    Some(user + system)
+}
+
+fn memory(status: &str, name: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use ilion_env::RealEnv;
+
+    use super::*;
+
+    const STATUS: &str = "Name:\tjava\nVmHWM:\t 1463952 kB\nVmRSS:\t  800000 kB\n";
+
+    #[test]
+    fn the_name_of_a_program_does_not_shift_the_fields() {
+        let stat = "42 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 250 50 0 0 20 0 4 0 100 0 0";
+        let usage = Usage::parse(stat, STATUS).unwrap();
+        assert_eq!(usage.cpu_secs, 3.0);
+        assert_eq!(usage.memory_bytes, 800_000 * 1024);
+        assert_eq!(usage.memory_peak_bytes, 1_463_952 * 1024);
+    }
+
+    #[test]
+    fn what_is_not_there_is_not_made_up() {
+        assert_eq!(Usage::parse("42 (x) S 1 2", STATUS), None);
+        assert_eq!(Usage::parse("", ""), None);
+    }
+
+    #[test]
+    fn a_process_can_see_itself() {
+        let usage = Usage::of(RealEnv::new().as_ref(), std::process::id()).unwrap();
+        assert!(usage.memory_bytes > 0);
+        assert!(usage.memory_peak_bytes >= usage.memory_bytes);
+    }
+}

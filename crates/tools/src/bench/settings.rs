@@ -1,0 +1,120 @@
+//! What the user asks the benchmark for.
+
+use clap::ValueEnum;
+use clap::builder::RangedU64ValueParser;
+
+/// What to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Workload {
+    /// INSERT of whole rows; creates keyspace and table first.
+    Write,
+    /// SELECT of whole rows by key, keys at random.
+    Read,
+    /// SELECT of the whole table by token ranges, paged.
+    Scan,
+}
+
+impl Workload {
+    /// The word on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Write => "write",
+            Self::Read => "read",
+            Self::Scan => "scan",
+        }
+    }
+}
+
+/// Loads any CQL server over the socket and says what it did and what it cost.
+#[derive(Clone, Debug, clap::Args)]
+pub struct BenchArgs {
+    /// What to run; read and scan expect what write has written with the same keys, seed and value size.
+    pub workload: Workload,
+    /// The server's address.
+    #[arg(long, default_value = "127.0.0.1")]
+    pub host: String,
+    /// The server's CQL port.
+    #[arg(long, default_value_t = 9042)]
+    pub port: u16,
+    /// Operations to measure; by default one for each key. A scan: passes over the table, by default one.
+    #[arg(long)]
+    pub operations: Option<u64>,
+    /// Operations before the measurement, of the same kind (a scan: passes).
+    #[arg(long, default_value_t = 0)]
+    pub warm_up: u64,
+    /// Connections, each with a thread of its own.
+    #[arg(long, default_value_t = 4, value_parser = RangedU64ValueParser::<u16>::new().range(1..=1024))]
+    pub clients: u16,
+    /// Requests under way on each connection.
+    #[arg(long, default_value_t = 16, value_parser = RangedU64ValueParser::<u16>::new().range(1..=32768))]
+    pub in_flight: u16,
+    /// Bytes in each of the five columns.
+    #[arg(long, default_value_t = 34, value_parser = RangedU64ValueParser::<u32>::new().range(1..=2_000_000))]
+    pub value_size: u32,
+    /// Rows in the table.
+    #[arg(long, default_value_t = 100_000, value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
+    pub keys: u64,
+    /// Makes the rows: another seed, other keys and values.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Keyspace of the table `standard1`; created with replication factor 1 if it is not there.
+    #[arg(long, default_value = "ilion_bench", value_parser = parse_identifier)]
+    pub keyspace: String,
+    /// Scan: rows in a page.
+    #[arg(long, default_value_t = 1000, value_parser = RangedU64ValueParser::<u32>::new().range(1..))]
+    pub page_rows: u32,
+    /// Scan: token ranges that the ring is cut into.
+    #[arg(long, default_value_t = 64, value_parser = RangedU64ValueParser::<u32>::new().range(1..=1_000_000))]
+    pub ranges: u32,
+    /// The server's process, on this machine: its CPU and memory become part of the result.
+    #[arg(long)]
+    pub pid: Option<u32>,
+    /// Prints JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn parse_identifier(text: &str) -> Result<String, String> {
+    let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    match text.starts_with(|c: char| c.is_ascii_lowercase()) && text.chars().all(is_word) {
+        true => Ok(text.to_owned()),
+        false => Err("use lower-case letters, digits and underscores, a letter first".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        bench: BenchArgs,
+    }
+
+    fn parse(words: &[&str]) -> Result<BenchArgs, clap::Error> {
+        Cli::try_parse_from([&["bench"], words].concat()).map(|cli| cli.bench)
+    }
+
+    #[test]
+    fn the_workload_is_the_only_thing_that_must_be_said() {
+        let args = parse(&["read"]).unwrap();
+        assert_eq!(args.workload, Workload::Read);
+        assert_eq!((args.clients, args.in_flight, args.value_size), (4, 16, 34));
+        assert!(parse(&[]).is_err());
+    }
+
+    #[test]
+    fn nonsense_is_refused_before_anything_runs() {
+        for words in [
+            ["--clients", "0"],
+            ["--value-size", "0"],
+            ["--keys", "0"],
+            ["--keyspace", "a;b"],
+        ] {
+            assert!(parse(&[&["write"], &words[..]].concat()).is_err(), "{words:?}");
+        }
+    }
+}
