@@ -1,1 +1,3 @@
-//! Sockets, sessions, settings, HTTP.
+//! The server: sockets, sessions, settings, HTTP.
+
+pub mod settings;

@@ -1,0 +1,42 @@
+//! Settings that are one word out of a few.
+
+use ilion_types::Partitioner;
+
+use super::form::Form;
+
+choices!(CommitLogSync, "When a write is acknowledged (`commitlog_sync`).", {
+    /// After the commit log is synced; writes that wait share a sync.
+    Batch = "batch",
+    /// At once; the log is synced every `commitlog_sync_period`.
+    Periodic = "periodic",
+    /// After the sync that happens every `commitlog_sync_group_window`.
+    Group = "group",
+});
+
+choices!(SstableFormat, "The format that new SSTables are written in.", {
+    /// BIG: `nb`.
+    Big = "big",
+    /// BTI, the trie format: `da`.
+    Bti = "bti",
+});
+
+choices!(Authenticator, "Who may connect (`authenticator`).", {
+    /// Everybody.
+    AllowAll = "AllowAllAuthenticator",
+});
+
+choices!(Authorizer, "Who may do what (`authorizer`).", {
+    /// Everybody everything.
+    AllowAll = "AllowAllAuthorizer",
+});
+
+impl Form for Partitioner {
+    fn parse(text: &str) -> Result<Self, String> {
+        Self::from_class(text)
+            .map_err(|_| "one of Murmur3Partitioner, RandomPartitioner, ByteOrderedPartitioner".to_owned())
+    }
+
+    fn print(&self) -> String {
+        self.class_name().to_owned()
+    }
+}

@@ -1,0 +1,35 @@
+//! The document of the settings, `docs/settings.md`, made from the lists.
+
+use std::fmt::Write as _;
+
+use super::{ENVIRONMENT_PREFIX, FOREIGN, Fate, SETTINGS};
+
+/// The text of `docs/settings.md`.
+pub fn document() -> String {
+    let mut text = format!(
+        "# Settings\n\n\
+         <!-- Made from crates/server/src/settings by `BLESS=1 cargo test -p ilion-server --test settings`. -->\n\n\
+         A setting comes from its default, then the file (`ilion serve --config FILE`, YAML), then the environment \
+         (`{ENVIRONMENT_PREFIX}` and the name in capitals), then the command line (`--set name=value`, or the flag that \
+         `ilion serve --help` names). Names and units are those of Cassandra 5.0 where the meaning is: durations `10s`, \
+         `500ms`; sizes `16MiB`; rates `64MiB/s`. Old names of Cassandra with a unit in them \
+         (`commitlog_segment_size_in_mb`) work too.\n\n\
+         | setting | default | meaning |\n| --- | --- | --- |\n"
+    );
+    for setting in SETTINGS {
+        let meaning = setting.document.trim().replace('|', "\\|");
+        let _ = writeln!(text, "| `{}` | `{}` | {meaning} |", setting.name, setting.default);
+    }
+    text.push_str("\n## Settings of Cassandra without use here\n\n");
+    for foreign in FOREIGN {
+        let fate = match foreign.fate {
+            Fate::PassedOver => "Passed over with a warning",
+            Fate::RefusedUnless(_) => "Refused, unless switched off",
+        };
+        let names = foreign.names.join("`, `");
+        let _ = writeln!(text, "{fate}, since {}: `{names}`.\n", foreign.reason);
+    }
+    text.truncate(text.trim_end().len());
+    text.push('\n');
+    text
+}

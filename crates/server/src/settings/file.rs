@@ -1,0 +1,156 @@
+//! The settings file: YAML to a flat list of names and values, each with its line.
+//!
+//! What is nested is flattened with underscores (`sstable: {selected_format: big}` is `sstable_selected_format`), a list
+//! of one value is that value, and a class is its name.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::Spanned;
+
+/// A name with its value, as the file has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub name: String,
+    pub value: String,
+    pub line: u64,
+}
+
+/// What can stand in YAML, scalars as their text.
+enum Node {
+    Null,
+    Scalar(String),
+    List(Vec<Node>),
+    Map(Vec<(Spanned<String>, Node)>),
+}
+
+/// Reads the text of a settings file.
+pub(super) fn parse(text: &str) -> Result<Vec<Entry>, String> {
+    let node: Node = if text.lines().all(is_blank) {
+        Node::Null
+    } else {
+        serde_saphyr::from_str(text).map_err(|error| error.to_string())?
+    };
+    let mut entries = Vec::new();
+    match node {
+        Node::Null => {}
+        Node::Map(pairs) => flatten("", pairs, &mut entries),
+        Node::Scalar(_) | Node::List(_) => return Err("expected lines of the form `name: value`".to_owned()),
+    }
+    Ok(entries)
+}
+
+fn is_blank(line: &str) -> bool {
+    let line = line.trim_start();
+    line.is_empty() || line.starts_with('#')
+}
+
+fn flatten(prefix: &str, pairs: Vec<(Spanned<String>, Node)>, entries: &mut Vec<Entry>) {
+    for (key, node) in pairs {
+        let line = key.referenced.line();
+        let name = match (prefix, key.value.as_str()) {
+            ("", name) => name.to_owned(),
+            // `authenticator: {class_name: X, parameters: ..}` is X, as before Cassandra 5.
+            (prefix, "class_name") => prefix.to_owned(),
+            (prefix, name) => format!("{prefix}_{name}"),
+        };
+        match node {
+            // A name without a value says nothing, as in Cassandra.
+            Node::Null => {}
+            Node::Scalar(value) => entries.push(Entry { name, value, line }),
+            Node::List(items) => entries.push(Entry {
+                name,
+                value: list(items),
+                line,
+            }),
+            // Of a block that is passed over as a whole, nothing but its name is told.
+            Node::Map(_) if super::foreign::find(&name).is_some() && name != "sstable" => {
+                entries.push(Entry {
+                    name,
+                    value: "(a block)".to_owned(),
+                    line,
+                })
+            }
+            Node::Map(pairs) => flatten(&name, pairs, entries),
+        }
+    }
+}
+
+/// One value is itself; several are shown together and will not parse as one.
+fn list(items: Vec<Node>) -> String {
+    let texts: Vec<String> = items
+        .into_iter()
+        .map(|item| match item {
+            Node::Scalar(text) => text,
+            _ => "(a block)".to_owned(),
+        })
+        .collect();
+    texts.join(LIST_SEPARATOR)
+}
+
+/// Between the values of a list.
+pub(super) const LIST_SEPARATOR: &str = ", ";
+
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NodeVisitor)
+    }
+}
+
+struct NodeVisitor;
+
+impl<'de> Visitor<'de> for NodeVisitor {
+    type Value = Node;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value, a list or a block")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Node, E> {
+        Ok(Node::Scalar(value.to_string()))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Node, E> {
+        Ok(Node::Scalar(value.to_string()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Node, E> {
+        Ok(Node::Scalar(value.to_string()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Node, E> {
+        Ok(Node::Scalar(value.to_string()))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Node, E> {
+        Ok(Node::Scalar(value.to_owned()))
+    }
+
+    fn visit_unit<E>(self) -> Result<Node, E> {
+        Ok(Node::Null)
+    }
+
+    fn visit_none<E>(self) -> Result<Node, E> {
+        Ok(Node::Null)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
+        Node::deserialize(deserializer)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Node, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = list.next_element()? {
+            items.push(item);
+        }
+        Ok(Node::List(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
+        let mut pairs = Vec::new();
+        while let Some(pair) = map.next_entry()? {
+            pairs.push(pair);
+        }
+        Ok(Node::Map(pairs))
+    }
+}

@@ -1,0 +1,229 @@
+//! How values of settings are written: durations, sizes and rates as in Cassandra 4.1 and later, and plain words.
+//!
+//! ```text
+//! duration := digits ("d" | "h" | "m" | "s" | "ms" | "us" | "ns")
+//! size     := digits ("B" | "KiB" | "MiB" | "GiB")        rate := size "/s"
+//! ```
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A value that is read from text and shown as text.
+pub(super) trait Form: Sized {
+    /// The value of a text, or what was expected.
+    fn parse(text: &str) -> Result<Self, String>;
+    /// A text that parses to this value.
+    fn print(&self) -> String;
+}
+
+/// A number of bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Size(pub u64);
+
+/// Bytes a second; 0 is unlimited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rate(pub u64);
+
+/// A count, or -1 for none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limit(pub Option<u64>);
+
+const SIZE_UNITS: [(&str, u64); 4] = [("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("B", 1)];
+
+const DURATION_UNITS: [(&str, u64); 7] = [
+    ("ms", 1_000_000),
+    ("us", 1_000),
+    ("ns", 1),
+    ("s", 1_000_000_000),
+    ("m", 60 * 1_000_000_000),
+    ("h", 3600 * 1_000_000_000),
+    ("d", 86_400 * 1_000_000_000),
+];
+
+/// Digits and one of the units, multiplied.
+fn parse_quantity(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+    let (digits, factor) = units
+        .iter()
+        .find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, *factor)))?;
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    digits.parse::<u64>().ok()?.checked_mul(factor)
+}
+
+/// With the largest unit that divides it.
+fn print_quantity(quantity: u64, units: &[(&str, u64)], zero: &str) -> String {
+    let largest = units
+        .iter()
+        .filter(|(_, factor)| quantity != 0 && quantity.is_multiple_of(*factor))
+        .max_by_key(|(_, factor)| *factor);
+    match largest {
+        Some((unit, factor)) => format!("{}{unit}", quantity / factor),
+        None => zero.to_owned(),
+    }
+}
+
+impl Form for Size {
+    fn parse(text: &str) -> Result<Self, String> {
+        parse_quantity(text, &SIZE_UNITS)
+            .map(Self)
+            .ok_or_else(|| "a size like 16MiB (units B, KiB, MiB, GiB)".to_owned())
+    }
+
+    fn print(&self) -> String {
+        print_quantity(self.0, &SIZE_UNITS, "0B")
+    }
+}
+
+impl Form for Rate {
+    fn parse(text: &str) -> Result<Self, String> {
+        text.strip_suffix("/s")
+            .and_then(|size| parse_quantity(size, &SIZE_UNITS))
+            .map(Self)
+            .ok_or_else(|| "a rate like 64MiB/s (units B/s, KiB/s, MiB/s, GiB/s)".to_owned())
+    }
+
+    fn print(&self) -> String {
+        format!("{}/s", Size(self.0).print())
+    }
+}
+
+impl Form for Duration {
+    fn parse(text: &str) -> Result<Self, String> {
+        parse_quantity(text, &DURATION_UNITS)
+            .map(Self::from_nanos)
+            .ok_or_else(|| "a duration like 10s (units d, h, m, s, ms, us, ns)".to_owned())
+    }
+
+    fn print(&self) -> String {
+        let nanos = u64::try_from(self.as_nanos()).unwrap_or(u64::MAX);
+        print_quantity(nanos, &DURATION_UNITS, "0s")
+    }
+}
+
+impl Form for Limit {
+    fn parse(text: &str) -> Result<Self, String> {
+        if text == "-1" {
+            return Ok(Self(None));
+        }
+        text.parse()
+            .map(|count| Self(Some(count)))
+            .map_err(|_| "a count, or -1 for no limit".to_owned())
+    }
+
+    fn print(&self) -> String {
+        self.0.map_or("-1".to_owned(), |count| count.to_string())
+    }
+}
+
+impl Form for String {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "" => Err("a text that is not empty".to_owned()),
+            text => Ok(text.to_owned()),
+        }
+    }
+
+    fn print(&self) -> String {
+        self.clone()
+    }
+}
+
+impl Form for PathBuf {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "" => Err("a path".to_owned()),
+            text => Ok(Self::from(text)),
+        }
+    }
+
+    fn print(&self) -> String {
+        self.display().to_string()
+    }
+}
+
+impl Form for bool {
+    fn parse(text: &str) -> Result<Self, String> {
+        text.parse().map_err(|_| "true or false".to_owned())
+    }
+
+    fn print(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Form for IpAddr {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "localhost" => Ok(Self::from([127, 0, 0, 1])),
+            text => text
+                .parse()
+                .map_err(|_| "an IP address; names other than localhost are not resolved".to_owned()),
+        }
+    }
+
+    fn print(&self) -> String {
+        self.to_string()
+    }
+}
+
+macro_rules! number_form {
+    ($($number:ty),+) => {$(
+        impl Form for $number {
+            fn parse(text: &str) -> Result<Self, String> {
+                text.parse()
+                    .map_err(|_| format!("a number from {} to {}", <$number>::MIN, <$number>::MAX))
+            }
+
+            fn print(&self) -> String {
+                self.to_string()
+            }
+        }
+    )+};
+}
+
+number_form!(u16, u32, u64, usize);
+
+/// `auto`: Ilion chooses, by the machine or by another setting.
+impl<T: Form> Form for Option<T> {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(None),
+            text => T::parse(text)
+                .map(Some)
+                .map_err(|expected| format!("{expected}, or auto")),
+        }
+    }
+
+    fn print(&self) -> String {
+        self.as_ref().map_or("auto".to_owned(), Form::print)
+    }
+}
+
+/// An enumeration by the names of its values.
+macro_rules! choices {
+    ($name:ident, $doc:literal, { $($(#[doc = $value_doc:literal])+ $variant:ident = $text:literal),+ $(,)? }) => {
+        #[doc = $doc]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub enum $name {
+            #[default]
+            $($(#[doc = $value_doc])+ $variant),+
+        }
+
+        impl Form for $name {
+            fn parse(text: &str) -> Result<Self, String> {
+                match text {
+                    $($text => Ok(Self::$variant),)+
+                    _ => Err(format!("one of {}", [$($text),+].join(", "))),
+                }
+            }
+
+            fn print(&self) -> String {
+                match self {
+                    $(Self::$variant => $text.to_owned()),+
+                }
+            }
+        }
+    };
+}

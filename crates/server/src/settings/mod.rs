@@ -1,0 +1,191 @@
+//! Settings: what the operator wants, from the defaults, a file, the environment and the command line, in this order.
+//!
+//! Names and units are Cassandra's where the meaning is. A name that nobody knows is refused with its place and the nearest
+//! name that is known; a name of Cassandra's that Ilion has no use for is passed over with a warning or refused
+//! (`foreign`). When you add a setting: add a line in `table`, and run the tests with `BLESS=1` to renew the document.
+
+#[macro_use]
+mod form;
+mod choices;
+mod document;
+mod file;
+mod foreign;
+mod table;
+
+use std::path::Path;
+
+use ilion_env::Env;
+
+pub use choices::{Authenticator, Authorizer, CommitLogSync, SstableFormat};
+pub use document::document;
+pub use foreign::{FOREIGN, Fate, Foreign};
+pub use form::{Limit, Rate, Size};
+pub use table::{SETTINGS, Setting, Settings};
+
+/// A settings file is not larger.
+const FILE_MAX_BYTES: u64 = 1 << 20;
+
+/// Environment variables that start with this are settings: `ILION_NATIVE_TRANSPORT_PORT`.
+pub const ENVIRONMENT_PREFIX: &str = "ILION_";
+
+/// Variables with the prefix that are no settings.
+const ENVIRONMENT_RESERVED: [&str; 1] = ["ILION_CONFIG"];
+
+/// A setting that cannot be used; the operator must change it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {problem}")]
+pub struct SettingsError {
+    /// Which line of which file, variable or flag.
+    pub place: String,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+/// What was loaded.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Loaded {
+    /// The settings.
+    pub settings: Settings,
+    /// What was passed over, in sentences.
+    pub warnings: Vec<String>,
+}
+
+impl Loaded {
+    /// Adds what a file says.
+    ///
+    /// # Errors
+    /// The file cannot be read or has something in it that cannot be used.
+    pub fn add_file(&mut self, env: &dyn Env, path: &Path) -> Result<(), SettingsError> {
+        let place = path.display().to_string();
+        let bytes = env
+            .read_all(path, FILE_MAX_BYTES)
+            .map_err(|error| SettingsError {
+                place: place.clone(),
+                problem: error.to_string(),
+            })?;
+        self.add_text(&place, &String::from_utf8_lossy(&bytes))
+    }
+
+    /// Adds what the text of a file says.
+    ///
+    /// # Errors
+    /// Something in it cannot be used.
+    pub fn add_text(&mut self, path: &str, text: &str) -> Result<(), SettingsError> {
+        let entries = file::parse(text).map_err(|problem| SettingsError {
+            place: path.to_owned(),
+            problem,
+        })?;
+        for entry in entries {
+            self.set(&entry.name, &entry.value, || {
+                format!("{path}, line {}", entry.line)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Adds what the environment says.
+    ///
+    /// # Errors
+    /// A variable with our prefix cannot be used.
+    pub fn add_environment(
+        &mut self,
+        variables: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<(), SettingsError> {
+        for (variable, value) in variables {
+            if ENVIRONMENT_RESERVED.contains(&variable.as_str()) {
+                continue;
+            }
+            if let Some(name) = variable.strip_prefix(ENVIRONMENT_PREFIX) {
+                self.set(&name.to_ascii_lowercase(), &value, || {
+                    format!("environment variable {variable}")
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets one, as the command line does.
+    ///
+    /// # Errors
+    /// The name is unknown or the value cannot be used.
+    pub fn set(&mut self, name: &str, value: &str, place: impl Fn() -> String) -> Result<(), SettingsError> {
+        let refuse = |problem: String| SettingsError {
+            place: place(),
+            problem,
+        };
+        let name = canonical(name);
+        if let Some((setting, unit)) = table::find(name) {
+            return set_known(&mut self.settings, setting, value, unit).map_err(refuse);
+        }
+        match foreign::find(name) {
+            Some(foreign) if is_passed_over(foreign, value) => {
+                let place = place();
+                self.warnings
+                    .push(format!("{place}: {name} is passed over: {}", foreign.reason));
+                Ok(())
+            }
+            Some(foreign) => Err(refuse(format!("{name}: {value} is refused: {}", foreign.reason))),
+            None => Err(refuse(unknown(name))),
+        }
+    }
+}
+
+/// Names of Cassandra's that mean the same.
+fn canonical(name: &str) -> &str {
+    match name {
+        "native_transport_address" => "rpc_address",
+        "data_file_directory" => "data_file_directories",
+        other => other,
+    }
+}
+
+fn set_known(settings: &mut Settings, setting: &Setting, value: &str, unit: &str) -> Result<(), String> {
+    let name = setting.name;
+    if name == "data_file_directories" && value.contains(file::LIST_SEPARATOR) {
+        return Err(format!(
+            "{name} lists several directories; Ilion keeps all data in one"
+        ));
+    }
+    // Compat: class names may be qualified.
+    let simple = value.strip_prefix("org.apache.cassandra.auth.").unwrap_or(value);
+    let text = match unit {
+        "" => simple.to_owned(),
+        unit => format!("{simple}{unit}"),
+    };
+    (setting.parse)(settings, &text).map_err(|expected| format!("{name}: expected {expected}, got {value:?}"))
+}
+
+fn is_passed_over(foreign: &Foreign, value: &str) -> bool {
+    match foreign.fate {
+        Fate::PassedOver => true,
+        Fate::RefusedUnless(values) => values.contains(&value),
+    }
+}
+
+fn unknown(name: &str) -> String {
+    let known = SETTINGS.iter().map(|setting| setting.name);
+    let nearest = known
+        .map(|known| (distance(name, known), known))
+        .min()
+        .filter(|(distance, known)| *distance <= known.len() / 3);
+    match nearest {
+        Some((_, nearest)) => format!("unknown setting {name}; did you mean {nearest}?"),
+        None => format!("unknown setting {name}; docs/settings.md lists all"),
+    }
+}
+
+/// Characters to insert, remove or replace to make one word the other.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, to) in b.iter().enumerate() {
+            let replace = diagonal + usize::from(from != *to);
+            diagonal = row[j + 1];
+            row[j + 1] = replace.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}

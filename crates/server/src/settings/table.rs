@@ -1,0 +1,216 @@
+//! The settings of Ilion: one list that makes the struct, the defaults, the document and `system_views.settings`.
+//!
+//! A line is `name: type = "default"`, then old names of Cassandra with the unit that their bare numbers have.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ilion_types::Partitioner;
+
+use super::choices::{Authenticator, Authorizer, CommitLogSync, SstableFormat};
+use super::form::{Form, Limit, Rate, Size};
+
+/// One setting, as the loader and the document see it.
+pub struct Setting {
+    /// Its name in the file.
+    pub name: &'static str,
+    /// What it is when nobody says anything.
+    pub default: &'static str,
+    /// What it means; paragraphs of one sentence or two.
+    pub document: &'static str,
+    /// Names of older Cassandras and the unit of their numbers.
+    pub(super) legacy: &'static [(&'static str, &'static str)],
+    pub(super) parse: fn(&mut Settings, &str) -> Result<(), String>,
+    pub(super) print: fn(&Settings) -> String,
+}
+
+macro_rules! settings {
+    ($(
+        $(#[doc = $doc:literal])+
+        $name:ident: $form:ty = $default:literal $(, was $($legacy:literal in $unit:literal),+)?;
+    )+) => {
+        /// What the operator wants.
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct Settings {
+            $($(#[doc = $doc])+ pub $name: $form,)+
+        }
+
+        /// All settings, in the order of the document.
+        pub const SETTINGS: &[Setting] = &[$(
+            Setting {
+                name: stringify!($name),
+                default: $default,
+                document: concat!($($doc),+),
+                legacy: &[$($(($legacy, $unit)),+)?],
+                parse: |settings, text| {
+                    settings.$name = Form::parse(text)?;
+                    Ok(())
+                },
+                print: |settings| settings.$name.print(),
+            },
+        )+];
+
+        impl Default for Settings {
+            #[expect(clippy::expect_used, reason = "the defaults are this file's own; a test parses them")]
+            fn default() -> Self {
+                Self {
+                    $($name: Form::parse($default).expect("the default parses"),)+
+                }
+            }
+        }
+    };
+}
+
+settings! {
+    /// Name of the cluster; it must stay the same for a data directory.
+    cluster_name: String = "Ilion";
+    /// Directory below which Ilion keeps everything, where the four settings below say nothing else.
+    directory: PathBuf = "ilion-data";
+    /// Directory of the tables' files; a list of exactly one. auto: `data` in `directory`.
+    data_file_directories: Option<PathBuf> = "auto";
+    /// Directory of the commit log. auto: `commitlog` in `directory`.
+    commitlog_directory: Option<PathBuf> = "auto";
+    /// Directory of the saved caches. auto: `saved_caches` in `directory`.
+    saved_caches_directory: Option<PathBuf> = "auto";
+    /// Directory of the log files. auto: `logs` in `directory`.
+    log_directory: Option<PathBuf> = "auto";
+    /// How keys become tokens; it must stay the same for a data directory.
+    partitioner: Partitioner = "org.apache.cassandra.dht.Murmur3Partitioner";
+    /// The token of this node. auto: the stored one, or one by chance when the data directory is new.
+    initial_token: Option<String> = "auto";
+    /// Data center that `system.local` names.
+    data_center: String = "datacenter1";
+    /// Rack that `system.local` names.
+    rack: String = "rack1";
+
+    /// Address that CQL clients connect to.
+    rpc_address: IpAddr = "127.0.0.1";
+    /// Address that clients are told. auto: `rpc_address`.
+    broadcast_rpc_address: Option<IpAddr> = "auto";
+    /// Address that `system.local` names for other nodes. auto: `rpc_address`.
+    listen_address: Option<IpAddr> = "auto";
+    /// Port of CQL clients; 0 takes a free one.
+    native_transport_port: u16 = "9042";
+    /// Longest request; a longer one is refused before memory is taken for it.
+    native_transport_max_frame_size: Size = "16MiB", was "native_transport_max_frame_size_in_mb" in "MiB";
+    /// Threads that execute requests. auto: twice the processors, at least 4.
+    native_transport_max_threads: Option<u16> = "auto";
+    /// Threads that execute statements which may take long, such as scans, beside those above. auto: the processors, at least 2.
+    native_transport_max_heavy_threads: Option<u16> = "auto";
+    /// Connections at a time; -1 is no limit.
+    native_transport_max_concurrent_connections: Limit = "-1";
+    /// Connections at a time from one address; -1 is no limit.
+    native_transport_max_concurrent_connections_per_ip: Limit = "-1";
+    /// A connection that is silent for so long is closed; 0s is never.
+    native_transport_idle_timeout: Duration = "0s", was "native_transport_idle_timeout_in_ms" in "ms";
+    /// A connection that has not sent a valid STARTUP after so long is closed.
+    native_transport_startup_timeout: Duration = "30s";
+    /// Requests of a connection that may be waiting or running; then nothing is read from it.
+    native_transport_max_requests_in_flight: u32 = "2048";
+    /// Bytes of such requests; then nothing is read from the connection.
+    native_transport_receive_queue_capacity: Size = "32MiB",
+        was "native_transport_receive_queue_capacity_in_bytes" in "B";
+    /// Bytes of answers that a connection may leave unread; then its requests wait.
+    native_transport_send_queue_capacity: Size = "8MiB";
+    /// Port of metrics and administration, on the loopback address only; 0 takes a free one.
+    admin_port: u16 = "9043";
+    /// Who may connect; only AllowAllAuthenticator is built.
+    authenticator: Authenticator = "AllowAllAuthenticator";
+    /// Who may do what; only AllowAllAuthorizer is built.
+    authorizer: Authorizer = "AllowAllAuthorizer";
+
+    /// When writes are acknowledged: batch (after a sync), group (after the next sync of a fixed rhythm) or periodic (at once).
+    commitlog_sync: CommitLogSync = "batch";
+    /// Time between syncs when `commitlog_sync` is periodic: what a power loss may cost.
+    commitlog_sync_period: Duration = "10s", was "commitlog_sync_period_in_ms" in "ms";
+    /// Time between syncs when `commitlog_sync` is group.
+    commitlog_sync_group_window: Duration = "10ms", was "commitlog_sync_group_window_in_ms" in "ms";
+    /// Size of a file of the commit log; half of it is the largest write.
+    commitlog_segment_size: Size = "32MiB", was "commitlog_segment_size_in_mb" in "MiB";
+    /// Size of the commit log at which the memtables that hold it up are flushed.
+    commitlog_total_space: Size = "8GiB", was "commitlog_total_space_in_mb" in "MiB";
+
+    /// Memory for memtables. auto: an eighth of the machine's.
+    memtable_heap_space: Option<Size> = "auto", was "memtable_heap_space_in_mb" in "MiB";
+    /// Memory for chunks of SSTables. auto: an eighth of the machine's, at most 512MiB.
+    file_cache_size: Option<Size> = "auto", was "file_cache_size_in_mb" in "MiB";
+    /// Memory for positions of partitions.
+    key_cache_size: Size = "50MiB", was "key_cache_size_in_mb" in "MiB";
+    /// How often the key cache is saved; 0s is never.
+    key_cache_save_period: Duration = "4h";
+    /// Memory for whole partitions, of tables that ask for it.
+    row_cache_size: Size = "0B", was "row_cache_size_in_mb" in "MiB";
+    /// How often the row cache is saved; 0s is never.
+    row_cache_save_period: Duration = "0s";
+
+    /// Compactions that run at the same time. auto: half of the processors, at least 1.
+    concurrent_compactors: Option<u16> = "auto";
+    /// Bytes a second that compactions write together; 0B/s is no limit.
+    compaction_throughput: Rate = "64MiB/s", was "compaction_throughput_mb_per_sec" in "MiB/s";
+    /// The format that new SSTables are written in: big or bti. In the file it may stand as `sstable: { selected_format: .. }`.
+    sstable_selected_format: SstableFormat = "big";
+    /// Size of the blocks that the index inside a partition points to.
+    column_index_size: Size = "4KiB", was "column_index_size_in_kb" in "KiB";
+    /// Whether a snapshot is taken before a table is truncated or dropped.
+    auto_snapshot: bool = "true";
+
+    /// Tombstones that a query may meet before it is logged.
+    tombstone_warn_threshold: u64 = "1000";
+    /// Tombstones that a query may meet before it fails.
+    tombstone_failure_threshold: u64 = "100000";
+    /// A batch above this size gets a warning; 0B is never.
+    batch_size_warn_threshold: Size = "5KiB", was "batch_size_warn_threshold_in_kb" in "KiB";
+    /// A batch above this size is refused; 0B is never.
+    batch_size_fail_threshold: Size = "50KiB", was "batch_size_fail_threshold_in_kb" in "KiB";
+    /// Prepared statements that are remembered; the oldest go first.
+    prepared_statements_max: usize = "10000";
+    /// Whether ALLOW FILTERING is allowed.
+    allow_filtering_enabled: bool = "true";
+    /// What is logged, as `tracing` filters are written: info, debug, or ilion_server=debug,info.
+    log_level: String = "info";
+}
+
+impl Settings {
+    /// Where the tables' files are.
+    pub fn data_path(&self) -> PathBuf {
+        self.below_directory(self.data_file_directories.as_ref(), "data")
+    }
+
+    /// Where the commit log is.
+    pub fn commitlog_path(&self) -> PathBuf {
+        self.below_directory(self.commitlog_directory.as_ref(), "commitlog")
+    }
+
+    /// Where the saved caches are.
+    pub fn saved_caches_path(&self) -> PathBuf {
+        self.below_directory(self.saved_caches_directory.as_ref(), "saved_caches")
+    }
+
+    /// Where the log files are.
+    pub fn log_path(&self) -> PathBuf {
+        self.below_directory(self.log_directory.as_ref(), "logs")
+    }
+
+    fn below_directory(&self, given: Option<&PathBuf>, name: &str) -> PathBuf {
+        given.cloned().unwrap_or_else(|| self.directory.join(name))
+    }
+
+    /// Names and values as text, for people.
+    pub fn printed(&self) -> impl Iterator<Item = (&'static str, String)> + '_ {
+        SETTINGS
+            .iter()
+            .map(|setting| (setting.name, (setting.print)(self)))
+    }
+}
+
+/// The setting of this name, and the unit to append if it is an old one.
+pub(super) fn find(name: &str) -> Option<(&'static Setting, &'static str)> {
+    SETTINGS.iter().find_map(|setting| {
+        if setting.name == name {
+            return Some((setting, ""));
+        }
+        let legacy = setting.legacy.iter().find(|(legacy, _)| *legacy == name);
+        legacy.map(|(_, unit)| (setting, *unit))
+    })
+}

@@ -1,0 +1,159 @@
+//! Settings as an operator meets them: files, variables, mistakes.
+
+use std::net::IpAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use ilion_server::settings::{CommitLogSync, Loaded, SETTINGS, Settings, Size, SstableFormat, document};
+
+fn from_text(text: &str) -> Result<Loaded, String> {
+    let mut loaded = Loaded::default();
+    loaded
+        .add_text("ilion.yaml", text)
+        .map_err(|error| error.to_string())?;
+    Ok(loaded)
+}
+
+fn problem_of(text: &str) -> String {
+    from_text(text).unwrap_err()
+}
+
+#[test]
+fn every_default_is_shown_as_it_is_written() {
+    let printed: Vec<_> = Settings::default().printed().collect();
+    for (setting, (name, value)) in SETTINGS.iter().zip(printed) {
+        assert_eq!((setting.name, setting.default), (name, value.as_str()));
+    }
+}
+
+#[test]
+fn a_file_in_cassandras_words_is_understood() {
+    let loaded = from_text(
+        "# comment\n\
+         cluster_name: 'Test Cluster'\n\
+         native_transport_port: 9142\n\
+         rpc_address: localhost\n\
+         data_file_directories:\n    - /var/lib/cassandra/data\n\
+         commitlog_sync: periodic\n\
+         commitlog_sync_period: 500ms\n\
+         commitlog_segment_size_in_mb: 16\n\
+         authenticator:\n  class_name: org.apache.cassandra.auth.AllowAllAuthenticator\n\
+         sstable:\n  selected_format: bti\n\
+         key_cache_size:\n",
+    )
+    .unwrap();
+    let settings = loaded.settings;
+    assert_eq!(settings.cluster_name, "Test Cluster");
+    assert_eq!(settings.native_transport_port, 9142);
+    assert_eq!(settings.rpc_address, IpAddr::from([127, 0, 0, 1]));
+    assert_eq!(settings.data_path(), Path::new("/var/lib/cassandra/data"));
+    assert_eq!(settings.commitlog_sync, CommitLogSync::Periodic);
+    assert_eq!(settings.commitlog_sync_period, Duration::from_millis(500));
+    assert_eq!(settings.commitlog_segment_size, Size(16 << 20));
+    assert_eq!(settings.sstable_selected_format, SstableFormat::Bti);
+    assert_eq!(loaded.warnings, Vec::<String>::new());
+}
+
+#[test]
+fn an_unknown_name_is_refused_with_its_line_and_the_nearest_name() {
+    assert_eq!(
+        problem_of("cluster_name: x\n\ncommitlog_sink: batch\n"),
+        "ilion.yaml, line 3: unknown setting commitlog_sink; did you mean commitlog_sync?"
+    );
+    assert_eq!(
+        problem_of("flux_capacitor: 3\n"),
+        "ilion.yaml, line 1: unknown setting flux_capacitor; docs/settings.md lists all"
+    );
+}
+
+#[test]
+fn a_value_that_cannot_be_used_is_refused_with_what_was_expected() {
+    for (text, problem) in [
+        (
+            "commitlog_segment_size: 32",
+            "commitlog_segment_size: expected a size like 16MiB (units B, KiB, MiB, GiB), got \"32\"",
+        ),
+        (
+            "commitlog_sync_period: 10 s",
+            "commitlog_sync_period: expected a duration like 10s (units d, h, m, s, ms, us, ns), got \"10 s\"",
+        ),
+        (
+            "commitlog_sync: sometimes",
+            "commitlog_sync: expected one of batch, periodic, group, got \"sometimes\"",
+        ),
+        (
+            "native_transport_port: 70000",
+            "native_transport_port: expected a number from 0 to 65535, got \"70000\"",
+        ),
+        (
+            "data_file_directories: [/a, /b]",
+            "data_file_directories lists several directories; Ilion keeps all data in one",
+        ),
+        (
+            "authenticator: PasswordAuthenticator",
+            "authenticator: expected one of AllowAllAuthenticator, got \"PasswordAuthenticator\"",
+        ),
+    ] {
+        assert_eq!(problem_of(text), format!("ilion.yaml, line 1: {problem}"));
+    }
+}
+
+#[test]
+fn cassandras_settings_without_use_are_told_apart() {
+    let loaded =
+        from_text("seed_provider:\n  - class_name: x\n    parameters:\n      - seeds: a\nnum_tokens: 16\n")
+            .unwrap();
+    assert_eq!(
+        loaded.warnings,
+        [
+            "ilion.yaml, line 1: seed_provider is passed over: it is about other nodes, and Ilion is one node",
+            "ilion.yaml, line 5: num_tokens is passed over: it is about other nodes, and Ilion is one node",
+        ]
+    );
+    assert!(from_text("cdc_enabled: false\n").is_ok());
+    assert_eq!(
+        problem_of("cdc_enabled: true\n"),
+        "ilion.yaml, line 1: cdc_enabled: true is refused: it asks for something that Ilion does not do"
+    );
+    assert!(
+        problem_of("client_encryption_options:\n  enabled: true\n").contains("client_encryption_options")
+    );
+}
+
+#[test]
+fn the_environment_beats_the_file() {
+    let mut loaded = from_text("native_transport_port: 1").unwrap();
+    let variables = [
+        ("HOME".to_owned(), "/root".to_owned()),
+        ("ILION_CONFIG".to_owned(), "x.yaml".to_owned()),
+        ("ILION_NATIVE_TRANSPORT_PORT".to_owned(), "2".to_owned()),
+    ];
+    loaded.add_environment(variables).unwrap();
+    assert_eq!(loaded.settings.native_transport_port, 2);
+    let wrong = [("ILION_CLUSTER_NAM".to_owned(), "x".to_owned())];
+    assert_eq!(
+        loaded.add_environment(wrong).unwrap_err().to_string(),
+        "environment variable ILION_CLUSTER_NAM: unknown setting cluster_nam; did you mean cluster_name?"
+    );
+}
+
+#[test]
+fn a_file_that_is_no_yaml_or_no_block_is_refused() {
+    assert!(problem_of("- a\n- b\n").contains("`name: value`"));
+    assert!(problem_of("a: [\n").starts_with("ilion.yaml: "));
+    assert!(from_text("").is_ok());
+    assert!(from_text("# nothing\n\n").is_ok());
+}
+
+#[test]
+fn the_document_is_up_to_date() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/settings.md");
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(path, document()).unwrap();
+    }
+    let written = std::fs::read_to_string(path).unwrap();
+    assert!(
+        written == document(),
+        "docs/settings.md is out of date: run this test with BLESS=1"
+    );
+}
