@@ -170,12 +170,11 @@ impl Client {
     fn send(&mut self, free: &mut Vec<usize>) -> anyhow::Result<()> {
         let now = self.env.monotonic_nanos();
         while let Some(slot) = free.pop() {
-            if !self.work.next(slot, &mut self.connection.output)? {
-                free.clear();
-                break;
+            // A slot without work is let go, but another one may still have pages to ask for.
+            if self.work.next(slot, &mut self.connection.output)? {
+                self.sent_nanos[slot] = Some(now);
+                self.under_way += 1;
             }
-            self.sent_nanos[slot] = Some(now);
-            self.under_way += 1;
         }
         self.connection.send()
     }
