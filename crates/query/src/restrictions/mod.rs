@@ -1,68 +1,239 @@
 //! WHERE: which partitions, which slices of them, and what is left to check row by row.
+//!
+//! Planning resolves each relation (`relation`), puts those on the same column together (`restriction`), and decides what
+//! finds partitions (`partition`, `token`), what finds rows (`clustering`, `slices`), and what filters (`filter`).
+//! Compat: `StatementRestrictions` of Cassandra 5.0, without secondary indexes.
+
+mod clustering;
+mod expression;
+mod filter;
+pub(crate) mod partition;
+pub(crate) mod relation;
+mod restriction;
+mod rules;
+mod slices;
+#[cfg(test)]
+mod tests;
+mod token;
 
 use std::sync::Arc;
 
 use ilion_cql::ast;
-use ilion_rows::{Clustering, DecoratedKey, KeyRange, Slice};
-use ilion_schema::TableSchema;
+use ilion_rows::{Clustering, ClusteringComparator, DecoratedKey, KeyRange, Slice};
+use ilion_schema::{ColumnKind, TableKind, TableSchema};
 
+use self::clustering::ClusteringRestrictions;
+use self::partition::PartitionRestrictions;
+use self::relation::Resolved;
+use self::restriction::{Restriction, names};
+use self::token::TokenRestriction;
 use crate::Error;
 use crate::context::{Execution, PlanContext};
 
-/// Which statement the WHERE belongs to.
+pub(crate) use self::filter::RowFilter;
+
+/// Which statement the WHERE belongs to. `only_statics`: of columns beside the partition key, it selects or changes only
+/// static ones (and at least one).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RestrictionUse {
-    Select { allow_filtering: bool },
-    Update,
-    Delete,
+    Select {
+        allow_filtering: bool,
+        only_statics: bool,
+    },
+    Update {
+        only_statics: bool,
+    },
+    Delete {
+        only_statics: bool,
+    },
 }
 
 /// A planned WHERE.
 #[derive(Debug)]
-pub(crate) struct Restrictions;
+pub(crate) struct Restrictions {
+    partition: PartitionRestrictions,
+    clustering: ClusteringRestrictions,
+    /// What is left to check row by row.
+    filtered: Vec<Restriction>,
+    restricts_clustering: bool,
+}
+
+/// Relations by what they are on.
+#[derive(Debug, Default)]
+struct Sorted {
+    partition: Vec<Restriction>,
+    token: Option<TokenRestriction>,
+    clustering: Vec<Restriction>,
+    others: Vec<Restriction>,
+}
 
 impl Restrictions {
     /// Resolves the relations.
     pub fn plan(
-        _table: &Arc<TableSchema>,
-        _relations: &[ast::Relation],
-        _use_for: RestrictionUse,
-        _context: &PlanContext<'_>,
+        table: &Arc<TableSchema>,
+        relations: &[ast::Relation],
+        use_for: RestrictionUse,
+        context: &PlanContext<'_>,
     ) -> Result<Self, Error> {
-        Err(not_built())
+        let use_for = with_implied_filtering(use_for, table);
+        let sorted = sort(table, relations, use_for, context)?;
+        rules::check(table, &sorted, use_for, context)?;
+        Ok(Self::decide(table, sorted))
+    }
+
+    fn decide(table: &TableSchema, sorted: Sorted) -> Self {
+        let restricts_clustering = !sorted.clustering.is_empty();
+        let mut filtered = Vec::new();
+        let mut keys = None;
+        if gives_keys(table, &sorted.partition) {
+            keys = Some(sorted.partition);
+        } else {
+            filtered.extend(sorted.partition);
+        }
+        let (sliced, unsliced) = clustering::split(sorted.clustering);
+        filtered.extend(unsliced);
+        filtered.extend(sorted.others);
+        Self {
+            partition: PartitionRestrictions {
+                keys,
+                token: sorted.token,
+            },
+            clustering: ClusteringRestrictions {
+                comparator: ClusteringComparator::of(table),
+                sliced,
+            },
+            filtered,
+            restricts_clustering,
+        }
     }
 
     /// True if the whole partition key is given by `=` or `IN`.
     pub fn is_by_key(&self) -> bool {
-        false
+        self.partition.keys.is_some()
     }
 
-    /// The partitions, if [`Self::is_by_key`].
-    pub fn partition_keys(&self, _execution: &Execution<'_>) -> Result<Vec<DecoratedKey>, Error> {
-        Err(not_built())
+    /// True if `IN` may give several partition keys.
+    pub fn has_key_in(&self) -> bool {
+        let mut keys = self.partition.keys.iter().flatten();
+        keys.any(Restriction::is_in)
     }
 
-    /// The partitions, by token, if not [`Self::is_by_key`].
-    pub fn key_range(&self, _execution: &Execution<'_>) -> Result<KeyRange, Error> {
-        Err(not_built())
+    /// True if `IN` may give several clusterings.
+    pub fn has_clustering_in(&self) -> bool {
+        self.clustering.sliced.iter().any(Restriction::is_in)
+    }
+
+    /// True if some clustering column is restricted.
+    pub fn restricts_clustering(&self) -> bool {
+        self.restricts_clustering
+    }
+
+    /// True if some regular column is restricted.
+    pub fn restricts_regular(&self) -> bool {
+        self.filtered
+            .iter()
+            .any(|restriction| restriction.kind() == ColumnKind::Regular)
+    }
+
+    /// True if `=` gives exactly one value for this column of the primary key.
+    pub fn is_equal_on(&self, column: &ilion_schema::Column) -> bool {
+        let keys = self.partition.keys.iter().flatten();
+        keys.chain(&self.clustering.sliced)
+            .chain(&self.filtered)
+            .any(|restriction| {
+                restriction.is_equal() && restriction.columns.iter().any(|known| known.id == column.id)
+            })
+    }
+
+    /// True if the whole primary key is given by `=`: at most one row.
+    pub fn is_one_row(&self) -> bool {
+        self.is_by_key() && self.clustering.are_all_given() && !self.has_key_in() && !self.has_clustering_in()
+    }
+
+    /// The partitions, if [`Self::is_by_key`]: in the order of the key columns' types, each once.
+    pub fn partition_keys(&self, execution: &Execution<'_>) -> Result<Vec<DecoratedKey>, Error> {
+        self.partition.partition_keys(execution)
+    }
+
+    /// The partitions, by token, if not [`Self::is_by_key`]; nothing if there can be none.
+    pub fn key_range(&self, execution: &Execution<'_>) -> Result<Option<KeyRange>, Error> {
+        self.partition.key_range(execution)
     }
 
     /// The clusterings, in stored order, not overlapping.
-    pub fn slices(&self, _execution: &Execution<'_>) -> Result<Vec<Slice>, Error> {
-        Err(not_built())
+    pub fn slices(&self, execution: &Execution<'_>) -> Result<Vec<Slice>, Error> {
+        self.clustering.slices(execution)
     }
 
     /// The exact rows, if every clustering column is given by `=` or `IN`.
-    pub fn clusterings(&self, _execution: &Execution<'_>) -> Result<Option<Vec<Clustering>>, Error> {
-        Err(not_built())
+    pub fn clusterings(&self, execution: &Execution<'_>) -> Result<Option<Vec<Clustering>>, Error> {
+        self.clustering.clusterings(execution)
     }
 
     /// Which markers make the partition key, in key order; empty if they do not make all of it.
     pub fn partition_key_markers(&self) -> Vec<u16> {
-        Vec::new()
+        self.partition.markers()
+    }
+
+    /// True if rows have to be checked one by one.
+    pub fn is_filtering(&self) -> bool {
+        !self.filtered.is_empty()
+    }
+
+    /// The checks of this execution.
+    pub fn row_filter(&self, execution: &Execution<'_>) -> Result<RowFilter, Error> {
+        RowFilter::of(&self.filtered, execution)
     }
 }
 
-fn not_built() -> Error {
-    Error::ServerError("WHERE is not built yet".into())
+/// Virtual tables are small: filtering them needs no permission.
+fn with_implied_filtering(use_for: RestrictionUse, table: &TableSchema) -> RestrictionUse {
+    match use_for {
+        RestrictionUse::Select { only_statics, .. } if table.kind == TableKind::Virtual => {
+            RestrictionUse::Select {
+                allow_filtering: true,
+                only_statics,
+            }
+        }
+        other => other,
+    }
+}
+
+/// True if each partition key column is restricted by `=` or `IN`.
+fn gives_keys(table: &TableSchema, restrictions: &[Restriction]) -> bool {
+    restrictions.len() == table.partition_key().len()
+        && restrictions
+            .iter()
+            .all(|restriction| restriction.is_equal() || restriction.is_in())
+}
+
+fn sort(
+    table: &TableSchema,
+    relations: &[ast::Relation],
+    use_for: RestrictionUse,
+    context: &PlanContext<'_>,
+) -> Result<Sorted, Error> {
+    let mut sorted = Sorted::default();
+    for relation in relations {
+        rules::check_operator(relation, use_for)?;
+        let restriction = match relation::resolve(relation, table, context)? {
+            Resolved::Columns(restriction) => restriction,
+            Resolved::Token(token) => {
+                match &mut sorted.token {
+                    None => sorted.token = Some(token),
+                    Some(known) => known.merge(token, &names(table.partition_key()))?,
+                }
+                continue;
+            }
+        };
+        match restriction.kind() {
+            ColumnKind::PartitionKey => restriction::add(&mut sorted.partition, restriction)?,
+            ColumnKind::Clustering => {
+                rules::check_clustering_order(table, &sorted.clustering, &restriction, use_for)?;
+                restriction::add(&mut sorted.clustering, restriction)?;
+            }
+            _ => restriction::add(&mut sorted.others, restriction)?,
+        }
+    }
+    Ok(sorted)
 }

@@ -1,5 +1,7 @@
 //! SELECT.
 
+mod row_view;
+
 use std::sync::Arc;
 
 use ilion_cql::ast;
@@ -7,6 +9,8 @@ use ilion_schema::TableSchema;
 
 use crate::context::{Execution, PlanContext};
 use crate::{ColumnSpec, Error, ResultSet, StatementWeight};
+
+pub(crate) use self::row_view::RowView;
 
 /// A planned SELECT.
 #[derive(Debug)]

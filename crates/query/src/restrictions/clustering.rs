@@ -1,0 +1,119 @@
+//! Which rows of a partition: clustering restrictions that can be slices.
+
+use ilion_rows::{Clustering, ClusteringComparator, Slice, Values};
+
+use super::partition::check_product;
+use super::restriction::{Edge, Predicate, Restriction};
+use super::slices::{EdgeValues, Side, extend_prefixes, slices_below, sort_prefixes};
+use crate::Error;
+use crate::context::Execution;
+
+/// Clustering restrictions from the first column on without a gap: `=` and `IN`, then at most one slice.
+#[derive(Debug)]
+pub(super) struct ClusteringRestrictions {
+    pub comparator: ClusteringComparator,
+    pub sliced: Vec<Restriction>,
+}
+
+/// Where filtering has to take over: the restrictions that slices can do, and the others.
+pub(super) fn split(restrictions: Vec<Restriction>) -> (Vec<Restriction>, Vec<Restriction>) {
+    let mut position = 0;
+    let mut sliced: Vec<Restriction> = Vec::new();
+    let mut filtered = Vec::new();
+    for restriction in restrictions {
+        let continues = usize::from(restriction.first().position) == position
+            && !restriction.is_contains()
+            && !sliced.last().is_some_and(Restriction::is_slice);
+        if continues {
+            position = restriction.next_position();
+            sliced.push(restriction);
+        } else {
+            filtered.push(restriction);
+        }
+    }
+    (sliced, filtered)
+}
+
+impl ClusteringRestrictions {
+    /// True if every clustering column is given by `=` or `IN`.
+    pub fn are_all_given(&self) -> bool {
+        let given = self.sliced.iter().filter(|restriction| !restriction.is_slice());
+        given.map(|restriction| restriction.columns.len()).sum::<usize>() == self.comparator.len()
+    }
+
+    /// What `=` and `IN` say of the leading columns, in stored order.
+    fn prefixes(&self, execution: &Execution<'_>) -> Result<Vec<Clustering>, Error> {
+        let mut prefixes = vec![Clustering::empty()];
+        let mut has_in = false;
+        for restriction in &self.sliced {
+            let columns = &restriction.columns;
+            let values = match &restriction.predicate {
+                Predicate::Equal(expression) => vec![expression.evaluate(columns, execution)?],
+                Predicate::In(expressions) => {
+                    has_in = true;
+                    expressions.evaluate(columns, execution)?
+                }
+                Predicate::Slice { .. } | Predicate::Contains(_) => break,
+            };
+            let count = prefixes.len().saturating_mul(values.len());
+            check_product("clustering key", count, execution.query_options.in_slices_max)?;
+            prefixes = extend_prefixes(&prefixes, &values);
+        }
+        if has_in {
+            sort_prefixes(&self.comparator, &mut prefixes);
+        }
+        Ok(prefixes)
+    }
+
+    /// The exact rows, if every clustering column is given.
+    pub fn clusterings(&self, execution: &Execution<'_>) -> Result<Option<Vec<Clustering>>, Error> {
+        if self.are_all_given() {
+            self.prefixes(execution).map(Some)
+        } else {
+            Ok(None)
+        }
+    }
+
+    /// The clusterings, in stored order, not overlapping.
+    pub fn slices(&self, execution: &Execution<'_>) -> Result<Vec<Slice>, Error> {
+        if self.sliced.is_empty() {
+            return Ok(vec![Slice::all()]);
+        }
+        let prefixes = self.prefixes(execution)?;
+        let Some((restriction, edges)) = self.last_slice(execution)? else {
+            return Ok(prefixes.iter().map(Slice::exactly).collect());
+        };
+        let below = |prefix: &Clustering| {
+            slices_below(&self.comparator, prefix.values(), &restriction.columns, &edges)
+        };
+        Ok(prefixes.iter().flat_map(below).collect())
+    }
+
+    fn last_slice(
+        &self,
+        execution: &Execution<'_>,
+    ) -> Result<Option<(&Restriction, Vec<EdgeValues>)>, Error> {
+        let Some(restriction) = self.sliced.last() else {
+            return Ok(None);
+        };
+        let Predicate::Slice { start, end } = &restriction.predicate else {
+            return Ok(None);
+        };
+        let mut edges = Vec::with_capacity(2);
+        for (edge, side) in [(start, Side::Above), (end, Side::Below)] {
+            if let Some(Edge {
+                expression,
+                is_inclusive,
+            }) = edge
+            {
+                let values: Values = expression.evaluate(&restriction.columns, execution)?;
+                edges.push(EdgeValues {
+                    side,
+                    values,
+                    is_inclusive: *is_inclusive,
+                });
+            }
+        }
+        Ok(Some((restriction, edges)))
+    }
+}

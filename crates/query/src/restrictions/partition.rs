@@ -1,0 +1,159 @@
+//! Which partitions: keys by `=` and `IN`, or a range by token.
+
+use bytes::Bytes;
+use ilion_rows::{DecoratedKey, KeyRange};
+use ilion_schema::{Column, TableSchema};
+use ilion_types::{KEY_LEN_MAX, Partitioner, encode_composite};
+
+use super::expression::Expression;
+use super::restriction::{Predicate, Restriction, names};
+use super::token::{TokenRestriction, keep_within};
+use crate::Error;
+use crate::context::Execution;
+
+/// What WHERE says of the partition key, without what is left to filtering.
+#[derive(Debug)]
+pub(super) struct PartitionRestrictions {
+    /// One for each partition key column, in order: all of them `=` or `IN`.
+    pub keys: Option<Vec<Restriction>>,
+    pub token: Option<TokenRestriction>,
+}
+
+impl PartitionRestrictions {
+    /// The partitions, in the order of their key columns, each once.
+    pub fn partition_keys(&self, execution: &Execution<'_>) -> Result<Vec<DecoratedKey>, Error> {
+        let restrictions = self.keys.as_deref().unwrap_or_default();
+        let partitioner = execution.store.partitioner();
+        if let [
+            Restriction {
+                columns,
+                predicate: Predicate::Equal(expression),
+                ..
+            },
+        ] = restrictions
+            && self.token.is_none()
+        {
+            let key = expression.evaluate_one(columns, execution)?;
+            return Ok(vec![decorate(partitioner, key)?]);
+        }
+        let mut keys = Vec::new();
+        for components in self.combinations(restrictions, execution)? {
+            keys.push(decorate(partitioner, compose(&components)?)?);
+        }
+        if let Some(token) = &self.token {
+            keep_within(&mut keys, token.range(execution)?.as_ref());
+        }
+        Ok(keys)
+    }
+
+    /// One value for each column, in every combination, in the order of the types.
+    fn combinations(
+        &self,
+        restrictions: &[Restriction],
+        execution: &Execution<'_>,
+    ) -> Result<Vec<Vec<Bytes>>, Error> {
+        let mut combinations = vec![Vec::with_capacity(restrictions.len())];
+        for restriction in restrictions {
+            let values = values_of(restriction, execution)?;
+            let count = combinations.len().saturating_mul(values.len());
+            check_product("partition key", count, execution.query_options.in_partitions_max)?;
+            combinations = combinations
+                .iter()
+                .flat_map(|head| values.iter().map(|value| continued(head, value)))
+                .collect();
+        }
+        Ok(combinations)
+    }
+
+    /// The partitions, by token; nothing if there can be none.
+    pub fn key_range(&self, execution: &Execution<'_>) -> Result<Option<KeyRange>, Error> {
+        match &self.token {
+            None => Ok(Some(KeyRange::all())),
+            Some(token) => token.range(execution),
+        }
+    }
+
+    /// Which markers make the partition key, in key order; empty if they do not make all of it.
+    pub fn markers(&self) -> Vec<u16> {
+        let marker = |restriction: &Restriction| match &restriction.predicate {
+            Predicate::Equal(Expression::One { marker, .. }) => *marker,
+            _ => None,
+        };
+        let restrictions = self.keys.as_deref().unwrap_or_default();
+        restrictions
+            .iter()
+            .map(marker)
+            .collect::<Option<Vec<u16>>>()
+            .unwrap_or_default()
+    }
+}
+
+fn continued(head: &[Bytes], value: &Bytes) -> Vec<Bytes> {
+    head.iter().chain([value]).cloned().collect()
+}
+
+/// The values of a column restricted by `=` or `IN`, in the order of its type, each once.
+fn values_of(restriction: &Restriction, execution: &Execution<'_>) -> Result<Vec<Bytes>, Error> {
+    let columns = &restriction.columns;
+    match &restriction.predicate {
+        Predicate::Equal(expression) => Ok(vec![expression.evaluate_one(columns, execution)?]),
+        Predicate::In(expressions) => {
+            let ty = &restriction.first().ty;
+            let mut values: Vec<Bytes> = expressions
+                .evaluate(columns, execution)?
+                .into_iter()
+                .filter_map(|values| values.into_iter().flatten().next())
+                .collect();
+            values.sort_by(|a, b| ty.compare(a, b));
+            values.dedup_by(|a, b| ty.compare(a, b).is_eq());
+            Ok(values)
+        }
+        _ => Err(Error::ServerError(
+            "a partition key column is restricted by a range".into(),
+        )),
+    }
+}
+
+/// Refuses INs whose combinations are too many.
+pub(super) fn check_product(what: &str, count: usize, count_max: usize) -> Result<(), Error> {
+    if count <= count_max {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "Guardrail in_select_cartesian_product violated: Aborting query because the cartesian product of the IN \
+         restrictions on {what} produces {count} values, this exceeds fail threshold of {count_max}."
+    )))
+}
+
+/// The serialized key of one or more columns.
+pub(crate) fn compose(components: &[Bytes]) -> Result<Bytes, Error> {
+    if let [only] = components {
+        return Ok(only.clone());
+    }
+    let mut key = Vec::new();
+    encode_composite(components.iter().map(Bytes::as_ref), &mut key)?;
+    Ok(Bytes::from(key))
+}
+
+/// A key with its token. Refuses keys that no partition can have.
+pub(crate) fn decorate(partitioner: Partitioner, key: Bytes) -> Result<DecoratedKey, Error> {
+    if key.is_empty() {
+        return Err(Error::invalid("Key may not be empty"));
+    }
+    if key.len() > KEY_LEN_MAX {
+        return Err(Error::invalid(format!(
+            "Key length of {} is longer than maximum of {KEY_LEN_MAX}",
+            key.len()
+        )));
+    }
+    Ok(DecoratedKey::new(partitioner, key))
+}
+
+/// The names of partition key columns that no restriction is on.
+pub(super) fn unrestricted(table: &TableSchema, restrictions: &[Restriction]) -> Option<String> {
+    let missing: Vec<&Column> = table
+        .partition_key()
+        .filter(|column| restrictions.iter().all(|known| known.first().id != column.id))
+        .collect();
+    (!missing.is_empty()).then(|| names(missing))
+}

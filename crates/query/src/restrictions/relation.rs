@@ -1,0 +1,405 @@
+//! From one relation of the text to a restriction: names resolved, terms planned for what they are compared with.
+//!
+//! Compat: `SingleColumnRelation`, `MultiColumnRelation` and `TokenRelation` of Cassandra 5.0.
+
+use std::sync::Arc;
+
+use ilion_cql::ast::{Operand, Operator, Relation, Subject};
+use ilion_schema::{Column, ColumnKind, TableSchema};
+use ilion_types::{CqlType, quote_name};
+
+use super::expression::{Expression, Expressions};
+use super::restriction::{Contained, Edge, Predicate, Restriction, names};
+use super::token::{TokenEdge, TokenRestriction};
+use crate::context::PlanContext;
+use crate::term::{Term, Terms};
+use crate::{ColumnSpec, Error};
+
+/// A relation that was resolved.
+pub(super) enum Resolved {
+    Columns(Restriction),
+    Token(TokenRestriction),
+}
+
+/// Resolves one relation.
+pub(super) fn resolve(
+    relation: &Relation,
+    table: &TableSchema,
+    context: &PlanContext<'_>,
+) -> Result<Resolved, Error> {
+    let resolver = Resolver {
+        relation,
+        table,
+        context,
+    };
+    match &relation.subject {
+        Subject::Column(name) => resolver.single(existing(table, name)?).map(Resolved::Columns),
+        Subject::Element { column, key } => {
+            let column = existing(table, column)?;
+            let predicate = resolver.entry(column, key)?;
+            Ok(Resolved::Columns(restriction(vec![column.clone()], predicate)))
+        }
+        Subject::Columns(names) => resolver.multi(names).map(Resolved::Columns),
+        Subject::Token(names) => resolver.token(names).map(Resolved::Token),
+        Subject::Index(name) => Err(Error::invalid(format!(
+            "Invalid index expression, index {name} not found for table {}.{}",
+            table.keyspace, table.name
+        ))),
+    }
+}
+
+/// The column of this name, with Cassandra's error.
+pub(crate) fn existing<'t>(table: &'t TableSchema, name: &str) -> Result<&'t Column, Error> {
+    table.column_named(name).ok_or_else(|| {
+        Error::invalid(format!(
+            "Undefined column name {} in table {}.{}",
+            quote_name(name),
+            quote_name(&table.keyspace),
+            quote_name(&table.name)
+        ))
+    })
+}
+
+fn restriction(columns: Vec<Column>, predicate: Predicate) -> Restriction {
+    Restriction {
+        columns,
+        is_multi: false,
+        predicate,
+    }
+}
+
+struct Resolver<'a> {
+    relation: &'a Relation,
+    table: &'a TableSchema,
+    context: &'a PlanContext<'a>,
+}
+
+impl Resolver<'_> {
+    fn spec(&self, name: &str, ty: CqlType) -> ColumnSpec {
+        ColumnSpec {
+            keyspace: Arc::from(self.table.keyspace.as_str()),
+            table: Arc::from(self.table.name.as_str()),
+            name: Arc::from(name),
+            ty,
+        }
+    }
+
+    fn refuse<T>(&self, reason: String) -> Result<T, Error> {
+        Err(Error::invalid(reason))
+    }
+
+    fn one_operand(&self) -> Result<&ilion_cql::ast::Term, Error> {
+        match &self.relation.operand {
+            Operand::Term(term) => Ok(term),
+            _ => self.refuse(format!("Unsupported restriction: {}", self.relation)),
+        }
+    }
+
+    fn one(&self, name: &str, ty: &CqlType) -> Result<Term, Error> {
+        Term::plan(self.one_operand()?, &self.spec(name, ty.clone()), self.context)
+    }
+
+    fn single(&self, column: &Column) -> Result<Restriction, Error> {
+        let operator = self.relation.operator;
+        check_not_multi_cell(column, operator)?;
+        let predicate = match operator {
+            Operator::Equal => Predicate::Equal(self.single_expression(column)?),
+            Operator::Less | Operator::LessOrEqual | Operator::Greater | Operator::GreaterOrEqual => {
+                check_no_duration(column)?;
+                slice(operator, self.single_expression(column)?)
+            }
+            Operator::In => Predicate::In(Expressions {
+                terms: Terms::plan(
+                    &self.relation.operand,
+                    &self.spec(&column.name, column.ty.clone()),
+                    self.context,
+                )?,
+                are_tuples: false,
+            }),
+            Operator::Contains | Operator::ContainsKey => {
+                Predicate::Contains(vec![self.contained(column, operator)?])
+            }
+            Operator::Like => {
+                return self.refuse(format!(
+                    "LIKE restriction is only supported on properly indexed columns. {} is not valid.",
+                    self.relation
+                ));
+            }
+            Operator::AnalyzerMatches => {
+                return self.refuse(format!(
+                    ": restriction is only supported on properly indexed columns. {} is not valid.",
+                    self.relation
+                ));
+            }
+            Operator::NotEqual => {
+                return self.refuse(format!("Unsupported \"!=\" relation: {}", self.relation));
+            }
+            Operator::IsNotNull | Operator::IndexExpression => {
+                return self.refuse(format!("Unsupported restriction: {}", self.relation));
+            }
+        };
+        Ok(restriction(vec![column.clone()], predicate))
+    }
+
+    fn single_expression(&self, column: &Column) -> Result<Expression, Error> {
+        let marker = self.one_operand()?.as_bind_marker();
+        Ok(Expression::One {
+            marker: marker.and_then(|marker| u16::try_from(marker.index).ok()),
+            term: self.one(&column.name, &column.ty)?,
+        })
+    }
+
+    fn contained(&self, column: &Column, operator: Operator) -> Result<Contained, Error> {
+        let name = &column.name;
+        if operator == Operator::ContainsKey {
+            return match &column.ty {
+                CqlType::Map { key, .. } => Ok(Contained::Key(self.one(&format!("key({name})"), key)?)),
+                _ => self.refuse(format!("Cannot use CONTAINS KEY on non-map column {name}")),
+            };
+        }
+        match &column.ty {
+            CqlType::List { element, .. }
+            | CqlType::Set { element, .. }
+            | CqlType::Map { value: element, .. } => {
+                Ok(Contained::Value(self.one(&format!("value({name})"), element)?))
+            }
+            _ => self.refuse(format!("Cannot use CONTAINS on non-collection column {name}")),
+        }
+    }
+
+    fn entry(&self, column: &Column, key_ast: &ilion_cql::ast::Term) -> Result<Predicate, Error> {
+        let name = &column.name;
+        let (key, value) = match &column.ty {
+            CqlType::List { .. } => {
+                return self.refuse(format!(
+                    "Indexes on list entries ({name}[index] = value) are not currently supported."
+                ));
+            }
+            CqlType::Map {
+                key,
+                value,
+                frozen: false,
+            } => (key, value),
+            CqlType::Map { .. } => {
+                return self.refuse(format!(
+                    "Map-entry equality predicates on frozen map column {name} are not supported"
+                ));
+            }
+            _ => return self.refuse(format!("Column {name} cannot be used as a map")),
+        };
+        if self.relation.operator != Operator::Equal {
+            return self.refuse("Only EQ relations are supported on map entries".into());
+        }
+        let key_spec = self.spec(&format!("key({name})"), CqlType::clone(key));
+        let key = Term::plan(key_ast, &key_spec, self.context)?;
+        let value = self.one(&format!("value({name})"), value)?;
+        Ok(Predicate::Contains(vec![Contained::Entry(key, value)]))
+    }
+
+    fn multi(&self, identifiers: &[String]) -> Result<Restriction, Error> {
+        let columns = self.multi_columns(identifiers)?;
+        let types = columns.iter().map(|column| column.ty.clone()).collect();
+        let ty = CqlType::Tuple(types);
+        let operator = self.relation.operator;
+        let predicate = match operator {
+            Operator::Equal => Predicate::Equal(self.tuple_expression(&columns, ty)?),
+            Operator::Less | Operator::LessOrEqual | Operator::Greater | Operator::GreaterOrEqual => {
+                columns.iter().try_for_each(check_no_duration)?;
+                slice(operator, self.tuple_expression(&columns, ty)?)
+            }
+            Operator::In => Predicate::In(self.tuple_expressions(&columns, ty)?),
+            Operator::NotEqual => {
+                return self.refuse(format!("Unsupported \"!=\" relation: {}", self.relation));
+            }
+            _ => {
+                return self.refuse(format!("{operator} cannot be used for multi-column relations"));
+            }
+        };
+        Ok(Restriction {
+            columns,
+            is_multi: true,
+            predicate,
+        })
+    }
+
+    fn multi_columns(&self, identifiers: &[String]) -> Result<Vec<Column>, Error> {
+        let mut columns: Vec<Column> = Vec::with_capacity(identifiers.len());
+        for name in identifiers {
+            let column = existing(self.table, name)?;
+            if column.kind != ColumnKind::Clustering {
+                return self.refuse(format!(
+                    "Multi-column relations can only be applied to clustering columns but was applied to: {name}"
+                ));
+            }
+            if columns.iter().any(|known| known.id == column.id) {
+                return self.refuse(format!(
+                    "Column \"{name}\" appeared twice in a relation: {}",
+                    self.relation
+                ));
+            }
+            if columns
+                .last()
+                .is_some_and(|previous| column.position != previous.position + 1)
+            {
+                return self.refuse(format!(
+                    "Clustering columns must appear in the PRIMARY KEY order in multi-column relations: {}",
+                    self.relation
+                ));
+            }
+            columns.push(column.clone());
+        }
+        Ok(columns)
+    }
+
+    fn tuple_expression(&self, columns: &[Column], ty: CqlType) -> Result<Expression, Error> {
+        let ast = self.one_operand()?;
+        check_arity(ast, columns.len())?;
+        let receiver = self.spec(&format!("({})", joined(columns)), ty);
+        Ok(Expression::Tuple {
+            term: Term::plan(ast, &receiver, self.context)?,
+            arity: columns.len(),
+        })
+    }
+
+    fn tuple_expressions(&self, columns: &[Column], ty: CqlType) -> Result<Expressions, Error> {
+        if let Operand::List(members) = &self.relation.operand {
+            members
+                .iter()
+                .try_for_each(|member| check_arity(member, columns.len()))?;
+        }
+        // The marker of a whole list is named "in(a,b)".
+        let receiver = self.spec(&joined(columns), ty);
+        Ok(Expressions {
+            terms: Terms::plan(&self.relation.operand, &receiver, self.context)?,
+            are_tuples: true,
+        })
+    }
+
+    fn token(&self, identifiers: &[String]) -> Result<TokenRestriction, Error> {
+        let columns = identifiers
+            .iter()
+            .map(|name| existing(self.table, name))
+            .collect::<Result<Vec<_>, _>>()?;
+        check_token_columns(self.table, &columns)?;
+        let operator = self.relation.operator;
+        let ty = self.context.store.partitioner().token_type();
+        let edge = |is_inclusive| {
+            Ok::<_, Error>(Some(TokenEdge {
+                term: self.one("partition key token", &ty)?,
+                is_inclusive,
+            }))
+        };
+        let mut restriction = TokenRestriction::default();
+        match operator {
+            Operator::Equal => restriction.equal = edge(true)?,
+            Operator::Greater | Operator::GreaterOrEqual => {
+                restriction.start = edge(operator == Operator::GreaterOrEqual)?;
+            }
+            Operator::Less | Operator::LessOrEqual => {
+                restriction.end = edge(operator == Operator::LessOrEqual)?;
+            }
+            Operator::NotEqual => {
+                return self.refuse(format!("Unsupported \"!=\" relation: {}", self.relation));
+            }
+            _ => return self.refuse(format!("{operator} cannot be used with the token function")),
+        }
+        Ok(restriction)
+    }
+}
+
+fn joined(columns: &[Column]) -> String {
+    let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+    names.join(",")
+}
+
+fn slice(operator: Operator, expression: Expression) -> Predicate {
+    let edge = Some(Edge {
+        expression,
+        is_inclusive: matches!(operator, Operator::LessOrEqual | Operator::GreaterOrEqual),
+    });
+    if matches!(operator, Operator::Greater | Operator::GreaterOrEqual) {
+        Predicate::Slice {
+            start: edge,
+            end: None,
+        }
+    } else {
+        Predicate::Slice {
+            start: None,
+            end: edge,
+        }
+    }
+}
+
+fn check_arity(ast: &ilion_cql::ast::Term, count: usize) -> Result<(), Error> {
+    match ast {
+        ilion_cql::ast::Term::Tuple(members) if members.len() != count => Err(Error::invalid(format!(
+            "Expected {count} elements in value tuple, but got {}: {ast}",
+            members.len()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn check_token_columns(table: &TableSchema, columns: &[&Column]) -> Result<(), Error> {
+    let wanted = table.partition_key();
+    if columns
+        .iter()
+        .map(|column| column.id)
+        .eq(wanted.clone().map(|column| column.id))
+    {
+        return Ok(());
+    }
+    if !wanted
+        .clone()
+        .all(|key| columns.iter().any(|column| column.id == key.id))
+    {
+        return Err(Error::invalid(
+            "The token() function must be applied to all partition key components or none of them",
+        ));
+    }
+    if columns
+        .iter()
+        .any(|column| column.kind != ColumnKind::PartitionKey)
+    {
+        return Err(Error::invalid(
+            "The token() function must contains only partition key components",
+        ));
+    }
+    if columns.len() > wanted.len() {
+        return Err(Error::invalid(
+            "The token() function contains duplicate partition key components",
+        ));
+    }
+    Err(Error::invalid(format!(
+        "The token function arguments must be in the partition key order: {}",
+        names(wanted)
+    )))
+}
+
+/// Unfrozen collections and user types are not one value to compare.
+fn check_not_multi_cell(column: &Column, operator: Operator) -> Result<(), Error> {
+    if !column.is_complex() || matches!(operator, Operator::Contains | Operator::ContainsKey) {
+        return Ok(());
+    }
+    let (name, ty) = (&column.name, &column.ty);
+    Err(Error::invalid(if ty.is_collection() {
+        format!("Collection column '{name}' ({ty}) cannot be restricted by a '{operator}' relation")
+    } else {
+        format!("Non-frozen UDT column '{name}' ({ty}) cannot be restricted by any relation")
+    }))
+}
+
+fn check_no_duration(column: &Column) -> Result<(), Error> {
+    if !column.ty.contains_duration() {
+        return Ok(());
+    }
+    let what = match &column.ty {
+        CqlType::Tuple(_) => "tuples containing durations",
+        CqlType::Udt { .. } => "UDTs containing durations",
+        ty if ty.is_collection() => "collections containing durations",
+        _ => "duration columns",
+    };
+    Err(Error::invalid(format!(
+        "Slice restrictions are not supported on {what}"
+    )))
+}

@@ -1,0 +1,250 @@
+//! What CQL refuses in a WHERE, with Cassandra's messages. Pure.
+//!
+//! Compat: `StatementRestrictions`, `ClusteringColumnRestrictions` of Cassandra 5.0.
+
+use ilion_cql::ast::{Operator, Relation};
+use ilion_schema::{Column, TableSchema};
+
+use super::restriction::{Restriction, names};
+use super::{RestrictionUse, Sorted, gives_keys, partition};
+use crate::Error;
+use crate::context::PlanContext;
+
+/// What is said to a query that needs ALLOW FILTERING and has it not.
+pub(crate) const NEEDS_FILTERING: &str = "Cannot execute this query as it might involve data filtering and thus may \
+                                          have unpredictable performance. If you want to execute this query despite \
+                                          the performance unpredictability, use ALLOW FILTERING";
+
+const CANNOT_FILTER: &str = "Cannot execute this query as it might involve data filtering and thus may have unpredictable performance";
+
+impl RestrictionUse {
+    fn allows_filtering(self) -> bool {
+        matches!(
+            self,
+            Self::Select {
+                allow_filtering: true,
+                ..
+            }
+        )
+    }
+
+    fn is_select(self) -> bool {
+        matches!(self, Self::Select { .. })
+    }
+
+    fn only_statics(self) -> bool {
+        match self {
+            Self::Select { only_statics, .. }
+            | Self::Update { only_statics }
+            | Self::Delete { only_statics } => only_statics,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Select { .. } => "SELECT",
+            Self::Update { .. } => "UPDATE",
+            Self::Delete { .. } => "DELETE",
+        }
+    }
+}
+
+fn needs_filtering(context: &PlanContext<'_>) -> Error {
+    Error::invalid(if context.options.allow_filtering {
+        NEEDS_FILTERING
+    } else {
+        CANNOT_FILTER
+    })
+}
+
+/// Refuses operators that the statement cannot have.
+pub(super) fn check_operator(relation: &Relation, use_for: RestrictionUse) -> Result<(), Error> {
+    let is_of_indexes = matches!(
+        relation.operator,
+        Operator::Contains | Operator::ContainsKey | Operator::AnalyzerMatches
+    );
+    if is_of_indexes && !use_for.is_select() {
+        return Err(Error::invalid(format!(
+            "Cannot use {} with {}",
+            use_for.name(),
+            relation.operator
+        )));
+    }
+    Ok(())
+}
+
+/// Refuses a clustering column after one that is restricted by a range.
+pub(super) fn check_clustering_order(
+    table: &TableSchema,
+    known: &[Restriction],
+    new: &Restriction,
+    use_for: RestrictionUse,
+) -> Result<(), Error> {
+    let Some(last) = known.last().filter(|_| !use_for.allows_filtering()) else {
+        return Ok(());
+    };
+    let (new_first, last_first) = (new.first(), last.first());
+    if last.is_slice() && new_first.position > last_first.position {
+        return Err(Error::invalid(format!(
+            "Clustering column \"{}\" cannot be restricted (preceding column \"{}\" is restricted by a non-EQ relation)",
+            new_first.name, last_first.name
+        )));
+    }
+    if new.is_slice() && new_first.position < last_first.position {
+        let next = table
+            .clustering()
+            .nth(usize::from(new_first.position) + 1)
+            .unwrap_or(last_first);
+        return Err(Error::invalid(format!(
+            "PRIMARY KEY column \"{}\" cannot be restricted (preceding column \"{}\" is restricted by a non-EQ relation)",
+            next.name, new_first.name
+        )));
+    }
+    Ok(())
+}
+
+/// Refuses what the statement cannot do with these restrictions.
+pub(super) fn check(
+    table: &TableSchema,
+    sorted: &Sorted,
+    use_for: RestrictionUse,
+    context: &PlanContext<'_>,
+) -> Result<(), Error> {
+    check_partition(table, sorted, use_for, context)?;
+    check_statics(sorted, use_for)?;
+    check_clustering(table, sorted, use_for)?;
+    check_others(sorted, use_for, context)?;
+    check_range_filtering(table, sorted, use_for, context)
+}
+
+fn check_partition(
+    table: &TableSchema,
+    sorted: &Sorted,
+    use_for: RestrictionUse,
+    context: &PlanContext<'_>,
+) -> Result<(), Error> {
+    if use_for.is_select() {
+        let is_filtering = !sorted.partition.is_empty() && !gives_keys(table, &sorted.partition);
+        if is_filtering && !use_for.allows_filtering() {
+            return Err(needs_filtering(context));
+        }
+        return Ok(());
+    }
+    if sorted.token.is_some() {
+        return Err(Error::invalid(format!(
+            "The token function cannot be used in WHERE clauses for {} statements",
+            use_for.name()
+        )));
+    }
+    if let Some(missing) = partition::unrestricted(table, &sorted.partition) {
+        return Err(Error::invalid(format!(
+            "Some partition key parts are missing: {missing}"
+        )));
+    }
+    if sorted.partition.iter().any(Restriction::is_slice) {
+        return Err(Error::invalid(format!(
+            "Only EQ and IN relation are supported on the partition key (unless you use the token() function) for {} \
+             statements",
+            use_for.name()
+        )));
+    }
+    Ok(())
+}
+
+fn check_statics(sorted: &Sorted, use_for: RestrictionUse) -> Result<(), Error> {
+    if !use_for.only_statics() || sorted.clustering.is_empty() {
+        return Ok(());
+    }
+    Err(Error::invalid(if use_for.is_select() {
+        "Cannot restrict clustering columns when selecting only static columns".to_owned()
+    } else {
+        format!(
+            "Invalid restrictions on clustering columns since the {} statement modifies only static columns",
+            use_for.name()
+        )
+    }))
+}
+
+fn check_clustering(table: &TableSchema, sorted: &Sorted, use_for: RestrictionUse) -> Result<(), Error> {
+    let restrictions = &sorted.clustering;
+    if let RestrictionUse::Update { only_statics } = use_for {
+        if restrictions.iter().any(Restriction::is_slice) {
+            return Err(Error::invalid(
+                "Slice restrictions are not supported on the clustering columns in UPDATE statements",
+            ));
+        }
+        return if only_statics {
+            Ok(())
+        } else {
+            check_all_clustering(table, restrictions)
+        };
+    }
+    if use_for.allows_filtering() {
+        return Ok(());
+    }
+    if restrictions.iter().any(Restriction::is_contains) {
+        return Err(Error::invalid(
+            "Clustering columns can only be restricted with CONTAINS with a secondary index or filtering",
+        ));
+    }
+    check_no_gap(table, restrictions)
+}
+
+fn check_all_clustering(table: &TableSchema, restrictions: &[Restriction]) -> Result<(), Error> {
+    let missing: Vec<&Column> = table
+        .clustering()
+        .filter(|column| restricted(restrictions).all(|known| known.id != column.id))
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "Some clustering keys are missing: {}",
+        names(missing)
+    )))
+}
+
+fn check_no_gap(table: &TableSchema, restrictions: &[Restriction]) -> Result<(), Error> {
+    for (column, restricted) in table.clustering().zip(restricted(restrictions)) {
+        if column.id != restricted.id {
+            return Err(Error::invalid(format!(
+                "PRIMARY KEY column \"{}\" cannot be restricted as preceding column \"{}\" is not restricted",
+                restricted.name, column.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn restricted(restrictions: &[Restriction]) -> impl Iterator<Item = &Column> {
+    restrictions.iter().flat_map(|restriction| &restriction.columns)
+}
+
+fn check_others(sorted: &Sorted, use_for: RestrictionUse, context: &PlanContext<'_>) -> Result<(), Error> {
+    if sorted.others.is_empty() || use_for.allows_filtering() {
+        return Ok(());
+    }
+    if use_for.is_select() {
+        return Err(needs_filtering(context));
+    }
+    Err(Error::invalid(format!(
+        "Non PRIMARY KEY columns found in where clause: {} ",
+        names(restricted(&sorted.others))
+    )))
+}
+
+/// Rows of many partitions cannot be found by their clustering without reading everything.
+fn check_range_filtering(
+    table: &TableSchema,
+    sorted: &Sorted,
+    use_for: RestrictionUse,
+    context: &PlanContext<'_>,
+) -> Result<(), Error> {
+    if !use_for.is_select() || use_for.allows_filtering() || gives_keys(table, &sorted.partition) {
+        return Ok(());
+    }
+    if sorted.clustering.is_empty() {
+        return Ok(());
+    }
+    Err(needs_filtering(context))
+}

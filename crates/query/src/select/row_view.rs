@@ -1,0 +1,87 @@
+//! One row as CQL sees it: partition key, clustering, static and regular columns side by side.
+
+use bytes::Bytes;
+use ilion_rows::{Cell, Clustering, ComplexColumn, Data, Row, counter};
+use ilion_schema::{Column, ColumnKind};
+use ilion_types::{CqlType, encode_list, encode_map, encode_tuple};
+
+/// A row of the result before selection. Only live data is in it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RowView<'a> {
+    /// Components of the partition key.
+    pub key: &'a [Bytes],
+    /// The static row of the partition.
+    pub static_row: Option<&'a Row>,
+    /// The row; nothing if the partition has only its static row.
+    pub row: Option<&'a Row>,
+}
+
+impl<'a> RowView<'a> {
+    /// The clustering; nothing without a row.
+    pub fn clustering(&self) -> Option<&'a Clustering> {
+        self.row.map(|row| &row.clustering)
+    }
+
+    /// What is stored in a static or regular column.
+    #[inline]
+    pub fn data(&self, column: &Column) -> Option<&'a Data> {
+        match column.kind {
+            ColumnKind::Static => self.static_row?.column(column.id),
+            ColumnKind::Regular => self.row?.column(column.id),
+            ColumnKind::PartitionKey | ColumnKind::Clustering => None,
+        }
+    }
+
+    /// The serialized value as clients see it; nothing if it is null.
+    pub fn value(&self, column: &Column) -> Option<Bytes> {
+        match column.kind {
+            ColumnKind::PartitionKey => self.key.get(usize::from(column.position)).cloned(),
+            ColumnKind::Clustering => self.clustering_value(column).cloned(),
+            ColumnKind::Static | ColumnKind::Regular => match self.data(column)? {
+                Data::Simple(cell) => Some(cell_value(column, cell)),
+                Data::Complex(complex) => complex_value(&column.ty, complex).map(Bytes::from),
+            },
+        }
+    }
+
+    /// The value of a clustering column.
+    #[inline]
+    pub fn clustering_value(&self, column: &Column) -> Option<&'a Bytes> {
+        let values = self.row?.clustering.values();
+        values.get(usize::from(column.position))?.as_ref()
+    }
+}
+
+/// The value of a simple cell as clients see it.
+pub(crate) fn cell_value(column: &Column, cell: &Cell) -> Bytes {
+    if column.ty == CqlType::Counter {
+        return Bytes::copy_from_slice(&counter::total(&cell.value).to_be_bytes());
+    }
+    cell.value.clone()
+}
+
+/// The serialized value of an unfrozen collection or user type; nothing if it has no cells.
+pub(crate) fn complex_value(ty: &CqlType, complex: &ComplexColumn) -> Option<Vec<u8>> {
+    let cells = &complex.cells;
+    if cells.is_empty() {
+        return None;
+    }
+    Some(match ty {
+        CqlType::Set { .. } => encode_list(cells.iter().map(|(path, _)| &**path)),
+        CqlType::Map { .. } => encode_map(cells.iter().map(|(path, cell)| (&**path, &*cell.value))),
+        CqlType::Udt { definition, .. } => {
+            let field = |index: usize| {
+                let found = cells.iter().find(|(path, _)| field_index(path) == Some(index));
+                found.map(|(_, cell)| &*cell.value)
+            };
+            encode_tuple((0..definition.fields.len()).map(field))
+        }
+        _ => encode_list(cells.iter().map(|(_, cell)| &*cell.value)),
+    })
+}
+
+/// Which field of a user type a cell path says.
+pub(crate) fn field_index(path: &[u8]) -> Option<usize> {
+    path.first_chunk::<2>()
+        .map(|bytes| usize::from(u16::from_be_bytes(*bytes)))
+}
