@@ -16,6 +16,7 @@
 //! | `statistics` | Statistics.db: validation, cardinality, statistics, serialization header |
 //! | `histogram` | the histograms of Statistics.db |
 //! | `metadata_collector` | what Statistics.db will say, gathered while rows are written |
+//! | `values` | clustering values and bounds |
 //! | `writer` | partitions in, all components out |
 //!
 //! When you add a component, name it in `component`, list it in `descriptor`'s tests and write it before TOC.txt.
@@ -31,11 +32,15 @@ pub mod crc_file;
 pub mod descriptor;
 pub mod digest;
 mod directory;
+#[cfg(test)]
+mod fixtures;
+pub mod histogram;
 mod reader;
 mod sstable;
 pub mod statistics;
 pub mod toc;
 mod transaction;
+mod values;
 pub mod version;
 mod writer;
 
@@ -46,10 +51,12 @@ pub use component_file::{read_component, write_component};
 pub use descriptor::{Descriptor, Format, SSTableId};
 pub use directory::{Found, list_directory};
 pub use error::{Error, Result};
+pub use histogram::{EstimatedHistogram, TombstoneHistogram};
 pub use reader::{PartitionCursor, RangeCursor};
 pub use sstable::{OpenOptions, SSTable, Scan};
 pub use statistics::{
-    ClassName, CommitLogPosition, EncodingStats, HeaderColumn, SerializationHeader, StatsMetadata,
+    Cardinality, ClassName, CommitLogPosition, EncodingStats, HeaderColumn, SerializationHeader, Statistics,
+    StatsMetadata, Validation,
 };
 pub use transaction::{CommittedTransaction, Transaction, TransactionKind, finish_transactions};
 pub use version::Version;

@@ -151,6 +151,11 @@ impl ClassName {
         }
     }
 
+    /// Bytes of its non-empty values, if they are stored without a length.
+    pub(crate) fn fixed_len(&self) -> Option<u32> {
+        self.ty.fixed_len().and_then(|len| u32::try_from(len).ok())
+    }
+
     pub(crate) fn decode(input: &mut Reader<'_>) -> Result<Self, Malformed> {
         let refused = input.error("the class string of a type");
         Self::parse(input.string_vint()?).ok_or(refused)

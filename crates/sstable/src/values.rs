@@ -1,0 +1,162 @@
+//! Clustering values, as rows, markers, indexes and statistics store them.
+//!
+//! ```text
+//! values := batch*                     of at most 32 values
+//! batch  := header:uvint  value*       two bits a value in the header: 1 empty, 2 null; such values are not stored
+//! value  := bytes                      of a type of fixed length
+//!         | bytesV
+//! bound  := kind:u8  count:u16  values
+//! ```
+//!
+//! Not here: reading the clusterings of rows, which shares the bytes of a chunk (`row_decode`).
+
+use bytes::Bytes;
+use ilion_codec::{Error as Malformed, Reader, Writer};
+use ilion_rows::{Bound, BoundKind, Values};
+
+/// Values under one header.
+const BATCH: usize = 32;
+const EMPTY: u64 = 1;
+const NULL: u64 = 2;
+
+/// Bytes of a non-empty value, for types that have no length in front.
+pub(crate) type FixedLen = Option<u32>;
+
+/// Why values cannot be stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unstorable {
+    /// There are more values than the table has clustering columns.
+    TooMany,
+    /// A value does not have the length of its type.
+    WrongLength,
+}
+
+/// Appends leading clustering values, of the types that `lens` describes.
+#[inline]
+pub(crate) fn encode_values(
+    lens: &[FixedLen],
+    values: &[Option<Bytes>],
+    out: &mut Writer,
+) -> Result<(), Unstorable> {
+    if values.len() > lens.len() {
+        return Err(Unstorable::TooMany);
+    }
+    for (lens, values) in lens.chunks(BATCH).zip(values.chunks(BATCH)) {
+        out.uvint(batch_header(values));
+        for (len, value) in lens.iter().zip(values) {
+            match value {
+                Some(value) if !value.is_empty() => encode_value(*len, value, out)?,
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+#[inline]
+fn batch_header(values: &[Option<Bytes>]) -> u64 {
+    let mut header = 0;
+    for (index, value) in values.iter().enumerate() {
+        match value {
+            None => header |= NULL << (2 * index),
+            Some(value) if value.is_empty() => header |= EMPTY << (2 * index),
+            Some(_) => {}
+        }
+    }
+    header
+}
+
+/// Appends a value that is not empty.
+#[inline]
+pub(crate) fn encode_value(len: FixedLen, value: &[u8], out: &mut Writer) -> Result<(), Unstorable> {
+    match len {
+        None => out.bytes_vint(value),
+        Some(len) if len as usize == value.len() => out.bytes(value),
+        Some(_) => return Err(Unstorable::WrongLength),
+    }
+    Ok(())
+}
+
+/// Reads as many values as `lens` has.
+pub(crate) fn decode_values(lens: &[FixedLen], input: &mut Reader<'_>) -> Result<Values, Malformed> {
+    let mut values = Values::new();
+    for lens in lens.chunks(BATCH) {
+        let header = input.uvint()?;
+        for (index, len) in lens.iter().enumerate() {
+            values.push(match header >> (2 * index) & 3 {
+                0 => Some(Bytes::copy_from_slice(match len {
+                    Some(len) => input.take(*len as usize)?,
+                    None => input.bytes_vint()?,
+                })),
+                EMPTY => Some(Bytes::new()),
+                NULL => None,
+                _ => return Err(input.error("a value that is empty or null, not both")),
+            });
+        }
+    }
+    Ok(values)
+}
+
+/// Appends a bound; its kind may be one that no [`BoundKind`] has (a row's clustering, 4).
+pub(crate) fn encode_bound(lens: &[FixedLen], bound: &Bound, out: &mut Writer) -> Result<(), Unstorable> {
+    let count = u16::try_from(bound.values.len()).map_err(|_| Unstorable::TooMany)?;
+    out.u8(bound.kind as u8);
+    out.u16(count);
+    encode_values(lens, &bound.values, out)
+}
+
+/// Reads a bound.
+pub(crate) fn decode_bound(lens: &[FixedLen], input: &mut Reader<'_>) -> Result<Bound, Malformed> {
+    let refused = input.error("a kind of range bound");
+    let kind = BoundKind::from_ordinal(input.u8()?).ok_or(refused)?;
+    let refused = input.error("at most one value a clustering column");
+    let lens = lens.get(..usize::from(input.u16()?)).ok_or(refused)?;
+    Ok(Bound::new(kind, decode_values(lens, input)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(text: &'static str) -> Option<Bytes> {
+        Some(Bytes::from_static(text.as_bytes()))
+    }
+
+    #[test]
+    fn values_of_all_kinds_round_trip_in_batches_of_32() {
+        let lens: Vec<FixedLen> = (0..70).map(|index| (index % 3 == 0).then_some(4)).collect();
+        let values: Values = (0..65)
+            .map(|index| match index % 5 {
+                0 => None,
+                1 => value(""),
+                _ => value("1234"),
+            })
+            .collect();
+        let mut out = Writer::new();
+        encode_values(&lens, &values, &mut out).unwrap();
+        out.u8(0xAA);
+        let mut input = Reader::new(out.as_slice());
+        assert_eq!(decode_values(&lens[..65], &mut input), Ok(values));
+        assert_eq!(input.rest(), [0xAA]);
+    }
+
+    #[test]
+    fn a_bound_is_stored_as_in_the_notes() {
+        let bound = Bound::new(BoundKind::InclStart, Values::from_iter([value("c1")]));
+        let mut out = Writer::new();
+        encode_bound(&[None, Some(4), None], &bound, &mut out).unwrap();
+        assert_eq!(out.as_slice(), [1, 0, 1, 0, 2, b'c', b'1']);
+        let decoded = decode_bound(&[None, Some(4), None], &mut Reader::new(out.as_slice()));
+        assert_eq!(decoded, Ok(bound));
+        assert!(decode_bound(&[], &mut Reader::new(out.as_slice())).is_err());
+    }
+
+    #[test]
+    fn what_would_not_be_read_back_is_not_stored() {
+        let mut out = Writer::new();
+        let wrong = encode_values(&[Some(4)], &[value("123")], &mut out);
+        assert_eq!(wrong, Err(Unstorable::WrongLength));
+        let many = encode_values(&[], &[value("123")], &mut out);
+        assert_eq!(many, Err(Unstorable::TooMany));
+    }
+}
