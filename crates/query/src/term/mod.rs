@@ -1,49 +1,280 @@
-//! Terms: expressions for one value, planned for the column or argument that receives it.
+//! Terms as planned: what stands for a value outside of a selection, with the type that it is for.
+//!
+//! Planning checks that a term may stand for its receiver and turns what is constant into bytes; evaluating binds the
+//! markers, calls the functions and gives the serialized value.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | `constant` | constants and what they mean to their receiver |
+//! | `compound` | literals of collections, tuples, user types and vectors |
+//! | `assignment` | what may stand for what |
+//! | `terms` | right sides that are lists |
+//! | `functions` | native functions, casts and arithmetic |
 
+mod assignment;
+mod compound;
+mod constant;
 pub(crate) mod functions;
+mod terms;
 
+use std::sync::Arc;
+
+use bytes::Bytes;
 use ilion_cql::ast;
+use ilion_types::CqlType;
 
 use crate::context::{Execution, PlanContext};
 use crate::{ColumnSpec, Error, Value};
 
+pub(crate) use assignment::{Assignment, test_type_assignment};
+#[allow(unused_imports, reason = "restrictions are being built")]
+pub(crate) use terms::Terms;
+
+use compound::Compound;
+use functions::{Argument, ScalarFunction};
+
 /// A planned term.
-#[derive(Debug)]
-pub(crate) struct Term;
+#[derive(Clone, Debug)]
+pub(crate) enum Term {
+    /// `null`
+    Null,
+    /// Serialized already.
+    Constant(Bytes),
+    /// `?` or `:name`
+    Marker(Marker),
+    /// A literal some of whose parts are not constant.
+    Compound(Box<Compound>),
+    /// A call.
+    Call(Box<Call>),
+}
+
+/// A bind marker with the type that it receives.
+#[derive(Clone, Debug)]
+pub(crate) struct Marker {
+    index: usize,
+    ty: CqlType,
+    /// Sets and maps may come in any order; they are stored sorted.
+    has_order: bool,
+}
+
+/// A function and its arguments.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    function: Arc<ScalarFunction>,
+    arguments: Vec<Term>,
+}
 
 impl Term {
-    /// Resolves a term for what receives it.
-    pub fn plan(_ast: &ast::Term, _receiver: &ColumnSpec, _context: &PlanContext<'_>) -> Result<Self, Error> {
-        Err(Error::ServerError("terms are not built yet".into()))
+    /// Plans `ast` as a value for `receiver`.
+    ///
+    /// # Errors
+    /// It may not stand for the receiver.
+    pub(crate) fn plan(
+        ast: &ast::Term,
+        receiver: &ColumnSpec,
+        context: &PlanContext<'_>,
+    ) -> Result<Self, Error> {
+        match ast {
+            ast::Term::Literal(literal) => constant::plan(literal, receiver),
+            ast::Term::Bind(marker) => Ok(Self::Marker(Marker::plan(marker, receiver, context))),
+            ast::Term::Function { name, arguments } => plan_call(name, arguments, receiver, context),
+            ast::Term::TypeHint { type_name, term } => {
+                assignment::check_hint(type_name, term, ast, receiver, context)?;
+                Self::plan(term, receiver, context)
+            }
+            ast::Term::Cast { term, type_name } => {
+                let argument = Argument::Term(term);
+                let function = functions::cast_function(&argument, type_name, receiver, context)?;
+                finish_call(function, &[argument], receiver, context)
+            }
+            ast::Term::Arithmetic {
+                operator,
+                left,
+                right,
+            } => {
+                let arguments = [Argument::Term(left), Argument::Term(right)];
+                let function =
+                    functions::arithmetic_function(*operator, &arguments, Some(&receiver.ty), context)?;
+                finish_call(function, &arguments, receiver, context)
+            }
+            ast::Term::Negate(term) => {
+                let argument = Argument::Term(term);
+                let function = functions::negation_function(&argument, Some(&receiver.ty), context)?;
+                finish_call(function, &[argument], receiver, context)
+            }
+            ast::Term::List(_)
+            | ast::Term::Set(_)
+            | ast::Term::Map(_)
+            | ast::Term::UserType(_)
+            | ast::Term::Tuple(_) => compound::plan(ast, receiver, context),
+        }
     }
 
-    /// Its value in this execution.
-    pub fn evaluate(&self, _execution: &Execution<'_>) -> Result<Value, Error> {
-        Err(Error::ServerError("terms are not built yet".into()))
+    /// The value.
+    ///
+    /// # Errors
+    /// A bound value is none of its type, or a function failed.
+    #[inline]
+    pub(crate) fn evaluate(&self, execution: &Execution<'_>) -> Result<Value, Error> {
+        match self {
+            Self::Null => Ok(Value::Null),
+            Self::Constant(bytes) => Ok(Value::Bytes(bytes.clone())),
+            Self::Marker(marker) => marker.evaluate(execution),
+            Self::Compound(compound) => compound.evaluate(execution),
+            Self::Call(call) => call.evaluate(execution),
+        }
     }
 
-    /// True if the value is the same in every execution.
-    pub fn is_constant(&self) -> bool {
-        false
+    /// The value where an unset one makes no sense: `what` is refused then.
+    pub(crate) fn evaluate_set(
+        &self,
+        execution: &Execution<'_>,
+        refusal: impl FnOnce() -> String,
+    ) -> Result<Option<Bytes>, Error> {
+        match self.evaluate(execution)? {
+            Value::Null => Ok(None),
+            Value::Unset => Err(Error::Invalid(refusal())),
+            Value::Bytes(bytes) => Ok(Some(bytes)),
+        }
+    }
+
+    /// True if the value is known without executing.
+    pub(crate) fn is_constant(&self) -> bool {
+        matches!(self, Self::Null | Self::Constant(_))
+    }
+
+    /// True for `null`.
+    pub(crate) fn is_null(&self) -> bool {
+        matches!(self, Self::Null)
+    }
+
+    /// Which marker it is, if it is one.
+    pub(crate) fn marker_index(&self) -> Option<usize> {
+        match self {
+            Self::Marker(marker) => Some(marker.index),
+            _ => None,
+        }
+    }
+
+    /// True if a marker stands somewhere in it.
+    pub(crate) fn has_marker(&self) -> bool {
+        match self {
+            Self::Null | Self::Constant(_) => false,
+            Self::Marker(_) => true,
+            Self::Compound(compound) => compound.parts().iter().any(Self::has_marker),
+            Self::Call(call) => call.arguments.iter().any(Self::has_marker),
+        }
     }
 }
 
-/// The right side of an `IN`: a list of terms, or one marker for a list.
-#[derive(Debug)]
-pub(crate) struct Terms;
-
-impl Terms {
-    /// Resolves them; the receiver is what receives each of them.
-    pub fn plan(
-        _operand: &ast::Operand,
-        _receiver: &ColumnSpec,
-        _context: &PlanContext<'_>,
-    ) -> Result<Self, Error> {
-        Err(Error::ServerError("terms are not built yet".into()))
+impl Marker {
+    fn plan(marker: &ast::BindMarker, receiver: &ColumnSpec, context: &PlanContext<'_>) -> Self {
+        context.mark(marker.index, receiver.clone());
+        let ty = receiver.ty.clone();
+        Self {
+            index: marker.index,
+            has_order: ty.contains(&|inner| matches!(inner, CqlType::Set { .. } | CqlType::Map { .. })),
+            ty,
+        }
     }
 
-    /// Their values in this execution.
-    pub fn evaluate(&self, _execution: &Execution<'_>) -> Result<Vec<Value>, Error> {
-        Err(Error::ServerError("terms are not built yet".into()))
+    #[inline]
+    fn evaluate(&self, execution: &Execution<'_>) -> Result<Value, Error> {
+        let value = execution.value(self.index)?;
+        let Value::Bytes(bytes) = value else {
+            return Ok(value.clone());
+        };
+        if self.has_order {
+            let decoded = ilion_types::Value::decode(&self.ty, bytes)?;
+            return Ok(Value::Bytes(decoded.to_bytes(&self.ty)?.into()));
+        }
+        self.ty.validate(bytes)?;
+        Ok(Value::Bytes(bytes.clone()))
+    }
+}
+
+impl Call {
+    fn evaluate(&self, execution: &Execution<'_>) -> Result<Value, Error> {
+        let arguments = self
+            .arguments
+            .iter()
+            .map(|argument| {
+                argument.evaluate_set(execution, || {
+                    format!(
+                        "Invalid unset value for argument in call to function {}",
+                        self.function.name()
+                    )
+                })
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(self
+            .function
+            .call(&arguments, execution)?
+            .map_or(Value::Null, Value::Bytes))
+    }
+}
+
+fn plan_call(
+    name: &ast::QualifiedName,
+    arguments: &[ast::Term],
+    receiver: &ColumnSpec,
+    context: &PlanContext<'_>,
+) -> Result<Term, Error> {
+    let arguments: Vec<Argument<'_>> = arguments.iter().map(Argument::Term).collect();
+    let table = Some((&*receiver.keyspace, &*receiver.table));
+    let function = functions::scalar_function(name, &arguments, Some(&receiver.ty), table, context)?
+        .ok_or_else(|| Error::Invalid(format!("Unknown function {} called", print_name(name))))?;
+    finish_call(function, &arguments, receiver, context)
+}
+
+/// Checks the result against the receiver and plans the arguments.
+fn finish_call(
+    function: Arc<ScalarFunction>,
+    arguments: &[Argument<'_>],
+    receiver: &ColumnSpec,
+    context: &PlanContext<'_>,
+) -> Result<Term, Error> {
+    let result = function.result_type();
+    if test_type_assignment(&receiver.ty, result) == Assignment::No {
+        let (kind, name) = function.kind_and_name();
+        return Err(Error::Invalid(format!(
+            "Type error: cannot assign result of {kind} {name} (type {result}) to {} (type {})",
+            receiver.name, receiver.ty
+        )));
+    }
+    let mut planned = Vec::with_capacity(arguments.len());
+    for (index, argument) in arguments.iter().enumerate() {
+        let Argument::Term(term) = argument else {
+            return Err(Error::ServerError(
+                "a term has only terms as arguments".to_owned(),
+            ));
+        };
+        let spec = function.argument_spec(index, &receiver.keyspace, &receiver.table)?;
+        planned.push(Term::plan(term, &spec, context)?);
+    }
+    Ok(Term::Call(Box::new(Call {
+        function,
+        arguments: planned,
+    })))
+}
+
+/// The type that a statement names; user types without a keyspace are those of `keyspace`.
+///
+/// # Errors
+/// There is no such type.
+pub(crate) fn resolve_type(
+    type_name: &ast::CqlTypeName,
+    keyspace: &str,
+    context: &PlanContext<'_>,
+) -> Result<CqlType, Error> {
+    let user_type = |name: &str| context.schema.keyspace(keyspace)?.types.get(name).cloned();
+    Ok(CqlType::parse_cql(&type_name.to_string(), keyspace, &user_type)?)
+}
+
+/// A function's name as messages have it.
+pub(crate) fn print_name(name: &ast::QualifiedName) -> String {
+    match &name.keyspace {
+        Some(keyspace) => format!("{keyspace}.{}", name.name),
+        None => name.name.clone(),
     }
 }

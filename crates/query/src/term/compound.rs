@@ -1,0 +1,424 @@
+//! Literals of collections, tuples, user types and vectors.
+
+use bytes::Bytes;
+use ilion_cql::ast;
+use ilion_types::{CqlType, UserType, encode_list, encode_map, encode_tuple, encode_vector};
+
+use super::assignment::{Assignment, known_type, test_assignment};
+use super::{Argument, Term};
+use crate::context::{Execution, PlanContext};
+use crate::{ColumnSpec, Error, Value};
+
+/// A literal whose parts are not all constant. A map's parts are keys and values in turn.
+#[derive(Clone, Debug)]
+pub(crate) struct Compound {
+    ty: CqlType,
+    parts: Vec<Term>,
+}
+
+impl Compound {
+    /// What it is made of.
+    pub(super) fn parts(&self) -> &[Term] {
+        &self.parts
+    }
+
+    pub(super) fn evaluate(&self, execution: &Execution<'_>) -> Result<Value, Error> {
+        let values = self
+            .parts
+            .iter()
+            .map(|part| part.evaluate(execution))
+            .collect::<Result<Vec<_>, _>>()?;
+        assemble(&self.ty, values)
+    }
+}
+
+/// Plans a literal for its receiver.
+pub(super) fn plan(ast: &ast::Term, receiver: &ColumnSpec, context: &PlanContext<'_>) -> Result<Term, Error> {
+    let parts = match (ast, &receiver.ty) {
+        (ast::Term::List(terms), CqlType::List { element, .. }) => {
+            let part = part_spec(receiver, element, Part::Value);
+            let parts = plan_elements("list", terms, &part, receiver, context)?;
+            refuse_markers("list", &parts, receiver)?;
+            parts
+        }
+        (ast::Term::List(terms), CqlType::Vector { element, dimension }) => {
+            if terms.len() != *dimension as usize {
+                return Err(Error::Invalid(format!(
+                    "Invalid vector literal for {} of type {}; expected {dimension} elements, but given {}",
+                    receiver.name,
+                    receiver.ty,
+                    terms.len()
+                )));
+            }
+            let part = part_spec(receiver, element, Part::Value);
+            plan_elements("vector", terms, &part, receiver, context)?
+        }
+        (ast::Term::Set(terms), CqlType::Set { element, .. }) => {
+            let part = part_spec(receiver, element, Part::Value);
+            let parts = plan_elements("set", terms, &part, receiver, context)?;
+            refuse_markers("set", &parts, receiver)?;
+            parts
+        }
+        (ast::Term::Set(terms), CqlType::Map { .. }) if terms.is_empty() => Vec::new(),
+        (ast::Term::Map(entries), CqlType::Map { key, value, .. }) => {
+            let parts = plan_entries(entries, [key, value], receiver, context)?;
+            refuse_markers("map", &parts, receiver)?;
+            parts
+        }
+        (ast::Term::Tuple(terms), CqlType::Tuple(types)) => {
+            plan_components(terms, &types.iter().collect::<Vec<_>>(), receiver, context)?
+        }
+        (ast::Term::Tuple(terms), CqlType::Udt { definition, .. }) => {
+            let types: Vec<_> = definition.fields.iter().map(|(_, ty)| ty).collect();
+            plan_components(terms, &types, receiver, context)?
+        }
+        // One term in parentheses is a tuple only where one is wanted.
+        (ast::Term::Tuple(terms), _) if terms.len() == 1 => {
+            return Term::plan(&terms[0], receiver, context);
+        }
+        (ast::Term::UserType(fields), CqlType::Udt { definition, .. }) => {
+            plan_fields(fields, definition, receiver, context)?
+        }
+        _ => {
+            return Err(Error::Invalid(format!(
+                "Invalid {} literal for {} of type {}",
+                literal_kind(ast),
+                receiver.name,
+                receiver.ty
+            )));
+        }
+    };
+    if !parts.iter().all(Term::is_constant) {
+        let ty = receiver.ty.clone();
+        return Ok(Term::Compound(Box::new(Compound { ty, parts })));
+    }
+    let values = parts.into_iter().map(constant_value).collect();
+    Ok(match assemble(&receiver.ty, values)? {
+        Value::Bytes(bytes) => Term::Constant(bytes),
+        Value::Null | Value::Unset => Term::Null,
+    })
+}
+
+fn literal_kind(ast: &ast::Term) -> &'static str {
+    match ast {
+        ast::Term::List(_) => "list",
+        ast::Term::Set(_) => "set",
+        ast::Term::Map(_) => "map",
+        ast::Term::UserType(_) => "user type",
+        _ => "tuple type",
+    }
+}
+
+fn constant_value(term: Term) -> Value {
+    match term {
+        Term::Constant(bytes) => Value::Bytes(bytes),
+        _ => Value::Null,
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Part {
+    Key,
+    Value,
+}
+
+fn part_spec(receiver: &ColumnSpec, ty: &CqlType, part: Part) -> ColumnSpec {
+    let name = match part {
+        Part::Key => format!("key({})", receiver.name),
+        Part::Value => format!("value({})", receiver.name),
+    };
+    named(receiver, name, ty)
+}
+
+fn named(receiver: &ColumnSpec, name: String, ty: &CqlType) -> ColumnSpec {
+    ColumnSpec {
+        name: name.into(),
+        ty: ty.clone(),
+        ..receiver.clone()
+    }
+}
+
+fn check_part(
+    kind: &str,
+    what: &str,
+    term: &ast::Term,
+    part: &ColumnSpec,
+    receiver: &ColumnSpec,
+    context: &PlanContext<'_>,
+) -> Result<(), Error> {
+    if test_assignment(term, part, context) == Assignment::No {
+        return Err(Error::Invalid(format!(
+            "Invalid {kind} literal for {}: {what} is not of type {}",
+            receiver.name, part.ty
+        )));
+    }
+    Ok(())
+}
+
+fn plan_elements(
+    kind: &str,
+    terms: &[ast::Term],
+    part: &ColumnSpec,
+    receiver: &ColumnSpec,
+    context: &PlanContext<'_>,
+) -> Result<Vec<Term>, Error> {
+    for term in terms {
+        check_part(kind, &format!("value {term}"), term, part, receiver, context)?;
+    }
+    terms.iter().map(|term| Term::plan(term, part, context)).collect()
+}
+
+fn plan_entries(
+    entries: &[(ast::Term, ast::Term)],
+    [key, value]: [&CqlType; 2],
+    receiver: &ColumnSpec,
+    context: &PlanContext<'_>,
+) -> Result<Vec<Term>, Error> {
+    let key = part_spec(receiver, key, Part::Key);
+    let value = part_spec(receiver, value, Part::Value);
+    for (key_term, value_term) in entries {
+        let (key_text, value_text) = (format!("key {key_term}"), format!("value {value_term}"));
+        check_part("map", &key_text, key_term, &key, receiver, context)?;
+        check_part("map", &value_text, value_term, &value, receiver, context)?;
+    }
+    let mut parts = Vec::with_capacity(entries.len() * 2);
+    for (key_term, value_term) in entries {
+        parts.push(Term::plan(key_term, &key, context)?);
+        parts.push(Term::plan(value_term, &value, context)?);
+    }
+    Ok(parts)
+}
+
+fn plan_components(
+    terms: &[ast::Term],
+    types: &[&CqlType],
+    receiver: &ColumnSpec,
+    context: &PlanContext<'_>,
+) -> Result<Vec<Term>, Error> {
+    let mut parts = Vec::with_capacity(terms.len());
+    for (index, term) in terms.iter().enumerate() {
+        let Some(ty) = types.get(index) else {
+            return Err(Error::Invalid(format!(
+                "Invalid tuple literal for {}: too many elements. Type {} expects {} but got {}",
+                receiver.name,
+                receiver.ty,
+                types.len(),
+                terms.len()
+            )));
+        };
+        let part = named(receiver, format!("{}[{index}]", receiver.name), ty);
+        check_part(
+            "tuple",
+            &format!("component {index}"),
+            term,
+            &part,
+            receiver,
+            context,
+        )?;
+        parts.push(Term::plan(term, &part, context)?);
+    }
+    Ok(parts)
+}
+
+fn plan_fields(
+    fields: &[(ast::Identifier, ast::Term)],
+    definition: &UserType,
+    receiver: &ColumnSpec,
+    context: &PlanContext<'_>,
+) -> Result<Vec<Term>, Error> {
+    let mut parts = vec![Term::Null; definition.fields.len()];
+    for (name, term) in fields {
+        let (index, ty) = definition.field(name).ok_or_else(|| {
+            Error::Invalid(format!(
+                "Unknown field '{name}' in value of user defined type {}",
+                definition.name
+            ))
+        })?;
+        let part = named(receiver, format!("{}.{name}", receiver.name), ty);
+        check_part(
+            "user type",
+            &format!("field {name}"),
+            term,
+            &part,
+            receiver,
+            context,
+        )?;
+        parts[index] = Term::plan(term, &part, context)?;
+    }
+    Ok(parts)
+}
+
+fn refuse_markers(kind: &str, parts: &[Term], receiver: &ColumnSpec) -> Result<(), Error> {
+    if parts.iter().any(Term::has_marker) {
+        return Err(Error::Invalid(format!(
+            "Invalid {kind} literal for {}: bind variables are not supported inside collection literals",
+            receiver.name
+        )));
+    }
+    Ok(())
+}
+
+/// The serialized value of evaluated parts.
+fn assemble(ty: &CqlType, values: Vec<Value>) -> Result<Value, Error> {
+    let bytes = match ty {
+        CqlType::Tuple(_) | CqlType::Udt { .. } => assemble_components(ty, values)?,
+        CqlType::Vector { element, .. } => {
+            let parts = present(values, "vectors")?;
+            encode_vector(parts.iter().map(Bytes::as_ref), element)
+        }
+        _ => {
+            if values.contains(&Value::Unset) {
+                return Ok(Value::Unset);
+            }
+            assemble_collection(ty, present(values, "collections")?)
+        }
+    };
+    Ok(Value::Bytes(bytes.into()))
+}
+
+fn present(values: Vec<Value>, inside: &str) -> Result<Vec<Bytes>, Error> {
+    let each = |value| match value {
+        Value::Bytes(bytes) => Ok(bytes),
+        Value::Null => Err(Error::Invalid(format!("null is not supported inside {inside}"))),
+        Value::Unset => Err(Error::Invalid(format!(
+            "unset value is not supported inside {inside}"
+        ))),
+    };
+    values.into_iter().map(each).collect()
+}
+
+/// Of equal elements or keys the last is kept.
+fn assemble_collection(ty: &CqlType, mut parts: Vec<Bytes>) -> Vec<u8> {
+    match ty {
+        CqlType::Set { element, .. } => {
+            parts.sort_by(|a, b| element.compare(a, b));
+            parts.dedup_by(|a, b| element.compare(a, b).is_eq());
+        }
+        CqlType::Map { key, .. } => {
+            let mut entries: Vec<_> = parts
+                .chunks_exact(2)
+                .rev()
+                .map(|entry| (entry[0].clone(), entry[1].clone()))
+                .collect();
+            entries.sort_by(|a, b| key.compare(&a.0, &b.0));
+            entries.dedup_by(|later, kept| key.compare(&later.0, &kept.0).is_eq());
+            return encode_map(entries.iter().map(|(k, v)| (k.as_ref(), v.as_ref())));
+        }
+        _ => {}
+    }
+    encode_list(parts.iter().map(Bytes::as_ref))
+}
+
+fn assemble_components(ty: &CqlType, values: Vec<Value>) -> Result<Vec<u8>, Error> {
+    let mut parts = Vec::with_capacity(values.len());
+    for (index, value) in values.into_iter().enumerate() {
+        parts.push(match value {
+            Value::Bytes(bytes) => Some(bytes),
+            Value::Null => None,
+            Value::Unset => return Err(unset_component(ty, index)),
+        });
+    }
+    Ok(encode_tuple(parts.iter().map(Option::as_deref)))
+}
+
+fn unset_component(ty: &CqlType, index: usize) -> Error {
+    Error::Invalid(match ty {
+        CqlType::Udt { definition, .. } => {
+            let field = definition.fields.get(index).map_or("", |(name, _)| name);
+            let name = &definition.name;
+            format!("Invalid unset value for field '{field}' of user defined type {name}")
+        }
+        _ => format!("Invalid unset value for tuple field number {index}"),
+    })
+}
+
+/// Whether a literal may stand for its receiver.
+pub(super) fn test(ast: &ast::Term, receiver: &ColumnSpec, context: &PlanContext<'_>) -> Assignment {
+    let of = |term: &ast::Term, ty: &CqlType| {
+        test_assignment(term, &part_spec(receiver, ty, Part::Value), context)
+    };
+    match (ast, &receiver.ty) {
+        (ast::Term::Set(terms), CqlType::Map { .. }) if terms.is_empty() => Assignment::Weak,
+        (ast::Term::List(terms), CqlType::Vector { dimension, .. }) if terms.len() != *dimension as usize => {
+            Assignment::No
+        }
+        (ast::Term::List(terms), CqlType::List { element, .. } | CqlType::Vector { element, .. })
+        | (ast::Term::Set(terms), CqlType::Set { element, .. }) => {
+            if terms.is_empty() {
+                return Assignment::Weak;
+            }
+            Assignment::all(terms.iter().map(|term| of(term, element)))
+        }
+        (ast::Term::Map(entries), CqlType::Map { key, value, .. }) => Assignment::all(
+            entries
+                .iter()
+                .flat_map(|(key_term, value_term)| [of(key_term, key), of(value_term, value)]),
+        ),
+        (ast::Term::Tuple(terms), CqlType::Tuple(types)) if terms.len() <= types.len() => {
+            all_fit(terms.iter().zip(types.iter()).map(|(term, ty)| of(term, ty)))
+        }
+        (ast::Term::Tuple(terms), CqlType::Udt { definition, .. })
+            if terms.len() <= definition.fields.len() =>
+        {
+            all_fit(
+                terms
+                    .iter()
+                    .zip(&definition.fields)
+                    .map(|(term, (_, ty))| of(term, ty)),
+            )
+        }
+        (ast::Term::Tuple(terms), CqlType::Tuple(_) | CqlType::Udt { .. }) if terms.len() != 1 => {
+            Assignment::No
+        }
+        (ast::Term::Tuple(terms), _) if terms.len() == 1 => test_assignment(&terms[0], receiver, context),
+        (ast::Term::UserType(fields), CqlType::Udt { definition, .. }) => {
+            all_fit(fields.iter().map(|(name, term)| match definition.field(name) {
+                Some((_, ty)) => of(term, ty),
+                None => Assignment::No,
+            }))
+        }
+        _ => Assignment::No,
+    }
+}
+
+/// Tuples are never an exact match.
+fn all_fit(each: impl Iterator<Item = Assignment>) -> Assignment {
+    Assignment::all(each).min(Assignment::Weak)
+}
+
+/// The type of a literal by itself, where its first parts tell.
+pub(super) fn own_type(ast: &ast::Term, context: &PlanContext<'_>) -> Option<CqlType> {
+    let of_first = |terms: &[ast::Term]| {
+        let known = terms.iter().find_map(|term| known_type(term, context))?;
+        Some(std::sync::Arc::new(known.freeze()))
+    };
+    match ast {
+        ast::Term::List(terms) => of_first(terms).map(|element| CqlType::List {
+            element,
+            frozen: false,
+        }),
+        ast::Term::Set(terms) => of_first(terms).map(|element| CqlType::Set {
+            element,
+            frozen: false,
+        }),
+        ast::Term::Map(entries) => {
+            let of = |part: fn(&(ast::Term, ast::Term)) -> &ast::Term| {
+                let known = entries
+                    .iter()
+                    .find_map(|entry| known_type(part(entry), context))?;
+                Some(std::sync::Arc::new(known.freeze()))
+            };
+            Some(CqlType::Map {
+                key: of(|entry| &entry.0)?,
+                value: of(|entry| &entry.1)?,
+                frozen: false,
+            })
+        }
+        ast::Term::Tuple(terms) => terms
+            .iter()
+            .map(|term| Argument::Term(term).known_type(context))
+            .collect::<Option<Vec<_>>>()
+            .map(|types| CqlType::Tuple(types.into())),
+        _ => None,
+    }
+}

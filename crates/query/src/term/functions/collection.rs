@@ -1,0 +1,189 @@
+//! Functions of whole collections and vectors (`CollectionFcts`, `VectorFcts`).
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ilion_types::{CqlType, collection_elements, encode_list, map_entries, vector_elements};
+
+use super::{Argument, Lookup, Number, ScalarFunction};
+use crate::Error;
+
+/// The function of this name for the type of its argument; nothing if the name is another's.
+pub(super) fn make(lookup: &Lookup<'_>) -> Result<Option<ScalarFunction>, Error> {
+    Ok(Some(match lookup.name {
+        "map_keys" | "map_values" => map_parts(lookup)?,
+        "collection_count" => count(lookup)?,
+        "collection_min" | "collection_max" => extreme(lookup)?,
+        "collection_sum" | "collection_avg" => total(lookup)?,
+        "similarity_cosine" | "similarity_euclidean" | "similarity_dot_product" => similarity(lookup)?,
+        _ => return Ok(None),
+    }))
+}
+
+fn wrong(lookup: &Lookup<'_>, expected: &str, ty: &CqlType) -> Error {
+    let argument = lookup
+        .arguments
+        .first()
+        .map(Argument::to_string)
+        .unwrap_or_default();
+    Error::Invalid(format!(
+        "Function system.{} requires a {expected} argument, but found argument {argument} of type {ty}",
+        lookup.name
+    ))
+}
+
+fn map_parts(lookup: &Lookup<'_>) -> Result<ScalarFunction, Error> {
+    let ty = lookup.one_argument()?;
+    let CqlType::Map { key, value, .. } = &ty else {
+        return Err(wrong(lookup, "map", &ty));
+    };
+    let wants_keys = lookup.name == "map_keys";
+    let result = if wants_keys {
+        CqlType::Set {
+            element: key.clone(),
+            frozen: false,
+        }
+    } else {
+        CqlType::List {
+            element: value.clone(),
+            frozen: false,
+        }
+    };
+    let body = move |map: &Bytes| {
+        let mut parts = Vec::new();
+        for entry in map_entries(map)? {
+            let (key, value) = entry?;
+            parts.push(if wants_keys { key } else { value });
+        }
+        Ok(Some(encode_list(parts).into()))
+    };
+    Ok(ScalarFunction::of_value(lookup.name, ty.clone(), result, body))
+}
+
+fn count(lookup: &Lookup<'_>) -> Result<ScalarFunction, Error> {
+    let ty = lookup.one_argument()?;
+    if !ty.is_collection() {
+        return Err(wrong(lookup, "collection", &ty));
+    }
+    let is_map = matches!(ty, CqlType::Map { .. });
+    let body = move |value: &Bytes| {
+        let count = collection_elements_or_entries(value, is_map)?;
+        Ok(Some(Bytes::copy_from_slice(
+            &i32::try_from(count).unwrap_or(i32::MAX).to_be_bytes(),
+        )))
+    };
+    Ok(ScalarFunction::of_value(lookup.name, ty, CqlType::Int, body))
+}
+
+fn collection_elements_or_entries(value: &[u8], is_map: bool) -> Result<usize, Error> {
+    if is_map {
+        Ok(map_entries(value)?.count())
+    } else {
+        Ok(collection_elements(value)?.remaining())
+    }
+}
+
+/// The element type of a list or set.
+fn element_of(lookup: &Lookup<'_>, expected: &str) -> Result<(CqlType, Arc<CqlType>), Error> {
+    let ty = lookup.one_argument()?;
+    match &ty {
+        CqlType::List { element, .. } | CqlType::Set { element, .. } => Ok((ty.clone(), element.clone())),
+        _ => Err(wrong(lookup, expected, &ty)),
+    }
+}
+
+fn extreme(lookup: &Lookup<'_>) -> Result<ScalarFunction, Error> {
+    let (ty, element) = element_of(lookup, "set or list")?;
+    let wants_least = lookup.name == "collection_min";
+    let result = (*element).clone();
+    let body = move |value: &Bytes| {
+        let parts = collection_elements(value)?.collect::<Result<Vec<_>, _>>()?;
+        let compare = |a: &&[u8], b: &&[u8]| element.compare(a, b);
+        let found = if wants_least {
+            parts.into_iter().min_by(compare)
+        } else {
+            parts.into_iter().max_by(compare)
+        };
+        Ok(found.map(|part| value.slice_ref(part)))
+    };
+    Ok(ScalarFunction::of_value(lookup.name, ty, result, body))
+}
+
+fn total(lookup: &Lookup<'_>) -> Result<ScalarFunction, Error> {
+    let (ty, element) = element_of(lookup, "numeric set or list")?;
+    if !element.is_numeric() {
+        return Err(wrong(lookup, "numeric set or list", &ty));
+    }
+    let is_average = lookup.name == "collection_avg";
+    let result = (*element).clone();
+    let body = move |value: &Bytes| {
+        let mut numbers = Vec::new();
+        for part in collection_elements(value)? {
+            numbers.extend(Number::decode(&element, part?)?);
+        }
+        Number::total(&numbers, &element, is_average).map(Some)
+    };
+    Ok(ScalarFunction::of_value(lookup.name, ty, result, body))
+}
+
+/// Compat: the scores of Lucene, between 0 and 1.
+fn similarity(lookup: &Lookup<'_>) -> Result<ScalarFunction, Error> {
+    let dimension = lookup
+        .arguments
+        .iter()
+        .find_map(|argument| match argument.known_type(lookup.context) {
+            Some(CqlType::Vector { dimension, .. }) => Some(dimension),
+            _ => None,
+        });
+    let literal_len = || {
+        lookup.arguments.iter().find_map(|argument| match argument {
+            Argument::Term(ilion_cql::ast::Term::List(terms)) => u32::try_from(terms.len()).ok(),
+            _ => None,
+        })
+    };
+    let dimension = dimension.or_else(literal_len).ok_or_else(|| {
+        Error::Invalid(format!(
+            "Cannot infer type of arguments in call to function system.{}: use type casts to disambiguate",
+            lookup.name
+        ))
+    })?;
+    let ty = CqlType::Vector {
+        element: Arc::new(CqlType::Float),
+        dimension,
+    };
+    let score: fn(&[f32], &[f32]) -> f32 = match lookup.name {
+        "similarity_cosine" => |a, b| (1.0 + dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()) / 2.0,
+        "similarity_euclidean" => |a, b| {
+            let squares: f32 = a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum();
+            1.0 / (1.0 + squares)
+        },
+        _ => |a, b| (1.0 + dot(a, b)) / 2.0,
+    };
+    let types = [ty.clone(), ty];
+    Ok(ScalarFunction::new(
+        lookup.name,
+        types,
+        CqlType::Float,
+        move |arguments, _| {
+            let [Some(left), Some(right)] = arguments else {
+                return Ok(None);
+            };
+            let score = score(&floats(left, dimension)?, &floats(right, dimension)?);
+            Ok(Some(Bytes::copy_from_slice(&score.to_be_bytes())))
+        },
+    ))
+}
+
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+fn floats(vector: &[u8], dimension: u32) -> Result<Vec<f32>, Error> {
+    vector_elements(vector, &CqlType::Float, dimension)
+        .map(|part| {
+            let part = part?.try_into();
+            part.map(f32::from_be_bytes)
+                .map_err(|_| Error::invalid("Expected 4 byte floats"))
+        })
+        .collect()
+}

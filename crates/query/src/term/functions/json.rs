@@ -1,0 +1,55 @@
+//! `to_json` and `from_json`.
+
+use ilion_types::CqlType;
+use ilion_types::json::Json;
+
+use super::{Lookup, ScalarFunction, failure};
+use crate::Error;
+
+/// `to_json` of a value of any type.
+pub(super) fn make_to_json(lookup: &Lookup<'_>) -> Result<ScalarFunction, Error> {
+    let ty = lookup.one_argument()?;
+    let argument = ty.clone();
+    let body = move |arguments: super::Arguments<'_>, _: &crate::context::Execution<'_>| {
+        Ok(Some(match arguments {
+            [Some(value)] => ty.print_json(value)?.into(),
+            _ => "null".into(),
+        }))
+    };
+    Ok(ScalarFunction::new(lookup.name, [argument], CqlType::Text, body))
+}
+
+/// `from_json` of a text, as the type of what receives it.
+pub(super) fn make_from_json(lookup: &Lookup<'_>) -> Result<ScalarFunction, Error> {
+    if lookup.arguments.len() != 1 {
+        return Err(Error::Invalid(format!(
+            "Unexpected number of arguments for from_json (expected 1, got {})",
+            lookup.arguments.len()
+        )));
+    }
+    let receiver = lookup.receiver.cloned().ok_or_else(|| {
+        Error::invalid("from_json() cannot be used in the selection clause of a SELECT statement")
+    })?;
+    let (ty, name) = (receiver.clone(), lookup.name.to_owned());
+    let body = move |text: &bytes::Bytes| {
+        let text = String::from_utf8_lossy(text);
+        let types = || vec!["text".to_owned()];
+        let json = Json::parse(&text).map_err(|error| {
+            failure(
+                &name,
+                types(),
+                format!("Could not decode JSON string '{text}': {error}"),
+            )
+        })?;
+        let parsed = ty
+            .parse_json(&json)
+            .map_err(|error| failure(&name, types(), error))?;
+        Ok(parsed.map(bytes::Bytes::from))
+    };
+    Ok(ScalarFunction::of_value(
+        lookup.name,
+        CqlType::Text,
+        receiver,
+        body,
+    ))
+}

@@ -1,0 +1,364 @@
+//! Native scalar functions: which one a name and its arguments mean, and calling it.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | `signature` | choosing among functions of one name |
+//! | `time` | clocks, version 1 UUIDs, dates |
+//! | `blob` | values as blobs and back |
+//! | `number` | numbers of any type |
+//! | `arithmetic` | `+ - * / %` and negation |
+//! | `cast` | `CAST` |
+//! | `math` | `abs`, `exp`, `log`, `log10`, `round` |
+//! | `collection` | `map_keys`, `collection_sum` and the like; similarity of vectors |
+//! | `json` | `to_json`, `from_json` |
+//! | `token` | `token` |
+
+mod arithmetic;
+mod blob;
+mod cast;
+mod collection;
+mod json;
+mod math;
+mod number;
+mod signature;
+mod time;
+mod token;
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ilion_cql::ast::{self, ArithmeticOperator, QualifiedName};
+use ilion_types::CqlType;
+
+use super::assignment::{Assignment, known_type, test_assignment, test_type_assignment};
+use super::{print_name, resolve_type};
+use crate::context::{Execution, PlanContext};
+use crate::{ColumnSpec, Error};
+
+pub(crate) use number::Number;
+
+/// What a function gets: one entry an argument, nothing is null.
+pub(crate) type Arguments<'a> = &'a [Option<Bytes>];
+
+type Body = Box<dyn Fn(Arguments<'_>, &Execution<'_>) -> Result<Option<Bytes>, Error> + Send + Sync>;
+
+/// An argument as it was written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Argument<'a> {
+    /// A term without columns: its type may be open.
+    Term(&'a ast::Term),
+    /// Something else of a known type (a column, the result of a selector), and its text.
+    Typed(&'a CqlType, &'a str),
+}
+
+impl Argument<'_> {
+    fn test(&self, spec: &ColumnSpec, context: &PlanContext<'_>) -> Assignment {
+        match self {
+            Self::Term(term) => test_assignment(term, spec, context),
+            Self::Typed(ty, _) => test_type_assignment(&spec.ty, ty),
+        }
+    }
+
+    /// Its type, if it has one by itself.
+    pub(crate) fn known_type(&self, context: &PlanContext<'_>) -> Option<CqlType> {
+        match self {
+            Self::Term(term) => known_type(term, context),
+            Self::Typed(ty, _) => Some((*ty).clone()),
+        }
+    }
+
+    fn is_marker(&self) -> bool {
+        matches!(self, Self::Term(ast::Term::Bind(_)))
+    }
+}
+
+impl fmt::Display for Argument<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Term(term) => term.fmt(f),
+            Self::Typed(_, text) => f.write_str(text),
+        }
+    }
+}
+
+/// A function of one row's values, for given argument types.
+pub(crate) struct ScalarFunction {
+    name: String,
+    arguments: Vec<CqlType>,
+    result: CqlType,
+    body: Body,
+}
+
+impl ScalarFunction {
+    fn new(
+        name: impl Into<String>,
+        arguments: impl IntoIterator<Item = CqlType>,
+        result: CqlType,
+        body: impl Fn(Arguments<'_>, &Execution<'_>) -> Result<Option<Bytes>, Error> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            arguments: arguments.into_iter().collect(),
+            result,
+            body: Box::new(body),
+        }
+    }
+
+    /// A function of one argument that gives null for null.
+    fn of_value(
+        name: impl Into<String>,
+        argument: CqlType,
+        result: CqlType,
+        body: impl Fn(&Bytes) -> Result<Option<Bytes>, Error> + Send + Sync + 'static,
+    ) -> Self {
+        Self::new(name, [argument], result, move |arguments, _| {
+            match arguments.first() {
+                Some(Some(argument)) => body(argument),
+                _ => Ok(None),
+            }
+        })
+    }
+
+    /// Its name, without a keyspace.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it takes.
+    pub(crate) fn argument_types(&self) -> &[CqlType] {
+        &self.arguments
+    }
+
+    /// What it gives.
+    pub(crate) fn result_type(&self) -> &CqlType {
+        &self.result
+    }
+
+    /// Computes it; nothing is null.
+    ///
+    /// # Errors
+    /// It failed for these values.
+    pub(crate) fn call(
+        &self,
+        arguments: Arguments<'_>,
+        execution: &Execution<'_>,
+    ) -> Result<Option<Bytes>, Error> {
+        (self.body)(arguments, execution)
+    }
+
+    /// What argument `index` is planned for.
+    ///
+    /// # Errors
+    /// There are fewer arguments, which is our own fault.
+    pub(crate) fn argument_spec(
+        &self,
+        index: usize,
+        keyspace: &Arc<str>,
+        table: &Arc<str>,
+    ) -> Result<ColumnSpec, Error> {
+        let ty = self
+            .arguments
+            .get(index)
+            .ok_or_else(|| Error::ServerError(format!("function {} has no argument {index}", self.name)))?;
+        Ok(ColumnSpec {
+            keyspace: keyspace.clone(),
+            table: table.clone(),
+            name: format!("arg{index}({})", self.qualified_name()).into(),
+            ty: ty.clone(),
+        })
+    }
+
+    /// How messages call it: `function system.now`, `operation +`.
+    pub(super) fn kind_and_name(&self) -> (&'static str, String) {
+        match arithmetic::symbol_of(&self.name) {
+            Some(symbol) => ("operation", symbol.to_string()),
+            None => ("function", self.qualified_name()),
+        }
+    }
+
+    fn qualified_name(&self) -> String {
+        format!("system.{}", self.name)
+    }
+}
+
+impl fmt::Debug for ScalarFunction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+/// Its signature: `system.abs(int) -> int`.
+impl fmt::Display for ScalarFunction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let types: Vec<String> = self.arguments.iter().map(CqlType::to_string).collect();
+        write!(
+            f,
+            "{}({}) -> {}",
+            self.qualified_name(),
+            types.join(", "),
+            self.result
+        )
+    }
+}
+
+/// The function of this name that takes these arguments; nothing if no scalar function has the name (an aggregate may).
+/// `receiver` is what takes the result, `table` is the one that the statement is about, where those are known.
+///
+/// # Errors
+/// Functions of the name take other arguments, or it is ambiguous which is meant.
+pub(crate) fn scalar_function(
+    name: &QualifiedName,
+    arguments: &[Argument<'_>],
+    receiver: Option<&CqlType>,
+    table: Option<(&str, &str)>,
+    context: &PlanContext<'_>,
+) -> Result<Option<Arc<ScalarFunction>>, Error> {
+    if name
+        .keyspace
+        .as_deref()
+        .is_none_or(|keyspace| keyspace == "system")
+    {
+        let lookup = Lookup {
+            name: &name.name,
+            arguments,
+            receiver,
+            table,
+            context,
+        };
+        if let Some(function) = lookup.native()? {
+            return Ok(Some(Arc::new(function)));
+        }
+    }
+    let keyspace = name.keyspace.as_deref().or(table.map(|(keyspace, _)| keyspace));
+    let keyspace = keyspace.and_then(|keyspace| context.schema.keyspace(keyspace));
+    if keyspace.is_some_and(|keyspace| keyspace.functions.iter().any(|known| known.name == name.name)) {
+        return Err(Error::Invalid(format!(
+            "User-defined functions are not executed: {}",
+            print_name(name)
+        )));
+    }
+    Ok(None)
+}
+
+/// A call whose function is looked for.
+struct Lookup<'a> {
+    name: &'a str,
+    arguments: &'a [Argument<'a>],
+    receiver: Option<&'a CqlType>,
+    table: Option<(&'a str, &'a str)>,
+    context: &'a PlanContext<'a>,
+}
+
+impl Lookup<'_> {
+    fn native(&self) -> Result<Option<ScalarFunction>, Error> {
+        let mut candidates = Vec::new();
+        time::candidates(self.name, &mut candidates);
+        blob::candidates(self.name, &mut candidates);
+        math::candidates(self.name, &mut candidates);
+        if !candidates.is_empty() {
+            return self.pick(candidates).map(Some);
+        }
+        let made = match self.name {
+            "token" => Some(token::make(self)?),
+            "to_json" | "tojson" => Some(json::make_to_json(self)?),
+            "from_json" | "fromjson" => Some(json::make_from_json(self)?),
+            _ => collection::make(self)?,
+        };
+        made.map(|function| self.pick(vec![function])).transpose()
+    }
+
+    /// The argument types of a function that takes any; each has to be known.
+    fn known_types(&self) -> Result<Vec<CqlType>, Error> {
+        let known = |argument: &Argument<'_>| {
+            argument.known_type(self.context).ok_or_else(|| {
+                Error::Invalid(format!(
+                    "Cannot infer type of argument {argument} in call to function {}: use type casts to disambiguate",
+                    self.name
+                ))
+            })
+        };
+        self.arguments.iter().map(known).collect()
+    }
+
+    fn one_argument(&self) -> Result<CqlType, Error> {
+        if self.arguments.len() != 1 {
+            return Err(Error::Invalid(format!(
+                "Invalid number of arguments for function system.{}({})",
+                self.name,
+                self.arguments
+                    .iter()
+                    .map(ToString::to_string)
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            )));
+        }
+        Ok(self.known_types()?.remove(0))
+    }
+}
+
+/// The function of `CAST(argument AS type_name)`.
+pub(crate) fn cast_function(
+    argument: &Argument<'_>,
+    type_name: &ast::CqlTypeName,
+    receiver: &ColumnSpec,
+    context: &PlanContext<'_>,
+) -> Result<Arc<ScalarFunction>, Error> {
+    let to = resolve_type(type_name, &receiver.keyspace, context)?;
+    cast_to(argument, &to, context)
+}
+
+/// The function that converts an argument to a type.
+///
+/// # Errors
+/// There is no such conversion.
+pub(crate) fn cast_to(
+    argument: &Argument<'_>,
+    to: &CqlType,
+    context: &PlanContext<'_>,
+) -> Result<Arc<ScalarFunction>, Error> {
+    let from = argument.known_type(context).ok_or_else(|| {
+        Error::Invalid(format!(
+            "Ambiguous cast of {argument} to {to}: use a type hint to disambiguate"
+        ))
+    })?;
+    cast::make(&from, to).map(Arc::new)
+}
+
+/// The function of `left operator right`.
+///
+/// # Errors
+/// The operation is not possible for these, or it is ambiguous which is meant.
+pub(crate) fn arithmetic_function(
+    operator: ArithmeticOperator,
+    arguments: &[Argument<'_>; 2],
+    receiver: Option<&CqlType>,
+    context: &PlanContext<'_>,
+) -> Result<Arc<ScalarFunction>, Error> {
+    arithmetic::make(operator, arguments, receiver, context).map(Arc::new)
+}
+
+/// The function of `-argument`.
+///
+/// # Errors
+/// The argument is no number, or of no known type.
+pub(crate) fn negation_function(
+    argument: &Argument<'_>,
+    receiver: Option<&CqlType>,
+    context: &PlanContext<'_>,
+) -> Result<Arc<ScalarFunction>, Error> {
+    arithmetic::make_negation(argument, receiver, context).map(Arc::new)
+}
+
+/// What a client is told of a native function that failed.
+fn failure(function: &str, argument_types: Vec<String>, what: impl fmt::Display) -> Error {
+    Error::FunctionFailure {
+        keyspace: "system".to_owned(),
+        function: function.to_owned(),
+        message: format!(
+            "execution of 'system.{function}[{}]' failed: {what}",
+            argument_types.join(", ")
+        ),
+        argument_types,
+    }
+}

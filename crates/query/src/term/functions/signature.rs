@@ -1,0 +1,90 @@
+//! Choosing among functions of one name by their arguments (`FunctionResolver`).
+
+use ilion_types::CqlType;
+
+use super::{Lookup, ScalarFunction};
+use crate::term::Assignment;
+use crate::{ColumnSpec, Error};
+
+impl Lookup<'_> {
+    /// The one function among `candidates` that takes the arguments.
+    pub(super) fn pick(&self, mut candidates: Vec<ScalarFunction>) -> Result<ScalarFunction, Error> {
+        if candidates.len() == 1 {
+            let only = candidates.remove(0);
+            self.check(&only)?;
+            return Ok(only);
+        }
+        let signatures = signatures(&candidates);
+        let mut fitting = Vec::new();
+        for candidate in candidates {
+            match self.fit(&candidate) {
+                Assignment::Exact => return Ok(candidate),
+                Assignment::Weak => fitting.push(candidate),
+                Assignment::No => {}
+            }
+        }
+        if fitting.len() > 1 {
+            return Err(Error::Invalid(format!(
+                "Ambiguous call to function system.{} (can be matched by following signatures: {}): \
+                 use type casts to disambiguate",
+                self.name,
+                self::signatures(&fitting)
+            )));
+        }
+        fitting.pop().ok_or_else(|| {
+            Error::Invalid(format!(
+                "Invalid call to function system.{}, none of its type signatures match (known type signatures: {signatures})",
+                self.name
+            ))
+        })
+    }
+
+    fn fit(&self, candidate: &ScalarFunction) -> Assignment {
+        if candidate.argument_types().len() != self.arguments.len() {
+            return Assignment::No;
+        }
+        Assignment::all(
+            self.arguments
+                .iter()
+                .zip(candidate.argument_types())
+                .map(|(argument, ty)| argument.test(&self.spec(ty), self.context)),
+        )
+    }
+
+    fn check(&self, function: &ScalarFunction) -> Result<(), Error> {
+        let (wanted, given) = (function.argument_types().len(), self.arguments.len());
+        if wanted != given {
+            return Err(Error::Invalid(format!(
+                "Invalid number of arguments in call to function system.{}: {wanted} required but {given} provided",
+                self.name
+            )));
+        }
+        for (index, (argument, ty)) in self.arguments.iter().zip(function.argument_types()).enumerate() {
+            if argument.test(&self.spec(ty), self.context) == Assignment::No {
+                return Err(Error::Invalid(format!(
+                    "Type error: {argument} cannot be passed as argument {index} of function system.{} of type {ty}",
+                    self.name
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn spec(&self, ty: &CqlType) -> ColumnSpec {
+        let (keyspace, table) = self.table.unwrap_or_default();
+        ColumnSpec {
+            keyspace: keyspace.into(),
+            table: table.into(),
+            name: self.name.into(),
+            ty: ty.clone(),
+        }
+    }
+}
+
+fn signatures(functions: &[ScalarFunction]) -> String {
+    functions
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(", ")
+}
