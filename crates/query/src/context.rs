@@ -118,6 +118,7 @@ pub(crate) fn no_keyspace() -> Error {
 }
 
 /// What executing a statement needs beside its plan.
+#[derive(Clone, Copy)]
 pub(crate) struct Execution<'a> {
     pub store: &'a dyn Store,
     pub schema: &'a Arc<Schema>,

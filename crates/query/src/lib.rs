@@ -11,7 +11,12 @@
 //! | `prepared` | [`Prepared`] |
 //! | `store` | [`Store`]: what is needed of the engine |
 //! | `context` | what planning and executing are given |
-//! | `plan` | a statement ready to be executed |
+//! | `planned`, `plan` | a text that was planned; a statement ready to be executed |
+//! | `bind` | values in the order of the markers |
+//! | `type_name` | names of types to types |
+//! | `ddl` | schema statements |
+//! | `describe` | DESCRIBE |
+//! | `batch`, `merge` | batches and their mutations as one write |
 //! | `term` | expressions for one value; native functions |
 //! | `restrictions` | WHERE |
 //! | `select` | SELECT |
@@ -19,9 +24,15 @@
 
 #![allow(dead_code, reason = "the parts are being joined")]
 
+mod batch;
+mod bind;
 mod context;
+mod ddl;
+mod describe;
 mod error;
+mod merge;
 mod plan;
+mod planned;
 mod prepared;
 mod processor;
 mod request;
@@ -30,6 +41,7 @@ mod result;
 mod select;
 mod store;
 mod term;
+mod type_name;
 mod write;
 
 pub use error::{Error, FailureReason, WriteType};

@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
-use ilion_cql::ast::{Modification, Statement};
+use ilion_cql::ast::{Modification, QualifiedName, Statement};
+use ilion_schema::{TableKind, TableSchema};
 
+use crate::batch::BatchPlan;
 use crate::context::{Execution, PlanContext};
+use crate::ddl::SchemaPlan;
+use crate::describe::DescribePlan;
 use crate::select::SelectPlan;
 use crate::write::ModifyPlan;
 use crate::{ColumnSpec, Error, Executed, Outcome, StatementWeight};
@@ -14,31 +18,38 @@ use crate::{ColumnSpec, Error, Executed, Outcome, StatementWeight};
 pub(crate) enum Plan {
     Select(Box<SelectPlan>),
     Modify(Box<ModifyPlan>),
+    Batch(Box<BatchPlan>),
     /// The client's keyspace becomes this one.
     Use(String),
+    /// Removes all data of a table.
+    Truncate(Arc<TableSchema>),
+    Schema(Box<SchemaPlan>),
+    Describe(Box<DescribePlan>),
 }
 
 impl Plan {
     /// Resolves a statement against the schema.
     pub fn of(statement: &Statement, context: &PlanContext<'_>) -> Result<Self, Error> {
-        match statement {
-            Statement::Select(select) => {
-                SelectPlan::plan(select, context).map(|plan| Self::Select(Box::new(plan)))
-            }
-            Statement::Insert(insert) => modify(Modification::Insert(insert.clone()), context),
-            Statement::Update(update) => modify(Modification::Update(update.clone()), context),
-            Statement::Delete(delete) => modify(Modification::Delete(delete.clone()), context),
-            Statement::Use(keyspace) => Ok(Self::Use(keyspace.clone())),
-            _ => Err(Error::ServerError("this statement is not built yet".into())),
-        }
+        Ok(match statement {
+            Statement::Select(select) => Self::Select(Box::new(SelectPlan::plan(select, context)?)),
+            Statement::Insert(insert) => modify(Modification::Insert(insert.clone()), context)?,
+            Statement::Update(update) => modify(Modification::Update(update.clone()), context)?,
+            Statement::Delete(delete) => modify(Modification::Delete(delete.clone()), context)?,
+            Statement::Batch(batch) => Self::Batch(Box::new(BatchPlan::plan(batch, context)?)),
+            Statement::Use(keyspace) => Self::Use(keyspace.clone()),
+            Statement::Truncate(name) => Self::Truncate(truncated_table(name, context)?),
+            Statement::Describe(describe) => Self::Describe(Box::new(DescribePlan::plan(describe, context))),
+            other => Self::Schema(Box::new(SchemaPlan::plan(other, context)?)),
+        })
     }
 
-    /// The columns of the rows that it answers; nothing for statements without rows.
+    /// The columns of its rows, if they are always the same ones.
     pub fn result_columns(&self) -> Option<Arc<[ColumnSpec]>> {
         match self {
             Self::Select(select) => Some(select.columns().clone()),
-            Self::Modify(modify) => modify.result_columns(),
-            Self::Use(_) => None,
+            // Compat: what a condition answers is not told when it is prepared; it says whether it was applied, and
+            // only if not, what was there.
+            _ => None,
         }
     }
 
@@ -47,7 +58,8 @@ impl Plan {
         match self {
             Self::Select(select) => select.partition_key_markers(),
             Self::Modify(modify) => modify.partition_key_markers(),
-            Self::Use(_) => Vec::new(),
+            Self::Batch(batch) => batch.partition_key_markers(),
+            _ => Vec::new(),
         }
     }
 
@@ -55,8 +67,12 @@ impl Plan {
     pub fn weight(&self) -> StatementWeight {
         match self {
             Self::Select(select) => select.weight(),
-            Self::Modify(modify) if modify.is_conditional() || modify.is_counter() => StatementWeight::Heavy,
-            Self::Modify(_) | Self::Use(_) => StatementWeight::Point,
+            Self::Modify(modify) if !modify.is_conditional() && !modify.is_counter() => {
+                StatementWeight::Point
+            }
+            Self::Batch(batch) if !batch.reads() => StatementWeight::Point,
+            Self::Use(_) => StatementWeight::Point,
+            _ => StatementWeight::Heavy,
         }
     }
 
@@ -65,11 +81,46 @@ impl Plan {
         match self {
             Self::Select(select) => Ok(Executed::of(Outcome::Rows(select.execute(execution)?))),
             Self::Modify(modify) => modify.execute(execution),
-            Self::Use(keyspace) => Ok(Executed::of(Outcome::SetKeyspace(keyspace.clone()))),
+            Self::Batch(batch) => batch.execute(execution),
+            Self::Use(keyspace) => use_keyspace(keyspace, execution),
+            Self::Truncate(table) => truncate(table, execution),
+            Self::Schema(change) => change.execute(execution),
+            Self::Describe(describe) => describe.execute(execution),
         }
     }
 }
 
 fn modify(ast: Modification, context: &PlanContext<'_>) -> Result<Plan, Error> {
     ModifyPlan::plan(&ast, context).map(|plan| Plan::Modify(Box::new(plan)))
+}
+
+fn use_keyspace(keyspace: &str, execution: &Execution<'_>) -> Result<Executed, Error> {
+    if execution.schema.keyspace(keyspace).is_none() {
+        return Err(Error::invalid(format!("Keyspace '{keyspace}' does not exist")));
+    }
+    Ok(Executed::of(Outcome::SetKeyspace(keyspace.to_owned())))
+}
+
+fn truncated_table(name: &QualifiedName, context: &PlanContext<'_>) -> Result<Arc<TableSchema>, Error> {
+    let table = context.table(name)?;
+    match table.kind {
+        TableKind::Regular => Ok(table),
+        TableKind::View => Err(Error::invalid(
+            "Cannot TRUNCATE materialized view directly; must truncate base table instead",
+        )),
+        TableKind::Virtual => Err(Error::invalid(
+            "Truncation is not supported by this virtual table",
+        )),
+    }
+}
+
+fn truncate(table: &TableSchema, execution: &Execution<'_>) -> Result<Executed, Error> {
+    execution
+        .store
+        .truncate(table.id)
+        .map_err(|refused| match refused.of_statement() {
+            Error::ServerError(message) => Error::Truncate(format!("Error during truncate: {message}")),
+            other => other,
+        })?;
+    Ok(Executed::of(Outcome::Void))
 }

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
+use md5::{Digest, Md5};
+
 use crate::ColumnSpec;
+use crate::planned::Planned;
 
 /// What executing a statement may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,4 +31,51 @@ pub struct Prepared {
     pub result_columns: Option<Arc<[ColumnSpec]>>,
     /// What executing may cost.
     pub weight: StatementWeight,
+    /// True if the result's columns were others once: clients that know no metadata ids (before protocol 5) may have
+    /// those, so that results have to carry their columns even where the client wants to do without.
+    pub has_changed: bool,
+    pub(crate) planned: Arc<Planned>,
+}
+
+impl Prepared {
+    /// A planned text under its id.
+    pub(crate) fn new(id: [u8; 16], planned: Arc<Planned>) -> Self {
+        Self {
+            id,
+            result_metadata_id: metadata_id(planned.result_columns.as_deref().unwrap_or_default()),
+            variables: planned.variables.clone(),
+            partition_key_indexes: planned.plan.partition_key_markers(),
+            result_columns: planned.result_columns.clone(),
+            weight: planned.plan.weight(),
+            has_changed: false,
+            planned,
+        }
+    }
+
+    /// The same statement, planned again.
+    pub(crate) fn renewed(&self, planned: Arc<Planned>) -> Self {
+        let mut renewed = Self::new(self.id, planned);
+        renewed.has_changed = self.has_changed || renewed.result_metadata_id != self.result_metadata_id;
+        renewed
+    }
+}
+
+/// Compat: `QueryProcessor.computeId`.
+pub(crate) fn statement_id(text: &str, keyspace: Option<&str>) -> [u8; 16] {
+    let mut digest = Md5::new();
+    digest.update(keyspace.unwrap_or_default());
+    digest.update(text);
+    digest.finalize().into()
+}
+
+/// Compat: `ResultSet.ResultMetadata.computeResultMetadataId`.
+pub(crate) fn metadata_id(columns: &[ColumnSpec]) -> [u8; 16] {
+    let mut digest = Md5::new();
+    for column in columns {
+        digest.update(column.name.as_bytes());
+        digest.update([0]);
+        digest.update(column.ty.to_class());
+        digest.update([0; 3]);
+    }
+    digest.finalize().into()
 }

@@ -1,8 +1,28 @@
 //! The door to this crate: [`QueryProcessor`].
 
+use std::borrow::Cow;
+use std::cell::RefCell;
 use std::sync::Arc;
 
-use crate::{BatchKind, ClientState, Error, ExecuteOptions, Executed, Prepared, QueryOptions, Store, Values};
+use parking_lot::Mutex;
+use quick_cache::Equivalent;
+use quick_cache::sync::Cache;
+
+use crate::batch::{self, Member};
+use crate::bind::{BoundBy, bind};
+use crate::context::Execution;
+use crate::plan::Plan;
+use crate::planned::Planned;
+use crate::prepared::{metadata_id, statement_id};
+use crate::{
+    BatchKind, ClientState, Error, ExecuteOptions, Executed, Outcome, Prepared, QueryOptions, Store, Value,
+    Values,
+};
+
+/// Texts that are remembered with their plans, for clients that do not prepare.
+const TEXTS_KEPT: usize = 1024;
+/// Longer texts are not remembered.
+const TEXT_LEN_KEPT: usize = 8 * 1024;
 
 /// A member of a protocol batch.
 #[derive(Clone, Debug)]
@@ -17,12 +37,41 @@ pub enum BatchStatement {
 pub struct QueryProcessor {
     store: Arc<dyn Store>,
     options: QueryOptions,
+    prepared: Cache<[u8; 16], Arc<Prepared>>,
+    texts: Cache<TextKey, Arc<Planned>>,
+    /// Held while a schema statement is planned and carried out, so that it is planned against what it changes.
+    schema_turn: Mutex<()>,
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct TextKey {
+    keyspace: Option<String>,
+    text: String,
+}
+
+/// Hashes as [`TextKey`] does.
+#[derive(Hash)]
+struct TextRef<'t> {
+    keyspace: Option<&'t str>,
+    text: &'t str,
+}
+
+impl Equivalent<TextKey> for TextRef<'_> {
+    fn equivalent(&self, key: &TextKey) -> bool {
+        self.keyspace == key.keyspace.as_deref() && self.text == key.text
+    }
 }
 
 impl QueryProcessor {
     /// A processor over a store.
     pub fn new(store: Arc<dyn Store>, options: QueryOptions) -> Self {
-        Self { store, options }
+        Self {
+            store,
+            prepared: Cache::new(options.prepared_count_max),
+            texts: Cache::new(TEXTS_KEPT),
+            options,
+            schema_turn: Mutex::new(()),
+        }
     }
 
     /// Executes the text of a statement.
@@ -31,11 +80,15 @@ impl QueryProcessor {
     /// As the code says; see [`Error`].
     pub fn query(
         &self,
-        _client: &mut ClientState,
-        _cql: &str,
-        _options: &ExecuteOptions,
+        client: &mut ClientState,
+        cql: &str,
+        options: &ExecuteOptions,
     ) -> Result<Executed, Error> {
-        Err(self.not_built("query"))
+        let keyspace = options.keyspace.as_deref().or(client.keyspace.as_deref());
+        let planned = self.planned(cql, keyspace)?;
+        let values = bind(&planned.variables, &options.values, BoundBy::Query)?;
+        let executed = self.run(&planned, &values, options)?;
+        Ok(remember_keyspace(executed, client))
     }
 
     /// Prepares a statement and remembers it. `keyspace` is for unqualified names, instead of the client's.
@@ -44,16 +97,33 @@ impl QueryProcessor {
     /// The statement cannot be planned.
     pub fn prepare(
         &self,
-        _client: &ClientState,
-        _cql: &str,
-        _keyspace: Option<&str>,
+        client: &ClientState,
+        cql: &str,
+        keyspace: Option<&str>,
     ) -> Result<Arc<Prepared>, Error> {
-        Err(self.not_built("prepare"))
+        let keyspace = keyspace.or(client.keyspace.as_deref());
+        // Compat: a statement that says its keyspaces is prepared once for all sessions.
+        let known = [None, keyspace]
+            .into_iter()
+            .find_map(|keyspace| self.prepared(&statement_id(cql, keyspace)));
+        if let Some(known) = known
+            && known.planned.schema_epoch == self.store.schema().epoch
+            && (known.planned.is_qualified || known.planned.keyspace.as_deref() == keyspace)
+        {
+            return Ok(known);
+        }
+        let planned = self.plan(cql, keyspace)?;
+        let id_keyspace = keyspace.filter(|_| !planned.is_qualified);
+        let prepared = Arc::new(Prepared::new(statement_id(cql, id_keyspace), Arc::new(planned)));
+        self.prepared.insert(prepared.id, prepared.clone());
+        Ok(prepared)
     }
 
-    /// The statement prepared under `id`.
-    pub fn prepared(&self, _id: &[u8]) -> Option<Arc<Prepared>> {
-        None
+    /// The statement prepared under `id`, planned against the schema as it is now if that is possible.
+    pub fn prepared(&self, id: &[u8]) -> Option<Arc<Prepared>> {
+        let id: [u8; 16] = id.try_into().ok()?;
+        let found = self.prepared.get(&id)?;
+        Some(self.current(&found).unwrap_or(found))
     }
 
     /// Executes a prepared statement.
@@ -62,11 +132,22 @@ impl QueryProcessor {
     /// As the code says; see [`Error`].
     pub fn execute(
         &self,
-        _client: &mut ClientState,
-        _prepared: &Arc<Prepared>,
-        _options: &ExecuteOptions,
+        client: &mut ClientState,
+        prepared: &Arc<Prepared>,
+        options: &ExecuteOptions,
     ) -> Result<Executed, Error> {
-        Err(self.not_built("execute"))
+        let prepared = self.current(prepared)?;
+        let values = bind(&prepared.variables, &options.values, BoundBy::Execute)?;
+        let mut executed = self.run(&prepared.planned, &values, options)?;
+        if let Outcome::Rows(rows) = &mut executed.outcome {
+            rows.metadata_id = match &prepared.result_columns {
+                Some(columns) if Arc::ptr_eq(columns, &rows.columns) => Some(prepared.result_metadata_id),
+                // Compat: what a condition answers differs from time to time, so that nobody is to remember it.
+                None if matches!(prepared.planned.plan, Plan::Modify(_) | Plan::Batch(_)) => None,
+                _ => Some(metadata_id(&rows.columns)),
+            };
+        }
+        Ok(remember_keyspace(executed, client))
     }
 
     /// Executes a protocol batch: all of it or nothing.
@@ -75,19 +156,153 @@ impl QueryProcessor {
     /// As the code says; see [`Error`].
     pub fn batch(
         &self,
-        _client: &mut ClientState,
-        _kind: BatchKind,
-        _statements: Vec<(BatchStatement, Values)>,
-        _options: &ExecuteOptions,
+        client: &mut ClientState,
+        kind: BatchKind,
+        statements: Vec<(BatchStatement, Values)>,
+        options: &ExecuteOptions,
     ) -> Result<Executed, Error> {
-        Err(self.not_built("batch"))
+        let keyspace = options.keyspace.as_deref().or(client.keyspace.as_deref());
+        let planned = statements
+            .iter()
+            .map(|(statement, _)| self.member_of_batch(statement, keyspace))
+            .collect::<Result<Vec<_>, _>>()?;
+        let values = planned
+            .iter()
+            .zip(&statements)
+            .map(|(planned, (_, values))| bind(&planned.variables, values, BoundBy::Batch))
+            .collect::<Result<Vec<Cow<'_, [Value]>>, _>>()?;
+        let plans = planned
+            .iter()
+            .map(|planned| batch::modification(&planned.plan))
+            .collect::<Result<Vec<_>, _>>()?;
+        batch::check(kind, plans.iter().copied(), batch::OwnTimestamp::Absent)?;
+        let schema = self.store.schema();
+        let warnings = RefCell::default();
+        let base = self.execution(&schema, &[], options, &warnings);
+        let members: Vec<Member<'_>> = plans
+            .into_iter()
+            .zip(&values)
+            .map(|(plan, values)| Member {
+                plan,
+                execution: Execution { values, ..base },
+            })
+            .collect();
+        let mut executed = batch::execute(kind, &members, base.timestamp_micros(), &base)?;
+        for planned in &planned {
+            executed.warnings.extend(planned.warnings.iter().cloned());
+        }
+        executed.warnings.extend(warnings.take());
+        Ok(executed)
     }
 
-    fn not_built(&self, what: &str) -> Error {
-        let epoch = self.store.schema().epoch;
-        let prepared_max = self.options.prepared_count_max;
-        Error::ServerError(format!(
-            "{what} is not built yet (schema {epoch}, {prepared_max} statements)"
-        ))
+    fn member_of_batch(
+        &self,
+        statement: &BatchStatement,
+        keyspace: Option<&str>,
+    ) -> Result<Arc<Planned>, Error> {
+        match statement {
+            BatchStatement::Text(text) => self.planned(text, keyspace),
+            BatchStatement::Prepared(prepared) => Ok(self.current(prepared)?.planned.clone()),
+        }
     }
+
+    /// The statement as it is with the schema of now, replaced in the cache if it was older.
+    fn current(&self, prepared: &Arc<Prepared>) -> Result<Arc<Prepared>, Error> {
+        let epoch = self.store.schema().epoch;
+        if prepared.planned.schema_epoch == epoch {
+            return Ok(prepared.clone());
+        }
+        let latest = self.prepared.get(&prepared.id);
+        let latest = latest.as_ref().unwrap_or(prepared);
+        if latest.planned.schema_epoch == epoch {
+            return Ok(latest.clone());
+        }
+        let planned = self.plan(&latest.planned.text, latest.planned.keyspace.as_deref())?;
+        let renewed = Arc::new(latest.renewed(Arc::new(planned)));
+        self.prepared.insert(renewed.id, renewed.clone());
+        Ok(renewed)
+    }
+
+    /// The plan of a text, made now or remembered.
+    fn planned(&self, text: &str, keyspace: Option<&str>) -> Result<Arc<Planned>, Error> {
+        let known = self.texts.get(&TextRef { keyspace, text });
+        if let Some(known) = known
+            && known.schema_epoch == self.store.schema().epoch
+        {
+            return Ok(known);
+        }
+        let planned = Arc::new(self.plan(text, keyspace)?);
+        if text.len() <= TEXT_LEN_KEPT && planned.is_worth_keeping() {
+            let key = TextKey {
+                keyspace: keyspace.map(str::to_owned),
+                text: text.to_owned(),
+            };
+            self.texts.insert(key, planned.clone());
+        }
+        Ok(planned)
+    }
+
+    fn plan(&self, text: &str, keyspace: Option<&str>) -> Result<Planned, Error> {
+        Planned::of(text, keyspace, &*self.store, &self.options)
+    }
+
+    fn run(&self, planned: &Planned, values: &[Value], options: &ExecuteOptions) -> Result<Executed, Error> {
+        if let Plan::Schema(_) = planned.plan {
+            return self.run_in_turn(planned, options);
+        }
+        self.run_now(planned, values, options)
+    }
+
+    fn run_in_turn(&self, planned: &Planned, options: &ExecuteOptions) -> Result<Executed, Error> {
+        let _turn = self.schema_turn.lock();
+        if planned.schema_epoch == self.store.schema().epoch {
+            return self.run_now(planned, &[], options);
+        }
+        let planned = self.plan(&planned.text, planned.keyspace.as_deref())?;
+        self.run_now(&planned, &[], options)
+    }
+
+    fn run_now(
+        &self,
+        planned: &Planned,
+        values: &[Value],
+        options: &ExecuteOptions,
+    ) -> Result<Executed, Error> {
+        let schema = self.store.schema();
+        let warnings = RefCell::default();
+        let execution = self.execution(&schema, values, options, &warnings);
+        let mut executed = planned.plan.execute(&execution)?;
+        executed.warnings.extend(planned.warnings.iter().cloned());
+        executed.warnings.extend(warnings.take());
+        Ok(executed)
+    }
+
+    fn execution<'e>(
+        &'e self,
+        schema: &'e Arc<ilion_schema::Schema>,
+        values: &'e [Value],
+        options: &'e ExecuteOptions,
+        warnings: &'e RefCell<Vec<String>>,
+    ) -> Execution<'e> {
+        let now_micros = self.store.now_micros();
+        Execution {
+            store: &*self.store,
+            schema,
+            values,
+            options,
+            query_options: &self.options,
+            now_micros,
+            now_secs: options
+                .now_secs
+                .map_or_else(|| now_micros.div_euclid(1_000_000), i64::from),
+            warnings,
+        }
+    }
+}
+
+fn remember_keyspace(executed: Executed, client: &mut ClientState) -> Executed {
+    if let Outcome::SetKeyspace(keyspace) = &executed.outcome {
+        client.keyspace = Some(keyspace.clone());
+    }
+    executed
 }

@@ -1,0 +1,330 @@
+//! Batches, of CQL and of the protocol: their rules, their size, and their mutations as one write.
+//!
+//! Compat: rules, messages and warnings are those of `BatchStatement` of Cassandra 5.0.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use ilion_cql::ast;
+use ilion_rows::{DecoratedKey, Mutation};
+use ilion_schema::TableId;
+use ilion_types::CqlType;
+
+use crate::context::{Execution, PlanContext};
+use crate::merge::{data_len, merge_updates};
+use crate::plan::Plan;
+use crate::term::Term;
+use crate::write::{ModifyPlan, execute_conditional_batch, execute_counter_batch};
+use crate::{BatchKind, ColumnSpec, Error, Executed, Outcome, Value, WriteType};
+
+pub(crate) use crate::write::BatchMember as Member;
+
+/// Unlogged batches over more partitions than this get a warning (`unlogged_batch_across_partitions_warn_threshold`).
+const UNLOGGED_PARTITIONS_WARN: usize = 10;
+
+/// A planned `BEGIN BATCH`.
+#[derive(Debug)]
+pub(crate) struct BatchPlan {
+    kind: BatchKind,
+    timestamp: Option<Term>,
+    members: Vec<ModifyPlan>,
+}
+
+/// Whether the batch says a timestamp for all its members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OwnTimestamp {
+    Absent,
+    Given,
+}
+
+impl BatchPlan {
+    /// Resolves a batch.
+    pub fn plan(ast: &ast::Batch, context: &PlanContext<'_>) -> Result<Self, Error> {
+        if ast.using.ttl.is_some() {
+            return Err(Error::invalid(
+                "Global TTL on the BATCH statement is not supported.",
+            ));
+        }
+        let members = ast
+            .modifications
+            .iter()
+            .map(|modification| ModifyPlan::plan(modification, context))
+            .collect::<Result<Vec<_>, _>>()?;
+        let timestamp = ast
+            .using
+            .timestamp
+            .as_ref()
+            .map(|term| Term::plan(term, &timestamp_receiver(), context))
+            .transpose()?;
+        let own_timestamp = match timestamp {
+            None => OwnTimestamp::Absent,
+            Some(_) => OwnTimestamp::Given,
+        };
+        check(ast.kind, members.iter(), own_timestamp)?;
+        Ok(Self {
+            kind: ast.kind,
+            timestamp,
+            members,
+        })
+    }
+
+    /// True if it reads before it writes.
+    pub fn reads(&self) -> bool {
+        self.members
+            .iter()
+            .any(|member| member.is_conditional() || member.is_counter())
+    }
+
+    /// Which markers make the partition key of the first member, if all are of one table.
+    pub fn partition_key_markers(&self) -> Vec<u16> {
+        let Some(first) = self.members.first() else {
+            return Vec::new();
+        };
+        let same_table = |member: &ModifyPlan| member.table().id == first.table().id;
+        if self.members.iter().all(same_table) {
+            first.partition_key_markers()
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// Carries it out.
+    pub fn execute(&self, execution: &Execution<'_>) -> Result<Executed, Error> {
+        let timestamp_micros = match &self.timestamp {
+            None => execution.timestamp_micros(),
+            Some(term) => evaluate_timestamp(term, execution)?,
+        };
+        let members: Vec<Member<'_>> = self
+            .members
+            .iter()
+            .map(|plan| Member {
+                plan,
+                execution: *execution,
+            })
+            .collect();
+        execute(self.kind, &members, timestamp_micros, execution)
+    }
+}
+
+fn timestamp_receiver() -> ColumnSpec {
+    ColumnSpec {
+        keyspace: "[batch]".into(),
+        table: "[batch]".into(),
+        name: "[timestamp]".into(),
+        ty: CqlType::BigInt,
+    }
+}
+
+fn evaluate_timestamp(term: &Term, execution: &Execution<'_>) -> Result<i64, Error> {
+    match term.evaluate(execution)? {
+        Value::Unset => Ok(execution.timestamp_micros()),
+        Value::Null => Err(Error::invalid("Invalid null value of timestamp")),
+        Value::Bytes(bytes) => match <[u8; 8]>::try_from(&*bytes) {
+            Ok(bytes) => Ok(i64::from_be_bytes(bytes)),
+            Err(_) => Err(Error::invalid("Invalid timestamp value")),
+        },
+    }
+}
+
+/// The change of data that a member of a protocol batch has to be.
+pub(crate) fn modification(plan: &Plan) -> Result<&ModifyPlan, Error> {
+    match plan {
+        Plan::Modify(modification) => Ok(modification),
+        _ => Err(Error::invalid(
+            "Invalid statement in batch: only UPDATE, INSERT and DELETE statements are allowed.",
+        )),
+    }
+}
+
+/// The rules that need no values.
+pub(crate) fn check<'p>(
+    kind: BatchKind,
+    members: impl Iterator<Item = &'p ModifyPlan> + Clone,
+    timestamp: OwnTimestamp,
+) -> Result<(), Error> {
+    let refuse_if = |refused: bool, message: &str| {
+        if refused {
+            Err(Error::invalid(message))
+        } else {
+            Ok(())
+        }
+    };
+    let given = timestamp == OwnTimestamp::Given;
+    let conditional = members.clone().any(ModifyPlan::is_conditional);
+    let counters = members.clone().any(ModifyPlan::is_counter);
+    let others = members.clone().any(|member| !member.is_counter());
+    refuse_if(
+        given && conditional,
+        "Cannot provide custom timestamp for conditional BATCH",
+    )?;
+    refuse_if(
+        given && kind == BatchKind::Counter,
+        "Cannot provide custom timestamp for counter BATCH",
+    )?;
+    refuse_if(
+        given && members.clone().any(ModifyPlan::has_timestamp),
+        "Timestamp must be set either on BATCH or individual statements",
+    )?;
+    refuse_if(
+        given && counters,
+        "Cannot provide custom timestamp for a BATCH containing counters",
+    )?;
+    refuse_if(
+        kind == BatchKind::Counter && others,
+        "Cannot include non-counter statement in a counter batch",
+    )?;
+    refuse_if(
+        counters && others,
+        "Counter and non-counter mutations cannot exist in the same batch",
+    )?;
+    refuse_if(
+        kind == BatchKind::Logged && counters,
+        "Cannot include a counter statement in a logged batch",
+    )?;
+    let tables: HashSet<TableId> = members.map(|member| member.table().id).collect();
+    refuse_if(
+        conditional && tables.len() > 1,
+        "Batch with conditions cannot span multiple tables",
+    )
+}
+
+/// Carries out a batch whose rules were checked.
+pub(crate) fn execute(
+    kind: BatchKind,
+    members: &[Member<'_>],
+    timestamp_micros: i64,
+    execution: &Execution<'_>,
+) -> Result<Executed, Error> {
+    if members.iter().any(|member| member.plan.is_conditional()) {
+        return execute_conditional_batch(members, timestamp_micros);
+    }
+    if members.iter().any(|member| member.plan.is_counter()) {
+        return execute_counter_batch(members, timestamp_micros);
+    }
+    let mut mutations = Vec::with_capacity(members.len());
+    for member in members {
+        member
+            .plan
+            .mutations(&member.execution, timestamp_micros, &mut mutations)?;
+    }
+    let mutations = merge_partitions(mutations);
+    check_size(&mutations, execution)?;
+    warn_of_kind(kind, &mutations, execution);
+    let write_type = match kind {
+        BatchKind::Logged => WriteType::Batch,
+        BatchKind::Unlogged | BatchKind::Counter => WriteType::UnloggedBatch,
+    };
+    let mut executed = Executed::of(Outcome::Void);
+    if !mutations.is_empty() {
+        executed.durable_at = execution
+            .store
+            .apply(mutations)
+            .map_err(|refused| refused.of_write(execution.options.consistency, write_type))?;
+    }
+    Ok(executed)
+}
+
+/// One mutation for each partition, in the order in which the partitions came.
+pub(crate) fn merge_partitions(mutations: Vec<Mutation>) -> Vec<Mutation> {
+    if mutations.len() < 2 {
+        return mutations;
+    }
+    let mut places: HashMap<(TableId, DecoratedKey), usize> = HashMap::with_capacity(mutations.len());
+    let mut merged: Vec<(Mutation, Vec<Mutation>)> = Vec::with_capacity(mutations.len());
+    for mutation in mutations {
+        let key = (mutation.table.id, mutation.key.clone());
+        match places.get(&key) {
+            Some(place) => merged[*place].1.push(mutation),
+            None => {
+                places.insert(key, merged.len());
+                merged.push((mutation, Vec::new()));
+            }
+        }
+    }
+    merged
+        .into_iter()
+        .map(|(mut first, rest)| {
+            if !rest.is_empty() {
+                let updates = rest.into_iter().map(|mutation| mutation.update);
+                first.update = merge_updates(first.update, updates, &first.table);
+            }
+            first
+        })
+        .collect()
+}
+
+/// Compat: a batch of one partition is of any size, since it is one write anyway.
+fn check_size(mutations: &[Mutation], execution: &Execution<'_>) -> Result<(), Error> {
+    if partition_count(mutations) < 2 {
+        return Ok(());
+    }
+    let limits = execution.query_options;
+    let size: usize = mutations.iter().map(|mutation| data_len(&mutation.update)).sum();
+    if limits.batch_size_fail_bytes != 0 && size > limits.batch_size_fail_bytes {
+        return Err(Error::invalid("Batch too large"));
+    }
+    let threshold = limits.batch_size_warn_bytes;
+    if threshold != 0 && size > threshold {
+        execution.warn(format!(
+            "Batch for [{}] is of size {size}, exceeding specified threshold of {threshold} by {}.",
+            table_names(mutations),
+            size - threshold
+        ));
+    }
+    Ok(())
+}
+
+fn warn_of_kind(kind: BatchKind, mutations: &[Mutation], execution: &Execution<'_>) {
+    if partition_count(mutations) < 2 {
+        return;
+    }
+    if kind == BatchKind::Logged {
+        let fleeting: Vec<&Mutation> = mutations
+            .iter()
+            .filter(|mutation| mutation.table.options.gc_grace_secs == 0)
+            .collect();
+        if !fleeting.is_empty() {
+            let names = table_names(fleeting.iter().copied());
+            execution.warn(format!(
+                "Executing a LOGGED BATCH on table{} [{names}], configured with a gc_grace_seconds of 0. The \
+                 gc_grace_seconds is used to TTL batchlog entries, so setting gc_grace_seconds too low on tables \
+                 involved in an atomic batch might cause batchlog entries to expire before being replayed.",
+                plural(&names)
+            ));
+        }
+        return;
+    }
+    let keys: HashSet<&DecoratedKey> = mutations.iter().map(|mutation| &mutation.key).collect();
+    if keys.len() > UNLOGGED_PARTITIONS_WARN {
+        let names = table_names(mutations);
+        execution.warn(format!(
+            "Unlogged batch covering {} partitions detected against table{} [{names}]. You should use a logged batch \
+             for atomicity, or asynchronous writes for performance.",
+            keys.len(),
+            plural(&names)
+        ));
+    }
+}
+
+/// Compat: Cassandra counts tables of one keyspace and key as one mutation.
+fn partition_count(mutations: &[Mutation]) -> usize {
+    if mutations.len() < 2 {
+        return mutations.len();
+    }
+    let partitions: HashSet<(&str, &DecoratedKey)> = mutations
+        .iter()
+        .map(|mutation| (mutation.table.keyspace.as_str(), &mutation.key))
+        .collect();
+    partitions.len()
+}
+
+fn table_names<'m>(mutations: impl IntoIterator<Item = &'m Mutation>) -> String {
+    let names: BTreeSet<String> = mutations
+        .into_iter()
+        .map(|mutation| format!("{}.{}", mutation.table.keyspace, mutation.table.name))
+        .collect();
+    names.into_iter().collect::<Vec<_>>().join(", ")
+}
+
+fn plural(names: &str) -> &'static str {
+    if names.contains(", ") { "s" } else { "" }
+}

@@ -1,0 +1,189 @@
+//! Schema statements: from the tree to an [`ilion_schema::SchemaChange`], and from what it did to the client's events.
+//!
+//! The rules of the schema are `ilion_schema`'s. Here names get their keyspaces, types are looked up, and what Ilion
+//! cannot carry yet is refused by name.
+
+mod table;
+mod unsupported;
+
+use ilion_cql::ast::{
+    self, AlterType, CreateType, DropObject, Properties, PropertyValue, QualifiedName, Statement, TypeChange,
+};
+use ilion_schema::{Applied, ChangeKind, EventTarget, SchemaChange, TypeAlteration};
+
+use crate::context::{Execution, PlanContext};
+use crate::type_name::resolve_type;
+use crate::{Error, Executed, Outcome, SchemaEvent, SchemaEventKind, SchemaTarget};
+
+/// A planned schema statement.
+#[derive(Debug)]
+pub(crate) struct SchemaPlan {
+    change: SchemaChange,
+}
+
+impl SchemaPlan {
+    /// Resolves a schema statement.
+    pub fn plan(statement: &Statement, context: &PlanContext<'_>) -> Result<Self, Error> {
+        change_of(statement, context).map(|change| Self { change })
+    }
+
+    /// Changes the schema.
+    pub fn execute(&self, execution: &Execution<'_>) -> Result<Executed, Error> {
+        let applied = execution
+            .store
+            .alter_schema(&self.change)
+            .map_err(|refused| refused.of_statement())?;
+        let event = applied.and_then(|applied| event_of(&applied, &self.change));
+        Ok(Executed::of(Outcome::SchemaChange(event.into_iter().collect())))
+    }
+}
+
+fn change_of(statement: &Statement, context: &PlanContext<'_>) -> Result<SchemaChange, Error> {
+    Ok(match statement {
+        Statement::CreateKeyspace(create) => SchemaChange::CreateKeyspace {
+            name: create.keyspace.clone(),
+            properties: properties(&create.properties),
+            if_not_exists: create.if_not_exists,
+        },
+        Statement::AlterKeyspace(alter) => SchemaChange::AlterKeyspace {
+            name: alter.keyspace.clone(),
+            properties: properties(&alter.properties),
+            if_exists: alter.if_exists,
+        },
+        Statement::DropKeyspace(drop) => SchemaChange::DropKeyspace {
+            name: drop.keyspace.clone(),
+            if_exists: drop.if_exists,
+        },
+        Statement::CreateTable(create) => table::create(create, context)?,
+        Statement::CreateTableLike(copy) => table::copy(copy, context)?,
+        Statement::AlterTable(alter) => table::alter(alter, context)?,
+        Statement::DropTable(drop) => SchemaChange::DropTable(drop_object(drop, context)?),
+        Statement::CreateType(create) => create_type(create, context)?,
+        Statement::AlterType(alter) => alter_type(alter, context)?,
+        Statement::DropType(drop) => SchemaChange::DropType(drop_object(drop, context)?),
+        Statement::DropIndex(drop) => SchemaChange::DropIndex(drop_object(drop, context)?),
+        Statement::DropView(drop) => SchemaChange::DropView(drop_object(drop, context)?),
+        Statement::AlterView(alter) => SchemaChange::AlterView {
+            keyspace: keyspace(&alter.view, context)?,
+            view: alter.view.name.clone(),
+            if_exists: alter.if_exists,
+            properties: properties(&alter.properties),
+        },
+        Statement::DropFunction(drop) => SchemaChange::DropFunction(drop_function(drop, context)?),
+        Statement::DropAggregate(drop) => SchemaChange::DropAggregate(drop_function(drop, context)?),
+        Statement::DropTrigger(drop) => SchemaChange::DropTrigger {
+            keyspace: keyspace(&drop.table, context)?,
+            table: drop.table.name.clone(),
+            name: drop.name.clone(),
+            if_exists: drop.if_exists,
+        },
+        other => return Err(unsupported::refusal(other)),
+    })
+}
+
+fn keyspace(name: &QualifiedName, context: &PlanContext<'_>) -> Result<String, Error> {
+    context.keyspace_of(name).map(str::to_owned)
+}
+
+fn drop_object(drop: &DropObject, context: &PlanContext<'_>) -> Result<ilion_schema::DropObject, Error> {
+    Ok(ilion_schema::DropObject {
+        keyspace: keyspace(&drop.name, context)?,
+        name: drop.name.name.clone(),
+        if_exists: drop.if_exists,
+    })
+}
+
+fn drop_function(
+    drop: &ast::DropFunction,
+    context: &PlanContext<'_>,
+) -> Result<ilion_schema::DropFunction, Error> {
+    let keyspace = keyspace(&drop.name, context)?;
+    let resolve = |types: &Vec<ast::CqlTypeName>| {
+        let types = types.iter();
+        types
+            .map(|ty| resolve_type(ty, Some(&keyspace), context.schema))
+            .collect()
+    };
+    Ok(ilion_schema::DropFunction {
+        argument_types: drop.argument_types.as_ref().map(resolve).transpose()?,
+        name: drop.name.name.clone(),
+        if_exists: drop.if_exists,
+        keyspace,
+    })
+}
+
+fn create_type(create: &CreateType, context: &PlanContext<'_>) -> Result<SchemaChange, Error> {
+    let keyspace = keyspace(&create.name, context)?;
+    let fields = create
+        .fields
+        .iter()
+        .map(|(name, ty)| Ok((name.clone(), resolve_type(ty, Some(&keyspace), context.schema)?)))
+        .collect::<Result<_, Error>>()?;
+    Ok(SchemaChange::CreateType {
+        name: create.name.name.clone(),
+        fields,
+        if_not_exists: create.if_not_exists,
+        keyspace,
+    })
+}
+
+fn alter_type(alter: &AlterType, context: &PlanContext<'_>) -> Result<SchemaChange, Error> {
+    let keyspace = keyspace(&alter.name, context)?;
+    let alteration = match &alter.change {
+        TypeChange::AddField {
+            if_not_exists,
+            field,
+            type_name,
+        } => TypeAlteration::AddField {
+            name: field.clone(),
+            ty: resolve_type(type_name, Some(&keyspace), context.schema)?,
+            if_not_exists: *if_not_exists,
+        },
+        TypeChange::RenameFields { if_exists, renames } => TypeAlteration::RenameFields {
+            renames: renames.clone(),
+            if_exists: *if_exists,
+        },
+        TypeChange::AlterField { .. } => TypeAlteration::AlterFieldType,
+    };
+    Ok(SchemaChange::AlterType {
+        name: alter.name.name.clone(),
+        if_exists: alter.if_exists,
+        alteration,
+        keyspace,
+    })
+}
+
+fn properties(ast: &Properties) -> ilion_schema::Properties {
+    let value = |value: &PropertyValue| match value {
+        PropertyValue::Text(text) => ilion_schema::PropertyValue::Text(text.clone()),
+        PropertyValue::Map(pairs) => ilion_schema::PropertyValue::Map(pairs.iter().cloned().collect()),
+    };
+    ilion_schema::Properties(
+        ast.0
+            .iter()
+            .map(|(name, given)| (name.to_ascii_lowercase(), value(given)))
+            .collect(),
+    )
+}
+
+fn event_of(applied: &Applied, change: &SchemaChange) -> Option<SchemaEvent> {
+    let event = applied.event(change)?;
+    let (target, name, argument_types) = match event.target {
+        EventTarget::Keyspace => (SchemaTarget::Keyspace, String::new(), Vec::new()),
+        EventTarget::Table(name) => (SchemaTarget::Table, name, Vec::new()),
+        EventTarget::Type(name) => (SchemaTarget::Type, name, Vec::new()),
+        EventTarget::Function(name, types) => (SchemaTarget::Function, name, types),
+        EventTarget::Aggregate(name, types) => (SchemaTarget::Aggregate, name, types),
+    };
+    Some(SchemaEvent {
+        change: match event.kind {
+            ChangeKind::Created => SchemaEventKind::Created,
+            ChangeKind::Updated => SchemaEventKind::Updated,
+            ChangeKind::Dropped => SchemaEventKind::Dropped,
+        },
+        target,
+        keyspace: event.keyspace,
+        name,
+        argument_types,
+    })
+}

@@ -1,0 +1,57 @@
+//! DESCRIBE CLUSTER.
+
+use std::sync::Arc;
+
+use ilion_schema::is_system_keyspace;
+use ilion_types::{CqlType, encode_list, encode_map};
+
+use super::rows::{DescribedRow, column, text_column};
+use crate::{ClusterFacts, ColumnSpec, Store};
+
+/// Name, partitioner and snitch; in a session with a keyspace of the user also who owns which range.
+pub(super) fn describe(keyspace: Option<&str>, store: &dyn Store) -> (Arc<[ColumnSpec]>, Vec<DescribedRow>) {
+    let facts = store.cluster();
+    let mut columns = ["cluster", "partitioner", "snitch"].map(text_column).to_vec();
+    let mut cells = vec![
+        facts.name.clone().into_bytes(),
+        without_package(store.partitioner().class_name()).into(),
+        without_package(&facts.snitch).into(),
+    ];
+    if keyspace.is_some_and(|keyspace| !is_system_keyspace(keyspace)) {
+        columns.push(column("range_ownership", ownership_type()));
+        cells.push(ownership(facts));
+    }
+    (columns.into(), vec![DescribedRow::new(cells)])
+}
+
+fn without_package(class: &str) -> &str {
+    class.rsplit('.').next().unwrap_or(class)
+}
+
+fn ownership_type() -> CqlType {
+    CqlType::Map {
+        key: Arc::new(CqlType::Text),
+        value: Arc::new(CqlType::List {
+            element: Arc::new(CqlType::Text),
+            frozen: false,
+        }),
+        frozen: false,
+    }
+}
+
+fn ownership(facts: ClusterFacts) -> Vec<u8> {
+    let mut ranges = facts.ranges;
+    ranges.sort();
+    let lists: Vec<(String, Vec<u8>)> = ranges
+        .into_iter()
+        .map(|(token, owners)| {
+            let owners = encode_list(owners.iter().map(|owner| owner.as_bytes()));
+            (token, owners)
+        })
+        .collect();
+    encode_map(
+        lists
+            .iter()
+            .map(|(token, owners)| (token.as_bytes(), owners.as_slice())),
+    )
+}

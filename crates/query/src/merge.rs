@@ -1,0 +1,73 @@
+//! Several updates of one partition as one, and what an update weighs, as a batch needs it.
+
+use bytes::Bytes;
+use ilion_rows::{Cell, ClusteringComparator, Data, PartitionUpdate, Row};
+use ilion_schema::TableSchema;
+
+/// Takes the later updates into the first. They have the same timestamp in general, so that who wins is decided cell
+/// by cell, not by order.
+pub(crate) fn merge_updates(
+    first: PartitionUpdate,
+    rest: impl Iterator<Item = PartitionUpdate>,
+    table: &TableSchema,
+) -> PartitionUpdate {
+    let mut merged = first;
+    for update in rest {
+        merged.deletion = match (merged.deletion, update.deletion) {
+            (Some(one), Some(other)) => Some(one.max(other)),
+            (one, other) => one.or(other),
+        };
+        merged.static_row = match (merged.static_row, update.static_row) {
+            (Some(mut one), Some(other)) => {
+                one.merge(other, table);
+                Some(one)
+            }
+            (one, other) => one.or(other),
+        };
+        merged.rows.extend(update.rows);
+        merged.ranges.extend(update.ranges);
+    }
+    merged.rows = sorted_rows(merged.rows, table);
+    merged
+}
+
+fn sorted_rows(mut rows: Vec<Row>, table: &TableSchema) -> Vec<Row> {
+    let comparator = ClusteringComparator::of(table);
+    rows.sort_by(|a, b| comparator.compare(&a.clustering, &b.clustering));
+    let mut sorted: Vec<Row> = Vec::with_capacity(rows.len());
+    for row in rows {
+        match sorted.last_mut() {
+            Some(last) if comparator.compare(&last.clustering, &row.clustering).is_eq() => {
+                last.merge(row, table);
+            }
+            _ => sorted.push(row),
+        }
+    }
+    sorted
+}
+
+/// Compat: `PartitionUpdate.dataSize`, which the limits of a batch are measured by.
+pub(crate) fn data_len(update: &PartitionUpdate) -> usize {
+    const DELETION_LEN: usize = 12;
+    let deletions = usize::from(update.deletion.is_some()) + update.ranges.len();
+    let rows = update.static_row.iter().chain(&update.rows);
+    deletions * DELETION_LEN + rows.map(row_len).sum::<usize>()
+}
+
+fn row_len(row: &Row) -> usize {
+    const KEY_AND_DELETION_LEN: usize = 8 + 12;
+    let clustering: usize = row.clustering.values().iter().flatten().map(Bytes::len).sum();
+    let columns = row.columns.iter().map(|column| match &column.data {
+        Data::Simple(cell) => cell_len(cell),
+        Data::Complex(complex) => {
+            let cells = complex.cells.iter();
+            cells.map(|(path, cell)| path.len() + cell_len(cell)).sum()
+        }
+    });
+    clustering + KEY_AND_DELETION_LEN + columns.sum::<usize>()
+}
+
+fn cell_len(cell: &Cell) -> usize {
+    const TIMES_LEN: usize = 8 + 4 + 4;
+    TIMES_LEN + cell.value.len()
+}

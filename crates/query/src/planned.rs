@@ -1,0 +1,99 @@
+//! A text that was parsed and planned, and what planning found out about it.
+
+use std::sync::Arc;
+
+use ilion_cql::ast::{Batch, Modification, QualifiedName, Statement};
+
+use crate::context::PlanContext;
+use crate::plan::Plan;
+use crate::{ColumnSpec, Error, QueryOptions, Store};
+
+/// Compat: `FBUtilities.MAX_UNSIGNED_SHORT`, since bound values are counted by a short.
+const MARKERS_MAX: usize = 65_535;
+
+/// A text, planned against one schema.
+#[derive(Debug)]
+pub(crate) struct Planned {
+    pub plan: Plan,
+    /// What was planned, to do it again when the schema has changed.
+    pub text: String,
+    /// Of its unqualified names.
+    pub keyspace: Option<String>,
+    /// The schema's count of changes when it was planned.
+    pub schema_epoch: u64,
+    /// What the bind markers receive.
+    pub variables: Vec<ColumnSpec>,
+    /// The columns of its rows, if they are always the same ones.
+    pub result_columns: Option<Arc<[ColumnSpec]>>,
+    /// Sentences for the client at every execution.
+    pub warnings: Vec<String>,
+    /// True if every table has its keyspace before it, so that the session's does not matter.
+    pub is_qualified: bool,
+}
+
+impl Planned {
+    /// Parses and plans a text.
+    pub fn of(
+        text: &str,
+        keyspace: Option<&str>,
+        store: &dyn Store,
+        options: &QueryOptions,
+    ) -> Result<Self, Error> {
+        let parsed = ilion_cql::parse(text)?;
+        if parsed.markers.len() > MARKERS_MAX {
+            return Err(Error::invalid(format!(
+                "Too many markers(?). {} markers exceed the allowed maximum of {MARKERS_MAX}",
+                parsed.markers.len()
+            )));
+        }
+        let schema = store.schema();
+        let context = PlanContext::new(store, &schema, options, keyspace, text, &parsed.markers);
+        let plan = Plan::of(&parsed.statement, &context)?;
+        Ok(Self {
+            result_columns: plan.result_columns(),
+            variables: context.variables()?,
+            warnings: context.warnings.take(),
+            plan,
+            text: text.to_owned(),
+            keyspace: keyspace.map(str::to_owned),
+            schema_epoch: schema.epoch,
+            is_qualified: is_qualified(&parsed.statement),
+        })
+    }
+
+    /// True if it may be wanted again as it is: it takes values, or reads.
+    pub fn is_worth_keeping(&self) -> bool {
+        match self.plan {
+            Plan::Select(_) => true,
+            Plan::Modify(_) | Plan::Batch(_) => !self.variables.is_empty(),
+            _ => false,
+        }
+    }
+}
+
+/// Compat: `QualifiedStatement.isFullyQualified`; statements without a table are not.
+fn is_qualified(statement: &Statement) -> bool {
+    match statement {
+        Statement::Select(select) => has_keyspace(&select.table),
+        Statement::Insert(insert) => has_keyspace(&insert.table),
+        Statement::Update(update) => has_keyspace(&update.table),
+        Statement::Delete(delete) => has_keyspace(&delete.table),
+        Statement::Batch(Batch { modifications, .. }) => {
+            modifications.iter().all(|member| has_keyspace(table_of(member)))
+        }
+        Statement::Truncate(table) => has_keyspace(table),
+        _ => false,
+    }
+}
+
+fn has_keyspace(name: &QualifiedName) -> bool {
+    name.keyspace.is_some()
+}
+
+fn table_of(modification: &Modification) -> &QualifiedName {
+    match modification {
+        Modification::Insert(insert) => &insert.table,
+        Modification::Update(update) => &update.table,
+        Modification::Delete(delete) => &delete.table,
+    }
+}

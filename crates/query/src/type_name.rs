@@ -1,0 +1,104 @@
+//! Names of types in statements to types: user types are looked up in one keyspace.
+//!
+//! Compat: `CQL3Type.Raw`. Not here: what may stand inside what in a column (`CqlType::check_nesting`).
+
+use std::sync::Arc;
+
+use ilion_cql::ast::{CqlTypeName, NativeType, QualifiedName};
+use ilion_schema::Schema;
+use ilion_types::CqlType;
+
+use crate::Error;
+
+/// The type of this name, for a statement in `keyspace`. Where there is no keyspace, no user types are known.
+pub(crate) fn resolve_type(
+    name: &CqlTypeName,
+    keyspace: Option<&str>,
+    schema: &Schema,
+) -> Result<CqlType, Error> {
+    let inner = |name: &CqlTypeName| resolve_type(name, keyspace, schema);
+    Ok(match name {
+        CqlTypeName::Native(native) => native_type(*native),
+        CqlTypeName::List(element) => CqlType::List {
+            element: Arc::new(inner(element)?),
+            frozen: false,
+        },
+        CqlTypeName::Set(element) => CqlType::Set {
+            element: Arc::new(inner(element)?),
+            frozen: false,
+        },
+        CqlTypeName::Map(key, value) => CqlType::Map {
+            key: Arc::new(inner(key)?),
+            value: Arc::new(inner(value)?),
+            frozen: false,
+        },
+        CqlTypeName::Tuple(members) => {
+            let members = members.iter().map(|member| Ok(inner(member)?.freeze()));
+            CqlType::Tuple(members.collect::<Result<_, Error>>()?)
+        }
+        CqlTypeName::Vector(element, dimension) => CqlType::Vector {
+            element: Arc::new(inner(element)?.freeze()),
+            dimension: *dimension,
+        },
+        CqlTypeName::Frozen(frozen) => inner(frozen)?.freeze(),
+        CqlTypeName::Custom(class) => custom_type(class)?,
+        CqlTypeName::User(user) => user_type(user, keyspace, schema)?,
+    })
+}
+
+/// The type of a native name.
+pub(crate) fn native_type(native: NativeType) -> CqlType {
+    match native {
+        NativeType::Ascii => CqlType::Ascii,
+        NativeType::Bigint => CqlType::BigInt,
+        NativeType::Blob => CqlType::Blob,
+        NativeType::Boolean => CqlType::Boolean,
+        NativeType::Counter => CqlType::Counter,
+        NativeType::Date => CqlType::Date,
+        NativeType::Decimal => CqlType::Decimal,
+        NativeType::Double => CqlType::Double,
+        NativeType::Duration => CqlType::Duration,
+        NativeType::Float => CqlType::Float,
+        NativeType::Inet => CqlType::Inet,
+        NativeType::Int => CqlType::Int,
+        NativeType::Smallint => CqlType::SmallInt,
+        NativeType::Text | NativeType::Varchar => CqlType::Text,
+        NativeType::Time => CqlType::Time,
+        NativeType::Timestamp => CqlType::Timestamp,
+        NativeType::Timeuuid => CqlType::TimeUuid,
+        NativeType::Tinyint => CqlType::TinyInt,
+        NativeType::Uuid => CqlType::Uuid,
+        NativeType::Varint => CqlType::Varint,
+    }
+}
+
+fn custom_type(class: &str) -> Result<CqlType, Error> {
+    match CqlType::from_class(class) {
+        Ok((ty, _)) => Ok(ty),
+        Err(refused) => Err(Error::Syntax(format!(
+            "Cannot parse comparator {class}: {refused}"
+        ))),
+    }
+}
+
+fn user_type(name: &QualifiedName, keyspace: Option<&str>, schema: &Schema) -> Result<CqlType, Error> {
+    let Some(keyspace) = keyspace.or(name.keyspace.as_deref()) else {
+        return Err(Error::invalid(format!("Unknown type {}", name.name)));
+    };
+    if let Some(other) = name.keyspace.as_deref().filter(|named| *named != keyspace) {
+        return Err(Error::invalid(format!(
+            "Statement on keyspace {keyspace} cannot refer to a user type in keyspace {other}; user types can only be \
+             used in the keyspace they are defined in"
+        )));
+    }
+    let Some(owner) = schema.keyspace(keyspace) else {
+        return Err(Error::invalid(format!("Keyspace '{keyspace}' doesn't exist")));
+    };
+    match owner.types.get(&name.name) {
+        Some(definition) => Ok(CqlType::Udt {
+            definition: definition.clone(),
+            frozen: false,
+        }),
+        None => Err(Error::invalid(format!("Unknown type {keyspace}.{}", name.name))),
+    }
+}
