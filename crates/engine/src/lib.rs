@@ -1,1 +1,60 @@
-//! The storage engine.
+//! The storage engine: tables, the write path, the read path, and everything that goes on in the background.
+//!
+//! **A write** ([`Engine::apply`]) is encoded, appended to the commit log and merged into the memtable while the
+//! table's `active` lock is held shared, so that a memtable is frozen together with the log position that it covers. It
+//! is visible at once, and durable when the log says so ([`Engine::on_durable`]).
+//! **A read** takes the table's [`View`](view) (memtables and SSTables behind one `Arc`), opens a cursor per source that
+//! may have what is wanted, and merges them.
+//! **Flush** writes a frozen memtable as an SSTable under a transaction log, swaps the view, and lets go of the log
+//! segments below. **Compaction** merges SSTables the same way.
+//! **Start** ([`Engine::open`]) finishes what a crash left, opens the SSTables, loads the schema from `system_schema`,
+//! and replays what the log holds and no SSTable does.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | `engine` | [`Engine`]: the public calls, what its threads share |
+//! | `options`, `error` | what it is told; why it refuses |
+//! | `recovery` | opening a data directory |
+//! | `replay` | records of the log back into memtables |
+//! | `table_store` | [`TableStore`]: one table |
+//! | `view` | what a read sees |
+//! | `write`, `read` | the two hot paths |
+//! | `budget` | memory of all memtables together; slowing writers |
+//! | `flush`, `compact` | memtable to SSTable, SSTables to fewer |
+//! | `background` | the threads that do it |
+//! | `schema_store` | the schema in `system_schema`, and changes of it |
+//! | `truncate` | removing all data of a table |
+//! | `virtual_table` | tables that are computed when they are read |
+//! | `stripes` | locks for what is read before it is written |
+//! | `facts` | counts for operators |
+//!
+//! Lock order, first to last: schema change, stripes, `TableStore::maintenance`, `TableStore::active` (of several tables
+//! by ascending table id), `TableStore::swap`, the log's own. No lock but `maintenance` is held during file I/O (the log
+//! writes under its own rules).
+
+mod background;
+mod budget;
+mod compact;
+mod engine;
+mod error;
+mod facts;
+mod flush;
+mod options;
+mod read;
+mod recovery;
+mod replay;
+mod schema_store;
+mod stripes;
+mod table_store;
+mod truncate;
+mod view;
+mod virtual_table;
+mod write;
+
+pub use engine::Engine;
+pub use error::{Error, Result};
+pub use facts::{EngineFacts, TableFacts};
+pub use options::EngineOptions;
+pub use stripes::StripesGuard;
+pub use table_store::TableStore;
+pub use virtual_table::{VirtualRow, VirtualTable};

@@ -59,5 +59,10 @@ pub fn schema_table_named(name: &str) -> Option<&'static str> {
     SCHEMA_TABLES.into_iter().find(|known| *known == name)
 }
 
+/// A column's name as [`SchemaRow`] holds it; nothing if the table has no such column.
+pub fn schema_column_named(table: &str, column: &str) -> Option<&'static str> {
+    crate::system::schema_column_named(table, column)
+}
+
 #[cfg(test)]
 mod tests;

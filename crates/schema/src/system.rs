@@ -17,6 +17,8 @@ mod replicated;
 mod schema_tables;
 mod virtual_tables;
 
+pub(crate) use schema_tables::column_named as schema_column_named;
+
 use std::sync::Arc;
 
 use ilion_types::CqlType;

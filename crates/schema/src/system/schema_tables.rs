@@ -89,3 +89,13 @@ pub(super) fn keyspace() -> Keyspace {
         builder.options.memtable_flush_period_ms = 3_600_000;
     })
 }
+
+/// The name of a column as the definitions hold it.
+pub(crate) fn column_named(table: &str, column: &str) -> Option<&'static str> {
+    let definition = TABLES.iter().find(|definition| definition.name == table)?;
+    let mut names = definition
+        .columns
+        .split(';')
+        .filter_map(|column| column.split_whitespace().next());
+    names.find(|name| *name == column)
+}

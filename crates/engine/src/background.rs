@@ -1,0 +1,206 @@
+//! The threads of the background: one flushes, one compacts, one looks after what is due by time.
+//!
+//! Work is a value in a queue. A panic in a thread stops writes for good: reads go on, the reason is told.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
+use parking_lot::{Condvar, Mutex};
+
+use crate::engine::Shared;
+use crate::table_store::TableStore;
+use crate::{Error, Result};
+
+/// How often what is due by time is looked after.
+const TICK: Duration = Duration::from_secs(1);
+
+/// Something to do.
+pub(crate) enum Work {
+    /// Freeze and write the table's memtable.
+    Flush(Arc<TableStore>),
+    /// See whether the table's SSTables should be merged.
+    Compact(Arc<TableStore>),
+    /// End the threads, after what was asked for before.
+    Stop,
+}
+
+#[derive(Default)]
+pub(crate) struct Background {
+    queues: OnceLock<Queues>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    /// Pieces of work asked for and not done.
+    pending: Mutex<usize>,
+    done: Condvar,
+    is_stopping: Mutex<bool>,
+    stopping: Condvar,
+}
+
+struct Queues {
+    flush: Sender<Work>,
+    compact: Sender<Work>,
+    tick: Sender<Work>,
+}
+
+impl Background {
+    /// Starts the threads. Work that was sent before is not done.
+    pub(crate) fn start(shared: &Arc<Shared>) -> Result<()> {
+        let (flush, flush_queue) = unbounded();
+        let (compact, compact_queue) = unbounded();
+        let (tick, tick_queue) = unbounded();
+        let queues = Queues { flush, compact, tick };
+        let threads = vec![
+            spawn(shared, "ilion-flush", move |shared| {
+                work_through(shared, &flush_queue)
+            })?,
+            spawn(shared, "ilion-compact", move |shared| {
+                work_through(shared, &compact_queue)
+            })?,
+            spawn(shared, "ilion-tick", move |shared| tick_on(shared, &tick_queue))?,
+        ];
+        let background = &shared.background;
+        *background.threads.lock() = threads;
+        // Started once, by `Engine::open`.
+        let _ = background.queues.set(queues);
+        Ok(())
+    }
+
+    /// Asks for something. Nothing happens before the threads are started.
+    pub(crate) fn send(&self, work: Work) {
+        let Some(queues) = self.queues.get() else {
+            return;
+        };
+        *self.pending.lock() += 1;
+        let sent = match work {
+            Work::Flush(_) => queues.flush.send(work),
+            Work::Compact(_) => queues.compact.send(work),
+            Work::Stop => {
+                *self.is_stopping.lock() = true;
+                self.stopping.notify_all();
+                *self.pending.lock() += 2;
+                let all = [&queues.flush, &queues.compact, &queues.tick];
+                all.iter().try_for_each(|queue| queue.send(Work::Stop))
+            }
+        };
+        if sent.is_err() {
+            self.finished();
+        }
+    }
+
+    /// True once the threads were told to stop.
+    pub(crate) fn is_stopping(&self) -> bool {
+        *self.is_stopping.lock()
+    }
+
+    /// Pauses the caller, unless or until the threads are told to stop.
+    pub(crate) fn pause(&self, duration: Duration) {
+        let mut is_stopping = self.is_stopping.lock();
+        if !*is_stopping && !duration.is_zero() {
+            self.stopping.wait_for(&mut is_stopping, duration);
+        }
+    }
+
+    fn finished(&self) {
+        let mut pending = self.pending.lock();
+        *pending = pending.saturating_sub(1);
+        self.done.notify_all();
+    }
+
+    /// Waits until everything that was asked for is done.
+    pub(crate) fn wait_idle(&self) {
+        let mut pending = self.pending.lock();
+        while *pending > 0 {
+            self.done.wait(&mut pending);
+        }
+    }
+
+    /// Waits for the threads to end. Requires: they were told to stop.
+    pub(crate) fn join(&self) {
+        for thread in self.threads.lock().drain(..) {
+            // A panic in it was caught, told, and has stopped writes.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn spawn(
+    shared: &Arc<Shared>,
+    name: &str,
+    run: impl FnOnce(&Arc<Shared>) + Send + 'static,
+) -> Result<JoinHandle<()>> {
+    let shared = shared.clone();
+    let thread = std::thread::Builder::new().name(name.to_owned());
+    thread
+        .spawn(move || run(&shared))
+        .map_err(|error| Error::Refused(format!("cannot start a thread: {error}")))
+}
+
+fn work_through(shared: &Arc<Shared>, queue: &Receiver<Work>) {
+    for work in queue {
+        let is_last = matches!(work, Work::Stop);
+        guarded(shared, || match &work {
+            Work::Flush(store) => {
+                // The failure has stopped writes, which every writer is told.
+                let _ = shared.flush_table(store);
+            }
+            Work::Compact(store) => shared.compact_while_due(store),
+            Work::Stop => {}
+        });
+        shared.background.finished();
+        if is_last {
+            return;
+        }
+    }
+}
+
+fn tick_on(shared: &Arc<Shared>, queue: &Receiver<Work>) {
+    while let Err(RecvTimeoutError::Timeout) = queue.recv_timeout(TICK) {
+        guarded(shared, || shared.tick());
+    }
+    shared.background.finished();
+}
+
+fn guarded(shared: &Arc<Shared>, run: impl FnOnce()) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(run)) {
+        let text = panic
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| panic.downcast_ref::<&str>().copied())
+            .unwrap_or("no message");
+        shared.stop_writes(&Error::Refused(format!("a background thread panicked: {text}")));
+    }
+}
+
+impl Shared {
+    /// Has flushed what is due by time (`memtable_flush_period_in_ms`) or keeps the log too large.
+    fn tick(&self) {
+        let now_nanos = self.env.monotonic_nanos();
+        let tables = self.tables.load_full();
+        for store in tables.values() {
+            let period_nanos = u64::from(store.schema().options.memtable_flush_period_ms) * 1_000_000;
+            let active = store.active.read();
+            let age_nanos = now_nanos.saturating_sub(active.made_nanos);
+            let is_due = period_nanos > 0 && age_nanos >= period_nanos && !active.memtable.is_empty();
+            drop(active);
+            if is_due {
+                self.ask_to_flush(store);
+            }
+        }
+        let Some(log) = self.log.get() else {
+            return;
+        };
+        if log.stats().size_bytes > self.options.commit_log_bytes_max {
+            let oldest = tables
+                .values()
+                .filter(|store| !store.is_flush_asked.load(Ordering::Acquire))
+                .filter_map(|store| Some((store.first_unflushed()?, store)))
+                .min_by_key(|(first, _)| *first);
+            if let Some((_, store)) = oldest {
+                self.ask_to_flush(store);
+            }
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Memory of all memtables together, and how writers are slowed when flushing lags.
+//!
+//! Below two fifths of the limit nothing happens; from there on the largest memtable is flushed; from seven tenths on
+//! each writer pauses, longer the fuller it is; at the limit writers wait until a flush has freed memory.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+
+/// What a writer does before it writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Admission {
+    /// Goes on.
+    Free,
+    /// Pauses this long first, or until memory is freed.
+    Pause(Duration),
+    /// Waits until memory is freed.
+    Wait,
+}
+
+const PAUSE_MAX_MICROS: usize = 10_000;
+
+/// How a writer is to be treated. Pure.
+pub(crate) fn admission(used: usize, limit: usize) -> Admission {
+    let soft = limit / 10 * 7;
+    if used < soft {
+        return Admission::Free;
+    }
+    if used >= limit {
+        return Admission::Wait;
+    }
+    let share = (used - soft) as f64 / (limit - soft).max(1) as f64;
+    let micros = (share * share * PAUSE_MAX_MICROS as f64) as u64;
+    Admission::Pause(Duration::from_micros(micros))
+}
+
+/// Counts the bytes of all memtables that are not yet on disk.
+pub(crate) struct Budget {
+    limit: usize,
+    used: AtomicUsize,
+    /// Set when flushing failed for good: nobody waits for memory any more.
+    is_stopped: AtomicBool,
+    waiters: Mutex<()>,
+    freed: Condvar,
+}
+
+impl Budget {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self {
+            limit: limit.max(1),
+            used: AtomicUsize::new(0),
+            is_stopped: AtomicBool::new(false),
+            waiters: Mutex::new(()),
+            freed: Condvar::new(),
+        }
+    }
+
+    pub(crate) fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// True if a memtable should be flushed.
+    pub(crate) fn is_flush_due(&self) -> bool {
+        self.used() > self.limit / 5 * 2
+    }
+
+    /// Slows the caller as the fullness asks.
+    pub(crate) fn admit(&self) {
+        match admission(self.used(), self.limit) {
+            Admission::Free => {}
+            Admission::Pause(duration) => {
+                let mut guard = self.waiters.lock();
+                self.freed.wait_for(&mut guard, duration);
+            }
+            Admission::Wait => {
+                let mut guard = self.waiters.lock();
+                while self.used() >= self.limit && !self.is_stopped.load(Ordering::Acquire) {
+                    self.freed.wait(&mut guard);
+                }
+            }
+        }
+    }
+
+    /// A memtable grew (or shrank) by this.
+    pub(crate) fn grow(&self, bytes: isize) {
+        if bytes >= 0 {
+            self.used.fetch_add(bytes.unsigned_abs(), Ordering::Relaxed);
+        } else {
+            self.subtract(bytes.unsigned_abs());
+        }
+    }
+
+    /// A memtable of this size is gone.
+    pub(crate) fn free(&self, bytes: usize) {
+        self.subtract(bytes);
+        let _guard = self.waiters.lock();
+        self.freed.notify_all();
+    }
+
+    fn subtract(&self, bytes: usize) {
+        let lower = |used: usize| Some(used.saturating_sub(bytes));
+        // The closure always gives a value, so the update cannot fail.
+        let _ = self
+            .used
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, lower);
+    }
+
+    /// Flushing has stopped for good.
+    pub(crate) fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Release);
+        let _guard = self.waiters.lock();
+        self.freed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writers_are_slowed_smoothly_and_wait_at_the_limit() {
+        assert_eq!(admission(0, 1000), Admission::Free);
+        assert_eq!(admission(699, 1000), Admission::Free);
+        let pause = |used| match admission(used, 1000) {
+            Admission::Pause(duration) => duration,
+            other => panic!("{other:?}"),
+        };
+        assert!(pause(700) <= pause(800) && pause(800) < pause(999));
+        assert_eq!(admission(1000, 1000), Admission::Wait);
+    }
+
+    #[test]
+    fn freed_memory_lets_a_waiting_writer_go_on() {
+        let budget = Budget::new(100);
+        budget.grow(150);
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| budget.admit());
+            budget.free(120);
+            waiting.join().unwrap();
+        });
+        assert_eq!(budget.used(), 30);
+        budget.grow(-40);
+        assert_eq!(budget.used(), 0);
+    }
+}

@@ -1,0 +1,285 @@
+//! [`Engine`]: the public calls, and what its threads share.
+
+use std::sync::Arc;
+use std::sync::OnceLock;
+
+use arc_swap::ArcSwap;
+use hashbrown::HashMap;
+use ilion_commitlog::{Callback, CommitLog, Position};
+use ilion_env::{Env, FileLock};
+use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange};
+use ilion_schema::{Schema, TableId, TableSchema};
+use ilion_sstable::ChunkCache;
+use ilion_types::Partitioner;
+use parking_lot::Mutex;
+use uuid::Uuid;
+
+use crate::background::{Background, Work};
+use crate::budget::Budget;
+use crate::stripes::{Stripes, StripesGuard};
+use crate::table_store::TableStore;
+use crate::virtual_table::{VirtualTable, VirtualTables};
+use crate::{EngineOptions, Error, Result};
+
+pub(crate) type TableMap = HashMap<TableId, Arc<TableStore>, foldhash::fast::FixedState>;
+
+/// What every part of the engine reaches; all that recovery needs, too.
+pub(crate) struct Shared {
+    /// Ties SSTables, log and data directory to each other.
+    pub id: Uuid,
+    pub env: Arc<dyn Env>,
+    pub options: EngineOptions,
+    pub schema: ArcSwap<Schema>,
+    pub tables: ArcSwap<TableMap>,
+    pub budget: Budget,
+    pub chunk_cache: Arc<ChunkCache>,
+    pub virtual_tables: VirtualTables,
+    pub stripes: Stripes,
+    /// Held while the schema changes.
+    pub schema_change: Mutex<()>,
+    /// Set once recovery has replayed it.
+    pub log: OnceLock<CommitLog>,
+    /// Why writes are refused for good.
+    failure: OnceLock<String>,
+    pub background: Background,
+    pub counters: crate::facts::Counters,
+}
+
+/// The storage engine over one data directory.
+pub struct Engine {
+    pub(crate) shared: Arc<Shared>,
+    /// Nobody else opens the directory while it is held.
+    _lock: Box<dyn FileLock>,
+}
+
+impl Shared {
+    pub(crate) fn new(env: Arc<dyn Env>, options: EngineOptions, id: Uuid) -> Self {
+        Self {
+            id,
+            env,
+            schema: ArcSwap::from_pointee(Schema::with_system()),
+            tables: ArcSwap::from_pointee(TableMap::default()),
+            budget: Budget::new(options.memtable_bytes_max),
+            chunk_cache: Arc::new(ChunkCache::new(options.chunk_cache_bytes)),
+            virtual_tables: VirtualTables::default(),
+            stripes: Stripes::new(),
+            schema_change: Mutex::new(()),
+            log: OnceLock::new(),
+            failure: OnceLock::new(),
+            background: Background::default(),
+            counters: crate::facts::Counters::default(),
+            options,
+        }
+    }
+
+    /// The table's store.
+    pub(crate) fn table(&self, id: TableId) -> Option<Arc<TableStore>> {
+        self.tables.load().get(&id).cloned()
+    }
+
+    /// The log. Requires: recovery has replayed it.
+    pub(crate) fn log(&self) -> Result<&CommitLog> {
+        self.log
+            .get()
+            .ok_or_else(|| Error::Refused("the commit log is still being replayed".to_owned()))
+    }
+
+    /// The position above all records so far; nothing is logged before the log is open.
+    pub(crate) fn barrier(&self) -> Position {
+        self.log.get().map_or(Position::START, CommitLog::barrier)
+    }
+
+    /// Refuses writes from now on: data in memory can no longer be brought to disk.
+    pub(crate) fn stop_writes(&self, reason: &Error) {
+        tracing::error!(%reason, "writes are refused from now on; mend the cause and restart");
+        // The first failure is the one that is told.
+        let _ = self.failure.set(reason.to_string());
+        self.budget.stop();
+    }
+
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        match self.failure.get() {
+            None => Ok(()),
+            Some(reason) => Err(Error::Stopped(reason.clone())),
+        }
+    }
+
+    pub(crate) fn failure(&self) -> Option<&str> {
+        self.failure.get().map(String::as_str)
+    }
+}
+
+impl Engine {
+    /// Opens a data directory, created if absent, and replays the commit log.
+    ///
+    /// # Errors
+    /// The directory is in use or somebody else's, a file is damaged, or the operating system refused. Nothing that was
+    /// acknowledged is lost or changed then.
+    pub fn open(env: Arc<dyn Env>, options: EngineOptions) -> Result<Self> {
+        let (shared, lock) = crate::recovery::open(env, options)?;
+        let shared = Arc::new(shared);
+        let engine = Self { shared, _lock: lock };
+        engine.store_own_keyspaces()?;
+        Background::start(&engine.shared)?;
+        Ok(engine)
+    }
+
+    /// The schema as it is now.
+    pub fn schema(&self) -> Arc<Schema> {
+        self.shared.schema.load_full()
+    }
+
+    /// The id of this node, the same over restarts.
+    pub fn id(&self) -> Uuid {
+        self.shared.id
+    }
+
+    /// How keys become tokens.
+    pub fn partitioner(&self) -> Partitioner {
+        self.shared.options.partitioner
+    }
+
+    /// The door to files, clock and randomness.
+    pub fn env(&self) -> &Arc<dyn Env> {
+        &self.shared.env
+    }
+
+    /// One partition: merged, with tombstones and expired data still there.
+    ///
+    /// # Errors
+    /// A source cannot be read, or the table is gone.
+    pub fn read_partition(
+        &self,
+        table: &Arc<TableSchema>,
+        key: &DecoratedKey,
+        filter: &ClusteringFilter,
+    ) -> Result<Box<dyn Cursor>> {
+        if let Some(rows) = self.shared.virtual_tables.open(table, self.partitioner()) {
+            return Ok(rows?.cursor(&KeyRange::exactly(key), filter));
+        }
+        Ok(self.store_of(table)?.read_partition(table, key, filter)?)
+    }
+
+    /// Many partitions, as [`Self::read_partition`].
+    ///
+    /// # Errors
+    /// The table is gone, or a virtual table cannot be computed.
+    pub fn read_range(
+        &self,
+        table: &Arc<TableSchema>,
+        range: &KeyRange,
+        filter: &ClusteringFilter,
+    ) -> Result<Box<dyn Cursor>> {
+        if let Some(rows) = self.shared.virtual_tables.open(table, self.partitioner()) {
+            return Ok(rows?.cursor(range, filter));
+        }
+        Ok(self.store_of(table)?.read_range(table, range, filter))
+    }
+
+    fn store_of(&self, table: &TableSchema) -> Result<Arc<TableStore>> {
+        self.shared
+            .table(table.id)
+            .ok_or_else(|| Error::Refused(format!("table {}.{} does not exist", table.keyspace, table.name)))
+    }
+
+    /// Computes a table of a virtual keyspace whenever it is read.
+    pub fn register_virtual_table(&self, id: TableId, table: Arc<dyn VirtualTable>) {
+        self.shared.virtual_tables.register(id, table);
+    }
+
+    /// Holds partitions for somebody who reads and then writes by what was read.
+    pub fn lock_partitions<'a>(
+        &'a self,
+        partitions: &mut dyn Iterator<Item = (TableId, &DecoratedKey)>,
+    ) -> StripesGuard<'a> {
+        self.shared.stripes.lock(partitions)
+    }
+
+    /// Calls back when the log is durable up to the position in the sense of its mode. Must not block.
+    pub fn on_durable(&self, position: Position, callback: Callback) {
+        match self.shared.log() {
+            Ok(log) => log.on_durable(position, callback),
+            // An engine that is open has replayed its log.
+            Err(_) => callback(Err(ilion_commitlog::Error::Closed)),
+        }
+    }
+
+    /// Returns when the log is durable up to the position in the sense of its mode.
+    ///
+    /// # Errors
+    /// The log stopped for good.
+    pub fn wait_durable(&self, position: Position) -> Result<()> {
+        Ok(self.shared.log()?.wait_durable(position)?)
+    }
+
+    /// Writes all memtables of a table to disk, and returns when they are there.
+    ///
+    /// # Errors
+    /// The flush failed; then writes are refused from now on.
+    pub fn flush(&self, table: TableId) -> Result<()> {
+        let store = self
+            .shared
+            .table(table)
+            .ok_or_else(|| Error::Refused(format!("table {table} does not exist")))?;
+        self.shared.flush_table(&store)
+    }
+
+    /// Writes all memtables to disk, and returns when they are there.
+    ///
+    /// # Errors
+    /// A flush failed; then writes are refused from now on.
+    pub fn flush_all(&self) -> Result<()> {
+        let tables = self.shared.tables.load_full();
+        let mut stores: Vec<_> = tables.values().collect();
+        stores.sort_by_key(|store| store.id);
+        stores.iter().try_for_each(|store| self.shared.flush_table(store))
+    }
+
+    /// Merges all SSTables of a table into one, and returns when that is done.
+    ///
+    /// # Errors
+    /// A file cannot be read or written.
+    pub fn compact(&self, table: TableId) -> Result<()> {
+        let store = self
+            .shared
+            .table(table)
+            .ok_or_else(|| Error::Refused(format!("table {table} does not exist")))?;
+        self.shared.flush_table(&store)?;
+        self.shared.compact_fully(&store)
+    }
+
+    /// Brings everything to disk and starts a new log segment, so that the next start replays nothing. Writes that
+    /// follow are taken all the same.
+    ///
+    /// # Errors
+    /// A flush failed.
+    pub fn drain(&self) -> Result<()> {
+        self.flush_all()?;
+        let log = self.shared.log()?;
+        log.rotate()?;
+        self.shared.trim_log()?;
+        Ok(log.sync()?)
+    }
+
+    /// Why writes are refused, if they are.
+    pub fn failure(&self) -> Option<String> {
+        self.shared.failure().map(str::to_owned)
+    }
+
+    /// The tables' stores.
+    pub fn tables(&self) -> Vec<Arc<TableStore>> {
+        self.shared.tables.load().values().cloned().collect()
+    }
+
+    /// Returns when the background has nothing to do: no flush and no compaction is due. For tests and benchmarks.
+    pub fn wait_idle(&self) {
+        self.shared.background.wait_idle();
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.shared.background.send(Work::Stop);
+        self.shared.background.join();
+    }
+}

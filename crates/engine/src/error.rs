@@ -1,0 +1,37 @@
+//! Why the engine refuses, by who must act.
+
+use std::path::PathBuf;
+
+use ilion_rows::ReadError;
+
+/// The result of a call to the engine.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why the engine refused.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The operating system refused.
+    #[error(transparent)]
+    Io(#[from] ilion_env::Error),
+    /// The commit log refused, or stopped for good.
+    #[error(transparent)]
+    Log(#[from] ilion_commitlog::Error),
+    /// An SSTable is damaged, or could not be written.
+    #[error(transparent)]
+    SSTable(#[from] ilion_sstable::Error),
+    /// A source could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The schema does not allow it, or its rows contradict each other.
+    #[error(transparent)]
+    Schema(#[from] ilion_schema::Error),
+    /// Writes are refused for good: restart after the cause is mended.
+    #[error("writes are refused since an earlier failure: {0}")]
+    Stopped(String),
+    /// Another process has the data directory.
+    #[error("{} is in use by another process", .0.display())]
+    InUse(PathBuf),
+    /// The request is not possible.
+    #[error("{0}")]
+    Refused(String),
+}

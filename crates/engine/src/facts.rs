@@ -1,0 +1,152 @@
+//! Counts for operators: metrics, `ilion info`, `system_views`.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use ilion_env::account::RequestIo;
+
+use crate::{Engine, TableStore};
+
+/// What background work has done since the start.
+#[derive(Default)]
+pub(crate) struct Counters {
+    flushes: AtomicU64,
+    flushed_bytes: AtomicU64,
+    compactions: AtomicU64,
+    compactions_failed: AtomicU64,
+    compacted_bytes_in: AtomicU64,
+    compacted_bytes_out: AtomicU64,
+}
+
+impl Counters {
+    pub(crate) fn flushed(&self, bytes: u64) {
+        self.flushes.fetch_add(1, Relaxed);
+        self.flushed_bytes.fetch_add(bytes, Relaxed);
+    }
+
+    pub(crate) fn compacted(&self, bytes_in: u64, bytes_out: u64) {
+        self.compactions.fetch_add(1, Relaxed);
+        self.compacted_bytes_in.fetch_add(bytes_in, Relaxed);
+        self.compacted_bytes_out.fetch_add(bytes_out, Relaxed);
+    }
+
+    pub(crate) fn compaction_failed(&self) {
+        self.compactions_failed.fetch_add(1, Relaxed);
+    }
+}
+
+/// The engine at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct EngineFacts {
+    /// Memory of all memtables.
+    pub memtable_bytes: u64,
+    /// What it may come to.
+    pub memtable_bytes_max: u64,
+    /// Flushes since the start, and the bytes that they wrote.
+    pub flushes: u64,
+    /// Bytes of SSTables that flushes wrote.
+    pub flushed_bytes: u64,
+    /// Compactions since the start.
+    pub compactions: u64,
+    /// Compactions that failed; the log says why.
+    pub compactions_failed: u64,
+    /// Bytes of SSTables that compactions read.
+    pub compacted_bytes_in: u64,
+    /// Bytes of SSTables that compactions wrote.
+    pub compacted_bytes_out: u64,
+    /// Of the commit log.
+    pub commit_log: ilion_commitlog::Stats,
+    /// Decompressed chunks in memory: bytes, most bytes, hits, misses.
+    pub chunk_cache_bytes: u64,
+    /// What the chunk cache may take.
+    pub chunk_cache_bytes_max: u64,
+    /// Reads that the chunk cache answered.
+    pub chunk_cache_hits: u64,
+    /// Reads that went to disk.
+    pub chunk_cache_misses: u64,
+    /// Chunks in the cache.
+    pub chunk_cache_chunks: u64,
+}
+
+/// A table at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct TableFacts {
+    /// Its keyspace.
+    pub keyspace: String,
+    /// Its name.
+    pub table: String,
+    /// SSTables.
+    pub sstables: u64,
+    /// Bytes of their files.
+    pub sstable_bytes: u64,
+    /// Memory of its memtables.
+    pub memtable_bytes: u64,
+    /// About how many partitions, counting those in several sources several times.
+    pub estimated_partitions: u64,
+}
+
+impl Engine {
+    /// Counts over everything.
+    pub fn facts(&self) -> EngineFacts {
+        let shared = &self.shared;
+        let counters = &shared.counters;
+        let cache = &shared.chunk_cache;
+        EngineFacts {
+            memtable_bytes: shared.budget.used() as u64,
+            memtable_bytes_max: shared.budget.limit() as u64,
+            flushes: counters.flushes.load(Relaxed),
+            flushed_bytes: counters.flushed_bytes.load(Relaxed),
+            compactions: counters.compactions.load(Relaxed),
+            compactions_failed: counters.compactions_failed.load(Relaxed),
+            compacted_bytes_in: counters.compacted_bytes_in.load(Relaxed),
+            compacted_bytes_out: counters.compacted_bytes_out.load(Relaxed),
+            commit_log: shared
+                .log
+                .get()
+                .map(ilion_commitlog::CommitLog::stats)
+                .unwrap_or_default(),
+            chunk_cache_bytes: cache.size_bytes(),
+            chunk_cache_bytes_max: cache.capacity_bytes(),
+            chunk_cache_hits: cache.hits(),
+            chunk_cache_misses: cache.misses(),
+            chunk_cache_chunks: cache.chunk_count() as u64,
+        }
+    }
+
+    /// Counts of each table.
+    pub fn table_facts(&self) -> Vec<TableFacts> {
+        let mut facts: Vec<TableFacts> = self.tables().iter().map(|store| store.facts()).collect();
+        facts.sort_by(|a, b| (&a.keyspace, &a.table).cmp(&(&b.keyspace, &b.table)));
+        facts
+    }
+
+    /// Reads, writes and syncs since the process started.
+    pub fn io(&self) -> RequestIo {
+        ilion_env::account::totals().into_iter().map(|(_, io)| io).sum()
+    }
+}
+
+impl TableStore {
+    fn facts(&self) -> TableFacts {
+        let schema = self.schema();
+        let view = self.view();
+        let sstables = view.sstables.iter().map(|live| &live.sstable);
+        let in_memory: usize = view
+            .memtables
+            .iter()
+            .map(|memtable| memtable.partition_count())
+            .sum();
+        TableFacts {
+            keyspace: schema.keyspace.clone(),
+            table: schema.name.clone(),
+            sstables: view.sstables.len() as u64,
+            sstable_bytes: sstables.clone().map(|sstable| sstable.size_bytes()).sum(),
+            memtable_bytes: view
+                .memtables
+                .iter()
+                .map(|memtable| memtable.size_bytes() as u64)
+                .sum(),
+            estimated_partitions: sstables.map(|sstable| sstable.estimated_keys()).sum::<u64>()
+                + in_memory as u64,
+        }
+    }
+}

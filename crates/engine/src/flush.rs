@@ -1,0 +1,140 @@
+//! Memtable to SSTable.
+//!
+//! The order makes a crash harmless at every point: the SSTable's components are synced under a transaction log, the
+//! log's COMMIT is durable, the view takes the SSTable in place of the memtable, and only then are log segments let go.
+//! The SSTable remembers which stretch of the commit log it covers, so that a replay passes over it.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use ilion_commitlog::Position;
+use ilion_rows::Cursor;
+use ilion_sstable::{
+    Descriptor, EncodingStats, OpenOptions, SSTable, SSTableWriter, Transaction, TransactionKind,
+    WriterOptions,
+};
+
+use crate::background::Work;
+use crate::engine::Shared;
+use crate::table_store::TableStore;
+use crate::view::{Frozen, LiveSSTable};
+use crate::{Error, Result};
+
+impl Shared {
+    /// Freezes the table's memtable and writes everything frozen. A failure stops writes for good: what is in memory
+    /// cannot be brought to disk, and only the log has it.
+    pub(crate) fn flush_table(&self, store: &Arc<TableStore>) -> Result<()> {
+        self.flush_upto(store, || self.barrier())?;
+        self.trim_log()
+    }
+
+    /// As [`Self::flush_table`], with another end of what the memtable covers, and without trimming.
+    pub(crate) fn flush_upto(&self, store: &Arc<TableStore>, upto: impl FnOnce() -> Position) -> Result<()> {
+        let _maintenance = store.maintenance.lock();
+        if store.is_dropped.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        store.freeze(&*self.env, upto);
+        loop {
+            let Some(frozen) = store.view().frozen.first().cloned() else {
+                break;
+            };
+            if let Err(error) = self.flush_frozen(store, &frozen) {
+                self.stop_writes(&error);
+                return Err(error);
+            }
+        }
+        self.background.send(Work::Compact(store.clone()));
+        Ok(())
+    }
+
+    /// Requires: `maintenance` is held.
+    fn flush_frozen(&self, store: &Arc<TableStore>, frozen: &Arc<Frozen>) -> Result<()> {
+        let started_nanos = self.env.monotonic_nanos();
+        self.env.create_dir_all(&store.directory)?;
+        let mut transaction = Transaction::begin(self.env.clone(), &store.directory, TransactionKind::Flush)?;
+        let descriptor = store.next_descriptor();
+        transaction.add(&descriptor)?;
+        let written = self.write_frozen(&descriptor, frozen)?;
+        if !written {
+            transaction.abort()?;
+            store.change_view(|view| view.without_frozen(frozen));
+            self.budget.free(frozen.memtable.size_bytes());
+            return Ok(());
+        }
+        let committed = transaction.commit()?;
+        let live = self.open_sstable(&descriptor)?;
+        let bytes = live.sstable.size_bytes();
+        store.change_view(|view| {
+            let view = view.without_frozen(frozen);
+            let all = view.sstables.iter().cloned().chain([live]).collect();
+            view.with_sstables(all)
+        });
+        drop(committed);
+        self.budget.free(frozen.memtable.size_bytes());
+        self.counters.flushed(bytes);
+        let millis = self.env.monotonic_nanos().saturating_sub(started_nanos) / 1_000_000;
+        tracing::debug!(sstable = %descriptor, bytes, millis, "flushed");
+        Ok(())
+    }
+
+    /// Writes a memtable. False if there was nothing to write.
+    fn write_frozen(&self, descriptor: &Descriptor, frozen: &Frozen) -> Result<bool> {
+        let memtable = &frozen.memtable;
+        let statistics = memtable.statistics();
+        let interval = (
+            (frozen.since.segment.0, frozen.since.offset),
+            (frozen.upto.segment.0, frozen.upto.offset),
+        );
+        let options = WriterOptions {
+            partitioner: self.options.partitioner,
+            estimated_partitions: statistics.partitions as u64,
+            commit_log_intervals: vec![interval],
+            encoding_stats: EncodingStats {
+                min_timestamp_micros: statistics.min_timestamp_micros,
+                ..EncodingStats::NONE
+            },
+            originating_host: Some(self.id),
+            kind: TransactionKind::Flush,
+            ..WriterOptions::default()
+        };
+        let mut writer = SSTableWriter::new(&self.env, descriptor, memtable.table(), options)?;
+        let mut cursor = memtable.flush_cursor();
+        while let Some(head) = cursor.next_partition()? {
+            writer.begin_partition(&head)?;
+            while let Some(unfiltered) = cursor.next_unfiltered()? {
+                writer.add(&unfiltered)?;
+            }
+            writer.finish_partition()?;
+        }
+        if writer.partitions() == 0 {
+            writer.abandon();
+            return Ok(false);
+        }
+        writer.finish()?;
+        Ok(true)
+    }
+
+    /// Opens an SSTable for reads.
+    pub(crate) fn open_sstable(&self, descriptor: &Descriptor) -> Result<Arc<LiveSSTable>> {
+        let options = OpenOptions {
+            partitioner: self.options.partitioner,
+            chunk_cache: Some(self.chunk_cache.clone()),
+        };
+        let sstable = SSTable::open(&self.env, descriptor, &options).map_err(Error::from)?;
+        Ok(LiveSSTable::new(self.env.clone(), sstable))
+    }
+
+    /// Lets go of the log segments all of whose records are in SSTables.
+    pub(crate) fn trim_log(&self) -> Result<()> {
+        let Some(log) = self.log.get() else {
+            return Ok(());
+        };
+        // Taken first: whatever is logged later is not below it.
+        let barrier = log.barrier();
+        let tables = self.tables.load();
+        let lowest = tables.values().filter_map(|store| store.first_unflushed()).min();
+        log.trim(lowest.map_or(barrier, |lowest| lowest.min(barrier)))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,51 @@
+//! What the engine is told when it is opened.
+
+use std::path::{Path, PathBuf};
+
+use ilion_types::Partitioner;
+
+/// How an [`crate::Engine`] behaves.
+#[derive(Clone, Debug)]
+pub struct EngineOptions {
+    /// Holds `<keyspace>/<table>-<id>/`.
+    pub data_dir: PathBuf,
+    /// Holds the segments of the commit log.
+    pub commitlog_dir: PathBuf,
+    /// How keys become tokens; fixed for the life of a data directory.
+    pub partitioner: Partitioner,
+    /// Segments, sync mode, what to do with damage.
+    pub commit_log: ilion_commitlog::Options,
+    /// Above this size of the log, the tables with the oldest unflushed data are flushed.
+    pub commit_log_bytes_max: u64,
+    /// What all memtables together may take. Flushing starts at two fifths of it.
+    pub memtable_bytes_max: usize,
+    /// Shards of a memtable.
+    pub memtable_shards: usize,
+    /// Decompressed chunks kept in memory.
+    pub chunk_cache_bytes: u64,
+    /// Whether SSTables are compacted without being asked.
+    pub is_compacting: bool,
+    /// Most bytes a second that compactions read; nothing is no limit.
+    pub compaction_bytes_per_sec: Option<u64>,
+}
+
+impl EngineOptions {
+    /// Everything below one directory: `data/` and `commitlog/`.
+    pub fn below(root: &Path) -> Self {
+        Self {
+            data_dir: root.join("data"),
+            commitlog_dir: root.join("commitlog"),
+            partitioner: Partitioner::Murmur3,
+            commit_log: ilion_commitlog::Options {
+                mode: ilion_commitlog::Mode::Batch,
+                ..ilion_commitlog::Options::default()
+            },
+            commit_log_bytes_max: 2 << 30,
+            memtable_bytes_max: 1 << 30,
+            memtable_shards: 16,
+            chunk_cache_bytes: 512 << 20,
+            is_compacting: true,
+            compaction_bytes_per_sec: Some(64 << 20),
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! One table: its memtables, its SSTables, its directory (Cassandra: `ColumnFamilyStore`).
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use arc_swap::ArcSwap;
+use ilion_commitlog::Position;
+use ilion_env::Env;
+use ilion_memtable::Memtable;
+use ilion_schema::{TableId, TableSchema};
+use ilion_sstable::{Descriptor, Format, SSTableId, Version};
+use parking_lot::{Mutex, RwLock};
+
+use crate::view::{Frozen, LiveSSTable, View};
+
+/// The memtable that takes the writes.
+pub(crate) struct Active {
+    pub memtable: Arc<Memtable>,
+    /// It has every record of the table from here on.
+    pub since: Position,
+    /// When it was made, on the clock that never steps back.
+    pub made_nanos: u64,
+}
+
+/// One table.
+pub struct TableStore {
+    pub(crate) id: TableId,
+    pub(crate) directory: PathBuf,
+    schema: ArcSwap<TableSchema>,
+    /// Held by one flush, compaction's end, truncation or drop at a time, also during I/O.
+    pub(crate) maintenance: Mutex<()>,
+    /// Held shared from appending a record to applying it, exclusively to freeze the memtable.
+    pub(crate) active: RwLock<Active>,
+    /// Held only to swap the view.
+    swap: Mutex<()>,
+    view: ArcSwap<View>,
+    /// Files that a compaction reads now, by path of Data.db.
+    pub(crate) compacting: Mutex<HashSet<PathBuf>>,
+    last_generation: AtomicU32,
+    /// Writes go to the commit log (`durable_writes`).
+    pub(crate) is_logged: AtomicBool,
+    /// A flush was asked for and has not frozen the memtable yet.
+    pub(crate) is_flush_asked: AtomicBool,
+    /// The schema has the table no more: nothing is written to its directory.
+    pub(crate) is_dropped: AtomicBool,
+    shards: usize,
+}
+
+impl TableStore {
+    /// A table without data.
+    pub(crate) fn new(
+        env: &dyn Env,
+        data_dir: &Path,
+        schema: Arc<TableSchema>,
+        shards: usize,
+        since: Position,
+    ) -> Self {
+        let memtable = Arc::new(Memtable::new(schema.clone(), shards));
+        let view = View {
+            memtables: vec![memtable.clone()],
+            ..View::default()
+        };
+        Self {
+            id: schema.id,
+            directory: directory_of(data_dir, &schema),
+            maintenance: Mutex::new(()),
+            active: RwLock::new(Active {
+                memtable,
+                since,
+                made_nanos: env.monotonic_nanos(),
+            }),
+            swap: Mutex::new(()),
+            view: ArcSwap::from_pointee(view),
+            compacting: Mutex::default(),
+            last_generation: AtomicU32::new(0),
+            is_logged: AtomicBool::new(true),
+            is_flush_asked: AtomicBool::new(false),
+            is_dropped: AtomicBool::new(false),
+            schema: ArcSwap::new(schema),
+            shards,
+        }
+    }
+
+    /// The table as it is now.
+    pub fn schema(&self) -> Arc<TableSchema> {
+        self.schema.load_full()
+    }
+
+    /// Its directory.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    pub(crate) fn view(&self) -> arc_swap::Guard<Arc<View>> {
+        self.view.load()
+    }
+
+    /// Replaces the view by what `change` makes of it.
+    pub(crate) fn change_view(&self, change: impl FnOnce(&View) -> View) {
+        let _guard = self.swap.lock();
+        let next = change(&self.view.load());
+        self.view.store(Arc::new(next));
+    }
+
+    /// Adds SSTables that were found or brought.
+    pub(crate) fn add_sstables(&self, found: Vec<Arc<LiveSSTable>>) {
+        self.change_view(|view| {
+            let all = view.sstables.iter().cloned().chain(found).collect();
+            view.with_sstables(all)
+        });
+    }
+
+    /// No SSTable of this generation will be made.
+    pub(crate) fn reserve_generation(&self, id: SSTableId) {
+        if let SSTableId::Sequence(generation) = id {
+            self.last_generation.fetch_max(generation, Ordering::Relaxed);
+        }
+    }
+
+    /// The name of the next SSTable.
+    pub(crate) fn next_descriptor(&self) -> Descriptor {
+        let generation = self.last_generation.fetch_add(1, Ordering::Relaxed) + 1;
+        Descriptor::new(
+            self.directory.as_path(),
+            Version::NB,
+            SSTableId::Sequence(generation),
+            Format::Big,
+        )
+    }
+
+    /// Gives the table another schema; the memtable is frozen first, since its rows are of the old one.
+    pub(crate) fn alter(&self, env: &dyn Env, schema: Arc<TableSchema>, barrier: impl FnOnce() -> Position) {
+        let mut active = self.active.write();
+        self.schema.store(schema);
+        self.freeze_locked(env, &mut active, barrier());
+    }
+
+    /// Puts a new memtable in place of the one that takes the writes, unless that one is empty.
+    pub(crate) fn freeze(&self, env: &dyn Env, barrier: impl FnOnce() -> Position) {
+        let mut active = self.active.write();
+        self.is_flush_asked.store(false, Ordering::Release);
+        if !active.memtable.is_empty() {
+            self.freeze_locked(env, &mut active, barrier());
+        }
+    }
+
+    /// Requires: `active` is this table's and held exclusively, so that every record below `upto` is applied.
+    fn freeze_locked(&self, env: &dyn Env, active: &mut Active, upto: Position) {
+        let next = Arc::new(Memtable::new(self.schema(), self.shards));
+        let frozen = Arc::new(Frozen {
+            memtable: std::mem::replace(&mut active.memtable, next.clone()),
+            since: std::mem::replace(&mut active.since, upto),
+            upto,
+        });
+        active.made_nanos = env.monotonic_nanos();
+        self.change_view(|view| {
+            let mut view = view.clone();
+            if frozen.memtable.is_empty() {
+                view.memtables.remove(0);
+            } else {
+                view.frozen.push(frozen);
+            }
+            view.memtables.insert(0, next);
+            view
+        });
+    }
+
+    /// The lowest log position whose record is only in memory; nothing if all is on disk.
+    /// Waits for writers between log and memtable, so what the log had before the call is seen.
+    pub(crate) fn first_unflushed(&self) -> Option<Position> {
+        drop(self.active.write());
+        let view = self.view();
+        let first = |memtable: &Arc<Memtable>| memtable.statistics().log.map(|(first, _)| first);
+        let lowest = view.memtables.iter().filter_map(first).min()?;
+        // Offsets of the log are 32 bits wide; the memtable keeps them wider.
+        let offset = u32::try_from(lowest.offset).unwrap_or(u32::MAX);
+        Some(Position::new(lowest.segment, offset))
+    }
+
+    /// Drops every memtable; returns the bytes that they took.
+    pub(crate) fn forget_memtables(&self, env: &dyn Env) -> usize {
+        let mut active = self.active.write();
+        let since = active.since;
+        let sstables = self.view().sstables.clone();
+        let (bytes, _) = self.clear_locked(env, &mut active, since);
+        self.add_sstables(sstables);
+        bytes
+    }
+
+    /// Drops every memtable and SSTable; returns the bytes that memtables took.
+    /// Requires: `active` is this table's and held exclusively.
+    pub(crate) fn clear_locked(
+        &self,
+        env: &dyn Env,
+        active: &mut Active,
+        since: Position,
+    ) -> (usize, Vec<Arc<LiveSSTable>>) {
+        let next = Arc::new(Memtable::new(self.schema(), self.shards));
+        active.memtable = next.clone();
+        active.since = since;
+        active.made_nanos = env.monotonic_nanos();
+        let mut gone = Vec::new();
+        let mut bytes = 0;
+        self.change_view(|view| {
+            gone.clone_from(&view.sstables);
+            bytes = view.memtables.iter().map(|memtable| memtable.size_bytes()).sum();
+            View {
+                memtables: vec![next],
+                ..View::default()
+            }
+        });
+        (bytes, gone)
+    }
+}
+
+impl std::fmt::Debug for TableStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let schema = self.schema();
+        write!(f, "TableStore({}.{})", schema.keyspace, schema.name)
+    }
+}
+
+/// `<keyspace>/<table>-<id without dashes>`, as Cassandra names it.
+fn directory_of(data_dir: &Path, schema: &TableSchema) -> PathBuf {
+    data_dir
+        .join(&schema.keyspace)
+        .join(format!("{}-{}", schema.name, schema.id.0.simple()))
+}

@@ -1,0 +1,132 @@
+//! Removing all data of a table: TRUNCATE, and DROP TABLE.
+//!
+//! A truncation is a record in the log that names the SSTables that go. Replay repeats it: whatever was applied before
+//! the record is forgotten, and the SSTables it names are removed if a crash came first.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use ilion_commitlog::{Envelope, Kind, Position};
+use ilion_schema::TableId;
+use ilion_sstable::{Transaction, TransactionKind};
+use uuid::Uuid;
+
+use crate::engine::Shared;
+use crate::table_store::TableStore;
+use crate::view::LiveSSTable;
+use crate::{Engine, Error, Result};
+
+/// Body of a truncate record: table id, then the base names of its SSTables, each with a line feed.
+fn encode(table: TableId, gone: &[Arc<LiveSSTable>]) -> Vec<u8> {
+    let mut body = table.0.as_bytes().to_vec();
+    for live in gone {
+        body.extend_from_slice(live.descriptor().base_name().as_bytes());
+        body.push(b'\n');
+    }
+    body
+}
+
+fn decode(body: &[u8]) -> Result<(TableId, Vec<&str>)> {
+    let malformed = || Error::Refused("a truncate record of the commit log does not decode".to_owned());
+    let (id, names) = body.split_first_chunk::<16>().ok_or_else(malformed)?;
+    let names = std::str::from_utf8(names).map_err(|_| malformed())?;
+    Ok((TableId(Uuid::from_bytes(*id)), names.lines().collect()))
+}
+
+impl Engine {
+    /// Removes all data of a table, and returns when that is durable.
+    ///
+    /// # Errors
+    /// The table is gone, writes are refused, or the operating system refused.
+    pub fn truncate(&self, table: TableId) -> Result<()> {
+        let shared = &self.shared;
+        shared.check_writable()?;
+        let store = shared
+            .table(table)
+            .ok_or_else(|| Error::Refused(format!("table {table} does not exist")))?;
+        let log = shared.log()?;
+        let _maintenance = store.maintenance.lock();
+        let (bytes, gone) = {
+            let mut active = store.active.write();
+            let doomed = store.view().sstables.clone();
+            log.append(&Envelope {
+                kind: Kind::Truncate,
+                time_micros: shared.env.now_micros(),
+                ..Envelope::mutation(&encode(table, &doomed))
+            })?;
+            store.clear_locked(&*shared.env, &mut active, log.barrier())
+        };
+        shared.budget.free(bytes);
+        log.sync()?;
+        shared.remove_sstables(&store, &gone)
+    }
+}
+
+impl Shared {
+    /// Removes the files of SSTables that no view has any more, together.
+    fn remove_sstables(&self, store: &TableStore, gone: &[Arc<LiveSSTable>]) -> Result<()> {
+        if gone.is_empty() {
+            return Ok(());
+        }
+        let mut transaction =
+            Transaction::begin(self.env.clone(), &store.directory, TransactionKind::Compaction)?;
+        for live in gone {
+            transaction.remove(live.descriptor())?;
+        }
+        let committed = Arc::new(transaction.commit()?);
+        for live in gone {
+            live.retire(committed.clone());
+        }
+        Ok(())
+    }
+
+    /// Forgets a table that the schema has no more, and removes its files.
+    pub(crate) fn drop_table(&self, store: &TableStore) -> Result<()> {
+        let _maintenance = store.maintenance.lock();
+        store.is_dropped.store(true, Ordering::Release);
+        let (bytes, gone) = {
+            let mut active = store.active.write();
+            store.clear_locked(&*self.env, &mut active, self.barrier())
+        };
+        self.budget.free(bytes);
+        self.remove_sstables(store, &gone)?;
+        drop(gone);
+        // Stays where a reader still holds files, or where there are snapshots.
+        let _ = self.env.remove_dir(&store.directory);
+        Ok(())
+    }
+
+    /// Repeats a truncation. Requires: everything logged before it is applied.
+    pub(crate) fn replay_truncate(&self, position: Position, body: &[u8]) -> Result<()> {
+        let (table, names) = decode(body)?;
+        let Some(store) = self.table(table) else {
+            return Ok(());
+        };
+        let doomed: Vec<Arc<LiveSSTable>> = store
+            .view()
+            .sstables
+            .iter()
+            .filter(|live| is_doomed(live, self.id, &names, position))
+            .cloned()
+            .collect();
+        let _maintenance = store.maintenance.lock();
+        let bytes = store.forget_memtables(&*self.env);
+        self.budget.free(bytes);
+        store.change_view(|view| {
+            let is_kept = |live: &&Arc<LiveSSTable>| !doomed.iter().any(|gone| Arc::ptr_eq(gone, live));
+            view.with_sstables(view.sstables.iter().filter(is_kept).cloned().collect())
+        });
+        self.remove_sstables(&store, &doomed)
+    }
+}
+
+/// True for an SSTable whose records are all older than the truncation. One that knows nothing of the log (it was brought
+/// from elsewhere) goes if the record names it.
+fn is_doomed(live: &LiveSSTable, id: Uuid, names: &[&str], position: Position) -> bool {
+    let place = (position.segment.0, position.offset);
+    let intervals = crate::compact::intervals_of(&live.sstable, id);
+    if intervals.is_empty() {
+        return names.contains(&live.descriptor().base_name().as_str());
+    }
+    intervals.iter().all(|(_, end)| *end <= place)
+}

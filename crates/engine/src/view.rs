@@ -1,0 +1,97 @@
+//! What a read sees: memtables and SSTables, immutable, behind one `Arc`.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use ilion_commitlog::Position;
+use ilion_env::Env;
+use ilion_memtable::Memtable;
+use ilion_sstable::{CommittedTransaction, Component, Descriptor, SSTable};
+
+/// The sources of a table at one moment.
+#[derive(Clone, Default)]
+pub(crate) struct View {
+    /// Newest first; the first takes the writes.
+    pub memtables: Vec<Arc<Memtable>>,
+    /// Frozen memtables with what they cover, oldest first; they are in `memtables` as well.
+    pub frozen: Vec<Arc<Frozen>>,
+    /// Those with the newest data first.
+    pub sstables: Vec<Arc<LiveSSTable>>,
+}
+
+/// A memtable that takes no more writes.
+pub(crate) struct Frozen {
+    pub memtable: Arc<Memtable>,
+    /// It has every record of its table from here ...
+    pub since: Position,
+    /// ... to before here.
+    pub upto: Position,
+}
+
+/// An SSTable of some view. When the last holder lets go of one that is obsolete, its files are removed.
+pub(crate) struct LiveSSTable {
+    pub sstable: Arc<SSTable>,
+    env: Arc<dyn Env>,
+    obsolete: OnceLock<Arc<CommittedTransaction>>,
+}
+
+impl LiveSSTable {
+    pub(crate) fn new(env: Arc<dyn Env>, sstable: SSTable) -> Arc<Self> {
+        Arc::new(Self {
+            sstable: Arc::new(sstable),
+            env,
+            obsolete: OnceLock::new(),
+        })
+    }
+
+    pub(crate) fn descriptor(&self) -> &Descriptor {
+        self.sstable.descriptor()
+    }
+
+    /// Path of its Data.db: its identity for compaction.
+    pub(crate) fn data_path(&self) -> PathBuf {
+        self.descriptor().path(&Component::Data)
+    }
+
+    /// The transaction has taken it out: its files go with its last holder, and the transaction's log after them.
+    pub(crate) fn retire(&self, transaction: Arc<CommittedTransaction>) {
+        // Only one transaction ever removes an SSTable: `maintenance` sees to it.
+        let _ = self.obsolete.set(transaction);
+    }
+}
+
+impl Drop for LiveSSTable {
+    fn drop(&mut self) {
+        if self.obsolete.get().is_some()
+            && let Err(error) = self.descriptor().remove_files(&*self.env)
+        {
+            tracing::warn!(sstable = %self.descriptor(), %error, "files of an obsolete SSTable stay until the next start");
+        }
+    }
+}
+
+impl View {
+    /// The same with other SSTables, ordered.
+    pub(crate) fn with_sstables(&self, mut sstables: Vec<Arc<LiveSSTable>>) -> Self {
+        sstables.sort_by_key(|live| std::cmp::Reverse(live.sstable.stats().max_timestamp_micros));
+        Self {
+            sstables,
+            ..self.clone()
+        }
+    }
+
+    /// The same without a frozen memtable.
+    pub(crate) fn without_frozen(&self, gone: &Arc<Frozen>) -> Self {
+        let is_gone = |memtable: &Arc<Memtable>| Arc::ptr_eq(memtable, &gone.memtable);
+        Self {
+            memtables: self.memtables.iter().filter(|m| !is_gone(m)).cloned().collect(),
+            frozen: self
+                .frozen
+                .iter()
+                .filter(|f| !Arc::ptr_eq(f, gone))
+                .cloned()
+                .collect(),
+            sstables: self.sstables.clone(),
+        }
+    }
+}

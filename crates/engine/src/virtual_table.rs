@@ -1,0 +1,119 @@
+//! Tables that are computed when they are read (`system_views`, `system_virtual_schema`).
+//!
+//! The rows of a read go into a memtable of their own, which then is read like any other: order, slices and paging come
+//! for free, and one page sees one moment.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ilion_memtable::Memtable;
+use ilion_rows::{
+    Cell, Clustering, ClusteringFilter, ColumnData, Cursor, Data, DecoratedKey, KeyRange, Liveness, Mutation,
+    PartitionUpdate, Row,
+};
+use ilion_schema::{TableId, TableKind, TableSchema};
+use ilion_types::{Partitioner, encode_composite};
+use parking_lot::RwLock;
+
+use crate::{Error, Result};
+
+/// Computes the rows of a virtual table.
+pub trait VirtualTable: Send + Sync {
+    /// All rows as they are now, in any order.
+    fn rows(&self) -> Vec<VirtualRow>;
+}
+
+/// One row of a virtual table, values serialized.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VirtualRow {
+    /// Values of the partition key columns.
+    pub partition_key: Vec<Bytes>,
+    /// Values of the clustering columns.
+    pub clustering: Vec<Bytes>,
+    /// Other columns by name; null is nothing.
+    pub cells: Vec<(String, Option<Bytes>)>,
+}
+
+#[derive(Default)]
+pub(crate) struct VirtualTables {
+    by_id: RwLock<HashMap<TableId, Arc<dyn VirtualTable>>>,
+}
+
+/// The rows of one moment.
+pub(crate) struct Computed(Arc<Memtable>);
+
+impl VirtualTables {
+    pub(crate) fn register(&self, id: TableId, table: Arc<dyn VirtualTable>) {
+        self.by_id.write().insert(id, table);
+    }
+
+    /// Computes the table; nothing if it is not a virtual one. One that nobody registered is empty.
+    pub(crate) fn open(
+        &self,
+        table: &Arc<TableSchema>,
+        partitioner: Partitioner,
+    ) -> Option<Result<Computed>> {
+        if table.kind != TableKind::Virtual {
+            return None;
+        }
+        let provider = self.by_id.read().get(&table.id).cloned();
+        let rows = provider.map(|provider| provider.rows()).unwrap_or_default();
+        let memtable = Memtable::new(table.clone(), 1);
+        for row in rows {
+            match mutation_of(table, partitioner, row) {
+                Ok(mutation) => memtable.apply(&mutation),
+                Err(error) => return Some(Err(error)),
+            };
+        }
+        Some(Ok(Computed(Arc::new(memtable))))
+    }
+}
+
+impl Computed {
+    pub(crate) fn cursor(&self, range: &KeyRange, filter: &ClusteringFilter) -> Box<dyn Cursor> {
+        Box::new(self.0.cursor(range.clone(), Arc::new(filter.clone())))
+    }
+}
+
+/// When virtual rows were written, as WRITETIME would tell.
+const WRITTEN_MICROS: i64 = 1;
+
+fn mutation_of(table: &Arc<TableSchema>, partitioner: Partitioner, row: VirtualRow) -> Result<Mutation> {
+    let refuse = |what: &str| Error::Refused(format!("{}.{}: {what}", table.keyspace, table.name));
+    let key = match <[Bytes; 1]>::try_from(row.partition_key) {
+        Ok([key]) => key,
+        Err(parts) => {
+            let mut key = Vec::new();
+            encode_composite(parts.iter().map(Bytes::as_ref), &mut key)
+                .map_err(|error| refuse(&error.to_string()))?;
+            key.into()
+        }
+    };
+    let mut columns = Vec::with_capacity(row.cells.len());
+    for (name, value) in row.cells {
+        let column = table
+            .column_named(&name)
+            .ok_or_else(|| refuse(&format!("no column {name}")))?;
+        if let Some(value) = value {
+            columns.push(ColumnData {
+                column: column.id,
+                data: Data::Simple(Cell::live(WRITTEN_MICROS, value)),
+            });
+        }
+    }
+    columns.sort_by_key(|data| data.column);
+    let row = Row {
+        liveness: Liveness::live(WRITTEN_MICROS),
+        columns,
+        ..Row::empty(Clustering::of(row.clustering))
+    };
+    Ok(Mutation {
+        table: table.clone(),
+        key: DecoratedKey::new(partitioner, key),
+        update: PartitionUpdate {
+            rows: vec![row],
+            ..PartitionUpdate::default()
+        },
+    })
+}

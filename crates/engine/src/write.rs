@@ -1,0 +1,187 @@
+//! The write path: encode, append, apply, all under the shared locks of the tables that change.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use ilion_commitlog::{Envelope, Kind, Position};
+use ilion_memtable::LogPosition;
+use ilion_rows::{ColumnData, Mutation, encode_mutation};
+use ilion_schema::TableSchema;
+use parking_lot::RwLockReadGuard;
+use smallvec::SmallVec;
+
+use crate::background::Work;
+use crate::engine::Shared;
+use crate::table_store::{Active, TableStore};
+use crate::{Engine, Error, Result};
+
+/// What is kept of a buffer between writes.
+const BUFFER_BYTES_KEPT: usize = 1 << 20;
+
+thread_local! {
+    static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Engine {
+    /// Applies all mutations as one log record: they are visible when this returns, and durable when the log is durable
+    /// up to the position (nothing: no table of theirs is logged).
+    ///
+    /// # Errors
+    /// Nothing was applied: a table is gone or virtual, the record is too large, or writes are refused.
+    pub fn apply(&self, mutations: &[Mutation]) -> Result<Option<Position>> {
+        let kind = match mutations {
+            [] => return Ok(None),
+            [_] => Kind::Mutation,
+            _ => Kind::Batch,
+        };
+        self.shared.budget.admit();
+        self.shared.write(kind, mutations)
+    }
+}
+
+impl Shared {
+    /// Appends one record of this kind and applies it.
+    pub(crate) fn write(&self, kind: Kind, mutations: &[Mutation]) -> Result<Option<Position>> {
+        self.check_writable()?;
+        let stores = self.stores_of(mutations)?;
+        let is_logged = |store: &TableStore| store.is_logged.load(Ordering::Relaxed);
+        let written = BUFFER.with_borrow_mut(|buffer| {
+            buffer.clear();
+            for (mutation, store) in mutations.iter().zip(&stores) {
+                if is_logged(store) {
+                    encode_mutation(mutation, buffer);
+                }
+            }
+            let written = self.append_and_apply(kind, mutations, &stores, buffer);
+            if buffer.capacity() > BUFFER_BYTES_KEPT {
+                *buffer = Vec::new();
+            }
+            written
+        })?;
+        if self.budget.is_flush_due() {
+            self.ask_for_flush();
+        }
+        Ok(written)
+    }
+
+    fn stores_of(&self, mutations: &[Mutation]) -> Result<SmallVec<[Arc<TableStore>; 2]>> {
+        let tables = self.tables.load();
+        mutations
+            .iter()
+            .map(|mutation| {
+                let table = &mutation.table;
+                tables.get(&table.id).cloned().ok_or_else(|| {
+                    Error::Refused(format!("table {}.{} does not exist", table.keyspace, table.name))
+                })
+            })
+            .collect()
+    }
+
+    fn append_and_apply(
+        &self,
+        kind: Kind,
+        mutations: &[Mutation],
+        stores: &[Arc<TableStore>],
+        body: &[u8],
+    ) -> Result<Option<Position>> {
+        let guards = lock_shared(stores);
+        let position = if body.is_empty() {
+            None
+        } else {
+            Some(self.log()?.append(&Envelope {
+                kind,
+                schema_epoch: self.schema.load().epoch,
+                time_micros: self.env.now_micros(),
+                ..Envelope::mutation(body)
+            })?)
+        };
+        for (mutation, store) in mutations.iter().zip(stores) {
+            let active = active_of(&guards, stores, store);
+            let mutation = &*fitted(mutation, active.memtable.table());
+            let applied = match position.filter(|_| store.is_logged.load(Ordering::Relaxed)) {
+                Some(position) => active
+                    .memtable
+                    .apply_logged(mutation, memtable_position(position)),
+                None => active.memtable.apply(mutation),
+            };
+            self.budget.grow(applied.grown_bytes);
+        }
+        Ok(position)
+    }
+
+    /// Has the largest memtable flushed, unless a flush of it is asked for already.
+    pub(crate) fn ask_for_flush(&self) {
+        let tables = self.tables.load();
+        let largest = tables
+            .values()
+            .max_by_key(|store| store.active.read_recursive().memtable.size_bytes());
+        if let Some(store) = largest {
+            self.ask_to_flush(store);
+        }
+    }
+
+    /// Has a table flushed in the background, unless that is asked for already.
+    pub(crate) fn ask_to_flush(&self, store: &Arc<TableStore>) {
+        if !store.is_flush_asked.swap(true, Ordering::AcqRel) {
+            self.background.send(Work::Flush(store.clone()));
+        }
+    }
+}
+
+/// The mutation without columns that the table has no more: it may have been bound just before one was dropped.
+fn fitted<'m>(mutation: &'m Mutation, table: &Arc<TableSchema>) -> Cow<'m, Mutation> {
+    if Arc::ptr_eq(&mutation.table, table) {
+        return Cow::Borrowed(mutation);
+    }
+    let is_known = |data: &ColumnData| table.column(data.column).is_some();
+    let update = &mutation.update;
+    if update
+        .rows
+        .iter()
+        .chain(&update.static_row)
+        .flat_map(|row| &row.columns)
+        .all(is_known)
+    {
+        return Cow::Borrowed(mutation);
+    }
+    let mut fitted = mutation.clone();
+    let update = &mut fitted.update;
+    for row in update.rows.iter_mut().chain(&mut update.static_row) {
+        row.columns.retain(is_known);
+    }
+    Cow::Owned(fitted)
+}
+
+pub(crate) fn memtable_position(position: Position) -> LogPosition {
+    LogPosition {
+        segment: position.segment.0,
+        offset: u64::from(position.offset),
+    }
+}
+
+type Guards<'a> = SmallVec<[RwLockReadGuard<'a, Active>; 2]>;
+
+/// Holds every table once, by ascending id.
+fn lock_shared(stores: &[Arc<TableStore>]) -> Guards<'_> {
+    if let [store] = stores {
+        return SmallVec::from_iter([store.active.read()]);
+    }
+    let mut ordered: SmallVec<[&Arc<TableStore>; 4]> = stores.iter().collect();
+    ordered.sort_by_key(|store| store.id);
+    ordered.dedup_by_key(|store| store.id);
+    ordered.iter().map(|store| store.active.read()).collect()
+}
+
+/// The guard of `store`: guards stand in the order of their tables' ids, each table once.
+fn active_of<'g>(guards: &'g Guards<'_>, stores: &[Arc<TableStore>], store: &Arc<TableStore>) -> &'g Active {
+    if guards.len() == 1 {
+        return &guards[0];
+    }
+    let mut ids: SmallVec<[_; 4]> = stores.iter().map(|store| store.id).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let place = ids.iter().position(|id| *id == store.id).unwrap_or(0);
+    &guards[place]
+}
