@@ -9,7 +9,7 @@
 //! | `processor` | [`QueryProcessor`]: the public calls |
 //! | `request`, `result`, `error` | what comes in, what goes out |
 //! | `prepared` | [`Prepared`] |
-//! | `store` | [`Store`]: what is needed of the engine |
+//! | `store`, `engine_store` | [`Store`]: what is needed of the engine; [`EngineStore`]: the engine |
 //! | `context` | what planning and executing are given |
 //! | `planned`, `plan` | a text that was planned; a statement ready to be executed |
 //! | `bind` | values in the order of the markers |
@@ -29,6 +29,7 @@ mod bind;
 mod context;
 mod ddl;
 mod describe;
+mod engine_store;
 mod error;
 mod merge;
 mod plan;
@@ -44,6 +45,7 @@ mod term;
 mod type_name;
 mod write;
 
+pub use engine_store::EngineStore;
 pub use error::{Error, FailureReason, WriteType};
 pub use prepared::{Prepared, StatementWeight};
 pub use processor::{BatchStatement, QueryProcessor};

@@ -1,0 +1,126 @@
+//! The engine as a [`Store`].
+
+use std::sync::Arc;
+
+use ilion_commitlog::{Error as LogError, Position};
+use ilion_engine::{Engine, Error as EngineError};
+use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange, Mutation};
+use ilion_schema::{Applied, Schema, SchemaChange, TableId, TableSchema};
+use ilion_types::Partitioner;
+use uuid::Uuid;
+
+use crate::{ClusterFacts, LogPosition, PartitionGuard, Store, StoreError};
+
+/// An engine, and what is known of the cluster around it.
+pub struct EngineStore {
+    engine: Arc<Engine>,
+    cluster: ClusterFacts,
+}
+
+impl EngineStore {
+    /// Queries of this go to `engine`.
+    pub fn new(engine: Arc<Engine>, cluster: ClusterFacts) -> Self {
+        Self { engine, cluster }
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+}
+
+impl From<Position> for LogPosition {
+    fn from(position: Position) -> Self {
+        Self {
+            segment: position.segment.0,
+            offset: position.offset,
+        }
+    }
+}
+
+impl From<LogPosition> for Position {
+    fn from(position: LogPosition) -> Self {
+        Self::new(position.segment, position.offset)
+    }
+}
+
+impl From<EngineError> for StoreError {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Read(error) => Self::Read(error),
+            EngineError::Schema(error) => Self::Schema(error),
+            EngineError::SSTable(error) => Self::Read(error.into()),
+            EngineError::Refused(reason) | EngineError::Log(LogError::Refused { rule: reason }) => {
+                Self::Invalid(reason)
+            }
+            EngineError::Stopped(_) | EngineError::Log(_) | EngineError::Io(_) | EngineError::InUse(_) => {
+                Self::WriteRefused(error.to_string())
+            }
+        }
+    }
+}
+
+impl Store for EngineStore {
+    fn schema(&self) -> Arc<Schema> {
+        self.engine.schema()
+    }
+
+    fn apply(&self, mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError> {
+        Ok(self.engine.apply(&mutations)?.map(LogPosition::from))
+    }
+
+    fn read_partition(
+        &self,
+        table: &Arc<TableSchema>,
+        key: &DecoratedKey,
+        filter: &ClusteringFilter,
+    ) -> Result<Box<dyn Cursor>, StoreError> {
+        Ok(self.engine.read_partition(table, key, filter)?)
+    }
+
+    fn read_range(
+        &self,
+        table: &Arc<TableSchema>,
+        range: &KeyRange,
+        filter: &ClusteringFilter,
+    ) -> Result<Box<dyn Cursor>, StoreError> {
+        Ok(self.engine.read_range(table, range, filter)?)
+    }
+
+    fn truncate(&self, table: TableId) -> Result<(), StoreError> {
+        Ok(self.engine.truncate(table)?)
+    }
+
+    fn alter_schema(&self, change: &SchemaChange) -> Result<Option<Applied>, StoreError> {
+        Ok(self.engine.alter_schema(change)?)
+    }
+
+    fn lock_partitions(&self, partitions: &[(TableId, DecoratedKey)]) -> Box<dyn PartitionGuard + '_> {
+        let mut partitions = partitions.iter().map(|(table, key)| (*table, key));
+        Box::new(self.engine.lock_partitions(&mut partitions))
+    }
+
+    fn partitioner(&self) -> Partitioner {
+        self.engine.partitioner()
+    }
+
+    fn now_micros(&self) -> i64 {
+        self.engine.env().now_micros()
+    }
+
+    fn unique_micros(&self) -> i64 {
+        self.engine.env().unique_micros()
+    }
+
+    fn time_uuid(&self) -> Uuid {
+        self.engine.env().time_uuid()
+    }
+
+    fn random_uuid(&self) -> Uuid {
+        self.engine.env().random_uuid()
+    }
+
+    fn cluster(&self) -> ClusterFacts {
+        self.cluster.clone()
+    }
+}
