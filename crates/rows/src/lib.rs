@@ -18,6 +18,8 @@
 //! | `mutation_codec` | mutations as bytes, for the commit log |
 //! | `detach` | copies of mutations that own their bytes |
 //! | `cursor` | [`Cursor`]: the one way to read partitions |
+//! | `vec_cursor` | [`VecCursor`]: partitions in memory as a cursor |
+//! | `filter_cursor` | [`FilterCursor`]: slices and direction for sources that give everything |
 //! | `range` | [`KeyRange`]: which partitions a read wants |
 //! | `slices` | which clusterings a read wants |
 //! | `ranges` | [`RangeList`]: deleted ranges in normal form and their markers |
@@ -27,6 +29,7 @@
 //! | [`counter`] | contexts of counter cells |
 //! | `random` | random tables and mutations for tests (feature `testing`) |
 //! | [`paths`] | the order of cells inside a complex column |
+//! | [`notation`] | partitions as text, for tests and dumps |
 //! | `size` | what data weighs in memory |
 //!
 //! When you change a rule of `reconcile`, also look at `purge` and at the texts in `testdata/`.
@@ -36,10 +39,12 @@ mod clustering;
 pub mod counter;
 mod cursor;
 mod detach;
+mod filter_cursor;
 mod key;
 mod merge;
 mod mutation;
 mod mutation_codec;
+pub mod notation;
 pub mod paths;
 mod purge;
 #[cfg(any(test, feature = "testing"))]
@@ -51,11 +56,13 @@ mod row;
 mod size;
 mod slices;
 mod unfiltered;
+mod vec_cursor;
 
 pub use cell::{Cell, DeletionTime, Liveness, NO_DELETION_TIME, NO_TIMESTAMP, NO_TTL};
 pub use clustering::{Bound, BoundKind, Clustering, ClusteringComparator, Values};
 pub use cursor::{Cursor, PartitionHead, ReadError};
 pub use detach::Detacher;
+pub use filter_cursor::FilterCursor;
 pub use key::DecoratedKey;
 pub use merge::MergeCursor;
 pub use mutation::{Mutation, PartitionUpdate, RangeTombstone};
@@ -67,3 +74,4 @@ pub use reconcile::{EXPIRED_LIVENESS_TTL, merge_rows};
 pub use row::{ColumnData, ComplexColumn, Data, Row};
 pub use slices::{ClusteringFilter, Slice};
 pub use unfiltered::{Marker, Unfiltered};
+pub use vec_cursor::{Partition, VecCursor};

@@ -198,7 +198,11 @@ impl<C: Cursor> ReadPurge<C> {
             gc_before_secs,
             ..
         } = self.law;
-        let is_fresh = |cell: &Cell| !cell.is_live(now_secs) && cell.local_deletion_secs >= gc_before_secs;
+        // Compat: an expired cell counts as a tombstone made when it was written, as in compactions.
+        let is_fresh = |cell: &Cell| {
+            !cell.is_live(now_secs)
+                && cell.local_deletion_secs.saturating_sub(cell.ttl_secs) >= gc_before_secs
+        };
         let deletes = |deletion: DeletionTime| !deletion.is_live() && deletion.local_secs >= gc_before_secs;
         let liveness = row.liveness;
         let mut is_deleted = deletes(row.deletion)

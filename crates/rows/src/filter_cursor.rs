@@ -1,0 +1,160 @@
+//! The clusterings that a read wants, out of a source that gives them all.
+//!
+//! Sources that know better (memtables, SSTables) skip by themselves; this is for the others. A range that is open where a slice
+//! starts is opened there, and closed where the slice ends. Reversed reads hold one partition in memory.
+
+use std::cmp::Ordering;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::{
+    Bound, ClusteringComparator, ClusteringFilter, Cursor, DecoratedKey, DeletionTime, Direction, Marker,
+    PartitionHead, ReadError, Slice, Unfiltered,
+};
+
+/// Gives of a forward source what a filter wants, in the filter's direction.
+pub struct FilterCursor<C> {
+    source: C,
+    filter: Arc<ClusteringFilter>,
+    comparator: ClusteringComparator,
+    /// The slice that is being filled.
+    slice: usize,
+    /// True once something at or behind the start of the slice was met.
+    is_inside: bool,
+    /// The deletion that is open in the source.
+    open: DeletionTime,
+    /// What is to be given before the source is asked again.
+    waiting: VecDeque<Unfiltered>,
+    /// The whole partition was read and turned around.
+    is_reversed: bool,
+}
+
+impl<C: Cursor> FilterCursor<C> {
+    /// Filters `source`, which gives everything, forwards.
+    pub fn new(source: C, filter: Arc<ClusteringFilter>, comparator: ClusteringComparator) -> Self {
+        Self {
+            source,
+            filter,
+            comparator,
+            slice: 0,
+            is_inside: false,
+            open: DeletionTime::LIVE,
+            waiting: VecDeque::new(),
+            is_reversed: false,
+        }
+    }
+
+    fn next_forward(&mut self) -> Result<Option<Unfiltered>, ReadError> {
+        loop {
+            if let Some(unfiltered) = self.waiting.pop_front() {
+                return Ok(Some(unfiltered));
+            }
+            if self.slice == self.filter.slices.len() {
+                return Ok(None);
+            }
+            match self.source.next_unfiltered()? {
+                Some(unfiltered) => self.take(unfiltered),
+                None => self.slice = self.filter.slices.len(),
+            }
+        }
+    }
+
+    /// Puts what is wanted of `unfiltered`, and of the range that is open before it, in `waiting`.
+    fn take(&mut self, unfiltered: Unfiltered) {
+        let filter = self.filter.clone();
+        while let Some(slice) = filter.slices.get(self.slice) {
+            if self.place(&unfiltered, &slice.start) != Ordering::Greater {
+                break;
+            }
+            if !self.is_inside {
+                self.is_inside = true;
+                self.open_at(slice);
+            }
+            if self.place(&unfiltered, &slice.end) == Ordering::Less {
+                self.follow(&unfiltered);
+                self.waiting.push_back(unfiltered);
+                return;
+            }
+            self.close_at(slice);
+            self.slice += 1;
+            self.is_inside = false;
+        }
+        self.follow(&unfiltered);
+    }
+
+    fn follow(&mut self, unfiltered: &Unfiltered) {
+        if let Unfiltered::Marker(marker) = unfiltered {
+            self.open = marker.start.unwrap_or(DeletionTime::LIVE);
+        }
+    }
+
+    /// Where `unfiltered` stands to `bound`.
+    fn place(&self, unfiltered: &Unfiltered, bound: &Bound) -> Ordering {
+        match unfiltered {
+            Unfiltered::Row(row) => self
+                .comparator
+                .compare_bound_to_row(bound, &row.clustering)
+                .reverse(),
+            Unfiltered::Marker(marker) => self.comparator.compare_bounds(&marker.bound, bound),
+        }
+    }
+
+    fn open_at(&mut self, slice: &Slice) {
+        if !self.open.is_live() {
+            let marker = Marker::at(&slice.start, None, Some(self.open), Direction::Forward);
+            self.waiting.push_back(Unfiltered::Marker(marker));
+        }
+    }
+
+    fn close_at(&mut self, slice: &Slice) {
+        if !self.open.is_live() {
+            let marker = Marker::at(&slice.end, Some(self.open), None, Direction::Forward);
+            self.waiting.push_back(Unfiltered::Marker(marker));
+        }
+    }
+
+    fn next_reversed(&mut self) -> Result<Option<Unfiltered>, ReadError> {
+        if !self.is_reversed {
+            let mut all = VecDeque::new();
+            while let Some(unfiltered) = self.next_forward()? {
+                all.push_front(reverse(unfiltered));
+            }
+            self.waiting = all;
+            self.is_reversed = true;
+        }
+        Ok(self.waiting.pop_front())
+    }
+}
+
+fn reverse(unfiltered: Unfiltered) -> Unfiltered {
+    match unfiltered {
+        Unfiltered::Marker(marker) => Unfiltered::Marker(Marker {
+            bound: marker.bound,
+            end: marker.start,
+            start: marker.end,
+        }),
+        row => row,
+    }
+}
+
+impl<C: Cursor> Cursor for FilterCursor<C> {
+    fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError> {
+        self.slice = 0;
+        self.is_inside = false;
+        self.open = DeletionTime::LIVE;
+        self.waiting.clear();
+        self.is_reversed = false;
+        self.source.next_partition()
+    }
+
+    fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>, ReadError> {
+        match self.filter.reversed {
+            true => self.next_reversed(),
+            false => self.next_forward(),
+        }
+    }
+
+    fn lower_bound(&self) -> Option<DecoratedKey> {
+        self.source.lower_bound()
+    }
+}
