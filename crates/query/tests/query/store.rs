@@ -1,0 +1,203 @@
+//! A store in memory: one memtable a table, `system_schema` kept as the engine keeps it, a clock that stands still.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+use bytes::Bytes;
+use ilion_memtable::Memtable;
+use ilion_query::{ClusterFacts, LogPosition, PartitionGuard, Store, StoreError};
+use ilion_rows::{
+    Cell, Clustering, ClusteringFilter, ColumnData, Cursor, Data, DecoratedKey, DeletionTime, Direction,
+    KeyRange, Liveness, MergeCursor, Mutation, PartitionUpdate, Row,
+};
+use ilion_schema::{Applied, RowChange, Schema, SchemaChange, SchemaRow, TableId, TableSchema, row_changes};
+use ilion_types::{Partitioner, Uuid, ticks_of_unix_micros, time_uuid_from_ticks};
+use parking_lot::Mutex;
+
+/// 2023-11-14 22:13:20
+const START_MICROS: i64 = 1_700_000_000_000_000;
+
+pub struct MemoryStore {
+    schema: Mutex<Arc<Schema>>,
+    tables: Mutex<HashMap<TableId, Arc<Memtable>>>,
+    now_micros: AtomicI64,
+    last_micros: AtomicI64,
+    uuids: AtomicU64,
+    turn: Mutex<()>,
+}
+
+impl MemoryStore {
+    pub fn new() -> Self {
+        let store = Self {
+            schema: Mutex::new(Arc::new(Schema::with_system())),
+            tables: Mutex::default(),
+            now_micros: AtomicI64::new(START_MICROS),
+            last_micros: AtomicI64::new(START_MICROS),
+            uuids: AtomicU64::new(0),
+            turn: Mutex::new(()),
+        };
+        store.write_schema(&Schema::default(), &store.schema());
+        store
+    }
+
+    pub fn advance(&self, micros: i64) {
+        self.now_micros.fetch_add(micros, Ordering::SeqCst);
+    }
+
+    fn memtable(&self, table: &Arc<TableSchema>) -> Arc<Memtable> {
+        let mut tables = self.tables.lock();
+        let memtable = tables.entry(table.id);
+        memtable
+            .or_insert_with(|| Arc::new(Memtable::new(table.clone(), 4)))
+            .clone()
+    }
+
+    fn write_schema(&self, old: &Schema, new: &Schema) {
+        let timestamp = self.unique_micros();
+        for change in row_changes(old, new) {
+            let mutation = schema_mutation(new, &change, timestamp);
+            self.memtable(&mutation.table).apply(&mutation);
+        }
+    }
+}
+
+fn schema_mutation(schema: &Schema, change: &RowChange, timestamp: i64) -> Mutation {
+    let secs = u32::try_from(timestamp / 1_000_000).unwrap();
+    let deletion = DeletionTime::new(timestamp, secs);
+    let (table, keyspace) = match change {
+        RowChange::Put(row) => (row.table, &row.keyspace),
+        RowChange::Delete { table, keyspace, .. } | RowChange::DeletePartition { table, keyspace } => {
+            (*table, keyspace)
+        }
+    };
+    let table = schema.table("system_schema", table).unwrap().clone();
+    let mut update = PartitionUpdate::default();
+    match change {
+        RowChange::Put(row) => update.rows.push(schema_row(&table, row, deletion)),
+        RowChange::Delete { clustering, .. } => update.rows.push(Row {
+            deletion,
+            ..Row::empty(Clustering::of(clustering.iter().cloned()))
+        }),
+        RowChange::DeletePartition { .. } => update.deletion = Some(deletion),
+    }
+    let key = DecoratedKey::new(Partitioner::Murmur3, Bytes::from(keyspace.clone().into_bytes()));
+    Mutation { table, key, update }
+}
+
+fn schema_row(table: &TableSchema, row: &SchemaRow, deletion: DeletionTime) -> Row {
+    let timestamp = deletion.marked_at_micros;
+    let cells = row.cells.iter().map(|(name, value)| ColumnData {
+        column: table.column_named(name).unwrap().id,
+        data: Data::Simple(match value {
+            Some(value) => Cell::live(timestamp, value.clone()),
+            None => Cell::tombstone(timestamp, deletion.local_secs),
+        }),
+    });
+    let mut columns: Vec<ColumnData> = cells.collect();
+    columns.sort_by_key(|entry| entry.column);
+    Row {
+        liveness: Liveness::live(timestamp),
+        columns,
+        ..Row::empty(Clustering::of(row.clustering.iter().cloned()))
+    }
+}
+
+fn merged(
+    sources: Vec<Box<dyn Cursor>>,
+    table: &Arc<TableSchema>,
+    filter: &ClusteringFilter,
+) -> Box<dyn Cursor> {
+    let direction = Direction::of(filter.reversed);
+    Box::new(MergeCursor::new(sources, table.clone(), direction))
+}
+
+impl Store for MemoryStore {
+    fn schema(&self) -> Arc<Schema> {
+        self.schema.lock().clone()
+    }
+
+    fn apply(&self, mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError> {
+        for mutation in &mutations {
+            self.memtable(&mutation.table).apply(mutation);
+        }
+        Ok(None)
+    }
+
+    fn read_partition(
+        &self,
+        table: &Arc<TableSchema>,
+        key: &DecoratedKey,
+        filter: &ClusteringFilter,
+    ) -> Result<Box<dyn Cursor>, StoreError> {
+        let partition = self.memtable(table).partition(key, &Arc::new(filter.clone()));
+        let sources = partition.map(|cursor| Box::new(cursor) as Box<dyn Cursor>);
+        Ok(merged(sources.into_iter().collect(), table, filter))
+    }
+
+    fn read_range(
+        &self,
+        table: &Arc<TableSchema>,
+        range: &KeyRange,
+        filter: &ClusteringFilter,
+    ) -> Result<Box<dyn Cursor>, StoreError> {
+        let cursor = self
+            .memtable(table)
+            .cursor(range.clone(), Arc::new(filter.clone()));
+        Ok(merged(vec![Box::new(cursor)], table, filter))
+    }
+
+    fn truncate(&self, table: TableId) -> Result<(), StoreError> {
+        self.tables.lock().remove(&table);
+        Ok(())
+    }
+
+    fn alter_schema(&self, change: &SchemaChange) -> Result<Option<Applied>, StoreError> {
+        let old = self.schema();
+        let applied = old.apply(change, self.unique_micros())?;
+        if applied.diffs.is_empty() {
+            return Ok(None);
+        }
+        self.write_schema(&old, &applied.schema);
+        *self.schema.lock() = Arc::new(applied.schema.clone());
+        Ok(Some(applied))
+    }
+
+    fn lock_partitions(&self, _partitions: &[(TableId, DecoratedKey)]) -> Box<dyn PartitionGuard + '_> {
+        Box::new(self.turn.lock())
+    }
+
+    fn partitioner(&self) -> Partitioner {
+        Partitioner::Murmur3
+    }
+
+    fn now_micros(&self) -> i64 {
+        self.now_micros.load(Ordering::SeqCst)
+    }
+
+    fn unique_micros(&self) -> i64 {
+        let now = self.now_micros();
+        let next = |last: i64| Some(now.max(last + 1));
+        let before = self
+            .last_micros
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, next);
+        now.max(before.unwrap() + 1)
+    }
+
+    fn time_uuid(&self) -> Uuid {
+        time_uuid_from_ticks(ticks_of_unix_micros(self.unique_micros()), 0x8000_0000_0000_0001)
+    }
+
+    fn random_uuid(&self) -> Uuid {
+        let number = self.uuids.fetch_add(1, Ordering::SeqCst);
+        Uuid::from_u64_pair(0x4000, (2 << 62) | number)
+    }
+
+    fn cluster(&self) -> ClusterFacts {
+        ClusterFacts {
+            name: "Test Cluster".to_owned(),
+            snitch: "org.apache.cassandra.locator.SimpleSnitch".to_owned(),
+            ranges: vec![("0".to_owned(), vec!["127.0.0.1:7000".to_owned()])],
+        }
+    }
+}
