@@ -75,7 +75,7 @@ pub(crate) fn metadata_id(columns: &[ColumnSpec]) -> [u8; 16] {
         digest.update(column.name.as_bytes());
         digest.update([0]);
         digest.update(column.ty.to_class());
-        digest.update([0; 3]);
+        digest.update([0; 2]);
     }
     digest.finalize().into()
 }

@@ -102,14 +102,7 @@ impl QueryProcessor {
         keyspace: Option<&str>,
     ) -> Result<Arc<Prepared>, Error> {
         let keyspace = keyspace.or(client.keyspace.as_deref());
-        // Compat: a statement that says its keyspaces is prepared once for all sessions.
-        let known = [None, keyspace]
-            .into_iter()
-            .find_map(|keyspace| self.prepared(&statement_id(cql, keyspace)));
-        if let Some(known) = known
-            && known.planned.schema_epoch == self.store.schema().epoch
-            && (known.planned.is_qualified || known.planned.keyspace.as_deref() == keyspace)
-        {
+        if let Some(known) = self.known(cql, keyspace) {
             return Ok(known);
         }
         let planned = self.plan(cql, keyspace)?;
@@ -117,6 +110,21 @@ impl QueryProcessor {
         let prepared = Arc::new(Prepared::new(statement_id(cql, id_keyspace), Arc::new(planned)));
         self.prepared.insert(prepared.id, prepared.clone());
         Ok(prepared)
+    }
+
+    /// What is prepared of this text already.
+    ///
+    /// Compat: a text that says its keyspaces is prepared once for all sessions, under an id without a keyspace.
+    fn known(&self, cql: &str, keyspace: Option<&str>) -> Option<Arc<Prepared>> {
+        let epoch = self.store.schema().epoch;
+        let is_meant = |known: &Prepared| {
+            let planned = &known.planned;
+            planned.schema_epoch == epoch && (planned.is_qualified || planned.keyspace.as_deref() == keyspace)
+        };
+        [None, keyspace]
+            .into_iter()
+            .filter_map(|keyspace| self.prepared(&statement_id(cql, keyspace)))
+            .find(|known| is_meant(known))
     }
 
     /// The statement prepared under `id`, planned against the schema as it is now if that is possible.

@@ -10,6 +10,9 @@ use ilion_types::CqlType;
 
 use crate::Error;
 
+/// Classes of types that Cassandra knows, whether or not Ilion knows more of them than their names.
+const CASSANDRA_TYPES: &str = "org.apache.cassandra.db.marshal.";
+
 /// The type of this name, for a statement in `keyspace`. Where there is no keyspace, no user types are known.
 pub(crate) fn resolve_type(
     name: &CqlTypeName,
@@ -74,6 +77,9 @@ pub(crate) fn native_type(native: NativeType) -> CqlType {
 
 fn custom_type(class: &str) -> Result<CqlType, Error> {
     match CqlType::from_class(class) {
+        Ok((CqlType::Custom(unknown), _)) if !unknown.starts_with(CASSANDRA_TYPES) => Err(Error::Config(
+            format!("Unable to find abstract-type class '{class}'"),
+        )),
         Ok((ty, _)) => Ok(ty),
         Err(refused) => Err(Error::Syntax(format!(
             "Cannot parse comparator {class}: {refused}"

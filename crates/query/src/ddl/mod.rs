@@ -9,7 +9,7 @@ mod unsupported;
 use ilion_cql::ast::{
     self, AlterType, CreateType, DropObject, Properties, PropertyValue, QualifiedName, Statement, TypeChange,
 };
-use ilion_schema::{Applied, ChangeKind, EventTarget, SchemaChange, TypeAlteration};
+use ilion_schema::{Applied, ChangeKind, EventTarget, Schema, SchemaChange, TypeAlteration};
 
 use crate::context::{Execution, PlanContext};
 use crate::type_name::resolve_type;
@@ -33,8 +33,34 @@ impl SchemaPlan {
             .store
             .alter_schema(&self.change)
             .map_err(|refused| refused.of_statement())?;
+        if let Some(applied) = &applied {
+            warn_of_replication(&self.change, &applied.schema, execution);
+        }
         let event = applied.and_then(|applied| event_of(&applied, &self.change));
         Ok(Executed::of(Outcome::SchemaChange(event.into_iter().collect())))
+    }
+}
+
+/// Compat: `SimpleStrategy` and `NetworkTopologyStrategy.maybeWarnOnOptions`; Ilion is one node.
+fn warn_of_replication(change: &SchemaChange, schema: &Schema, execution: &Execution<'_>) {
+    let (SchemaChange::CreateKeyspace { name, .. } | SchemaChange::AlterKeyspace { name, .. }) = change
+    else {
+        return;
+    };
+    let Some(keyspace) = schema.keyspace(name) else {
+        return;
+    };
+    let factors = keyspace.replication.options.iter();
+    for (option, factor) in factors.filter(|(option, _)| *option != "class") {
+        if factor.parse::<u32>().is_ok_and(|factor| factor > 1) {
+            let place = match option.as_str() {
+                "replication_factor" => String::new(),
+                datacenter => format!(" for datacenter \"{datacenter}\""),
+            };
+            execution.warn(format!(
+                "Your replication factor {factor} for keyspace {name} is higher than the number of nodes 1{place}"
+            ));
+        }
     }
 }
 

@@ -49,7 +49,8 @@ fn event(event: &SchemaEvent) -> String {
         "" => event.keyspace.clone(),
         name => format!("{}.{name}", event.keyspace),
     };
-    format!("{:?} {:?} {name}\n", event.change, event.target).to_lowercase()
+    let what = format!("{:?} {:?}", event.change, event.target).to_lowercase();
+    format!("{what} {name}\n")
 }
 
 pub fn header(columns: &[ColumnSpec], types: Types) -> String {
