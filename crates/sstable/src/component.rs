@@ -71,6 +71,11 @@ impl Component {
             .map_or("", |(_, name)| name)
     }
 
+    /// Every component that has a fixed name.
+    pub fn known() -> impl Iterator<Item = Self> {
+        NAMES.iter().map(|(component, _)| component.clone())
+    }
+
     /// True for Ilion's own components, which Cassandra neither writes nor reads.
     pub fn is_side(&self) -> bool {
         matches!(self, Self::Tokens | Self::Cells)

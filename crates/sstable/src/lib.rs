@@ -13,6 +13,9 @@
 //! | `bloom` | Filter.db |
 //! | `sstable` | [`SSTable`]: one SSTable open for reads |
 //! | `reader` | its partition index, and cursors over its partitions |
+//! | `open` | its parts that stay in memory |
+//! | `row_decode` | rows and markers from bytes |
+//! | `dump` | partitions as JSON, as `sstabledump` prints them |
 //! | `statistics` | Statistics.db: validation, cardinality, statistics, serialization header |
 //! | `histogram` | the histograms of Statistics.db |
 //! | `metadata_collector` | what Statistics.db will say, gathered while rows are written |
@@ -32,10 +35,13 @@ pub mod crc_file;
 pub mod descriptor;
 pub mod digest;
 mod directory;
+pub mod dump;
 #[cfg(test)]
 mod fixtures;
 pub mod histogram;
+mod open;
 mod reader;
+mod row_decode;
 mod sstable;
 pub mod statistics;
 pub mod toc;

@@ -9,6 +9,7 @@
 mod cardinality;
 mod container;
 mod header;
+mod header_table;
 mod stats_metadata;
 mod validation;
 

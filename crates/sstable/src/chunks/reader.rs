@@ -67,6 +67,24 @@ impl ChunkReader {
         })
     }
 
+    /// Opens an uncompressed component that has no checksums, such as Index.db.
+    ///
+    /// # Errors
+    /// The file is missing or unreadable.
+    pub fn open_plain(env: &dyn Env, path: &Path, cache: Option<Arc<ChunkCache>>) -> Result<Self> {
+        let file = env.open_read(path)?;
+        file.advise(Access::Random);
+        let cache_file = cache.as_ref().map_or(0, |cache| cache.admit_file());
+        Ok(Self {
+            chunk_length: PLAIN_CHUNK_LENGTH,
+            data_length: file.size_bytes(),
+            file,
+            layout: Arc::new(Layout::Plain),
+            cache,
+            cache_file,
+        })
+    }
+
     /// The same file through a handle of its own and past the cache, for a scan from start to end.
     ///
     /// # Errors

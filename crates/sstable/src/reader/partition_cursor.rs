@@ -1,19 +1,54 @@
 //! A cursor over one partition.
 
-use ilion_rows::{Cursor, PartitionHead, ReadError, Unfiltered};
+use ilion_rows::{Cursor, DecoratedKey, PartitionHead, ReadError, Unfiltered};
 
-use crate::Error;
+use super::index_walker::Location;
+use super::partition_reader::PartitionReader;
 
-/// One partition of an SSTable.
+/// One partition of an SSTable. It is read from Data.db when it is asked for.
 #[derive(Debug)]
-pub struct PartitionCursor {}
+pub struct PartitionCursor {
+    reader: PartitionReader,
+    /// Taken when the partition was given.
+    waiting: Option<(DecoratedKey, Location)>,
+}
+
+impl PartitionCursor {
+    pub(crate) fn new(reader: PartitionReader, key: DecoratedKey, location: Location) -> Self {
+        Self {
+            reader,
+            waiting: Some((key, location)),
+        }
+    }
+}
 
 impl Cursor for PartitionCursor {
     fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError> {
-        Err(Error::Refused("reading SSTables is not built yet".to_owned()).into())
+        let Some((key, location)) = self.waiting.take() else {
+            return Ok(None);
+        };
+        let started = self.reader.begin_at(&location)?;
+        if started.key != key.key {
+            return Err(self
+                .reader
+                .corrupt_start("the partition that the index has there")
+                .into());
+        }
+        Ok(Some(PartitionHead {
+            key,
+            deletion: started.deletion,
+            static_row: started.static_row,
+        }))
     }
 
     fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>, ReadError> {
-        Err(Error::Refused("reading SSTables is not built yet".to_owned()).into())
+        if self.waiting.is_some() {
+            return Ok(None);
+        }
+        Ok(self.reader.next()?)
+    }
+
+    fn lower_bound(&self) -> Option<DecoratedKey> {
+        self.waiting.as_ref().map(|(key, _)| key.clone())
     }
 }

@@ -1,19 +1,153 @@
 //! A cursor over the partitions of a range.
+//!
+//! If all rows are wanted in stored order, Data.db is read from the first wanted partition on. Else Index.db is walked
+//! beside it, so that what a partition has after the wanted rows is not read.
 
-use ilion_rows::{Cursor, PartitionHead, ReadError, Unfiltered};
+use std::sync::Arc;
 
-use crate::Error;
+use bytes::Bytes;
+use ilion_rows::{
+    ClusteringFilter, Cursor, DecoratedKey, KeyBound, KeyRange, PartitionHead, ReadError, Unfiltered,
+};
+use ilion_schema::TableSchema;
 
-/// Partitions of an SSTable that lie in a range.
+use super::index_walker::IndexWalker;
+use super::partition_reader::{PartitionReader, Started};
+use crate::{Result, SSTable, Scan};
+
+/// Partitions of an SSTable that lie in a range. Nothing is read before the first one is asked for.
 #[derive(Debug)]
-pub struct RangeCursor {}
+pub struct RangeCursor {
+    sstable: Arc<SSTable>,
+    table: Arc<TableSchema>,
+    range: KeyRange,
+    filter: Arc<ClusteringFilter>,
+    scan: Scan,
+    place: Place,
+}
 
-impl Cursor for RangeCursor {
-    fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError> {
-        Err(Error::Refused("reading SSTables is not built yet".to_owned()).into())
+#[derive(Debug)]
+enum Place {
+    Before,
+    Within(Box<Walk>),
+    After,
+}
+
+#[derive(Debug)]
+struct Walk {
+    reader: PartitionReader,
+    /// Walks beside the data unless all of it is read.
+    index: Option<IndexWalker>,
+}
+
+impl RangeCursor {
+    pub(crate) fn new(
+        sstable: Arc<SSTable>,
+        table: Arc<TableSchema>,
+        range: KeyRange,
+        filter: Arc<ClusteringFilter>,
+        scan: Scan,
+    ) -> Self {
+        let is_empty = range.misses(sstable.first_key(), sstable.last_key());
+        Self {
+            sstable,
+            table,
+            range,
+            filter,
+            scan,
+            place: if is_empty { Place::After } else { Place::Before },
+        }
     }
 
-    fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>, ReadError> {
-        Err(Error::Refused("reading SSTables is not built yet".to_owned()).into())
+    fn advance(&mut self) -> Result<Option<PartitionHead>> {
+        let started = match &mut self.place {
+            Place::After => None,
+            Place::Before => self.start()?,
+            Place::Within(walk) => walk.advance()?,
+        };
+        let Some(started) = started else {
+            return Ok(None);
+        };
+        let key = DecoratedKey::new(self.sstable.partitioner(), started.key);
+        if self.range.end.compare(&key).is_lt() {
+            return Ok(None);
+        }
+        Ok(Some(PartitionHead {
+            key,
+            deletion: started.deletion,
+            static_row: started.static_row,
+        }))
+    }
+
+    fn start(&mut self) -> Result<Option<Started>> {
+        let reader = self
+            .sstable
+            .partition_reader(&self.table, &self.filter, self.scan)?;
+        let mut index = self.sstable.index_from(&self.range.start, self.scan);
+        if !index.seek_above(&self.range.start, self.sstable.partitioner())? {
+            return Ok(None);
+        }
+        let mut walk = Walk {
+            reader,
+            index: Some(index),
+        };
+        let started = walk.advance()?;
+        if walk.reader.reads_all() {
+            walk.index = None;
+        }
+        self.place = Place::Within(Box::new(walk));
+        Ok(started)
+    }
+}
+
+impl Walk {
+    fn advance(&mut self) -> Result<Option<Started>> {
+        let Some(index) = &mut self.index else {
+            return self.reader.begin_following();
+        };
+        let Some(entry) = index.next_entry()? else {
+            return Ok(None);
+        };
+        let started = self.reader.begin_at(&entry.location)?;
+        if started.key != entry.key {
+            return Err(self
+                .reader
+                .corrupt_start("the partition that the index has there"));
+        }
+        Ok(Some(started))
+    }
+}
+
+impl Cursor for RangeCursor {
+    fn next_partition(&mut self) -> std::result::Result<Option<PartitionHead>, ReadError> {
+        let next = self.advance();
+        if !matches!(next, Ok(Some(_))) {
+            self.place = Place::After;
+        }
+        Ok(next?)
+    }
+
+    fn next_unfiltered(&mut self) -> std::result::Result<Option<Unfiltered>, ReadError> {
+        match &mut self.place {
+            Place::Within(walk) => Ok(walk.reader.next()?),
+            Place::Before | Place::After => Ok(None),
+        }
+    }
+
+    fn lower_bound(&self) -> Option<DecoratedKey> {
+        if !matches!(self.place, Place::Before) {
+            return None;
+        }
+        let first = self.sstable.first_key();
+        let start = match &self.range.start {
+            KeyBound::Start | KeyBound::End => return Some(first.clone()),
+            // The least key with that token.
+            KeyBound::BeforeToken(token) | KeyBound::AfterToken(token) => DecoratedKey {
+                token: token.clone(),
+                key: Bytes::new(),
+            },
+            KeyBound::Before(key) | KeyBound::After(key) => key.clone(),
+        };
+        Some(start.max(first.clone()))
     }
 }

@@ -1,0 +1,167 @@
+//! Slices of a partition from the last to the first.
+//!
+//! Rows can only be decoded forwards, so one block at a time is decoded and given from its end. A partition without an
+//! index is one block.
+
+use std::ops::Range;
+
+use ilion_rows::{DeletionTime, Direction, Marker, Slice, Unfiltered};
+
+use super::partition_reader::Unfiltereds;
+use crate::Result;
+use crate::row_decode::Head;
+
+/// Where a backward walk stands.
+#[derive(Debug)]
+pub(super) struct Backward {
+    /// Slices not yet begun: those before this number.
+    slices_left: usize,
+    /// Blocks of the current slice not yet read.
+    blocks: Range<usize>,
+    is_at_slice_end: bool,
+    /// What is to be given, the next one last.
+    buffer: Vec<Unfiltered>,
+}
+
+/// A run of unfiltereds: a block, or all of the partition.
+struct Run {
+    start: u64,
+    /// Nothing: to the end of the partition.
+    end: Option<u64>,
+    open_before: Option<DeletionTime>,
+}
+
+impl Backward {
+    pub(super) fn new(slice_count: usize) -> Self {
+        Self {
+            slices_left: slice_count,
+            blocks: 0..0,
+            is_at_slice_end: false,
+            buffer: Vec::new(),
+        }
+    }
+
+    pub(super) fn next(&mut self, rows: &mut Unfiltereds, slices: &[Slice]) -> Result<Option<Unfiltered>> {
+        loop {
+            if let Some(unfiltered) = self.buffer.pop() {
+                return Ok(Some(unfiltered));
+            }
+            if let Some(block) = self.blocks.next_back() {
+                self.load(rows, &slices[self.slices_left], block)?;
+            } else if self.slices_left == 0 {
+                return Ok(None);
+            } else {
+                self.slices_left -= 1;
+                self.enter(rows, &slices[self.slices_left])?;
+            }
+        }
+    }
+
+    /// Finds the blocks of a slice.
+    fn enter(&mut self, rows: &Unfiltereds, slice: &Slice) -> Result<()> {
+        self.is_at_slice_end = true;
+        let Some(blocks) = &rows.blocks else {
+            self.blocks = 0..1;
+            return Ok(());
+        };
+        let from = blocks.first_after(&slice.start)?;
+        let to = blocks.first_not_before(&slice.end)?;
+        self.blocks = from..to.max(from);
+        if !self.blocks.is_empty() {
+            return Ok(());
+        }
+        if let Some(open) = blocks.open_before(from)? {
+            self.buffer.push(closing(slice, open));
+            self.buffer.push(opening(slice, open));
+        }
+        Ok(())
+    }
+
+    /// Fills the buffer with what the slice wants of a block.
+    fn load(&mut self, rows: &mut Unfiltereds, slice: &Slice, block: usize) -> Result<()> {
+        let run = run_of(rows, block)?;
+        let is_first_of_slice = self.blocks.is_empty();
+        let mut open = run.open_before;
+        let mut is_inside = false;
+        rows.stream.seek(run.start);
+        while run.end.is_none_or(|end| rows.stream.position() < end) {
+            let Some(head) = rows.next_head()? else {
+                break;
+            };
+            let comparator = &rows.format.comparator;
+            if head.compare(&slice.end, comparator).is_ge() {
+                break;
+            }
+            let is_wanted = head.compare(&slice.start, comparator).is_gt();
+            if is_wanted && !is_inside {
+                is_inside = true;
+                self.begin_run(slice, open.filter(|_| is_first_of_slice));
+            }
+            if let Head::Marker(marker) = &head {
+                open = marker.start;
+            }
+            if !is_wanted {
+                rows.skip(&head)?;
+            } else if let Some(unfiltered) = rows.finish(head)? {
+                self.buffer.push(reversed(unfiltered));
+            }
+        }
+        if !is_inside {
+            self.begin_run(slice, open.filter(|_| is_first_of_slice));
+        }
+        if let (true, Some(open)) = (self.is_at_slice_end, open) {
+            self.buffer.push(opening(slice, open));
+        }
+        self.is_at_slice_end = false;
+        Ok(())
+    }
+
+    /// The last to be given of a slice: the end of what is open at its start.
+    fn begin_run(&mut self, slice: &Slice, open: Option<DeletionTime>) {
+        if let Some(open) = open {
+            self.buffer.push(closing(slice, open));
+        }
+    }
+}
+
+fn run_of(rows: &Unfiltereds, block: usize) -> Result<Run> {
+    let Some(blocks) = &rows.blocks else {
+        return Ok(Run {
+            start: rows.rows_at,
+            end: None,
+            open_before: None,
+        });
+    };
+    let found = blocks.block(block)?;
+    let start = rows.start.saturating_add(found.offset);
+    if start < rows.rows_at {
+        return Err(rows
+            .stream
+            .chunks()
+            .corrupt(start, "a block after the head of its partition"));
+    }
+    Ok(Run {
+        start,
+        end: Some(start.saturating_add(found.width)),
+        open_before: blocks.open_before(block)?,
+    })
+}
+
+fn opening(slice: &Slice, open: DeletionTime) -> Unfiltered {
+    Unfiltered::Marker(Marker::at(&slice.end, None, Some(open), Direction::Reversed))
+}
+
+fn closing(slice: &Slice, open: DeletionTime) -> Unfiltered {
+    Unfiltered::Marker(Marker::at(&slice.start, Some(open), None, Direction::Reversed))
+}
+
+fn reversed(unfiltered: Unfiltered) -> Unfiltered {
+    match unfiltered {
+        Unfiltered::Marker(marker) => Unfiltered::Marker(Marker {
+            end: marker.start,
+            start: marker.end,
+            bound: marker.bound,
+        }),
+        row => row,
+    }
+}

@@ -1,0 +1,133 @@
+//! Slices of a partition in stored order.
+//!
+//! Where a slice begins, the deletion that is open there is given as a marker at its start; where it ends, what is open
+//! is closed. Blocks before a slice are not read: the index says what is open after them.
+
+use std::cmp::Ordering;
+
+use ilion_rows::{Bound, ClusteringComparator, DeletionTime, Direction, Marker, Slice, Unfiltered};
+
+use super::partition_reader::Unfiltereds;
+use crate::Result;
+use crate::row_decode::Head;
+
+impl Head {
+    /// Orders it against a bound.
+    pub(super) fn compare(&self, bound: &Bound, comparator: &ClusteringComparator) -> Ordering {
+        match self {
+            Self::Row { clustering, .. } => comparator.compare_bound_to_row(bound, clustering).reverse(),
+            Self::Marker(marker) => comparator.compare_bounds(&marker.bound, bound),
+        }
+    }
+}
+
+/// Where a forward walk stands.
+#[derive(Debug, Default)]
+pub(super) struct Forward {
+    /// Number of the slice.
+    slice: usize,
+    is_inside: bool,
+    /// The deletion that is open at the stream's position.
+    open: Option<DeletionTime>,
+    /// Read, but not yet decided on.
+    pending: Option<Head>,
+    is_at_end: bool,
+}
+
+impl Forward {
+    pub(super) fn next(&mut self, rows: &mut Unfiltereds, slices: &[Slice]) -> Result<Option<Unfiltered>> {
+        while let Some(slice) = slices.get(self.slice) {
+            if !self.is_inside {
+                self.enter(rows, slice)?;
+                self.is_inside = true;
+                if let Some(open) = self.open {
+                    return Ok(Some(marker_at(&slice.start, None, Some(open))));
+                }
+            }
+            if let Some(head) = self.take_before(rows, &slice.end)? {
+                if let Some(unfiltered) = rows.finish(head)? {
+                    return Ok(Some(unfiltered));
+                }
+                continue;
+            }
+            self.slice += 1;
+            self.is_inside = false;
+            if let Some(open) = self.open {
+                return Ok(Some(marker_at(&slice.end, Some(open), None)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Moves to the first unfiltered after the start of the slice.
+    fn enter(&mut self, rows: &mut Unfiltereds, slice: &Slice) -> Result<()> {
+        self.jump(rows, &slice.start)?;
+        loop {
+            let Some(head) = self.take_head(rows)? else {
+                return Ok(());
+            };
+            if head.compare(&slice.start, &rows.format.comparator).is_gt() {
+                self.pending = Some(head);
+                return Ok(());
+            }
+            self.pass(&head);
+            rows.skip(&head)?;
+        }
+    }
+
+    /// Moves to the block where `bound` is, unless it has been reached.
+    fn jump(&mut self, rows: &mut Unfiltereds, bound: &Bound) -> Result<()> {
+        let (Some(blocks), false) = (&rows.blocks, bound.values.is_empty()) else {
+            return Ok(());
+        };
+        let at = blocks.first_after(bound)?;
+        if at >= blocks.count {
+            self.pending = None;
+            self.is_at_end = true;
+            self.open = None;
+            return Ok(());
+        }
+        let position = rows.start.saturating_add(blocks.block(at)?.offset);
+        if position > rows.stream.position() {
+            self.open = blocks.open_before(at)?;
+            self.pending = None;
+            rows.stream.seek(position);
+        }
+        Ok(())
+    }
+
+    /// The next head if it is before `end`; else it stays.
+    fn take_before(&mut self, rows: &mut Unfiltereds, end: &Bound) -> Result<Option<Head>> {
+        let Some(head) = self.take_head(rows)? else {
+            return Ok(None);
+        };
+        if head.compare(end, &rows.format.comparator).is_lt() {
+            self.pass(&head);
+            return Ok(Some(head));
+        }
+        self.pending = Some(head);
+        Ok(None)
+    }
+
+    fn take_head(&mut self, rows: &mut Unfiltereds) -> Result<Option<Head>> {
+        if self.pending.is_some() {
+            return Ok(self.pending.take());
+        }
+        if self.is_at_end {
+            return Ok(None);
+        }
+        let head = rows.next_head()?;
+        self.is_at_end = head.is_none();
+        Ok(head)
+    }
+
+    fn pass(&mut self, head: &Head) {
+        if let Head::Marker(marker) = head {
+            self.open = marker.start;
+        }
+    }
+}
+
+fn marker_at(bound: &Bound, end: Option<DeletionTime>, start: Option<DeletionTime>) -> Unfiltered {
+    Unfiltered::Marker(Marker::at(bound, end, start, Direction::Forward))
+}

@@ -1,0 +1,201 @@
+//! What a filter wants of one partition.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ilion_rows::{ClusteringFilter, DeletionTime, Row, Unfiltered};
+
+use super::backward::Backward;
+use super::block_index::BlockIndex;
+use super::forward::Forward;
+use super::index_walker::Location;
+use crate::row_decode::{Head, RowFormat};
+use crate::{ChunkReader, DataStream, Result};
+
+/// The unfiltereds of one partition, and where in it the stream stands.
+#[derive(Debug)]
+pub(super) struct Unfiltereds {
+    pub(super) stream: DataStream,
+    pub(super) format: Arc<RowFormat>,
+    pub(super) blocks: Option<BlockIndex>,
+    /// Where the partition starts.
+    pub(super) start: u64,
+    /// Where the first unfiltered starts.
+    pub(super) rows_at: u64,
+}
+
+impl Unfiltereds {
+    /// The next one up to its body; nothing after the last one.
+    #[inline]
+    pub(super) fn next_head(&mut self) -> Result<Option<Head>> {
+        self.format.head(&mut self.stream)
+    }
+
+    /// The rest of the one whose head was just read; nothing for a row of which all was dropped.
+    #[inline]
+    pub(super) fn finish(&mut self, head: Head) -> Result<Option<Unfiltered>> {
+        match head {
+            Head::Marker(marker) => Ok(Some(Unfiltered::Marker(marker))),
+            Head::Row {
+                flags,
+                clustering,
+                body_size,
+            } => {
+                let row = self.format.row(&mut self.stream, flags, body_size, clustering)?;
+                Ok((!row.is_empty()).then_some(Unfiltered::Row(row)))
+            }
+        }
+    }
+
+    /// Moves past the one whose head was just read.
+    pub(super) fn skip(&mut self, head: &Head) -> Result<()> {
+        match head {
+            Head::Marker(_) => Ok(()),
+            Head::Row { body_size, .. } => self.stream.skip(*body_size),
+        }
+    }
+
+    fn next(&mut self) -> Result<Option<Unfiltered>> {
+        while let Some(head) = self.next_head()? {
+            if let Some(unfiltered) = self.finish(head)? {
+                return Ok(Some(unfiltered));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// How the unfiltereds are walked through.
+#[derive(Debug)]
+enum Walk {
+    /// Nothing is left.
+    Done,
+    /// One after another.
+    All,
+    Forward(Forward),
+    Backward(Backward),
+}
+
+/// A key, its deletion and static row.
+pub(super) struct Started {
+    pub(super) key: Bytes,
+    pub(super) deletion: DeletionTime,
+    pub(super) static_row: Option<Row>,
+}
+
+/// Reads partitions of one file, one at a time.
+#[derive(Debug)]
+pub(crate) struct PartitionReader {
+    index: Arc<ChunkReader>,
+    filter: Arc<ClusteringFilter>,
+    unfiltereds: Unfiltereds,
+    walk: Walk,
+}
+
+impl PartitionReader {
+    pub(crate) fn new(
+        stream: DataStream,
+        index: Arc<ChunkReader>,
+        format: Arc<RowFormat>,
+        filter: Arc<ClusteringFilter>,
+    ) -> Self {
+        let start = stream.position();
+        Self {
+            index,
+            filter,
+            unfiltereds: Unfiltereds {
+                stream,
+                format,
+                blocks: None,
+                start,
+                rows_at: start,
+            },
+            walk: Walk::Done,
+        }
+    }
+
+    /// Starts the partition at `location`.
+    pub(super) fn begin_at(&mut self, location: &Location) -> Result<Started> {
+        self.unfiltereds.stream.seek(location.position);
+        self.unfiltereds.blocks = None;
+        if let (Some((position, size)), true) = (location.promoted, self.needs_blocks()) {
+            let (index, format) = (self.index.clone(), self.unfiltereds.format.clone());
+            self.unfiltereds.blocks = Some(BlockIndex::open(index, format, position, size)?);
+        }
+        self.begin()
+    }
+
+    /// Reads the start of the partition at which the stream stands.
+    fn begin(&mut self) -> Result<Started> {
+        let rows = &mut self.unfiltereds;
+        rows.start = rows.stream.position();
+        let mut key_len = [0; 2];
+        rows.stream.require(key_len.len())?;
+        key_len.copy_from_slice(&rows.stream.rest()[..2]);
+        rows.stream.consume(key_len.len());
+        let key = rows.stream.take(usize::from(u16::from_be_bytes(key_len)))?;
+        let (deletion, static_row) = rows.format.partition_head(&mut rows.stream)?;
+        rows.rows_at = rows.stream.position();
+        self.walk = if self.filter.slices.is_empty() {
+            Walk::Done
+        } else if self.filter.reversed {
+            Walk::Backward(Backward::new(self.filter.slices.len()))
+        } else if self.filter.selects_all() {
+            Walk::All
+        } else {
+            Walk::Forward(Forward::default())
+        };
+        Ok(Started {
+            key,
+            deletion,
+            static_row,
+        })
+    }
+
+    fn needs_blocks(&self) -> bool {
+        !self.filter.slices.is_empty() && !self.reads_all()
+    }
+
+    /// True if partitions are read from start to end: no index is needed to find the next.
+    pub(super) fn reads_all(&self) -> bool {
+        self.filter.selects_all() && !self.filter.reversed
+    }
+
+    /// Moves to the next partition, after all that is left of this one, and starts it; nothing at the end of the
+    /// data. Requires: all is read, see [`PartitionReader::reads_all`].
+    pub(super) fn begin_following(&mut self) -> Result<Option<Started>> {
+        while let Walk::All = self.walk {
+            match self.unfiltereds.next_head()? {
+                Some(head) => self.unfiltereds.skip(&head)?,
+                None => self.walk = Walk::Done,
+            }
+        }
+        if self.unfiltereds.stream.is_at_end() {
+            return Ok(None);
+        }
+        self.begin().map(Some)
+    }
+
+    /// The next wanted unfiltered of the partition.
+    #[inline]
+    pub(super) fn next(&mut self) -> Result<Option<Unfiltered>> {
+        let rows = &mut self.unfiltereds;
+        let next = match &mut self.walk {
+            Walk::Done => Ok(None),
+            Walk::All => rows.next(),
+            Walk::Forward(forward) => forward.next(rows, &self.filter.slices),
+            Walk::Backward(backward) => backward.next(rows, &self.filter.slices),
+        };
+        if !matches!(next, Ok(Some(_))) {
+            // Also after an error: the stream stands somewhere in the middle.
+            self.walk = Walk::Done;
+        }
+        next
+    }
+
+    /// Damage at the start of the partition.
+    pub(super) fn corrupt_start(&self, expected: &'static str) -> crate::Error {
+        let rows = &self.unfiltereds;
+        rows.stream.chunks().corrupt(rows.start, expected)
+    }
+}

@@ -1,0 +1,236 @@
+//! Summary.db: a sample of Index.db, in memory.
+//!
+//! ```text
+//! file  := min_index_interval:i32  count:i32  size:i64  sampling_level:i32  full_size:i32
+//!          offset:u32le *  entry*  first_key:bytes32  last_key:bytes32
+//! entry := key  index_position:i64le                   up to where the next entry starts; size is of offsets and entries
+//! ```
+//!
+//! A summary that does not fit its index is not used: it is made again from Index.db.
+
+use bytes::Bytes;
+use ilion_codec::{Error as Malformed, Reader};
+use ilion_rows::{DecoratedKey, KeyBound};
+use ilion_types::{Partitioner, Token};
+
+use super::index_walker::IndexWalker;
+use crate::Result;
+
+/// Partitions between two samples, where a summary is made anew.
+const INTERVAL_DEFAULT: u64 = 128;
+const POSITION_LEN: usize = 8;
+
+/// Samples of the partition index, ascending; and the first and last key.
+pub(crate) struct Summary {
+    /// Keys of the samples, one after another.
+    keys: Bytes,
+    /// Where each key ends in `keys`.
+    key_ends: Vec<u32>,
+    tokens: Vec<Token>,
+    /// Where each sample's entry is in Index.db.
+    positions: Vec<u64>,
+    pub(crate) first: DecoratedKey,
+    pub(crate) last: DecoratedKey,
+    /// Number of partitions, as far as it is known from the samples.
+    pub(crate) estimated_keys: u64,
+}
+
+/// Samples being gathered.
+#[derive(Default)]
+struct Samples {
+    keys: Vec<u8>,
+    key_ends: Vec<u32>,
+    tokens: Vec<Token>,
+    positions: Vec<u64>,
+}
+
+impl Samples {
+    /// False if the sample cannot follow those before it.
+    fn push(&mut self, key: &[u8], token: Token, position: u64) -> bool {
+        let ascends = match (self.tokens.last(), self.positions.last()) {
+            (Some(last_token), Some(last_position)) => {
+                (last_token, self.key(self.tokens.len() - 1)) < (&token, key) && *last_position < position
+            }
+            _ => position == 0,
+        };
+        self.keys.extend_from_slice(key);
+        let Ok(end) = u32::try_from(self.keys.len()) else {
+            return false;
+        };
+        self.key_ends.push(end);
+        self.tokens.push(token);
+        self.positions.push(position);
+        ascends
+    }
+
+    fn key(&self, index: usize) -> &[u8] {
+        key_at(&self.keys, &self.key_ends, index)
+    }
+
+    fn finish(self, first: DecoratedKey, last: DecoratedKey, estimated_keys: u64) -> Summary {
+        Summary {
+            keys: self.keys.into(),
+            key_ends: self.key_ends,
+            tokens: self.tokens,
+            positions: self.positions,
+            first,
+            last,
+            estimated_keys,
+        }
+    }
+}
+
+fn key_at<'k>(keys: &'k [u8], ends: &[u32], index: usize) -> &'k [u8] {
+    let start = index.checked_sub(1).map_or(0, |before| ends[before]);
+    &keys[start as usize..ends[index] as usize]
+}
+
+impl Summary {
+    /// Reads the component; nothing if it does not fit an index of `index_length` bytes.
+    pub(crate) fn decode(bytes: &[u8], partitioner: Partitioner, index_length: u64) -> Option<Self> {
+        let raw = RawSummary::read(bytes).ok()?;
+        let first = DecoratedKey::new(partitioner, Bytes::copy_from_slice(raw.first_key));
+        let last = DecoratedKey::new(partitioner, Bytes::copy_from_slice(raw.last_key));
+        let mut samples = Samples::default();
+        for index in 0..raw.count {
+            let (key, position) = raw.entry(index)?;
+            let token = partitioner.token(key);
+            if position >= index_length || !samples.push(key, token, position) {
+                return None;
+            }
+        }
+        let newest = samples.tokens.len().checked_sub(1)?;
+        let fits = samples.key(0) == first.key
+            && (&samples.tokens[newest], samples.key(newest)) <= (&last.token, &last.key);
+        let estimated_keys = u64::from(raw.full_size) * u64::from(raw.min_index_interval);
+        fits.then(|| samples.finish(first, last, estimated_keys))
+    }
+
+    /// Makes it from Index.db, reading it once; nothing if the index is empty.
+    ///
+    /// # Errors
+    /// The index is damaged or cannot be read.
+    pub(crate) fn build(mut index: IndexWalker, partitioner: Partitioner) -> Result<Option<Self>> {
+        let mut samples = Samples::default();
+        let mut count = 0;
+        let mut ends: Option<(DecoratedKey, DecoratedKey)> = None;
+        let mut position = index.position();
+        while let Some(entry) = index.next_entry()? {
+            let key = DecoratedKey::new(partitioner, entry.key);
+            if ends.as_ref().is_some_and(|(_, last)| *last >= key) {
+                return Err(index.corrupt("ascending keys before it"));
+            }
+            if count % INTERVAL_DEFAULT == 0 && !samples.push(&key.key, key.token.clone(), position) {
+                return Err(index.corrupt("fewer than 4 GiB of sampled keys"));
+            }
+            ends = Some(match ends {
+                None => (key.clone(), key),
+                Some((first, _)) => (first, key),
+            });
+            count += 1;
+            position = index.position();
+        }
+        Ok(ends.map(|(first, last)| {
+            // Slices of the index's chunks would hold them in memory.
+            let own = |key: DecoratedKey| DecoratedKey {
+                key: Bytes::copy_from_slice(&key.key),
+                ..key
+            };
+            samples.finish(own(first), own(last), count)
+        }))
+    }
+
+    /// Where in Index.db the entry of `key` is, if there is one: from the last sample that is not above it to
+    /// the next. Nothing if the key is below all.
+    #[inline]
+    pub(crate) fn index_range(&self, key: &DecoratedKey, index_length: u64) -> Option<(u64, u64)> {
+        let above = self.first_above(&key.token, &key.key);
+        let start = *self.positions.get(above.checked_sub(1)?)?;
+        Some((start, self.positions.get(above).copied().unwrap_or(index_length)))
+    }
+
+    /// Where in Index.db a walk begins that is to find the first entry above `bound`.
+    pub(crate) fn position_before(&self, bound: &KeyBound) -> u64 {
+        let above = match bound {
+            KeyBound::Start => 0,
+            KeyBound::End => self.tokens.len(),
+            KeyBound::BeforeToken(token) => self.tokens.partition_point(|known| known < token),
+            KeyBound::AfterToken(token) => self.tokens.partition_point(|known| known <= token),
+            KeyBound::Before(key) | KeyBound::After(key) => self.first_above(&key.token, &key.key),
+        };
+        self.positions.get(above.saturating_sub(1)).copied().unwrap_or(0)
+    }
+
+    fn first_above(&self, token: &Token, key: &[u8]) -> usize {
+        let below = self.tokens.partition_point(|known| known < token);
+        let mut above = below;
+        while self.tokens.get(above) == Some(token) && key_at(&self.keys, &self.key_ends, above) <= key {
+            above += 1;
+        }
+        above
+    }
+
+    /// Memory that it takes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.keys.len() + self.tokens.len() * (size_of::<Token>() + size_of::<u64>() + size_of::<u32>())
+    }
+}
+
+/// The file's parts, not yet checked against each other.
+struct RawSummary<'b> {
+    min_index_interval: u32,
+    full_size: u32,
+    count: usize,
+    /// Offsets and entries.
+    table: &'b [u8],
+    first_key: &'b [u8],
+    last_key: &'b [u8],
+}
+
+impl<'b> RawSummary<'b> {
+    fn read(bytes: &'b [u8]) -> std::result::Result<Self, Malformed> {
+        let mut input = Reader::new(bytes);
+        let min_index_interval = input.u32()?;
+        let count = input.u32()? as usize;
+        let size = input.u64()?;
+        let _sampling_level = input.u32()?;
+        let full_size = input.u32()?;
+        let table = input.take(usize::try_from(size).unwrap_or(usize::MAX))?;
+        if table.len() / 4 < count {
+            return Err(input.error("an offset for every entry"));
+        }
+        Ok(Self {
+            min_index_interval,
+            full_size,
+            count,
+            table,
+            first_key: input.bytes32()?,
+            last_key: input.bytes32()?,
+        })
+    }
+
+    fn offset(&self, index: usize) -> Option<usize> {
+        if index == self.count {
+            return Some(self.table.len());
+        }
+        let bytes = self.table.get(index * 4..)?.first_chunk::<4>()?;
+        usize::try_from(u32::from_le_bytes(*bytes)).ok()
+    }
+
+    fn entry(&self, index: usize) -> Option<(&'b [u8], u64)> {
+        let entry = self.table.get(self.offset(index)?..self.offset(index + 1)?)?;
+        let (key, position) = entry.split_at_checked(entry.len().checked_sub(POSITION_LEN)?)?;
+        let position = i64::from_le_bytes(position.try_into().ok()?);
+        Some((key, u64::try_from(position).ok()?))
+    }
+}
+
+impl std::fmt::Debug for Summary {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Summary")
+            .field("samples", &self.tokens.len())
+            .field("first", &self.first)
+            .field("last", &self.last)
+            .finish()
+    }
+}

@@ -1,0 +1,200 @@
+//! Rows and markers of Data.db, from bytes (`org.apache.cassandra.db.rows.UnfilteredSerializer`).
+//!
+//! ```text
+//! partition  := key:bytes16 deletion [static_row] unfiltered* 0x01
+//! unfiltered := flags:u8 [extended:u8] clustering body_size:uvint body           row
+//!             | 0x02 bound body_size:uvint previous_size:uvint deletion [deletion]    marker
+//! static_row := flags:u8 0x01 body_size:uvint body
+//! ```
+//!
+//! Columns are matched by name: what the table does not have any more is read over, what was written before a column
+//! was dropped is left out. Invariant: a row's body ends where its size says.
+
+mod body;
+mod columns;
+mod prefix;
+mod source;
+mod subset;
+mod times;
+
+use std::sync::Arc;
+
+use ilion_rows::{Clustering, ClusteringComparator, DeletionTime, Marker, Row};
+use ilion_schema::{ColumnKind, TableSchema};
+
+use self::body::BodyDecoder;
+use self::columns::FileColumns;
+use crate::{DataStream, Error, Result, SerializationHeader, Version};
+
+pub(crate) use self::prefix::{ClusteringFormat, Place};
+pub(crate) use self::source::{ByteSource, Piece, read_uvint};
+pub(crate) use self::times::Times;
+
+const END_OF_PARTITION: u8 = 0x01;
+const IS_MARKER: u8 = 0x02;
+const IS_EXTENDED: u8 = 0x80;
+const EXTENDED_IS_STATIC: u8 = 0x01;
+const EXTENDED_IS_SHADOWABLE: u8 = 0x02;
+
+/// How the rows of one file become rows of one table.
+#[derive(Debug)]
+pub(crate) struct RowFormat {
+    pub(crate) table: Arc<TableSchema>,
+    pub(crate) comparator: ClusteringComparator,
+    pub(crate) clustering: ClusteringFormat,
+    pub(crate) times: Times,
+    statics: FileColumns,
+    regulars: FileColumns,
+}
+
+/// An unfiltered of which the content of a row was not read: enough to decide whether it is wanted.
+#[derive(Debug)]
+pub(crate) enum Head {
+    Row {
+        flags: u8,
+        clustering: Clustering,
+        body_size: u64,
+    },
+    Marker(Marker),
+}
+
+impl RowFormat {
+    /// # Errors
+    /// Refused: the file does not fit the table.
+    pub(crate) fn of(
+        header: &SerializationHeader,
+        version: Version,
+        table: &Arc<TableSchema>,
+    ) -> Result<Self> {
+        let comparator = ClusteringComparator::of(table);
+        if comparator.len() != header.clustering_types.len() {
+            return Err(Error::Refused(format!(
+                "table {}.{} has {} clustering columns, the file {}",
+                table.keyspace,
+                table.name,
+                comparator.len(),
+                header.clustering_types.len()
+            )));
+        }
+        let fixed_lens = header.clustering_types.iter().map(|class| class.ty.fixed_len());
+        Ok(Self {
+            table: table.clone(),
+            comparator,
+            clustering: ClusteringFormat {
+                fixed_lens: fixed_lens.collect(),
+            },
+            times: Times::new(header.stats, version),
+            statics: FileColumns::of(&header.statics, ColumnKind::Static, table)?,
+            regulars: FileColumns::of(&header.regulars, ColumnKind::Regular, table)?,
+        })
+    }
+
+    /// The deletion and static row that follow a partition's key.
+    pub(crate) fn partition_head(&self, input: &mut DataStream) -> Result<(DeletionTime, Option<Row>)> {
+        let deletion = self.times.partition_deletion(input)?;
+        if self.statics.columns.is_empty() {
+            return Ok((deletion, None));
+        }
+        let flags = input.u8()?;
+        let is_row = flags & (END_OF_PARTITION | IS_MARKER) == 0 && flags & IS_EXTENDED != 0;
+        if !is_row || input.u8()? & EXTENDED_IS_STATIC == 0 {
+            return Err(input.corrupt("a static row before it"));
+        }
+        let body_size = input.uvint()?;
+        let row = self.body(input, flags, body_size, Clustering::empty(), &self.statics)?;
+        Ok((deletion, (!row.is_empty()).then_some(row)))
+    }
+
+    /// The next unfiltered up to its body; nothing after the last one of the partition.
+    #[inline]
+    pub(crate) fn head(&self, input: &mut DataStream) -> Result<Option<Head>> {
+        let flags = input.u8()?;
+        if flags == END_OF_PARTITION {
+            return Ok(None);
+        }
+        if flags == IS_MARKER {
+            return self.marker(input).map(|marker| Some(Head::Marker(marker)));
+        }
+        if flags & (END_OF_PARTITION | IS_MARKER) != 0 {
+            return Err(input.corrupt("flags of a row, a marker or the end of the partition before it"));
+        }
+        if flags & IS_EXTENDED != 0 {
+            check_extended(input)?;
+        }
+        let clustering = self.clustering.clustering(input)?;
+        let body_size = input.uvint()?;
+        Ok(Some(Head::Row {
+            flags,
+            clustering,
+            body_size,
+        }))
+    }
+
+    /// The row whose head was just read. It may be empty, if all that it had was dropped.
+    #[inline]
+    pub(crate) fn row(
+        &self,
+        input: &mut DataStream,
+        flags: u8,
+        body_size: u64,
+        clustering: Clustering,
+    ) -> Result<Row> {
+        self.body(input, flags, body_size, clustering, &self.regulars)
+    }
+
+    fn body(
+        &self,
+        input: &mut DataStream,
+        flags: u8,
+        body_size: u64,
+        clustering: Clustering,
+        columns: &FileColumns,
+    ) -> Result<Row> {
+        let base = input.position();
+        let size = usize::try_from(body_size).unwrap_or(usize::MAX);
+        let bytes = input.take(size)?;
+        let mut row = Row::empty(clustering);
+        BodyDecoder {
+            input: Piece::new(bytes, base, input.chunks()),
+            flags,
+            times: &self.times,
+            columns,
+        }
+        .decode_into(&mut row)?;
+        Ok(row)
+    }
+
+    fn marker(&self, input: &mut DataStream) -> Result<Marker> {
+        let kind = input.u8()?;
+        let bound = self.clustering.bound_of(kind, input)?;
+        let body_size = input.uvint()?;
+        let end_of_body = input.position().saturating_add(body_size);
+        input.uvint()?;
+        let first = self.times.deletion(input)?;
+        let (end, start) = if bound.kind.is_boundary() {
+            (Some(first), Some(self.times.deletion(input)?))
+        } else if bound.kind.is_start() {
+            (None, Some(first))
+        } else {
+            (Some(first), None)
+        };
+        if input.position() != end_of_body {
+            return Err(input.corrupt("the end of the marker"));
+        }
+        Ok(Marker { bound, end, start })
+    }
+}
+
+#[cold]
+fn check_extended(input: &mut DataStream) -> Result<()> {
+    let extended = input.u8()?;
+    if extended & EXTENDED_IS_SHADOWABLE != 0 {
+        let reason = format!(
+            "{}: at byte {}: a shadowable deletion of an old materialized view is not supported",
+            input.chunks().path().display(),
+            input.position()
+        );
+        return Err(Error::Refused(reason));
+    }
+    Err(input.corrupt("a regular row without an extension before it"))
+}

@@ -1,0 +1,77 @@
+//! The columns of a file as the table knows them now.
+
+use ilion_rows::NO_TIMESTAMP;
+use ilion_schema::{ColumnId, ColumnKind, TableSchema};
+
+use crate::{Error, HeaderColumn, Result};
+
+/// How the data of one of the file's columns is read, and what becomes of it.
+#[derive(Clone, Debug)]
+pub(super) struct FileColumn {
+    /// The column of the table; nothing if it was dropped.
+    pub(super) column: Option<ColumnId>,
+    pub(super) is_complex: bool,
+    /// Length of values that have no length of their own. Compat: values in complex columns always have one.
+    pub(super) fixed_len: Option<usize>,
+    /// What was written up to here is gone, even if the column was added again.
+    pub(super) dropped_micros: i64,
+}
+
+/// The static or the regular columns of a file, in the order of its header.
+#[derive(Clone, Debug)]
+pub(super) struct FileColumns {
+    pub(super) columns: Box<[FileColumn]>,
+    /// Rows need no sorting: ids ascend in the order of the file.
+    pub(super) ids_ascend: bool,
+}
+
+impl FileColumns {
+    /// # Errors
+    /// Refused: a column that the table neither has nor has dropped (the schema is older than the file), or
+    /// one that is stored as many cells on one side only.
+    pub(super) fn of(header: &[HeaderColumn], kind: ColumnKind, table: &TableSchema) -> Result<Self> {
+        let columns = header
+            .iter()
+            .map(|column| FileColumn::of(column, kind, table))
+            .collect::<Result<Box<[_]>>>()?;
+        let ids = columns.iter().filter_map(|column| column.column);
+        Ok(Self {
+            ids_ascend: ids.is_sorted(),
+            columns,
+        })
+    }
+}
+
+impl FileColumn {
+    fn of(header: &HeaderColumn, kind: ColumnKind, table: &TableSchema) -> Result<Self> {
+        let is_complex = header.class.ty.is_multi_cell();
+        let dropped = table.dropped.get(&header.name);
+        let current = table
+            .column_named(&header.name)
+            .filter(|column| column.kind == kind);
+        if current.is_none() && dropped.is_none_or(|dropped| dropped.kind != kind) {
+            return Err(Error::Refused(format!(
+                "column {} is neither in table {}.{} nor among its dropped columns: the table's schema is older than the file",
+                header.name, table.keyspace, table.name
+            )));
+        }
+        if current.is_some_and(|column| column.is_complex() != is_complex) {
+            return Err(Error::Refused(format!(
+                "column {} of table {}.{} has the type {} in the file: one is frozen and the other is not",
+                header.name, table.keyspace, table.name, header.class.text
+            )));
+        }
+        Ok(Self {
+            column: current.map(|column| column.id),
+            is_complex,
+            fixed_len: header.class.ty.fixed_len(),
+            dropped_micros: dropped.map_or(NO_TIMESTAMP, |dropped| dropped.dropped_micros),
+        })
+    }
+
+    /// True for data with a timestamp at which the column had not been dropped.
+    #[inline]
+    pub(super) fn keeps(&self, timestamp_micros: i64) -> bool {
+        timestamp_micros > self.dropped_micros || self.dropped_micros == NO_TIMESTAMP
+    }
+}

@@ -1,0 +1,94 @@
+//! Clustering values, and the places in a partition that are made of them.
+//!
+//! ```text
+//! values := batch*                      up to 32 values each
+//! batch  := header:uvint value*         two bits a value: empty, null; a value only if neither
+//! value  := bytes of the fixed length of the type | bytesV
+//! bound  := kind:u8 count:u16 values    markers; fewer values than clustering columns are allowed
+//! place  := 4:u8 values | bound         in indexes
+//! ```
+
+use std::cmp::Ordering;
+
+use bytes::Bytes;
+use ilion_rows::{Bound, BoundKind, Clustering, ClusteringComparator, Values};
+
+use super::source::ByteSource;
+use crate::Result;
+
+/// Ordinal of a row's place (`ClusteringPrefix.Kind.CLUSTERING`).
+const KIND_ROW: u8 = 4;
+const BATCH_LEN: usize = 32;
+
+/// A place in a partition: of a row or of a bound.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Row(Clustering),
+    Bound(Bound),
+}
+
+impl Place {
+    /// Orders it against a bound.
+    pub(crate) fn compare(&self, bound: &Bound, comparator: &ClusteringComparator) -> Ordering {
+        match self {
+            Self::Row(clustering) => comparator.compare_bound_to_row(bound, clustering).reverse(),
+            Self::Bound(place) => comparator.compare_bounds(place, bound),
+        }
+    }
+}
+
+/// Lengths of the clustering columns whose values have no length of their own.
+#[derive(Clone, Debug)]
+pub(crate) struct ClusteringFormat {
+    pub(super) fixed_lens: Box<[Option<usize>]>,
+}
+
+impl ClusteringFormat {
+    /// The clustering of a row.
+    #[inline]
+    pub(crate) fn clustering(&self, input: &mut impl ByteSource) -> Result<Clustering> {
+        Ok(Clustering::new(self.values(input, self.fixed_lens.len())?))
+    }
+
+    fn values(&self, input: &mut impl ByteSource, count: usize) -> Result<Values> {
+        let mut values = Values::with_capacity(count);
+        for batch in self.fixed_lens[..count].chunks(BATCH_LEN) {
+            let header = input.uvint()?;
+            for (index, fixed_len) in batch.iter().enumerate() {
+                values.push(read_value(input, header >> (2 * index), *fixed_len)?);
+            }
+        }
+        Ok(values)
+    }
+
+    /// The bound of a marker whose kind was read.
+    pub(crate) fn bound_of(&self, kind: u8, input: &mut impl ByteSource) -> Result<Bound> {
+        let Some(kind) = BoundKind::from_ordinal(kind) else {
+            return Err(input.corrupt("the kind of a bound before it"));
+        };
+        let count = usize::from(u16::from_be_bytes(input.array()?));
+        if count > self.fixed_lens.len() {
+            return Err(input.corrupt("at most as many values as clustering columns before it"));
+        }
+        Ok(Bound::new(kind, self.values(input, count)?))
+    }
+
+    /// A place in an index.
+    pub(crate) fn place(&self, input: &mut impl ByteSource) -> Result<Place> {
+        match input.u8()? {
+            KIND_ROW => Ok(Place::Row(self.clustering(input)?)),
+            kind => Ok(Place::Bound(self.bound_of(kind, input)?)),
+        }
+    }
+}
+
+#[inline]
+fn read_value(input: &mut impl ByteSource, bits: u64, fixed_len: Option<usize>) -> Result<Option<Bytes>> {
+    match (bits & 3, fixed_len) {
+        (0, Some(len)) => input.take(len).map(Some),
+        (0, None) => input.bytes_vint().map(Some),
+        (1, _) => Ok(Some(Bytes::new())),
+        (2, _) => Ok(None),
+        _ => Err(input.corrupt("clustering values that are either empty or null")),
+    }
+}

@@ -1,0 +1,169 @@
+//! Where decoders take bytes from: a stream over a file, or a piece of it at hand.
+
+use bytes::Bytes;
+use ilion_codec::Reader;
+
+use crate::{ChunkReader, DataStream, Error, Result};
+
+/// Bytes that are taken one after another; errors name file and offset.
+pub(crate) trait ByteSource {
+    /// The next byte.
+    fn u8(&mut self) -> Result<u8>;
+    /// An unsigned vint.
+    fn uvint(&mut self) -> Result<u64>;
+    /// The next `len` bytes, copied only where they lie in several chunks.
+    fn take(&mut self, len: usize) -> Result<Bytes>;
+    /// Damage at the position.
+    fn corrupt(&self, expected: &'static str) -> Error;
+
+    /// The next `N` bytes.
+    fn array<const N: usize>(&mut self) -> Result<[u8; N]>;
+
+    /// An unsigned vint that is the length of what follows.
+    fn len(&mut self) -> Result<usize> {
+        let len = self.uvint()?;
+        usize::try_from(len).map_err(|_| self.corrupt("a length within the file"))
+    }
+
+    /// Length and bytes.
+    fn bytes_vint(&mut self) -> Result<Bytes> {
+        let len = self.len()?;
+        self.take(len)
+    }
+
+    /// A signed (zigzag) vint.
+    fn svint(&mut self) -> Result<i64> {
+        let zigzag = self.uvint()?;
+        Ok((zigzag >> 1).cast_signed() ^ -(zigzag & 1).cast_signed())
+    }
+
+    /// The low 32 bits of an unsigned vint that carries a sign-extended `i32`.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the encoding is a sign-extended i32"
+    )]
+    fn uvint32(&mut self) -> Result<u32> {
+        Ok(self.uvint()? as u32)
+    }
+}
+
+/// The unsigned vint at the start of `bytes`, and its length.
+#[inline]
+pub(crate) fn read_uvint(bytes: &[u8]) -> Option<(u64, usize)> {
+    let mut input = Reader::new(bytes);
+    let value = input.uvint().ok()?;
+    Some((value, input.offset()))
+}
+
+impl ByteSource for DataStream {
+    #[inline]
+    fn u8(&mut self) -> Result<u8> {
+        Self::u8(self)
+    }
+
+    #[inline]
+    fn uvint(&mut self) -> Result<u64> {
+        Self::uvint(self)
+    }
+
+    #[inline]
+    fn take(&mut self, len: usize) -> Result<Bytes> {
+        Self::take(self, len)
+    }
+
+    #[cold]
+    fn corrupt(&self, expected: &'static str) -> Error {
+        Self::corrupt(self, expected)
+    }
+
+    #[inline]
+    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        self.require(N)?;
+        let Some(array) = self.rest().first_chunk::<N>().copied() else {
+            return Err(Self::corrupt(self, "more bytes"));
+        };
+        self.consume(N);
+        Ok(array)
+    }
+}
+
+/// Bytes of a file that are at hand.
+pub(crate) struct Piece<'f> {
+    bytes: Bytes,
+    offset: usize,
+    /// Position of the first byte in the file.
+    base: u64,
+    file: &'f ChunkReader,
+}
+
+impl<'f> Piece<'f> {
+    pub(crate) fn new(bytes: Bytes, base: u64, file: &'f ChunkReader) -> Self {
+        Self {
+            bytes,
+            offset: 0,
+            base,
+            file,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn remaining(&self) -> usize {
+        self.bytes.len() - self.offset
+    }
+
+    #[inline]
+    fn rest(&self) -> &[u8] {
+        &self.bytes[self.offset..]
+    }
+}
+
+impl ByteSource for Piece<'_> {
+    #[inline]
+    fn u8(&mut self) -> Result<u8> {
+        match self.bytes.get(self.offset) {
+            Some(byte) => {
+                self.offset += 1;
+                Ok(*byte)
+            }
+            None => Err(self.corrupt("a byte")),
+        }
+    }
+
+    #[inline]
+    fn uvint(&mut self) -> Result<u64> {
+        match read_uvint(self.rest()) {
+            Some((value, len)) => {
+                self.offset += len;
+                Ok(value)
+            }
+            None => Err(self.corrupt("an unsigned vint")),
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, len: usize) -> Result<Bytes> {
+        if len > self.remaining() {
+            return Err(self.corrupt("a length within what holds it"));
+        }
+        let taken = self.bytes.slice(self.offset..self.offset + len);
+        self.offset += len;
+        Ok(taken)
+    }
+
+    #[cold]
+    fn corrupt(&self, expected: &'static str) -> Error {
+        self.file
+            .corrupt(self.base.saturating_add(self.offset as u64), expected)
+    }
+
+    #[inline]
+    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        match self.rest().first_chunk::<N>().copied() {
+            Some(array) => {
+                self.offset += N;
+                Ok(array)
+            }
+            None => Err(self.corrupt("more bytes")),
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Which of the header's columns a row has.
+//!
+//! ```text
+//! subset := 0:uvint                        all of them
+//!         | missing:uvint                  below 64 columns: bit i is set if column i is missing
+//!         | missing:uvint index:uvint*     from 64 on: the present ones if they are fewer than half, else the missing
+//! ```
+
+use super::source::ByteSource;
+use crate::Result;
+
+const BITMAP_COLUMNS: usize = 64;
+
+/// Indexes of the columns that are there, ascending.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Subset {
+    First(usize),
+    Bits(u64),
+    List(Vec<usize>),
+}
+
+impl Subset {
+    pub(super) fn decode(input: &mut impl ByteSource, column_count: usize) -> Result<Self> {
+        let encoded = input.uvint()?;
+        if encoded == 0 {
+            return Ok(Self::First(column_count));
+        }
+        if column_count >= BITMAP_COLUMNS {
+            return Self::decode_list(input, encoded, column_count);
+        }
+        let all = (1_u64 << column_count) - 1;
+        if encoded & !all != 0 {
+            return Err(input.corrupt("missing columns that the header names"));
+        }
+        Ok(Self::Bits(all & !encoded))
+    }
+
+    fn decode_list(input: &mut impl ByteSource, missing: u64, column_count: usize) -> Result<Self> {
+        let missing = usize::try_from(missing)
+            .ok()
+            .filter(|count| *count <= column_count);
+        let Some(missing) = missing else {
+            return Err(input.corrupt("at most as many missing columns as the header names"));
+        };
+        let present = column_count - missing;
+        if present < column_count / 2 {
+            return Ok(Self::List(decode_indexes(input, present, column_count)?));
+        }
+        let missing = decode_indexes(input, missing, column_count)?;
+        let is_present = |index: &usize| missing.binary_search(index).is_err();
+        Ok(Self::List((0..column_count).filter(is_present).collect()))
+    }
+
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::First(count) => *count,
+            Self::Bits(bits) => bits.count_ones() as usize,
+            Self::List(indexes) => indexes.len(),
+        }
+    }
+
+    /// Takes the least index that is at least `from`.
+    #[inline]
+    pub(super) fn next_from(&self, from: usize) -> Option<usize> {
+        match self {
+            Self::First(count) => (from < *count).then_some(from),
+            Self::Bits(bits) => {
+                let left = bits.checked_shr(u32::try_from(from).ok()?)?;
+                (left != 0).then(|| from + left.trailing_zeros() as usize)
+            }
+            Self::List(indexes) => {
+                let at = indexes.partition_point(|index| *index < from);
+                indexes.get(at).copied()
+            }
+        }
+    }
+}
+
+fn decode_indexes(input: &mut impl ByteSource, count: usize, column_count: usize) -> Result<Vec<usize>> {
+    let mut indexes: Vec<usize> = Vec::with_capacity(count);
+    for _ in 0..count {
+        let index = usize::try_from(input.uvint()?).unwrap_or(usize::MAX);
+        let ascends = indexes.last().is_none_or(|last| *last < index);
+        if !ascends || index >= column_count {
+            return Err(input.corrupt("ascending indexes of columns"));
+        }
+        indexes.push(index);
+    }
+    Ok(indexes)
+}

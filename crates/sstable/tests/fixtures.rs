@@ -1,0 +1,37 @@
+//! Files that Cassandra wrote, read and compared with what its own tools say is in them.
+//!
+//! Small cases lie in `testdata/`. The whole collection is tested where there is one: `ILION_FIXTURES` names its folder, or
+//! a folder above holds `shared/fixtures/cassandra-5.0`; else its tests say so and pass.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+mod support;
+
+use std::sync::Arc;
+
+use ilion_rows::{ClusteringFilter, KeyRange};
+use ilion_sstable::{Scan, dump};
+
+use support::{Case, cases};
+
+fn dump_all(case: &Case, index: usize, scan: Scan) -> String {
+    let (sstable, table) = case.open(index);
+    let filter = Arc::new(ClusteringFilter::all());
+    let mut cursor = sstable.cursor(&table, KeyRange::all(), filter, scan);
+    let mut out = String::new();
+    while dump::dump_partition(&mut cursor, &table, &mut out).unwrap() {}
+    out
+}
+
+#[test]
+fn every_file_reads_as_sstabledump_prints_it() {
+    for case in cases() {
+        for index in 0..case.sstables.len() {
+            let expected = case.expected(index);
+            for scan in [Scan::Point, Scan::Sequential] {
+                let found = dump_all(&case, index, scan);
+                support::assert_same_lines(&case, &expected, &found);
+            }
+        }
+    }
+}
