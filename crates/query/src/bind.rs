@@ -54,3 +54,48 @@ fn wrong_count(markers: usize, values: usize, bound_by: BoundBy) -> Error {
         BoundBy::Batch => format!("There were {markers} markers(?) in CQL but {values} bound variables"),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use ilion_types::CqlType;
+
+    use super::*;
+
+    fn variables(names: &[&str]) -> Vec<ColumnSpec> {
+        let spec = |name: &&str| ColumnSpec {
+            keyspace: "ks".into(),
+            table: "t".into(),
+            name: (*name).into(),
+            ty: CqlType::Int,
+        };
+        names.iter().map(spec).collect()
+    }
+
+    fn value(byte: u8) -> Value {
+        Value::Bytes(vec![byte].into())
+    }
+
+    #[test]
+    fn a_named_value_goes_to_every_marker_of_its_name() {
+        let values = Values::Named(vec![("b".into(), value(2)), ("a".into(), value(1))]);
+        let bound = bind(&variables(&["a", "b", "a"]), &values, BoundBy::Query).unwrap();
+        assert_eq!(*bound, [value(1), value(2), value(1)]);
+    }
+
+    #[test]
+    fn superfluous_names_are_ignored_and_missing_ones_are_not() {
+        let values = Values::Named(vec![("a".into(), value(1)), ("z".into(), value(9))]);
+        assert!(bind(&variables(&["a"]), &values, BoundBy::Query).is_ok());
+        assert!(bind(&variables(&["a", "b"]), &values, BoundBy::Query).is_err());
+    }
+
+    #[test]
+    fn positional_values_are_counted() {
+        let values = Values::Positional(vec![value(1)]);
+        let refused = bind(&variables(&["a", "b"]), &values, BoundBy::Execute).unwrap_err();
+        assert_eq!(
+            refused.message(),
+            "there were 2 markers(?) in CQL but 1 bound variables"
+        );
+    }
+}

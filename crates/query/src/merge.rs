@@ -71,3 +71,79 @@ fn cell_len(cell: &Cell) -> usize {
     const TIMES_LEN: usize = 8 + 4 + 4;
     TIMES_LEN + cell.value.len()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use ilion_rows::{Clustering, ColumnData, DeletionTime};
+    use ilion_schema::{ClusteringOrder, TableBuilder, TableId};
+    use ilion_types::CqlType;
+
+    use super::*;
+
+    fn table() -> Arc<TableSchema> {
+        TableBuilder::new("ks", "t", TableId(uuid::Uuid::nil()))
+            .partition_key("k", CqlType::Int)
+            .clustering("c", CqlType::TinyInt, ClusteringOrder::Desc)
+            .static_column("s", CqlType::Blob)
+            .regular("v", CqlType::Blob)
+            .build()
+    }
+
+    fn row(table: &TableSchema, clustering: Option<u8>, column: &str, timestamp: i64, value: &[u8]) -> Row {
+        let values = clustering.map(|value| Bytes::from(vec![value]));
+        Row {
+            columns: vec![ColumnData {
+                column: table.column_named(column).unwrap().id,
+                data: Data::Simple(Cell::live(timestamp, Bytes::copy_from_slice(value))),
+            }],
+            ..Row::empty(Clustering::of(values))
+        }
+    }
+
+    fn rows(rows: Vec<Row>) -> PartitionUpdate {
+        PartitionUpdate {
+            rows,
+            ..PartitionUpdate::default()
+        }
+    }
+
+    #[test]
+    fn rows_come_out_in_clustering_order_each_once_and_the_newest_cell_wins() {
+        let table = table();
+        let at = |clustering, timestamp, value: &[u8]| row(&table, Some(clustering), "v", timestamp, value);
+        let merged = merge_updates(
+            rows(vec![at(2, 10, b"old")]),
+            [
+                rows(vec![at(1, 10, b"one")]),
+                rows(vec![at(3, 10, b"x"), at(2, 11, b"new")]),
+            ]
+            .into_iter(),
+            &table,
+        );
+        assert_eq!(
+            merged.rows,
+            [at(3, 10, b"x"), at(2, 11, b"new"), at(1, 10, b"one")]
+        );
+    }
+
+    #[test]
+    fn the_static_row_and_the_deletion_are_merged_too() {
+        let table = table();
+        let statics = |timestamp, value: &[u8]| PartitionUpdate {
+            static_row: Some(row(&table, None, "s", timestamp, value)),
+            deletion: Some(DeletionTime::new(timestamp - 5, 0)),
+            ..PartitionUpdate::default()
+        };
+        let merged = merge_updates(statics(20, b"new"), [statics(10, b"old")].into_iter(), &table);
+        assert_eq!(merged, statics(20, b"new"));
+    }
+
+    #[test]
+    fn values_paths_and_times_make_the_size() {
+        let table = table();
+        let update = rows(vec![row(&table, Some(1), "v", 1, &[0; 100])]);
+        assert_eq!(data_len(&update), 1 + 20 + 16 + 100);
+    }
+}

@@ -79,3 +79,35 @@ pub(crate) fn metadata_id(columns: &[ColumnSpec]) -> [u8; 16] {
     }
     digest.finalize().into()
 }
+
+#[cfg(test)]
+mod tests {
+    use ilion_types::CqlType;
+
+    use super::*;
+
+    fn column(name: &str, ty: CqlType) -> ColumnSpec {
+        ColumnSpec {
+            keyspace: "ks".into(),
+            table: "t".into(),
+            name: name.into(),
+            ty,
+        }
+    }
+
+    #[test]
+    fn a_statement_is_known_by_its_keyspace_and_text() {
+        let id = statement_id("SELECT * FROM t", Some("ks"));
+        assert_eq!(id, <[u8; 16]>::from(Md5::digest("ksSELECT * FROM t")));
+        assert_ne!(id, statement_id("SELECT * FROM t", None));
+    }
+
+    #[test]
+    fn metadata_is_known_by_names_and_types() {
+        let id = metadata_id(&[column("k", CqlType::Int)]);
+        let bytes = b"k\0org.apache.cassandra.db.marshal.Int32Type\0\0";
+        assert_eq!(id, <[u8; 16]>::from(Md5::digest(bytes)));
+        assert_ne!(id, metadata_id(&[column("k", CqlType::BigInt)]));
+        assert_ne!(id, metadata_id(&[column("l", CqlType::Int)]));
+    }
+}

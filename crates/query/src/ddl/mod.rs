@@ -55,7 +55,7 @@ fn warn_of_replication(change: &SchemaChange, schema: &Schema, execution: &Execu
         if factor.parse::<u32>().is_ok_and(|factor| factor > 1) {
             let place = match option.as_str() {
                 "replication_factor" => String::new(),
-                datacenter => format!(" for datacenter \"{datacenter}\""),
+                datacenter => format!(" for datacenter {datacenter}"),
             };
             execution.warn(format!(
                 "Your replication factor {factor} for keyspace {name} is higher than the number of nodes 1{place}"
