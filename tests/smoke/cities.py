@@ -1,0 +1,40 @@
+"""The cities of the world: real input of more than 100,000 rows."""
+
+import collections
+import csv
+import os
+
+City = collections.namedtuple("City", "cc admin1 name id admin2 lat lon")
+
+COLUMNS = ", ".join(City._fields)
+TABLE = (
+    "CREATE TABLE cities (cc text, admin1 text, name text, id int, admin2 text, lat double, lon double, "
+    "PRIMARY KEY (cc, admin1, name, id))"
+)
+# COPY takes empty fields for null otherwise, and a clustering column may be empty but not null.
+# As COPY writes and reads by default.
+DIALECT = {"doublequote": False, "escapechar": "\\"}
+COPY_OPTIONS = "WITH HEADER = TRUE AND NULL = '<null>'"
+
+
+def read():
+    with open(os.environ["ILION_SMOKE_CITIES"], encoding="utf-8", newline="") as source:
+        return [
+            City(row["cc"], row["admin1"], row["name"], number, row["admin2"], float(row["lat"]), float(row["lon"]))
+            for number, row in enumerate(csv.DictReader(source))
+        ]
+
+
+def write(cities, path):
+    with open(path, "w", encoding="utf-8", newline="") as target:
+        writer = csv.writer(target, **DIALECT)
+        writer.writerow(City._fields)
+        writer.writerows(cities)
+
+
+def read_back(path):
+    with open(path, encoding="utf-8", newline="") as source:
+        return [
+            City(r["cc"], r["admin1"], r["name"], int(r["id"]), r["admin2"], float(r["lat"]), float(r["lon"]))
+            for r in csv.DictReader(source, **DIALECT)
+        ]

@@ -1,0 +1,100 @@
+"""What the smoke tests share: the node, sessions in every dialect of the protocol, keyspaces of their own."""
+
+import collections
+import itertools
+import os
+
+import pytest
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.policies import RoundRobinPolicy
+
+from node import Node, OwnNode
+
+Dialect = collections.namedtuple("Dialect", "version compression")
+
+DIALECTS = [
+    Dialect(3, None),
+    Dialect(3, "lz4"),
+    Dialect(3, "snappy"),
+    Dialect(4, None),
+    Dialect(4, "lz4"),
+    Dialect(4, "snappy"),
+    Dialect(5, None),
+    Dialect(5, "lz4"),
+]
+
+_numbers = itertools.count(1)
+
+
+def pytest_addoption(parser):
+    parser.addoption("--against", metavar="HOST:PORT", help="a running server, instead of a node that the tests start")
+
+
+@pytest.fixture(scope="session")
+def node(request, tmp_path_factory):
+    against = request.config.getoption("--against")
+    if against:
+        host, port = against.rsplit(":", 1)
+        yield Node(host, int(port))
+        return
+    node = OwnNode(os.environ["ILION_BIN"], str(tmp_path_factory.mktemp("node") / "data"))
+    node.start()
+    yield node
+    assert node.is_running(), f"the node ended during the tests:\n{node.last_words()}"
+    assert node.stop() == 0, node.last_words()
+
+
+def connect(node, dialect=Dialect(5, "lz4"), **settings):
+    """A cluster object of the driver; shut it down."""
+    profile = ExecutionProfile(load_balancing_policy=RoundRobinPolicy(), request_timeout=60)
+    return Cluster(
+        [node.host],
+        port=node.port,
+        protocol_version=dialect.version,
+        compression=dialect.compression or False,
+        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+        connect_timeout=30,
+        control_connection_timeout=30,
+        **settings,
+    )
+
+
+@pytest.fixture(scope="module", params=DIALECTS, ids=lambda d: f"v{d.version}-{d.compression or 'plain'}")
+def dialect(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def spoken(node, dialect):
+    """A session in each dialect, with a keyspace of its own."""
+    yield from _session(node, dialect)
+
+
+@pytest.fixture(scope="module")
+def session(node):
+    """A session in the newest dialect, with a keyspace of its own."""
+    yield from _session(node, Dialect(5, "lz4"))
+
+
+def _session(node, dialect):
+    cluster = connect(node, dialect)
+    session = cluster.connect()
+    keyspace = create_keyspace(session)
+    session.set_keyspace(keyspace)
+    yield session
+    session.execute(f"DROP KEYSPACE {keyspace}")
+    cluster.shutdown()
+
+
+def create_keyspace(session):
+    name = f"smoke_{os.getpid()}_{next(_numbers)}"
+    session.execute(
+        f"CREATE KEYSPACE {name} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
+    )
+    return name
+
+
+@pytest.fixture
+def fresh():
+    """Names that no other test uses."""
+    return lambda word: f"{word}_{next(_numbers)}"

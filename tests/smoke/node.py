@@ -1,0 +1,81 @@
+"""A node under test: a process of ours, or a server that somebody else started."""
+
+import os
+import signal
+import socket
+import subprocess
+import time
+
+OPTIONS = b"\x04\x00\x00\x00\x05\x00\x00\x00\x00"
+SUPPORTED = 0x06
+START_SECS = 60
+STOP_SECS = 60
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def answers(host, port):
+    """True if something there speaks the native protocol."""
+    try:
+        with socket.create_connection((host, port), timeout=2) as connection:
+            connection.sendall(OPTIONS)
+            head = connection.recv(9)
+    except OSError:
+        return False
+    return len(head) >= 5 and head[4] == SUPPORTED
+
+
+class Node:
+    """Host and port of a server."""
+
+    is_ours = False
+
+    def __init__(self, host, port):
+        self.host = host
+        self.port = port
+
+
+class OwnNode(Node):
+    """A process that the tests start, stop and kill."""
+
+    is_ours = True
+
+    def __init__(self, binary, data):
+        super().__init__("127.0.0.1", free_port())
+        self.binary = binary
+        self.data = data
+        self.process = None
+        self.log = os.path.join(os.path.dirname(data), os.path.basename(data) + ".log")
+
+    def start(self):
+        # Port 0 of the admin door: several nodes may run at once.
+        environment = dict(os.environ, ILION_ADMIN_PORT="0")
+        command = [self.binary, "serve", "--data", self.data, "--port", str(self.port)]
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=environment)
+        deadline = time.monotonic() + START_SECS
+        while not answers(self.host, self.port):
+            assert self.process.poll() is None, f"the node ended with {self.process.returncode}:\n{self.last_words()}"
+            assert time.monotonic() < deadline, f"no CQL on port {self.port}:\n{self.last_words()}"
+            time.sleep(0.02)
+
+    def stop(self):
+        """Asks it to end and returns its exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(STOP_SECS)
+
+    def kill(self):
+        """What a crash of the process does: nothing is said, nothing is flushed."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(STOP_SECS)
+
+    def is_running(self):
+        return self.process is not None and self.process.poll() is None
+
+    def last_words(self):
+        with open(self.log, errors="replace") as log:
+            return "".join(log.readlines()[-40:])

@@ -1,0 +1,129 @@
+"""kill -9 under load: what was acknowledged is there after a restart."""
+
+import os
+import threading
+
+import pytest
+from cassandra import DriverException
+from cassandra.cluster import NoHostAvailable
+
+from conftest import connect, create_keyspace
+from node import OwnNode
+
+CLIENTS = 8
+# The node is killed when so many more writes were acknowledged: with some of the next under way.
+ACKNOWLEDGED = [300, 2000, 5000]
+
+
+class Load:
+    """Writers that remember what was acknowledged, until the server is gone."""
+
+    def __init__(self, session, first):
+        self.session = session
+        self.insert = session.prepare("INSERT INTO kept (k, c, v) VALUES (?, ?, ?)")
+        self.acknowledged = []
+        self.attempted = set()
+        self.lock = threading.Lock()
+        self.enough = threading.Event()
+        self.goal = 0
+        self.threads = [threading.Thread(target=self.write, args=(first + client,)) for client in range(CLIENTS)]
+
+    def run_until(self, goal):
+        self.goal = goal
+        for thread in self.threads:
+            thread.start()
+        assert self.enough.wait(120), "the writers are too slow, or failed"
+
+    def write(self, k):
+        c = 0
+        while True:
+            c += 1
+            row = (k, c, f"{k}/{c}")
+            with self.lock:
+                self.attempted.add(row)
+            try:
+                self.session.execute(self.insert, row)
+            except (DriverException, NoHostAvailable, OSError):
+                return
+            with self.lock:
+                self.acknowledged.append(row)
+                if len(self.acknowledged) >= self.goal:
+                    self.enough.set()
+
+    def join(self):
+        for thread in self.threads:
+            thread.join(120)
+            assert not thread.is_alive()
+
+
+@pytest.fixture
+def victim(request, tmp_path):
+    if request.config.getoption("--against"):
+        pytest.skip("that server is not ours to kill")
+    node = OwnNode(os.environ["ILION_BIN"], str(tmp_path / "data"))
+    node.start()
+    yield node
+    if node.is_running():
+        node.stop()
+
+
+def rows_of(session):
+    return {tuple(row) for row in session.execute("SELECT k, c, v FROM kept")}
+
+
+def test_every_acknowledged_write_survives_a_kill(victim):
+    cluster = connect(victim)
+    session = cluster.connect()
+    keyspace = create_keyspace(session)
+    session.execute(f"CREATE TABLE {keyspace}.kept (k int, c int, v text, PRIMARY KEY (k, c))")
+    cluster.shutdown()
+
+    attempted, acknowledged = set(), set()
+    for number, goal in enumerate(ACKNOWLEDGED):
+        cluster = connect(victim)
+        load = Load(cluster.connect(keyspace), first=number * CLIENTS)
+        load.run_until(goal)
+        victim.kill()
+        load.join()
+        cluster.shutdown()
+        attempted |= load.attempted
+        acknowledged |= set(load.acknowledged)
+
+        victim.start()
+        cluster = connect(victim)
+        rows = rows_of(cluster.connect(keyspace))
+        cluster.shutdown()
+        assert not acknowledged - rows, "acknowledged writes are lost"
+        assert not rows - attempted, "rows that nobody wrote"
+
+
+def test_a_schema_survives_a_kill(victim):
+    cluster = connect(victim)
+    session = cluster.connect()
+    keyspace = create_keyspace(session)
+    session.execute(f"CREATE TABLE {keyspace}.one (k int PRIMARY KEY)")
+    session.execute(f"ALTER TABLE {keyspace}.one ADD v text")
+    session.execute(f"CREATE TABLE {keyspace}.two (k int PRIMARY KEY)")
+    session.execute(f"DROP TABLE {keyspace}.two")
+    victim.kill()
+    cluster.shutdown()
+    victim.start()
+    cluster = connect(victim)
+    cluster.connect()
+    tables = cluster.metadata.keyspaces[keyspace].tables
+    assert list(tables) == ["one"] and list(tables["one"].columns) == ["k", "v"]
+    cluster.shutdown()
+
+
+def test_an_orderly_stop_loses_nothing_and_says_so(victim):
+    cluster = connect(victim)
+    session = cluster.connect()
+    keyspace = create_keyspace(session)
+    session.execute(f"CREATE TABLE {keyspace}.kept (k int, c int, v text, PRIMARY KEY (k, c))")
+    session.execute(f"INSERT INTO {keyspace}.kept (k, c, v) VALUES (1, 2, 'x')")
+    cluster.shutdown()
+    assert victim.stop() == 0
+    victim.start()
+    cluster = connect(victim)
+    assert rows_of(cluster.connect(keyspace)) == {(1, 2, "x")}
+    cluster.shutdown()
