@@ -9,6 +9,7 @@ use ilion_rows::{DecoratedKey, Mutation};
 use ilion_schema::TableId;
 use ilion_types::CqlType;
 
+use crate::consistency::{check_condition, check_counter, check_write};
 use crate::context::{Execution, PlanContext};
 use crate::merge::{data_len, merge_updates};
 use crate::plan::Plan;
@@ -195,11 +196,14 @@ pub(crate) fn execute(
     execution: &Execution<'_>,
 ) -> Result<Executed, Error> {
     if members.iter().any(|member| member.plan.is_conditional()) {
+        check_condition(execution.options)?;
         return execute_conditional_batch(members, timestamp_micros);
     }
-    if members.iter().any(|member| member.plan.is_counter()) {
+    if let Some(counter) = members.iter().find(|member| member.plan.is_counter()) {
+        check_counter(execution.options, counter.plan.table())?;
         return execute_counter_batch(members, timestamp_micros);
     }
+    check_write(execution.options)?;
     let mut mutations = Vec::with_capacity(members.len());
     for member in members {
         member

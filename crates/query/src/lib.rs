@@ -13,6 +13,7 @@
 //! | `context` | what planning and executing are given |
 //! | `planned`, `plan` | a text that was planned; a statement ready to be executed |
 //! | `bind` | values in the order of the markers |
+//! | `consistency` | which levels a statement may be executed with |
 //! | `type_name` | names of types to types |
 //! | `ddl` | schema statements |
 //! | `describe` | DESCRIBE |
@@ -26,6 +27,7 @@
 
 mod batch;
 mod bind;
+mod consistency;
 mod context;
 mod ddl;
 mod describe;

@@ -6,6 +6,7 @@ use ilion_cql::ast::{Modification, QualifiedName, Statement};
 use ilion_schema::{TableKind, TableSchema};
 
 use crate::batch::BatchPlan;
+use crate::consistency;
 use crate::context::{Execution, PlanContext};
 use crate::ddl::SchemaPlan;
 use crate::describe::DescribePlan;
@@ -79,8 +80,14 @@ impl Plan {
     /// Carries it out.
     pub fn execute(&self, execution: &Execution<'_>) -> Result<Executed, Error> {
         match self {
-            Self::Select(select) => Ok(Executed::of(Outcome::Rows(select.execute(execution)?))),
-            Self::Modify(modify) => modify.execute(execution),
+            Self::Select(select) => {
+                consistency::check_read(execution.options)?;
+                Ok(Executed::of(Outcome::Rows(select.execute(execution)?)))
+            }
+            Self::Modify(modify) => {
+                check_consistency(modify, execution)?;
+                modify.execute(execution)
+            }
             Self::Batch(batch) => batch.execute(execution),
             Self::Use(keyspace) => use_keyspace(keyspace, execution),
             Self::Truncate(table) => truncate(table, execution),
@@ -92,6 +99,18 @@ impl Plan {
 
 fn modify(ast: Modification, context: &PlanContext<'_>) -> Result<Plan, Error> {
     ModifyPlan::plan(&ast, context).map(|plan| Plan::Modify(Box::new(plan)))
+}
+
+/// The levels that a change may be executed with.
+fn check_consistency(modify: &ModifyPlan, execution: &Execution<'_>) -> Result<(), Error> {
+    let options = execution.options;
+    if modify.is_conditional() {
+        consistency::check_condition(options)
+    } else if modify.is_counter() {
+        consistency::check_counter(options, modify.table())
+    } else {
+        consistency::check_write(options)
+    }
 }
 
 fn use_keyspace(keyspace: &str, execution: &Execution<'_>) -> Result<Executed, Error> {
