@@ -19,6 +19,7 @@
 //! | `statistics` | Statistics.db: validation, cardinality, statistics, serialization header |
 //! | `histogram` | the histograms of Statistics.db |
 //! | `metadata_collector` | what Statistics.db will say, gathered while rows are written |
+//! | `row_encode` | rows and markers to bytes |
 //! | `values` | clustering values and bounds |
 //! | `writer` | partitions in, all components out |
 //!
@@ -39,9 +40,11 @@ pub mod dump;
 #[cfg(test)]
 mod fixtures;
 pub mod histogram;
+mod metadata_collector;
 mod open;
 mod reader;
 mod row_decode;
+mod row_encode;
 mod sstable;
 pub mod statistics;
 pub mod toc;

@@ -22,13 +22,23 @@ const NULL: u64 = 2;
 /// Bytes of a non-empty value, for types that have no length in front.
 pub(crate) type FixedLen = Option<u32>;
 
-/// Why values cannot be stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Why something cannot be stored: the caller made it wrongly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Unstorable {
-    /// There are more values than the table has clustering columns.
-    TooMany,
-    /// A value does not have the length of its type.
+    #[error("it has more clustering values than the table has clustering columns")]
+    TooManyValues,
+    #[error("it does not have a value for every clustering column")]
+    PartialClustering,
+    #[error("a value does not have the length of its type")]
     WrongLength,
+    #[error("it has a column that the table did not have when the SSTable was begun")]
+    UnknownColumn,
+    #[error("it has one cell for a column of many, or many for a column of one")]
+    WrongShape,
+    #[error("a range tombstone marker has not the deletions that its kind needs")]
+    MarkerSides,
+    #[error("partition deletions with negative timestamps cannot be stored by this version")]
+    NegativeDeletion,
 }
 
 /// Appends leading clustering values, of the types that `lens` describes.
@@ -39,7 +49,7 @@ pub(crate) fn encode_values(
     out: &mut Writer,
 ) -> Result<(), Unstorable> {
     if values.len() > lens.len() {
-        return Err(Unstorable::TooMany);
+        return Err(Unstorable::TooManyValues);
     }
     for (lens, values) in lens.chunks(BATCH).zip(values.chunks(BATCH)) {
         out.uvint(batch_header(values));
@@ -99,7 +109,7 @@ pub(crate) fn decode_values(lens: &[FixedLen], input: &mut Reader<'_>) -> Result
 
 /// Appends a bound; its kind may be one that no [`BoundKind`] has (a row's clustering, 4).
 pub(crate) fn encode_bound(lens: &[FixedLen], bound: &Bound, out: &mut Writer) -> Result<(), Unstorable> {
-    let count = u16::try_from(bound.values.len()).map_err(|_| Unstorable::TooMany)?;
+    let count = u16::try_from(bound.values.len()).map_err(|_| Unstorable::TooManyValues)?;
     out.u8(bound.kind as u8);
     out.u16(count);
     encode_values(lens, &bound.values, out)
@@ -157,6 +167,6 @@ mod tests {
         let wrong = encode_values(&[Some(4)], &[value("123")], &mut out);
         assert_eq!(wrong, Err(Unstorable::WrongLength));
         let many = encode_values(&[], &[value("123")], &mut out);
-        assert_eq!(many, Err(Unstorable::TooMany));
+        assert_eq!(many, Err(Unstorable::TooManyValues));
     }
 }

@@ -1,20 +1,90 @@
 //! Writes an SSTable: partitions go in ascending, all components come out.
+//!
+//! The main path: `begin_partition` encodes the key, the deletion and the static row, `add` a row or marker each,
+//! `finish_partition` adds the index entry. Encoded bytes are gathered in one buffer and go to Data.db in large pieces.
+//! `finish` writes the components that are known only then, TOC.txt last.
+//!
+//! Invariant: no component has bytes before its SSTable's ADD is in the transaction log; the caller sees to it.
 
+mod component_writer;
 mod options;
+mod partition_index;
+mod row_index;
+mod summary;
+#[cfg(test)]
+mod tests;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use bytes::Bytes;
+use ilion_codec::Writer;
 use ilion_env::Env;
-use ilion_rows::{PartitionHead, Unfiltered};
+use ilion_rows::{
+    Bound, BoundKind, Clustering, ClusteringComparator, DecoratedKey, DeletionTime, PartitionHead, Slice,
+    Unfiltered, Values,
+};
 use ilion_schema::TableSchema;
 
-use crate::{Descriptor, Error, Result};
+use crate::metadata_collector::MetadataCollector;
+use crate::row_encode::{RowEncoder, encode_deletion, encode_end_of_partition};
+use crate::statistics::Validation;
+use crate::values::Unstorable;
+use crate::{
+    ChunkWriter, Component, Compression, Descriptor, Error, Format, Result, SerializationHeader, Statistics,
+    TransactionKind, Version, toc, write_component,
+};
 
 pub use options::{CommitLogInterval, WriterOptions};
 
+use partition_index::{EndedPartition, PartitionIndexWriter};
+use row_index::{Prefix, RowIndexBuilder};
+
+/// Encoded bytes that are gathered before they go to Data.db: several chunks, so that few of them are copied.
+const BUFFER_BYTES: usize = 128 << 10;
+
 /// An SSTable being written. Dropped without a word it leaves files that the transaction removes.
 pub struct SSTableWriter {
-    never: std::convert::Infallible,
+    env: Arc<dyn Env>,
+    descriptor: Descriptor,
+    options: WriterOptions,
+    header: SerializationHeader,
+    bloom_filter_fp_chance: f64,
+    comparator: ClusteringComparator,
+    data: ChunkWriter,
+    /// Encoded bytes that Data.db does not have yet.
+    buffer: Writer,
+    encoder: RowEncoder,
+    index: PartitionIndexWriter,
+    row_index: RowIndexBuilder,
+    stats: MetadataCollector,
+    open: Option<OpenPartition>,
+    first_key: Option<Bytes>,
+    last_key: Option<DecoratedKey>,
+    partitions: u64,
+    /// Where the last unfiltered of the open partition stands; kept for its memory.
+    last: Last,
+}
+
+/// The partition at hand.
+#[derive(Debug)]
+struct OpenPartition {
+    key: DecoratedKey,
+    deletion: DeletionTime,
+    /// In Data.db.
+    start: u64,
+    head_length: u64,
+    /// Start of the unfiltered before, from the partition's start.
+    previous_start: u64,
+    first: Option<Bound>,
+}
+
+/// A clustering or bound, in memory that is used again.
+#[derive(Debug, Default)]
+struct Last {
+    values: Values,
+    /// Nothing for a row.
+    kind: Option<BoundKind>,
 }
 
 impl SSTableWriter {
@@ -23,58 +93,307 @@ impl SSTableWriter {
     /// # Errors
     /// The operating system refused, a file exists, or the options are not possible.
     pub fn new(
-        _env: &Arc<dyn Env>,
+        env: &Arc<dyn Env>,
         descriptor: &Descriptor,
-        _table: &Arc<TableSchema>,
-        _options: WriterOptions,
+        table: &Arc<TableSchema>,
+        options: WriterOptions,
     ) -> Result<Self> {
-        Err(Error::Refused(format!("{descriptor}: writing is not built yet")))
+        check_writable(descriptor)?;
+        let version = descriptor.version;
+        let compression = Compression::from_options(&table.options.compression)?;
+        let compression = match options.kind {
+            TransactionKind::Flush => compression.map(Compression::for_flush),
+            TransactionKind::Compaction => compression,
+        };
+        let comparator = ClusteringComparator::of(table);
+        Ok(Self {
+            data: ChunkWriter::create(env.clone(), descriptor.clone(), compression)?,
+            index: PartitionIndexWriter::create(&**env, descriptor, table, options.estimated_partitions)?,
+            header: SerializationHeader::of(table, options.encoding_stats),
+            bloom_filter_fp_chance: table.options.bloom_filter_fp_chance,
+            encoder: RowEncoder::new(table, options.encoding_stats, version),
+            row_index: RowIndexBuilder::new(version, options.column_index_bytes),
+            stats: MetadataCollector::new(comparator.clone()),
+            comparator,
+            buffer: Writer::with_capacity(BUFFER_BYTES + BUFFER_BYTES / 4),
+            open: None,
+            first_key: None,
+            last_key: None,
+            partitions: 0,
+            last: Last::default(),
+            env: env.clone(),
+            descriptor: descriptor.clone(),
+            options,
+        })
     }
 
     /// Starts a partition, with its static row. Keys must ascend.
     ///
     /// # Errors
-    /// Refused if the key does not ascend; or the operating system refused.
-    pub fn begin_partition(&mut self, _head: &PartitionHead) -> Result<()> {
-        match self.never {}
+    /// Refused if the key does not ascend, or holds what cannot be stored; or the operating system refused. The writer is
+    /// of no use after an error, here and below: abandon it.
+    pub fn begin_partition(&mut self, head: &PartitionHead) -> Result<()> {
+        let key = &head.key;
+        if self.open.is_some() {
+            return Err(self.refuse("a partition begins before the one before is finished"));
+        }
+        if self.last_key.as_ref().is_some_and(|last| last >= key) {
+            return Err(self.refuse("partition keys do not ascend"));
+        }
+        if key.key.len() > usize::from(u16::MAX) {
+            return Err(self.refuse("a partition key is longer than 65535 bytes"));
+        }
+        let start = self.position();
+        self.buffer.bytes16(&key.key);
+        let stored =
+            encode_deletion(self.descriptor.version, &head.deletion, &mut self.buffer).and_then(|()| {
+                let row = head.static_row.as_ref();
+                self.encoder.encode_static(row, &mut self.stats, &mut self.buffer)
+            });
+        self.check(stored)?;
+        self.stats.partition_deletion(&head.deletion);
+        self.row_index.begin_partition();
+        self.open = Some(OpenPartition {
+            key: key.clone(),
+            deletion: head.deletion,
+            start,
+            head_length: self.position() - start,
+            previous_start: 0,
+            first: None,
+        });
+        Ok(())
     }
 
     /// Appends a row or marker to the partition. They must ascend.
     ///
     /// # Errors
-    /// The operating system refused, or the row holds what the table does not know.
-    pub fn add(&mut self, _unfiltered: &Unfiltered) -> Result<()> {
-        match self.never {}
+    /// As for [`SSTableWriter::begin_partition`].
+    pub fn add(&mut self, unfiltered: &Unfiltered) -> Result<()> {
+        let position = self.position();
+        let Some(open) = &mut self.open else {
+            return Err(self.refuse("a row comes before its partition"));
+        };
+        let start = position - open.start;
+        let previous_size = start - open.previous_start;
+        let (stats, buffer) = (&mut self.stats, &mut self.buffer);
+        let begin = buffer.len();
+        let stored = match unfiltered {
+            Unfiltered::Row(row) => self.encoder.encode_row(row, previous_size, stats, buffer),
+            Unfiltered::Marker(marker) => {
+                self.row_index.set_open(marker.start);
+                self.encoder
+                    .encode_marker(marker, previous_size, stats, buffer)
+                    .map(Some)
+            }
+        };
+        let indexed = stored.and_then(|clustering| {
+            let Some(clustering) = clustering else {
+                return Ok(false);
+            };
+            let end = start + (buffer.len() - begin) as u64;
+            let clustering = &buffer.as_slice()[clustering];
+            let prefix = match unfiltered {
+                Unfiltered::Row(_) => Prefix::Row(clustering),
+                Unfiltered::Marker(_) => Prefix::Marker(clustering),
+            };
+            self.row_index.add(prefix, start, end)?;
+            Ok(true)
+        });
+        open.previous_start = start;
+        if self.check(indexed)? {
+            self.note_clustering(unfiltered);
+        }
+        self.flush_if_large()
+    }
+
+    /// Remembers the first and the last unfiltered of the partition.
+    #[inline]
+    fn note_clustering(&mut self, unfiltered: &Unfiltered) {
+        debug_assert!(self.ascends(unfiltered), "unfiltereds come in clustering order");
+        let (values, kind) = clustering_of(unfiltered);
+        if let Some(open) = &mut self.open
+            && open.first.is_none()
+        {
+            open.first = Some(Bound::new(kind.unwrap_or(BoundKind::InclStart), values.clone()));
+        }
+        self.last.values.clone_from(values);
+        self.last.kind = kind;
+    }
+
+    /// True if it stands after the last one of its partition. Too slow for every row of a release build.
+    fn ascends(&self, unfiltered: &Unfiltered) -> bool {
+        if self.open.as_ref().is_none_or(|open| open.first.is_none()) {
+            return true;
+        }
+        let (values, kind) = clustering_of(unfiltered);
+        let comparator = &self.comparator;
+        let clustering = |values: &Values| Clustering::new(values.clone());
+        let bound = |kind: BoundKind, values: &Values| Bound::new(kind, values.clone());
+        let last = &self.last.values;
+        let order = match (self.last.kind, kind) {
+            (None, None) => comparator.compare(&clustering(last), &clustering(values)),
+            (Some(before), None) => {
+                comparator.compare_bound_to_row(&bound(before, last), &clustering(values))
+            }
+            (None, Some(kind)) => comparator
+                .compare_bound_to_row(&bound(kind, values), &clustering(last))
+                .reverse(),
+            (Some(before), Some(kind)) => {
+                comparator.compare_bounds(&bound(before, last), &bound(kind, values))
+            }
+        };
+        order.is_lt()
     }
 
     /// Ends the partition.
     ///
     /// # Errors
-    /// The operating system refused.
+    /// As for [`SSTableWriter::begin_partition`].
     pub fn finish_partition(&mut self) -> Result<()> {
-        match self.never {}
+        let Some(open) = self.open.take() else {
+            return Err(self.refuse("a partition ends that did not begin"));
+        };
+        encode_end_of_partition(&mut self.buffer);
+        let length = self.position() - open.start;
+        let ended = EndedPartition {
+            key: &open.key.key,
+            deletion: &open.deletion,
+            position: open.start,
+            head_length: open.head_length,
+            length,
+        };
+        let stored = self.index.add(&ended, &mut self.row_index)?;
+        self.check(stored)?;
+        if let Some(start) = open.first {
+            let end = Bound::new(
+                self.last.kind.unwrap_or(BoundKind::InclEnd),
+                self.last.values.clone(),
+            );
+            if !start.kind.is_start() || !end.kind.is_end() {
+                return Err(self.refuse("a deleted range is open at an end of its partition"));
+            }
+            self.stats.clusterings(&Slice { start, end });
+        }
+        self.stats.end_partition(&open.key.key, length);
+        if self.first_key.is_none() {
+            self.first_key = Some(Bytes::copy_from_slice(&open.key.key));
+        }
+        self.last_key = Some(open.key);
+        self.partitions += 1;
+        self.flush_if_large()
     }
 
     /// Partitions so far.
     pub fn partitions(&self) -> u64 {
-        match self.never {}
+        self.partitions
     }
 
     /// Uncompressed bytes of Data.db so far.
     pub fn data_bytes(&self) -> u64 {
-        match self.never {}
+        self.position()
+    }
+
+    /// Bytes of Data.db on disk so far, about.
+    pub fn stored_bytes(&self) -> u64 {
+        self.data.stored_length()
     }
 
     /// Writes and syncs all components, TOC.txt last, and syncs the directory.
     ///
     /// # Errors
-    /// The operating system refused; remove the files.
-    pub fn finish(self) -> Result<()> {
-        match self.never {}
+    /// Refused if there is no partition (abandon the writer instead), or one is not finished; or the operating system
+    /// refused: remove the files then.
+    pub fn finish(mut self) -> Result<()> {
+        let (Some(first), Some(last)) = (self.first_key.take(), self.last_key.take()) else {
+            return Err(self.refuse("it has no partition"));
+        };
+        if self.open.is_some() {
+            return Err(self.refuse("its last partition is not finished"));
+        }
+        self.flush()?;
+        let mut components = BTreeSet::from([Component::Statistics, Component::Toc]);
+        components.extend(self.data.components());
+        let data = self.data.finish()?;
+        let (env, descriptor) = (&*self.env, &self.descriptor);
+        components.extend(self.index.finish(env, descriptor, &first, &last.key)?);
+        let (stats, cardinality) = self.stats.finish((first, last.key));
+        let statistics = Statistics {
+            validation: Some(Validation {
+                partitioner: self.options.partitioner.class_name().to_owned(),
+                bloom_filter_fp_chance: self.bloom_filter_fp_chance,
+            }),
+            cardinality: Some(cardinality),
+            stats: self.options.complete(stats, &data),
+            header: self.header,
+        };
+        let statistics = statistics.encode(descriptor.version);
+        write_component(env, descriptor, &Component::Statistics, &statistics)?;
+        write_component(env, descriptor, &Component::Toc, &toc::print(&components))?;
+        Ok(env.sync_dir(&descriptor.directory)?)
     }
 
-    /// Removes what was written.
+    /// Removes what was written. What cannot be removed is removed by the transaction.
     pub fn abandon(self) {
-        match self.never {}
+        let (env, descriptor) = (self.env.clone(), self.descriptor.clone());
+        drop(self);
+        if let Err(error) = descriptor.remove_files(&*env) {
+            tracing::warn!(%descriptor, %error, "cannot remove an abandoned SSTable; the next start will");
+        }
+    }
+
+    #[inline]
+    fn position(&self) -> u64 {
+        self.data.position() + self.buffer.len() as u64
+    }
+
+    #[inline]
+    fn flush_if_large(&mut self) -> Result<()> {
+        if self.buffer.len() >= BUFFER_BYTES {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.data.write(self.buffer.as_slice())?;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    #[inline]
+    fn check<T>(&self, stored: std::result::Result<T, Unstorable>) -> Result<T> {
+        stored.map_err(|reason| self.refuse(&reason.to_string()))
+    }
+
+    #[cold]
+    fn refuse(&self, reason: &str) -> Error {
+        Error::Refused(format!("{} cannot be written: {reason}", self.descriptor))
+    }
+}
+
+/// Its values, and the kind of a marker.
+fn clustering_of(unfiltered: &Unfiltered) -> (&Values, Option<BoundKind>) {
+    match unfiltered {
+        Unfiltered::Row(row) => (row.clustering.values(), None),
+        Unfiltered::Marker(marker) => (&marker.bound.values, Some(marker.bound.kind)),
+    }
+}
+
+fn check_writable(descriptor: &Descriptor) -> Result<()> {
+    let is_known = matches!(descriptor.version, Version::NB | Version::OA);
+    if is_known && descriptor.format == Format::Big {
+        return Ok(());
+    }
+    Err(Error::Refused(format!(
+        "{descriptor}: SSTables are written in the formats nb and oa (BIG) only"
+    )))
+}
+
+impl std::fmt::Debug for SSTableWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SSTableWriter")
+            .field("descriptor", &self.descriptor)
+            .field("partitions", &self.partitions)
+            .finish_non_exhaustive()
     }
 }

@@ -2,7 +2,7 @@
 
 use ilion_types::{Partitioner, Uuid};
 
-use crate::{EncodingStats, TransactionKind};
+use crate::{CommitLogPosition, DataFile, EncodingStats, StatsMetadata, TransactionKind};
 
 /// A stretch of the commit log whose mutations are in the SSTable: start and end, each segment id and offset.
 pub type CommitLogInterval = ((u64, u32), (u64, u32));
@@ -48,6 +48,28 @@ impl Default for WriterOptions {
             originating_host: None,
             kind: TransactionKind::Compaction,
             column_index_bytes: COLUMN_INDEX_BYTES_DEFAULT,
+        }
+    }
+}
+
+impl WriterOptions {
+    /// Adds what the rows do not tell to the statistics.
+    pub(super) fn complete(&self, stats: StatsMetadata, data: &DataFile) -> StatsMetadata {
+        let position = |(segment, offset): (u64, u32)| CommitLogPosition {
+            segment: segment.cast_signed(),
+            offset: i32::try_from(offset).unwrap_or(i32::MAX),
+        };
+        let intervals = self.commit_log_intervals.iter();
+        StatsMetadata {
+            compression_ratio: data.compression_ratio,
+            level: self.level,
+            repaired_at_millis: self.repaired_at_millis,
+            commit_log_intervals: intervals
+                .map(|(start, end)| (position(*start), position(*end)))
+                .collect(),
+            pending_repair: self.pending_repair,
+            originating_host: self.originating_host,
+            ..stats
         }
     }
 }

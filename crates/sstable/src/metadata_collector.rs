@@ -1,0 +1,200 @@
+//! What Statistics.db will say, gathered while rows are written (`org.apache.cassandra.io.sstable.metadata.MetadataCollector`).
+
+use bytes::Bytes;
+use ilion_rows::{
+    Bound, BoundKind, Cell, ClusteringComparator, DeletionTime, Liveness, NO_DELETION_TIME, NO_TTL, Slice,
+    counter,
+};
+
+use crate::histogram::{EstimatedHistogram, TombstoneHistogramBuilder};
+use crate::statistics::{Cardinality, StatsMetadata};
+
+/// Least and greatest of what was seen.
+#[derive(Clone, Copy, Debug)]
+struct MinMax<T> {
+    min: T,
+    max: T,
+}
+
+impl<T: Copy + Ord> MinMax<T> {
+    #[inline]
+    fn add(&mut self, value: T) {
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+    }
+
+    /// What was seen, or `none` if nothing was.
+    fn seen_or(self, none: Self) -> Self {
+        if self.min > self.max { none } else { self }
+    }
+}
+
+/// Gathers STATS and COMPACTION of Statistics.db.
+#[derive(Debug)]
+pub(crate) struct MetadataCollector {
+    comparator: ClusteringComparator,
+    timestamps: MinMax<i64>,
+    local_deletions: MinMax<u32>,
+    ttls: MinMax<u32>,
+    tombstones: TombstoneHistogramBuilder,
+    partition_sizes: EstimatedHistogram,
+    cells_per_partition: EstimatedHistogram,
+    cells_of_partition: u64,
+    cardinality: Cardinality,
+    covered: Option<Slice>,
+    has_legacy_counter_shards: bool,
+    has_partition_deletions: bool,
+    total_columns: u64,
+    total_rows: u64,
+}
+
+impl MetadataCollector {
+    pub(crate) fn new(comparator: ClusteringComparator) -> Self {
+        Self {
+            comparator,
+            timestamps: MinMax {
+                min: i64::MAX,
+                max: i64::MIN,
+            },
+            local_deletions: MinMax {
+                min: u32::MAX,
+                max: 0,
+            },
+            ttls: MinMax {
+                min: u32::MAX,
+                max: 0,
+            },
+            tombstones: TombstoneHistogramBuilder::default(),
+            partition_sizes: EstimatedHistogram::of_sizes(),
+            cells_per_partition: EstimatedHistogram::of_cells(),
+            cells_of_partition: 0,
+            cardinality: Cardinality::default(),
+            covered: None,
+            has_legacy_counter_shards: false,
+            has_partition_deletions: false,
+            total_columns: 0,
+            total_rows: 0,
+        }
+    }
+
+    /// A row's liveness, which is there.
+    #[inline]
+    pub(crate) fn liveness(&mut self, liveness: &Liveness) {
+        self.timestamps.add(liveness.timestamp_micros);
+        self.ttls.add(liveness.ttl_secs);
+        self.local_deletion(liveness.expires_secs);
+    }
+
+    #[inline]
+    pub(crate) fn cell(&mut self, cell: &Cell) {
+        self.cells_of_partition += 1;
+        self.timestamps.add(cell.timestamp_micros);
+        self.ttls.add(cell.ttl_secs);
+        self.local_deletion(cell.local_deletion_secs);
+    }
+
+    /// A counter's cell, beside [`MetadataCollector::cell`].
+    pub(crate) fn counter(&mut self, cell: &Cell) {
+        if !self.has_legacy_counter_shards && !cell.value.is_empty() {
+            let mut shards = counter::shards(&cell.value).into_iter().flatten();
+            self.has_legacy_counter_shards = shards.any(|shard| shard.kind != counter::ShardKind::Global);
+        }
+    }
+
+    /// Any deletion but a whole partition's.
+    #[inline]
+    pub(crate) fn deletion(&mut self, deletion: &DeletionTime) {
+        if !deletion.is_live() {
+            self.timestamps.add(deletion.marked_at_micros);
+            self.local_deletion(deletion.local_secs);
+        }
+    }
+
+    pub(crate) fn partition_deletion(&mut self, deletion: &DeletionTime) {
+        self.has_partition_deletions |= !deletion.is_live();
+        self.deletion(deletion);
+    }
+
+    #[inline]
+    fn local_deletion(&mut self, secs: u32) {
+        self.local_deletions.add(secs);
+        if secs != NO_DELETION_TIME {
+            self.tombstones.add(secs);
+        }
+    }
+
+    /// A row, static or not, with something in it.
+    #[inline]
+    pub(crate) fn row(&mut self, columns_with_cells: u64) {
+        self.total_columns += columns_with_cells;
+        self.total_rows += 1;
+    }
+
+    /// The slice between the first and the last unfiltered of a partition.
+    pub(crate) fn clusterings(&mut self, slice: &Slice) {
+        let Some(covered) = &mut self.covered else {
+            self.covered = Some(slice.clone());
+            return;
+        };
+        if self
+            .comparator
+            .compare_bounds(&slice.start, &covered.start)
+            .is_lt()
+        {
+            covered.start = slice.start.clone();
+        }
+        if self.comparator.compare_bounds(&slice.end, &covered.end).is_gt() {
+            covered.end = slice.end.clone();
+        }
+    }
+
+    pub(crate) fn end_partition(&mut self, key: &[u8], size_bytes: u64) {
+        self.cardinality.add_key(key);
+        self.partition_sizes.add(size_bytes);
+        self.cells_per_partition.add(self.cells_of_partition);
+        self.cells_of_partition = 0;
+    }
+
+    /// What was gathered; what it does not know is left as in [`StatsMetadata::unknown`].
+    pub(crate) fn finish(self, first_and_last_key: (Bytes, Bytes)) -> (StatsMetadata, Cardinality) {
+        let timestamps = self.timestamps.seen_or(MinMax {
+            min: i64::MIN,
+            max: i64::MAX,
+        });
+        let local_deletions = self.local_deletions.seen_or(MinMax {
+            min: NO_DELETION_TIME,
+            max: NO_DELETION_TIME,
+        });
+        let ttls = self.ttls.seen_or(MinMax {
+            min: NO_TTL,
+            max: NO_TTL,
+        });
+        let stats = StatsMetadata {
+            partition_sizes: self.partition_sizes,
+            cells_per_partition: self.cells_per_partition,
+            min_timestamp_micros: timestamps.min,
+            max_timestamp_micros: timestamps.max,
+            min_local_deletion_secs: local_deletions.min,
+            max_local_deletion_secs: local_deletions.max,
+            min_ttl_secs: ttls.min,
+            max_ttl_secs: ttls.max,
+            tombstone_drop_times: self.tombstones.finish(),
+            covered_clusterings: self.covered.unwrap_or_else(no_clusterings),
+            has_legacy_counter_shards: self.has_legacy_counter_shards,
+            total_columns: self.total_columns,
+            total_rows: self.total_rows,
+            has_partition_deletions: self.has_partition_deletions,
+            first_and_last_key: Some(first_and_last_key),
+            ..StatsMetadata::unknown()
+        };
+        (stats, self.cardinality)
+    }
+}
+
+/// After everything, to before everything: what Cassandra writes where there are neither rows nor markers.
+fn no_clusterings() -> Slice {
+    Slice {
+        start: Bound::new(BoundKind::ExclStart, Default::default()),
+        end: Bound::new(BoundKind::ExclEnd, Default::default()),
+    }
+}

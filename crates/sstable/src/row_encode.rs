@@ -1,0 +1,387 @@
+//! Rows and markers as Data.db stores them.
+//!
+//! ```text
+//! partition  := key:bytes16  deletion:PDEL  [static]  unfiltered*  01          static if the header has static columns
+//! row        := flags  values  body_size:uvint  previous_size:uvint  body
+//! static     := flags 01       body_size:uvint  00                   body
+//! marker     := 02  bound      body_size:uvint  previous_size:uvint  deletion [deletion]      a boundary: end, start
+//! body       := [ts] [ttl expires:secs] [deletion] [subset] column*
+//! column     := cell                                                           simple
+//!             | [deletion] count:uvint (cell with path)*                       complex
+//! cell       := flags [ts] [secs] [ttl] [path:bytesV] [value]
+//! deletion   := ts secs
+//! ts         := uvint, secs ttl := uvint32, all less the minima of the header
+//! PDEL       := secs:i32 micros:i64                                            before oa
+//!             | 80 | micros:i64 secs:u32                                       since oa; 80 is live
+//! ```
+//!
+//! `body_size` counts what follows it; `previous_size` is the distance to the start of the unfiltered before (of the
+//! partition, for the first one). Compat: `org.apache.cassandra.db.rows.UnfilteredSerializer`.
+
+mod columns;
+
+use std::ops::Range;
+
+use ilion_codec::{Writer, unsigned_vint_len};
+use ilion_rows::{Cell, ComplexColumn, Data, DeletionTime, Liveness, Marker, NO_DELETION_TIME, NO_TTL, Row};
+use ilion_schema::TableSchema;
+
+use crate::metadata_collector::MetadataCollector;
+use crate::statistics::SECONDS_MAX_BEFORE_OA;
+use crate::values::{FixedLen, Unstorable, encode_bound, encode_value, encode_values};
+use crate::{EncodingStats, Version};
+
+use columns::{ColumnLayout, StoredColumn};
+
+/// Bits of an unfiltered's first byte.
+mod unfiltered_flag {
+    pub(super) const END_OF_PARTITION: u8 = 0x01;
+    pub(super) const IS_MARKER: u8 = 0x02;
+    pub(super) const HAS_TIMESTAMP: u8 = 0x04;
+    pub(super) const HAS_TTL: u8 = 0x08;
+    pub(super) const HAS_DELETION: u8 = 0x10;
+    pub(super) const HAS_ALL_COLUMNS: u8 = 0x20;
+    pub(super) const HAS_COMPLEX_DELETION: u8 = 0x40;
+    pub(super) const EXTENSION: u8 = 0x80;
+    /// Of the second byte.
+    pub(super) const EXTENDED_IS_STATIC: u8 = 0x01;
+}
+
+/// Bits of a cell's first byte.
+mod cell_flag {
+    pub(super) const IS_DELETED: u8 = 0x01;
+    pub(super) const IS_EXPIRING: u8 = 0x02;
+    pub(super) const HAS_EMPTY_VALUE: u8 = 0x04;
+    pub(super) const USE_ROW_TIMESTAMP: u8 = 0x08;
+    pub(super) const USE_ROW_TTL: u8 = 0x10;
+}
+
+/// The differences that times are stored as.
+#[derive(Clone, Copy, Debug)]
+struct Times {
+    min: EncodingStats,
+    /// Local times above this cannot be stored.
+    secs_max: u32,
+}
+
+impl Times {
+    #[inline]
+    fn micros(self, micros: i64, out: &mut Writer) {
+        let difference = micros.wrapping_sub(self.min.min_timestamp_micros);
+        out.uvint(difference.cast_unsigned());
+    }
+
+    /// Compat: versions before oa end in 2038, and times after that are cut (`expiration_date_overflow_policy: CAP`).
+    #[inline]
+    fn secs(self, secs: u32, out: &mut Writer) {
+        let secs = match secs {
+            NO_DELETION_TIME => secs,
+            _ => secs.min(self.secs_max),
+        };
+        let difference = secs.wrapping_sub(self.min.min_local_deletion_secs);
+        out.uvint32(difference.cast_signed());
+    }
+
+    #[inline]
+    fn ttl(self, secs: u32, out: &mut Writer) {
+        let difference = secs.wrapping_sub(self.min.min_ttl_secs);
+        out.uvint32(difference.cast_signed());
+    }
+
+    #[inline]
+    fn deletion(self, deletion: &DeletionTime, out: &mut Writer) {
+        self.micros(deletion.marked_at_micros, out);
+        self.secs(deletion.local_secs, out);
+    }
+}
+
+/// Encodes the rows and markers of one table, and tells the collector what it stored.
+#[derive(Debug)]
+pub(crate) struct RowEncoder {
+    clustering_lens: Vec<FixedLen>,
+    statics: ColumnLayout,
+    regulars: ColumnLayout,
+    times: Times,
+    /// The body of the row at hand: its size stands before it.
+    body: Writer,
+}
+
+impl RowEncoder {
+    pub(crate) fn new(table: &TableSchema, min: EncodingStats, version: Version) -> Self {
+        let lens = table.clustering().map(|column| column.ty.fixed_len());
+        Self {
+            clustering_lens: lens
+                .map(|len| len.and_then(|len| u32::try_from(len).ok()))
+                .collect(),
+            statics: ColumnLayout::of(table, table.statics()),
+            regulars: ColumnLayout::of(table, table.regulars()),
+            times: Times {
+                min,
+                secs_max: if version.is_oa_or_later() {
+                    NO_DELETION_TIME
+                } else {
+                    SECONDS_MAX_BEFORE_OA
+                },
+            },
+            body: Writer::new(),
+        }
+    }
+
+    /// Appends the static row, an empty one if there is none; nothing if the table has no static columns.
+    pub(crate) fn encode_static(
+        &mut self,
+        row: Option<&Row>,
+        stats: &mut MetadataCollector,
+        out: &mut Writer,
+    ) -> Result<(), Unstorable> {
+        if self.statics.is_empty() {
+            return Ok(());
+        }
+        self.body.clear();
+        if let Some(row) = row {
+            self.statics.choose(row)?;
+        }
+        let flags = match row.filter(|row| !is_blank(row, &self.statics)) {
+            Some(row) => encode_body(row, &self.statics, self.times, stats, &mut self.body)?,
+            None => {
+                self.statics.encode_empty_subset(&mut self.body);
+                0
+            }
+        };
+        out.u8(flags | unfiltered_flag::EXTENSION);
+        out.u8(unfiltered_flag::EXTENDED_IS_STATIC);
+        self.append_body(0, out);
+        Ok(())
+    }
+
+    /// Appends a row. Gives the place of its clustering values in `out`; nothing if the row has nothing to store.
+    #[inline]
+    pub(crate) fn encode_row(
+        &mut self,
+        row: &Row,
+        previous_size: u64,
+        stats: &mut MetadataCollector,
+        out: &mut Writer,
+    ) -> Result<Option<Range<usize>>, Unstorable> {
+        self.regulars.choose(row)?;
+        if is_blank(row, &self.regulars) {
+            return Ok(None);
+        }
+        if row.clustering.values().len() != self.clustering_lens.len() {
+            return Err(Unstorable::PartialClustering);
+        }
+        self.body.clear();
+        let flags = encode_body(row, &self.regulars, self.times, stats, &mut self.body)?;
+        out.u8(flags);
+        let start = out.len();
+        encode_values(&self.clustering_lens, row.clustering.values(), out)?;
+        let clustering = start..out.len();
+        self.append_body(previous_size, out);
+        Ok(Some(clustering))
+    }
+
+    /// Appends a marker. Gives the place of its bound in `out`.
+    pub(crate) fn encode_marker(
+        &mut self,
+        marker: &Marker,
+        previous_size: u64,
+        stats: &mut MetadataCollector,
+        out: &mut Writer,
+    ) -> Result<Range<usize>, Unstorable> {
+        let kind = marker.bound.kind;
+        let needs_end = kind.is_end() || kind.is_boundary();
+        let needs_start = kind.is_start() || kind.is_boundary();
+        if marker.end.is_some() != needs_end || marker.start.is_some() != needs_start {
+            return Err(Unstorable::MarkerSides);
+        }
+        self.body.clear();
+        for deletion in marker.end.iter().chain(&marker.start) {
+            self.times.deletion(deletion, &mut self.body);
+            stats.deletion(deletion);
+        }
+        out.u8(unfiltered_flag::IS_MARKER);
+        let start = out.len();
+        encode_bound(&self.clustering_lens, &marker.bound, out)?;
+        let bound = start..out.len();
+        self.append_body(previous_size, out);
+        Ok(bound)
+    }
+
+    #[inline]
+    fn append_body(&self, previous_size: u64, out: &mut Writer) {
+        out.uvint((unsigned_vint_len(previous_size) + self.body.len()) as u64);
+        out.uvint(previous_size);
+        out.bytes(self.body.as_slice());
+    }
+}
+
+/// The last byte of a partition.
+pub(crate) fn encode_end_of_partition(out: &mut Writer) {
+    out.u8(unfiltered_flag::END_OF_PARTITION);
+}
+
+/// Appends a deletion time of fixed size (PDEL).
+pub(crate) fn encode_deletion(
+    version: Version,
+    deletion: &DeletionTime,
+    out: &mut Writer,
+) -> Result<(), Unstorable> {
+    if version.is_oa_or_later() {
+        if deletion.is_live() {
+            out.u8(0x80);
+            return Ok(());
+        }
+        if deletion.marked_at_micros < 0 {
+            return Err(Unstorable::NegativeDeletion);
+        }
+        out.i64(deletion.marked_at_micros);
+        out.u32(deletion.local_secs);
+    } else if deletion.is_live() {
+        out.i32(i32::MAX);
+        out.i64(i64::MIN);
+    } else {
+        out.u32(deletion.local_secs.min(SECONDS_MAX_BEFORE_OA));
+        out.i64(deletion.marked_at_micros);
+    }
+    Ok(())
+}
+
+/// True if nothing of the row would be stored: columns may have been dropped since it was written.
+fn is_blank(row: &Row, layout: &ColumnLayout) -> bool {
+    layout.chosen().is_empty() && row.liveness.is_none() && row.deletion.is_live()
+}
+
+/// Appends what follows the sizes, and gives the flags.
+#[inline]
+fn encode_body(
+    row: &Row,
+    layout: &ColumnLayout,
+    times: Times,
+    stats: &mut MetadataCollector,
+    out: &mut Writer,
+) -> Result<u8, Unstorable> {
+    let mut flags = 0;
+    if !row.liveness.is_none() {
+        flags |= unfiltered_flag::HAS_TIMESTAMP;
+        times.micros(row.liveness.timestamp_micros, out);
+        if row.liveness.ttl_secs != NO_TTL {
+            flags |= unfiltered_flag::HAS_TTL;
+            times.ttl(row.liveness.ttl_secs, out);
+            times.secs(row.liveness.expires_secs, out);
+        }
+        stats.liveness(&row.liveness);
+    }
+    if !row.deletion.is_live() {
+        flags |= unfiltered_flag::HAS_DELETION;
+        times.deletion(&row.deletion, out);
+        stats.deletion(&row.deletion);
+    }
+    if layout.has_chosen_all() {
+        flags |= unfiltered_flag::HAS_ALL_COLUMNS;
+    } else {
+        layout.encode_subset(out);
+    }
+    let has_complex_deletion = layout.has_complex() && has_complex_deletion(row, layout);
+    if has_complex_deletion {
+        flags |= unfiltered_flag::HAS_COMPLEX_DELETION;
+    }
+    let mut columns_with_cells = 0;
+    for (column, data) in layout.chosen_of(row) {
+        match data {
+            Data::Simple(cell) => {
+                columns_with_cells += 1;
+                stats.cell(cell);
+                encode_cell(cell, column, None, &row.liveness, times, out)?;
+                if column.is_counter {
+                    stats.counter(cell);
+                }
+            }
+            Data::Complex(complex) => {
+                if has_complex_deletion {
+                    times.deletion(&complex.deletion, out);
+                }
+                columns_with_cells += u64::from(!complex.cells.is_empty());
+                encode_complex(complex, column, &row.liveness, times, stats, out)?;
+            }
+        }
+    }
+    stats.row(columns_with_cells);
+    Ok(flags)
+}
+
+fn has_complex_deletion(row: &Row, layout: &ColumnLayout) -> bool {
+    layout.chosen_of(row).any(|(_, data)| match data {
+        Data::Complex(complex) => !complex.deletion.is_live(),
+        Data::Simple(_) => false,
+    })
+}
+
+fn encode_complex(
+    complex: &ComplexColumn,
+    column: &StoredColumn,
+    liveness: &Liveness,
+    times: Times,
+    stats: &mut MetadataCollector,
+    out: &mut Writer,
+) -> Result<(), Unstorable> {
+    stats.deletion(&complex.deletion);
+    out.uvint(complex.cells.len() as u64);
+    for (path, cell) in &complex.cells {
+        stats.cell(cell);
+        encode_cell(cell, column, Some(path), liveness, times, out)?;
+    }
+    Ok(())
+}
+
+#[inline]
+fn encode_cell(
+    cell: &Cell,
+    column: &StoredColumn,
+    path: Option<&[u8]>,
+    liveness: &Liveness,
+    times: Times,
+    out: &mut Writer,
+) -> Result<(), Unstorable> {
+    let flags = flags_of(cell, liveness);
+    out.u8(flags);
+    if flags & cell_flag::USE_ROW_TIMESTAMP == 0 {
+        times.micros(cell.timestamp_micros, out);
+    }
+    if flags & cell_flag::USE_ROW_TTL == 0 {
+        if flags & (cell_flag::IS_DELETED | cell_flag::IS_EXPIRING) != 0 {
+            times.secs(cell.local_deletion_secs, out);
+        }
+        if flags & cell_flag::IS_EXPIRING != 0 {
+            times.ttl(cell.ttl_secs, out);
+        }
+    }
+    if let Some(path) = path {
+        out.bytes_vint(path);
+    }
+    if flags & cell_flag::HAS_EMPTY_VALUE == 0 {
+        encode_value(column.value_len, &cell.value, out)?;
+    }
+    Ok(())
+}
+
+#[inline]
+fn flags_of(cell: &Cell, liveness: &Liveness) -> u8 {
+    let mut flags = 0;
+    if cell.is_expiring() {
+        flags |= cell_flag::IS_EXPIRING;
+        let is_of_row =
+            cell.ttl_secs == liveness.ttl_secs && cell.local_deletion_secs == liveness.expires_secs;
+        if is_of_row {
+            flags |= cell_flag::USE_ROW_TTL;
+        }
+    } else if cell.is_tombstone() {
+        flags |= cell_flag::IS_DELETED;
+    }
+    if cell.value.is_empty() {
+        flags |= cell_flag::HAS_EMPTY_VALUE;
+    }
+    if cell.timestamp_micros == liveness.timestamp_micros && !liveness.is_none() {
+        flags |= cell_flag::USE_ROW_TIMESTAMP;
+    }
+    flags
+}

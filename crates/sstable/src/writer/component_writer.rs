@@ -1,0 +1,56 @@
+//! A component that is written from its start to its end, in large appends.
+
+use ilion_codec::Writer;
+use ilion_env::{Env, WriteFile};
+
+use crate::{Component, Descriptor, Result};
+
+/// Bytes that are gathered before they go to the file.
+const APPEND_BYTES: usize = 256 << 10;
+
+pub(super) struct ComponentWriter {
+    file: Box<dyn WriteFile>,
+    buffer: Writer,
+    flushed: u64,
+}
+
+impl ComponentWriter {
+    pub(super) fn create(env: &dyn Env, descriptor: &Descriptor, component: &Component) -> Result<Self> {
+        Ok(Self {
+            file: env.create(&descriptor.path(component))?,
+            buffer: Writer::new(),
+            flushed: 0,
+        })
+    }
+
+    /// Where the next byte goes.
+    pub(super) fn position(&self) -> u64 {
+        self.flushed + self.buffer.len() as u64
+    }
+
+    /// What is appended to goes to the file.
+    pub(super) fn buffer(&mut self) -> &mut Writer {
+        &mut self.buffer
+    }
+
+    /// Gives the buffer to the file if it is large.
+    pub(super) fn flush_if_large(&mut self) -> Result<()> {
+        if self.buffer.len() >= APPEND_BYTES {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.file.append(self.buffer.as_slice())?;
+        self.flushed += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    /// Writes what is left and makes it durable.
+    pub(super) fn finish(mut self) -> Result<()> {
+        self.flush()?;
+        Ok(self.file.sync()?)
+    }
+}

@@ -1,0 +1,143 @@
+//! The row index of one partition (Cassandra: promoted index), for partitions of several blocks.
+//!
+//! ```text
+//! row_index := head_length:uvint  deletion:PDEL  count:uvint  block *  offset:i32 *
+//! block     := first:prefix  last:prefix  offset:uvint  width:svint  has_open:bool [open:PDEL]
+//! prefix    := 4 values | bound                              4: the clustering of a row
+//! ```
+//!
+//! `offset` in a block is from the partition's start, `width` is less 65536; the offsets at the end are of the blocks, from the
+//! first one on. `open` is the deletion that is open behind the block.
+
+use ilion_codec::Writer;
+use ilion_rows::DeletionTime;
+
+use crate::Version;
+use crate::row_encode::encode_deletion;
+use crate::values::Unstorable;
+
+/// Compat: subtracted from the widths whatever the block size is (`IndexInfo.Serializer.WIDTH_BASE`).
+const WIDTH_BASE: i64 = 64 << 10;
+/// The kind of a row's clustering among the kinds of bounds.
+const ROW_KIND: u8 = 4;
+
+/// What an unfiltered's clustering looks like in Data.db.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Prefix<'a> {
+    /// The values of a row.
+    Row(&'a [u8]),
+    /// The bound of a marker, kind first.
+    Marker(&'a [u8]),
+}
+
+impl Prefix<'_> {
+    #[inline]
+    fn store(self, into: &mut Vec<u8>) {
+        into.clear();
+        match self {
+            Self::Row(values) => {
+                into.push(ROW_KIND);
+                into.extend_from_slice(values);
+            }
+            Self::Marker(bound) => into.extend_from_slice(bound),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct RowIndexBuilder {
+    version: Version,
+    block_bytes: u64,
+    first: Vec<u8>,
+    last: Vec<u8>,
+    /// Start of the block at hand, if it has something in it.
+    block_start: Option<u64>,
+    open: DeletionTime,
+    blocks: Writer,
+    offsets: Vec<u32>,
+}
+
+impl RowIndexBuilder {
+    pub(super) fn new(version: Version, block_bytes: u32) -> Self {
+        Self {
+            version,
+            block_bytes: u64::from(block_bytes.max(1)),
+            first: Vec::new(),
+            last: Vec::new(),
+            block_start: None,
+            open: DeletionTime::LIVE,
+            blocks: Writer::new(),
+            offsets: Vec::new(),
+        }
+    }
+
+    pub(super) fn begin_partition(&mut self) {
+        self.block_start = None;
+        self.open = DeletionTime::LIVE;
+        self.blocks.clear();
+        self.offsets.clear();
+    }
+
+    /// A marker leaves this deletion open.
+    pub(super) fn set_open(&mut self, open: Option<DeletionTime>) {
+        self.open = open.unwrap_or(DeletionTime::LIVE);
+    }
+
+    /// An unfiltered was written from `start` to `end`, both from the partition's start.
+    #[inline]
+    pub(super) fn add(&mut self, prefix: Prefix<'_>, start: u64, end: u64) -> Result<(), Unstorable> {
+        prefix.store(&mut self.last);
+        let block_start = *self.block_start.get_or_insert_with(|| {
+            prefix.store(&mut self.first);
+            start
+        });
+        if end - block_start >= self.block_bytes {
+            self.end_block(block_start, end)?;
+        }
+        Ok(())
+    }
+
+    fn end_block(&mut self, start: u64, end: u64) -> Result<(), Unstorable> {
+        self.offsets
+            .push(u32::try_from(self.blocks.len()).unwrap_or(u32::MAX));
+        self.blocks.bytes(&self.first);
+        self.blocks.bytes(&self.last);
+        self.blocks.uvint(start);
+        self.blocks.svint((end - start).cast_signed() - WIDTH_BASE);
+        self.blocks.bool(!self.open.is_live());
+        if !self.open.is_live() {
+            encode_deletion(self.version, &self.open, &mut self.blocks)?;
+        }
+        self.block_start = None;
+        Ok(())
+    }
+
+    /// Appends what stands behind the position in the entry of Index.db: the size of the row index, and the index if
+    /// there are several blocks. The partition ends at `end`.
+    pub(super) fn finish_partition(
+        &mut self,
+        head_length: u64,
+        deletion: &DeletionTime,
+        end: u64,
+        out: &mut Writer,
+    ) -> Result<(), Unstorable> {
+        if let Some(start) = self.block_start {
+            self.end_block(start, end)?;
+        }
+        if self.offsets.len() < 2 {
+            out.u8(0);
+            return Ok(());
+        }
+        let mut head = Writer::new();
+        head.uvint(head_length);
+        encode_deletion(self.version, deletion, &mut head)?;
+        head.uvint(self.offsets.len() as u64);
+        out.uvint((head.len() + self.blocks.len() + 4 * self.offsets.len()) as u64);
+        out.bytes(head.as_slice());
+        out.bytes(self.blocks.as_slice());
+        for offset in &self.offsets {
+            out.u32(*offset);
+        }
+        Ok(())
+    }
+}
