@@ -1,12 +1,15 @@
 //! Finds fixtures and brings their texts into one form.
 
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ilion_env::{Env, RealEnv};
+use ilion_rows::{ClusteringFilter, Cursor, KeyRange, Partition};
 use ilion_schema::TableSchema;
-use ilion_sstable::{ChunkCache, Component, Descriptor, OpenOptions, SSTable};
+use ilion_sstable::{ChunkCache, Component, Descriptor, OpenOptions, SSTable, Scan};
 use ilion_types::Partitioner;
 
 /// One fixture: a table's SSTables with what is in them.
@@ -26,7 +29,10 @@ pub fn cases() -> Vec<Case> {
         Some(folder) => folders.push(folder),
         None => eprintln!("note: only the fixtures of testdata/ are tested; set ILION_FIXTURES for all"),
     }
-    folders.iter().flat_map(|folder| cases_in(folder)).collect()
+    let mut cases: Vec<Case> = folders.iter().flat_map(|folder| cases_in(folder)).collect();
+    cases.sort_by(|a, b| a.name.cmp(&b.name));
+    cases.dedup_by(|a, b| a.name == b.name);
+    cases
 }
 
 fn collection() -> Option<PathBuf> {
@@ -37,6 +43,11 @@ fn collection() -> Option<PathBuf> {
     above
         .map(|folder| folder.join("shared/fixtures/cassandra-5.0"))
         .find(|folder| folder.is_dir())
+}
+
+/// The cases of `testdata/`.
+pub fn small_cases() -> Vec<Case> {
+    cases_in(&Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata"))
 }
 
 fn cases_in(folder: &Path) -> Vec<Case> {
@@ -89,6 +100,17 @@ impl Case {
         (Arc::new(sstable), table)
     }
 
+    /// The bytes of each component of an SSTable.
+    pub fn components(&self, index: usize) -> Vec<(Component, Vec<u8>)> {
+        let descriptor = &self.sstables[index];
+        Component::known()
+            .filter_map(|component| {
+                let bytes = std::fs::read(descriptor.path(&component)).ok()?;
+                Some((component, bytes))
+            })
+            .collect()
+    }
+
     /// What `sstabledump` printed, less what depends on the clock and on positions.
     pub fn expected(&self, index: usize) -> String {
         let name = match self.sstables.len() {
@@ -108,6 +130,17 @@ impl Case {
         let zipped = std::fs::read(path.with_file_name(format!("{name}.gz"))).unwrap();
         String::from_utf8(gunzip(&zipped)).unwrap()
     }
+}
+
+/// Everything that the cursor has.
+pub fn read_all(cursor: &mut dyn Cursor) -> Vec<Partition> {
+    std::iter::from_fn(|| Partition::read_next(cursor).unwrap()).collect()
+}
+
+/// Everything that the SSTable has.
+pub fn scan_all(sstable: &Arc<SSTable>, table: &Arc<TableSchema>) -> Vec<Partition> {
+    let filter = Arc::new(ClusteringFilter::all());
+    read_all(&mut sstable.cursor(table, KeyRange::all(), filter, Scan::Sequential))
 }
 
 fn gunzip(bytes: &[u8]) -> Vec<u8> {

@@ -1,0 +1,179 @@
+//! Damaged files: a clear error or the rows that were there, and no panic.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+mod support;
+
+use std::sync::Arc;
+
+use ilion_env::{Env, MemEnv, Seeded};
+use ilion_rows::{
+    Bound, BoundKind, ClusteringFilter, Cursor, KeyRange, Partition, ReadError, Slice, Unfiltered,
+};
+use ilion_schema::TableSchema;
+use ilion_sstable::{ChunkReader, Component, Descriptor, Error, OpenOptions, SSTable, Scan, digest};
+
+use support::{Case, small_cases};
+
+type Files = Vec<(Component, Vec<u8>)>;
+
+/// How many places of each component are damaged.
+const PLACES: u64 = 30;
+
+fn disk_with(files: &Files, descriptor: &Descriptor) -> Arc<dyn Env> {
+    let env = MemEnv::new(1).shared();
+    env.create_dir_all(&descriptor.directory).unwrap();
+    for (component, bytes) in files {
+        let mut file = env.create(&descriptor.path(component)).unwrap();
+        file.append(bytes).unwrap();
+    }
+    env
+}
+
+fn open(files: &Files, case: &Case) -> Result<(Arc<SSTable>, Arc<TableSchema>), Error> {
+    let env = disk_with(files, &case.sstables[0]);
+    let options = OpenOptions {
+        partitioner: case.partitioner,
+        chunk_cache: None,
+    };
+    let sstable = SSTable::open(&env, &case.sstables[0], &options)?;
+    let table = sstable.header().to_table("fx", "fixture");
+    let table = table.map_err(|error| Error::Refused(error.to_string()))?;
+    Ok((Arc::new(sstable), table))
+}
+
+fn read_all(cursor: &mut dyn Cursor) -> Result<Vec<Partition>, ReadError> {
+    std::iter::from_fn(|| Partition::read_next(cursor).transpose()).collect()
+}
+
+fn scan(sstable: &Arc<SSTable>, table: &Arc<TableSchema>) -> Result<Vec<Partition>, ReadError> {
+    let filter = Arc::new(ClusteringFilter::all());
+    read_all(&mut sstable.cursor(table, KeyRange::all(), filter, Scan::Sequential))
+}
+
+/// Reads in every way; what comes out does not matter.
+fn exercise(files: &Files, case: &Case, whole: &[Partition]) {
+    let Ok((sstable, table)) = open(files, case) else {
+        return;
+    };
+    let _ = scan(&sstable, &table);
+    for reversed in [false, true] {
+        for partition in whole.iter().step_by(1 + whole.len() / 3) {
+            let filter = Arc::new(ClusteringFilter {
+                slices: vec![middle_of(partition)],
+                reversed,
+            });
+            if let Ok(Some(mut cursor)) = sstable.partition(&table, &partition.head.key, &filter) {
+                let _ = read_all(&mut cursor);
+            }
+        }
+    }
+}
+
+/// From the middle of a partition on.
+fn middle_of(partition: &Partition) -> Slice {
+    let mut slice = Slice::all();
+    if let Some(Unfiltered::Row(row)) = partition.unfiltereds.get(partition.unfiltereds.len() / 2) {
+        slice.start = Bound::new(BoundKind::InclStart, row.clustering.values().clone());
+    }
+    slice
+}
+
+/// The same rows without compression and checksums, so that damage reaches the decoders.
+fn unprotected(case: &Case) -> Files {
+    let descriptor = &case.sstables[0];
+    let env = disk_with(&case.components(0), descriptor);
+    let data = ChunkReader::open(env.as_ref(), descriptor, None).unwrap();
+    let bytes = data
+        .read_at(0, usize::try_from(data.data_length()).unwrap())
+        .unwrap();
+    let kept = [
+        Component::Index,
+        Component::Statistics,
+        Component::Summary,
+        Component::Filter,
+    ];
+    let mut files = case.components(0);
+    files.retain(|(component, _)| kept.contains(component));
+    files.insert(0, (Component::Data, bytes.to_vec()));
+    files
+}
+
+#[test]
+fn damaged_bytes_never_panic() {
+    let mut dice = Seeded::new(3);
+    for case in small_cases() {
+        let files = unprotected(&case);
+        let (sstable, table) = open(&files, &case).unwrap();
+        let whole = scan(&sstable, &table).unwrap();
+        for at in 0..files.len() {
+            for _ in 0..PLACES {
+                let mut damaged = files.clone();
+                let bytes = &mut damaged[at].1;
+                let place = usize::try_from(dice.below(bytes.len() as u64)).unwrap();
+                match dice.below(4) {
+                    0 => bytes.truncate(place),
+                    1 => bytes[place] = 0xFF,
+                    2 => bytes[place] = 0,
+                    _ => bytes[place] ^= 1 << dice.below(8),
+                }
+                exercise(&damaged, &case, &whole);
+            }
+        }
+    }
+}
+
+#[test]
+fn damaged_chunks_are_told_with_file_and_offset() {
+    let mut dice = Seeded::new(4);
+    for case in small_cases() {
+        let files = case.components(0);
+        let (sstable, table) = open(&files, &case).unwrap();
+        let whole = scan(&sstable, &table).unwrap();
+        assert!(digest::verify(disk_with(&files, &case.sstables[0]).as_ref(), &case.sstables[0]).unwrap());
+        for _ in 0..PLACES {
+            let mut damaged = files.clone();
+            assert_eq!(damaged[0].0, Component::Data);
+            let place = usize::try_from(dice.below(damaged[0].1.len() as u64)).unwrap();
+            damaged[0].1[place] ^= 1 << dice.below(8);
+            let (sstable, table) = open(&damaged, &case).unwrap();
+            match scan(&sstable, &table) {
+                Err(ReadError::Corrupt { file, offset, .. }) => {
+                    assert_eq!(file, case.sstables[0].path(&Component::Data));
+                    assert!(offset <= sstable.data_length());
+                }
+                other => panic!("{}: byte {place}: {:?}", case.name, other.map(|all| all == whole)),
+            }
+        }
+    }
+}
+
+#[test]
+fn files_without_summary_and_filter_are_read_all_the_same() {
+    for case in small_cases() {
+        let files = case.components(0);
+        let (sstable, table) = open(&files, &case).unwrap();
+        let whole = scan(&sstable, &table).unwrap();
+        for missing in [Component::Summary, Component::Filter, Component::Toc] {
+            let mut files = files.clone();
+            files.retain(|(component, _)| *component != missing);
+            let (sstable, table) = open(&files, &case).unwrap();
+            assert_eq!(scan(&sstable, &table).unwrap(), whole);
+            let key = &whole[whole.len() / 2].head.key;
+            let filter = Arc::new(ClusteringFilter::all());
+            assert!(sstable.partition(&table, key, &filter).unwrap().is_some());
+        }
+        for missing in [
+            Component::Data,
+            Component::Index,
+            Component::Statistics,
+            Component::CompressionInfo,
+        ] {
+            let mut files = files.clone();
+            files.retain(|(component, _)| *component != missing);
+            let error = open(&files, &case).map(|_| ()).unwrap_err();
+            let message = error.to_string();
+            assert!(message.contains(missing.name()), "{missing}: {message}");
+        }
+    }
+}
