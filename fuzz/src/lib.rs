@@ -1,0 +1,14 @@
+//! What the fuzz targets do with their bytes. A function here may panic only if the code under test is wrong.
+
+pub mod commitlog;
+pub mod cql;
+pub mod frame;
+pub mod mutation_codec;
+pub mod notation;
+pub mod types;
+
+/// Takes the first byte as a choice.
+pub(crate) fn split_choice(data: &[u8]) -> Option<(usize, &[u8])> {
+    let (first, rest) = data.split_first()?;
+    Some((usize::from(*first), rest))
+}
