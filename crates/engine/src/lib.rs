@@ -3,7 +3,7 @@
 //! **A write** ([`Engine::apply`]) is encoded, appended to the commit log and merged into the memtable while the
 //! table's `active` lock is held shared, so that a memtable is frozen together with the log position that it covers. It
 //! is visible at once, and durable when the log says so ([`Engine::on_durable`]).
-//! **A read** takes the table's [`View`](view) (memtables and SSTables behind one `Arc`), opens a cursor per source that
+//! **A read** takes the table's `View` (memtables and SSTables behind one `Arc`), opens a cursor per source that
 //! may have what is wanted, and merges them.
 //! **Flush** writes a frozen memtable as an SSTable under a transaction log, swaps the view, and lets go of the log
 //! segments below. **Compaction** merges SSTables the same way.

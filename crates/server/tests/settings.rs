@@ -14,6 +14,7 @@ fn from_text(text: &str) -> Result<Loaded, String> {
     Ok(loaded)
 }
 
+#[expect(clippy::unwrap_used, reason = "a test may panic in its helpers")]
 fn problem_of(text: &str) -> String {
     from_text(text).unwrap_err()
 }

@@ -2,7 +2,7 @@
 //!
 //! | module | what |
 //! | --- | --- |
-//! | [`bench`] | load over the socket, against any CQL server: throughput, latency, the server's CPU and memory |
+//! | [`mod@bench`] | load over the socket, against any CQL server: throughput, latency, the server's CPU and memory |
 //!
 //! Tools talk to people, so errors here are `anyhow` with the action that failed.
 

@@ -52,7 +52,6 @@ macro_rules! settings {
         )+];
 
         impl Default for Settings {
-            #[expect(clippy::expect_used, reason = "the defaults are this file's own; a test parses them")]
             fn default() -> Self {
                 Self {
                     $($name: Form::parse($default).expect("the default parses"),)+
