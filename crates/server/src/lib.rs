@@ -1,3 +1,46 @@
 //! The server: sockets, sessions, settings, HTTP.
+//!
+//! The main path: `server` accepts a connection; its task (`connection`) reads bytes, cuts them into frames and puts them
+//! into a queue together; a thread of a pool (`workers`, `execute`) decodes the requests, has them executed (`request`,
+//! [`Statements`]), encodes the answers (`answer`), waits for the commit log where one was written ([`Durability`]), and
+//! delivers them to the session, which sends them at once or leaves them to the connection's task (`session`).
+//!
+//! | module | what |
+//! | --- | --- |
+//! | `server`, `options` | [`Server`]: listening, starting and stopping |
+//! | `connection`, `handshake` | the task of a connection; OPTIONS and STARTUP |
+//! | `session` | what is shared about a connection; its limits; answers on their way |
+//! | `workers`, `execute`, `weight` | pools, and what a thread does with a task |
+//! | `request`, `answer`, `error_table` | requests to statements, results to answers |
+//! | `events` | SCHEMA_CHANGE and the like, for those who registered |
+//! | `statements`, `durability` | what is needed of the layers below |
+//! | `system` | the tables that the server fills |
+//! | [`settings`] | what the operator wants |
+//!
+//! The border between tokio and plain threads is the queue in `workers`: tasks of tokio never execute a statement, threads
+//! never wait for a socket. When you add a limit, add it to `settings`, and let it hold in `Session`.
 
+mod answer;
+mod connection;
+mod durability;
+mod error_table;
+mod events;
+mod execute;
+mod handshake;
+mod metrics;
+mod options;
+mod request;
+mod server;
+mod session;
 pub mod settings;
+mod statements;
+mod system;
+mod weight;
+mod workers;
+
+pub use durability::{Durability, DurableCallback, NoLog};
+pub use metrics::ServerMetrics;
+pub use options::ServerOptions;
+pub use server::{ClientFacts, Clients, Server, Services, StartError};
+pub use statements::Statements;
+pub use system::{NoListener, SchemaListener};

@@ -133,6 +133,12 @@ impl<'a> RowsWriter<'a> {
         self.row_count += 1;
     }
 
+    /// Appends whole rows that are encoded already: cell after cell, `length: i32` (-1 for null) and the bytes.
+    pub fn encoded_rows(&mut self, row_count: u32, cells: &[u8]) {
+        self.out.extend_from_slice(cells);
+        self.row_count += row_count;
+    }
+
     /// Rows so far.
     pub fn row_count(&self) -> u32 {
         self.row_count

@@ -1,0 +1,157 @@
+//! Answers in the protocol's bytes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use ilion_protocol::{
+    ColumnSpec, Compression, ErrorCode, ErrorResponse, MetadataMode, Opcode, Response, ResponseHead,
+    ResultBody, RowsHead, RowsWriter, begin_response, encode_response,
+};
+use ilion_query::ResultSet;
+
+/// What a request is answered with.
+pub(crate) enum Reply {
+    /// Anything but rows.
+    Response(Response),
+    /// Rows of a text; their columns are told.
+    Rows(ResultSet),
+    /// Rows of a prepared statement.
+    PreparedRows { result: ResultSet, metadata: Metadata },
+}
+
+/// How much of the columns goes with rows of a prepared statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Metadata {
+    Full,
+    Skip,
+    /// The client has an older one (v5).
+    Changed([u8; 16]),
+}
+
+impl Reply {
+    pub fn void() -> Self {
+        Self::result(ResultBody::Void)
+    }
+
+    pub fn result(body: ResultBody) -> Self {
+        Self::Response(Response::Result(body))
+    }
+
+    pub fn error(error: ErrorResponse) -> Self {
+        Self::Response(Response::Error(error))
+    }
+
+    /// Whether the connection is in another keyspace from now on.
+    pub fn sets_keyspace(&self) -> bool {
+        matches!(self, Self::Response(Response::Result(ResultBody::SetKeyspace(_))))
+    }
+
+    /// The error code, if it is an error.
+    pub fn error_code(&self) -> Option<ErrorCode> {
+        match self {
+            Self::Response(Response::Error(error)) => Some(error.detail.code()),
+            _ => None,
+        }
+    }
+}
+
+/// Columns of prepared statements in the protocol's form, so that they are not converted for each answer.
+#[derive(Default)]
+pub(crate) struct Columns {
+    /// By address; the kept source makes sure that no other columns come to live there.
+    known: HashMap<usize, Converted>,
+}
+
+struct Converted {
+    /// Never read: it keeps the address taken.
+    _source: Arc<[ilion_query::ColumnSpec]>,
+    columns: Arc<[ColumnSpec]>,
+}
+
+/// Statements whose columns a thread keeps.
+const COLUMNS_KEPT_MAX: usize = 1024;
+
+impl Columns {
+    fn of(&mut self, columns: &Arc<[ilion_query::ColumnSpec]>) -> Arc<[ColumnSpec]> {
+        let address = columns.as_ptr() as usize;
+        if let Some(known) = self.known.get(&address) {
+            return known.columns.clone();
+        }
+        if self.known.len() >= COLUMNS_KEPT_MAX {
+            self.known.clear();
+        }
+        let converted: Arc<[ColumnSpec]> = convert_columns(columns).into();
+        let known = Converted {
+            _source: columns.clone(),
+            columns: converted.clone(),
+        };
+        self.known.insert(address, known);
+        converted
+    }
+}
+
+/// Columns in the protocol's form.
+pub(crate) fn convert_columns(columns: &[ilion_query::ColumnSpec]) -> Vec<ColumnSpec> {
+    columns.iter().map(convert_column).collect()
+}
+
+fn convert_column(column: &ilion_query::ColumnSpec) -> ColumnSpec {
+    ColumnSpec {
+        keyspace: column.keyspace.clone(),
+        table: column.table.clone(),
+        name: column.name.clone(),
+        cql_type: column.ty.clone(),
+    }
+}
+
+/// Appends the envelope of an answer.
+pub(crate) fn encode(
+    out: &mut Vec<u8>,
+    head: &ResponseHead<'_>,
+    reply: &Reply,
+    compression: Option<Compression>,
+    columns: &mut Columns,
+) {
+    let encoded = match reply {
+        Reply::Response(response) => encode_response(out, head, response, compression),
+        Reply::Rows(result) => {
+            let columns = convert_columns(&result.columns);
+            encode_rows(out, head, result, &columns, Metadata::Full, compression)
+        }
+        Reply::PreparedRows { result, metadata } => {
+            let columns = columns.of(&result.columns);
+            encode_rows(out, head, result, &columns, *metadata, compression)
+        }
+    };
+    if let Err(error) = encoded {
+        let response = Response::Error(ErrorResponse::invalid(format!(
+            "the result is too large, ask for pages: {error}"
+        )));
+        // An error message is far below the limit of an envelope.
+        let _ = encode_response(out, head, &response, compression);
+    }
+}
+
+fn encode_rows(
+    out: &mut Vec<u8>,
+    head: &ResponseHead<'_>,
+    result: &ResultSet,
+    columns: &[ColumnSpec],
+    metadata: Metadata,
+    compression: Option<Compression>,
+) -> Result<(), ilion_protocol::Error> {
+    let start = begin_response(out, head, Opcode::Result);
+    let rows_head = RowsHead {
+        columns,
+        mode: match &metadata {
+            Metadata::Full => MetadataMode::Full,
+            Metadata::Skip => MetadataMode::Skip,
+            Metadata::Changed(id) => MetadataMode::Changed(id),
+        },
+        paging_state: result.paging_state.as_deref(),
+    };
+    let mut rows = RowsWriter::new(out, head.version, &rows_head);
+    rows.encoded_rows(result.row_count, &result.cells);
+    rows.finish();
+    start.finish(out, compression)
+}

@@ -1,0 +1,67 @@
+//! Events, for the connections that registered for them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+
+use ilion_protocol::{Event, Response, ResponseHead, encode_response};
+use parking_lot::Mutex;
+
+use crate::session::{Cost, Sender, Session};
+
+/// A client that registered and leaves this much unread is not listening any more.
+const UNREAD_BYTES_MAX: usize = 64 << 20;
+
+/// The open sessions.
+#[derive(Default)]
+pub(crate) struct Events {
+    /// Held only to add, remove or copy out.
+    sessions: Mutex<HashMap<u64, Weak<Session>>>,
+}
+
+impl Events {
+    pub fn add(&self, session: &Arc<Session>) {
+        self.sessions.lock().insert(session.id, Arc::downgrade(session));
+    }
+
+    pub fn remove(&self, session: &Session) {
+        self.sessions.lock().remove(&session.id);
+    }
+
+    /// The open sessions.
+    pub fn sessions(&self) -> Vec<Arc<Session>> {
+        let sessions = self.sessions.lock();
+        let mut open: Vec<_> = sessions.values().filter_map(Weak::upgrade).collect();
+        open.sort_by_key(|session| session.id);
+        open
+    }
+
+    /// Queues an event for all who want it.
+    pub fn send(&self, event: &Event) {
+        for session in self.sessions() {
+            if session.wants(event.kind()) {
+                send_to(&session, event);
+            }
+        }
+    }
+}
+
+fn send_to(session: &Session, event: &Event) {
+    let Some(wire) = session.wire() else {
+        return;
+    };
+    if session.queued_bytes() > UNREAD_BYTES_MAX {
+        session.close();
+        session.wake();
+        return;
+    }
+    let mut envelopes = Vec::new();
+    let head = ResponseHead::event(wire.version);
+    // An event is far below the limit of an envelope.
+    let _ = encode_response(
+        &mut envelopes,
+        &head,
+        &Response::Event(event.clone()),
+        wire.of_envelopes(),
+    );
+    session.deliver(wire.pack(envelopes), Cost::default(), Sender::Task);
+}

@@ -1,0 +1,64 @@
+//! The beginning of a session: OPTIONS and STARTUP, answered by the connection's own task, never in segments.
+
+use ilion_protocol::{
+    Compression, ErrorResponse, Frame, FrameDecoder, Request, RequestFrame, Response, ResponseHead, Startup,
+    Version, encode_response,
+};
+
+use crate::answer::Reply;
+use crate::request::{expect_in_stage, supported};
+use crate::session::{Session, Stage, Wire};
+
+/// Answers a frame that came before the session was open, and opens it if the frame was a good STARTUP.
+pub(crate) fn answer(session: &Session, decoder: &mut FrameDecoder, frame: &Frame) -> Vec<u8> {
+    let response = RequestFrame::decode(frame)
+        .map_err(ErrorResponse::from)
+        .and_then(|request| respond(session, decoder, &request))
+        .unwrap_or_else(Response::Error);
+    let mut out = Vec::new();
+    // These answers are far below the limit of an envelope.
+    let _ = encode_response(
+        &mut out,
+        &ResponseHead::new(frame.version, frame.stream),
+        &response,
+        None,
+    );
+    out
+}
+
+fn respond(
+    session: &Session,
+    decoder: &mut FrameDecoder,
+    frame: &RequestFrame,
+) -> Result<Response, ErrorResponse> {
+    expect_in_stage(Stage::Established, &frame.request)?;
+    if let Request::Startup(startup) = &frame.request {
+        open(session, decoder, startup, frame.version)?;
+        return Ok(Response::Ready);
+    }
+    match supported() {
+        Reply::Response(response) => Ok(response),
+        Reply::Rows(_) | Reply::PreparedRows { .. } => Err(ErrorResponse::server("SUPPORTED has no rows")),
+    }
+}
+
+fn open(
+    session: &Session,
+    decoder: &mut FrameDecoder,
+    startup: &Startup,
+    version: Version,
+) -> Result<(), ErrorResponse> {
+    startup.cql_version()?;
+    let compression: Option<Compression> = startup.compression(version)?;
+    decoder.fix_version(version);
+    match version {
+        Version::V5 => decoder.use_segments(compression),
+        Version::V3 | Version::V4 => decoder.use_compression(compression),
+    }
+    session.change_client(|client| {
+        client.options.clone_from(&startup.options);
+        client.wire = Some(Wire { version, compression });
+    });
+    session.set_stage(Stage::Ready);
+    Ok(())
+}

@@ -1,0 +1,65 @@
+//! Options of the CQL server, from the settings and the machine.
+
+use std::net::SocketAddr;
+use std::thread::available_parallelism;
+use std::time::Duration;
+
+use crate::settings::Settings;
+
+/// How the CQL server is to run.
+#[derive(Clone, Debug)]
+pub struct ServerOptions {
+    /// Where to listen; port 0 takes a free one.
+    pub address: SocketAddr,
+    /// Longest body of a request.
+    pub frame_bytes_max: u32,
+    /// Threads that move bytes.
+    pub network_threads: usize,
+    /// Threads for statements that touch a few rows.
+    pub request_threads: usize,
+    /// Threads for statements that may take long.
+    pub heavy_threads: usize,
+    /// Connections at a time.
+    pub connections_max: Option<u64>,
+    /// Connections at a time from one address.
+    pub connections_per_address_max: Option<u64>,
+    /// How long a client may take until STARTUP.
+    pub startup_timeout: Duration,
+    /// How long a client may be silent; zero is for ever.
+    pub idle_timeout: Duration,
+    /// Requests in flight of a connection.
+    pub requests_in_flight_max: usize,
+    /// Their bytes.
+    pub request_bytes_max: usize,
+    /// Bytes of answers that a connection may leave unread.
+    pub queued_bytes_max: usize,
+}
+
+impl ServerOptions {
+    /// What the settings ask for.
+    pub fn of(settings: &Settings) -> Self {
+        let processors = available_parallelism().map_or(2, usize::from);
+        let threads =
+            |given: Option<u16>, chosen: usize| given.map_or(chosen, |count| usize::from(count).max(1));
+        let bytes = |size: u64| usize::try_from(size).unwrap_or(usize::MAX);
+        Self {
+            address: SocketAddr::new(settings.rpc_address, settings.native_transport_port),
+            frame_bytes_max: u32::try_from(settings.native_transport_max_frame_size.0)
+                .unwrap_or(u32::MAX)
+                .min(FRAME_BYTES_MAX),
+            network_threads: processors.div_ceil(2),
+            request_threads: threads(settings.native_transport_max_threads, (2 * processors).max(4)),
+            heavy_threads: threads(settings.native_transport_max_heavy_threads, processors.max(2)),
+            connections_max: settings.native_transport_max_concurrent_connections.0,
+            connections_per_address_max: settings.native_transport_max_concurrent_connections_per_ip.0,
+            startup_timeout: settings.native_transport_startup_timeout,
+            idle_timeout: settings.native_transport_idle_timeout,
+            requests_in_flight_max: settings.native_transport_max_requests_in_flight as usize,
+            request_bytes_max: bytes(settings.native_transport_receive_queue_capacity.0),
+            queued_bytes_max: bytes(settings.native_transport_send_queue_capacity.0),
+        }
+    }
+}
+
+/// The largest body that the protocol has.
+const FRAME_BYTES_MAX: u32 = 256 << 20;

@@ -1,0 +1,282 @@
+//! From requests to answers: what each opcode does once a session is open.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use ilion_protocol::{
+    Batch, BatchKind, BindMetadata, ChangeKind, ErrorResponse, Event, Execute, Prepare, Query, QueryParams,
+    Request, RequestFrame, Response, ResultBody, RowsMetadata, SchemaChange, SchemaTarget, StatementSource,
+    Supported, Version,
+};
+use ilion_query::{
+    BatchStatement, ClientState, Consistency, Error, ExecuteOptions, Executed, LogPosition, Outcome,
+    Prepared, ResultSet, SchemaEvent, SchemaEventKind, StatementWeight, Value, Values,
+};
+
+use crate::answer::{Metadata, Reply, convert_columns};
+use crate::error_table::error_response;
+use crate::session::{Session, Stage};
+use crate::statements::Statements;
+use crate::system::SchemaListener;
+use crate::weight::weigh;
+
+/// An answer and what comes with it.
+pub(crate) struct Answered {
+    pub reply: Reply,
+    pub durable_at: Option<LogPosition>,
+    pub warnings: Vec<String>,
+    pub events: Vec<Event>,
+}
+
+impl Answered {
+    pub fn of(reply: Reply) -> Self {
+        Self {
+            reply,
+            durable_at: None,
+            warnings: Vec::new(),
+            events: Vec::new(),
+        }
+    }
+}
+
+/// Which queue a request belongs into.
+pub(crate) fn weigh_request(statements: &dyn Statements, request: &Request) -> StatementWeight {
+    match request {
+        Request::Query(query) => weigh(&query.text),
+        Request::Execute(execute) => statements
+            .prepared(&execute.id)
+            .map_or(StatementWeight::Point, |prepared| prepared.weight),
+        _ => StatementWeight::Point,
+    }
+}
+
+/// Answers requests.
+pub(crate) struct Requests {
+    pub statements: Arc<dyn Statements>,
+    pub schema_listener: Arc<dyn SchemaListener>,
+    /// The address that errors name as the replica.
+    pub node: IpAddr,
+}
+
+impl Requests {
+    pub fn answer(&self, session: &Session, client: &mut ClientState, frame: &RequestFrame) -> Answered {
+        if let Err(error) = expect_in_stage(session.stage(), &frame.request) {
+            return Answered::of(Reply::error(error));
+        }
+        let answered = match &frame.request {
+            Request::Options => return Answered::of(supported()),
+            Request::Register(register) => {
+                session.register(&register.events);
+                return Answered::of(Reply::Response(Response::Ready));
+            }
+            Request::AuthResponse(_) => {
+                session.set_stage(Stage::Ready);
+                return Answered::of(Reply::Response(Response::AuthSuccess(None)));
+            }
+            // `expect_in_stage` has refused it.
+            Request::Startup(_) => return Answered::of(Reply::error(second_startup())),
+            Request::Prepare(prepare) => self.prepare(client, prepare).map(Answered::of),
+            Request::Query(query) => self.query(client, query),
+            Request::Execute(execute) => self.execute(client, execute, frame.version),
+            Request::Batch(batch) => self.batch(client, batch),
+        };
+        answered.unwrap_or_else(|error| Answered::of(Reply::error(error_response(error, self.node))))
+    }
+
+    fn query(&self, client: &mut ClientState, query: &Query) -> Result<Answered, Error> {
+        let options = options_of(&query.params);
+        let executed = self.statements.query(client, &query.text, &options)?;
+        Ok(self.answered(executed, Reply::Rows))
+    }
+
+    fn execute(
+        &self,
+        client: &mut ClientState,
+        execute: &Execute,
+        version: Version,
+    ) -> Result<Answered, Error> {
+        let prepared = self
+            .statements
+            .prepared(&execute.id)
+            .ok_or_else(|| unprepared(&execute.id))?;
+        let options = options_of(&execute.params);
+        let executed = self.statements.execute(client, &prepared, &options)?;
+        Ok(self.answered(executed, |result| Reply::PreparedRows {
+            metadata: metadata_of(&result, &prepared, execute, version),
+            result,
+        }))
+    }
+
+    fn prepare(&self, client: &ClientState, prepare: &Prepare) -> Result<Reply, Error> {
+        let prepared = self
+            .statements
+            .prepare(client, &prepare.text, prepare.keyspace.as_deref())?;
+        let result = match &prepared.result_columns {
+            Some(columns) => RowsMetadata::new(convert_columns(columns)),
+            None => RowsMetadata::none(),
+        };
+        Ok(Reply::result(ResultBody::Prepared(ilion_protocol::Prepared {
+            id: prepared.id.to_vec().into(),
+            result_metadata_id: prepared.result_metadata_id.to_vec().into(),
+            bind: BindMetadata {
+                columns: convert_columns(&prepared.variables),
+                partition_key_indexes: prepared.partition_key_indexes.clone(),
+            },
+            result,
+        })))
+    }
+
+    fn batch(&self, client: &mut ClientState, batch: &Batch) -> Result<Answered, Error> {
+        let mut statements = Vec::with_capacity(batch.statements.len());
+        for statement in &batch.statements {
+            let source = match &statement.source {
+                StatementSource::Text(text) => BatchStatement::Text(text.clone()),
+                StatementSource::Prepared(id) => {
+                    BatchStatement::Prepared(self.statements.prepared(id).ok_or_else(|| unprepared(id))?)
+                }
+            };
+            statements.push((source, values_of(&statement.values)));
+        }
+        let kind = match batch.kind {
+            BatchKind::Logged => ilion_query::BatchKind::Logged,
+            BatchKind::Unlogged => ilion_query::BatchKind::Unlogged,
+            BatchKind::Counter => ilion_query::BatchKind::Counter,
+        };
+        let options = ExecuteOptions {
+            consistency: Consistency(batch.consistency.number()),
+            serial_consistency: batch.serial_consistency.map(|level| Consistency(level.number())),
+            timestamp_micros: batch.timestamp_micros,
+            now_secs: batch.now_secs,
+            keyspace: batch.keyspace.clone(),
+            ..ExecuteOptions::default()
+        };
+        let executed = self.statements.batch(client, kind, statements, &options)?;
+        Ok(self.answered(executed, Reply::Rows))
+    }
+
+    fn answered(&self, executed: Executed, rows: impl FnOnce(ResultSet) -> Reply) -> Answered {
+        let mut events = Vec::new();
+        let reply = match executed.outcome {
+            Outcome::Void => Reply::void(),
+            Outcome::Rows(result) => rows(result),
+            Outcome::SetKeyspace(keyspace) => Reply::result(ResultBody::SetKeyspace(keyspace)),
+            Outcome::SchemaChange(changes) => {
+                let changes: Vec<SchemaChange> = changes.into_iter().map(schema_change).collect();
+                let reply = match changes.first() {
+                    Some(first) => {
+                        self.schema_listener.schema_changed();
+                        ResultBody::SchemaChange(first.clone())
+                    }
+                    None => ResultBody::Void,
+                };
+                events = changes.into_iter().map(Event::Schema).collect();
+                Reply::result(reply)
+            }
+        };
+        Answered {
+            reply,
+            durable_at: executed.durable_at,
+            warnings: executed.warnings,
+            events,
+        }
+    }
+}
+
+/// SUPPORTED.
+pub(crate) fn supported() -> Reply {
+    Reply::Response(Response::Supported(Supported::of_ilion()))
+}
+
+/// Compat: `ServerConnection.validateNewMessage` of Cassandra 5.0.
+pub(crate) fn expect_in_stage(stage: Stage, request: &Request) -> Result<(), ErrorResponse> {
+    let expected = match (stage, request) {
+        (Stage::Established, Request::Startup(_) | Request::Options) => return Ok(()),
+        (Stage::Established, _) => "STARTUP or OPTIONS",
+        (Stage::Authenticating, Request::AuthResponse(_)) => return Ok(()),
+        (Stage::Authenticating, _) => "SASL_RESPONSE",
+        (Stage::Ready, Request::Startup(_)) => return Err(second_startup()),
+        (Stage::Ready, _) => return Ok(()),
+    };
+    Err(ErrorResponse::protocol(format!(
+        "Unexpected message {}, expecting {expected}",
+        request.opcode()
+    )))
+}
+
+fn second_startup() -> ErrorResponse {
+    ErrorResponse::protocol("Unexpected message STARTUP, the connection is already initialized")
+}
+
+fn unprepared(id: &[u8]) -> Error {
+    Error::Unprepared { id: id.to_vec() }
+}
+
+/// Compat: `ExecuteMessage` of Cassandra 5.0: conditional statements, whose columns depend on the outcome and have no id,
+/// always tell them.
+fn metadata_of(result: &ResultSet, prepared: &Prepared, execute: &Execute, version: Version) -> Metadata {
+    let Some(id) = result.metadata_id else {
+        return Metadata::Full;
+    };
+    let is_known = match version {
+        Version::V5 => execute.result_metadata_id == id[..],
+        Version::V3 | Version::V4 => !prepared.has_changed && prepared.result_metadata_id == id,
+    };
+    match (is_known, version) {
+        (true, _) if execute.params.skip_metadata => Metadata::Skip,
+        (false, Version::V5) => Metadata::Changed(id),
+        _ => Metadata::Full,
+    }
+}
+
+fn options_of(params: &QueryParams) -> ExecuteOptions {
+    ExecuteOptions {
+        values: values_of(&params.values),
+        consistency: Consistency(params.consistency.number()),
+        serial_consistency: params.serial_consistency.map(|level| Consistency(level.number())),
+        page_size: params.page_size,
+        paging_state: params.paging_state.clone(),
+        timestamp_micros: params.timestamp_micros,
+        now_secs: params.now_secs,
+        keyspace: params.keyspace.clone(),
+    }
+}
+
+fn values_of(values: &ilion_protocol::Values) -> Values {
+    if values.is_empty() {
+        return Values::None;
+    }
+    let given = (0..values.len()).map(|index| value_at(values, index));
+    match values.names() {
+        None => Values::Positional(given.collect()),
+        Some(names) => Values::Named(names.iter().cloned().zip(given).collect()),
+    }
+}
+
+fn value_at(values: &ilion_protocol::Values, index: usize) -> Value {
+    match (values.value_bytes(index), values.value(index)) {
+        (Some(bytes), _) => Value::Bytes(bytes),
+        (None, Some(ilion_protocol::Value::Unset)) => Value::Unset,
+        (None, _) => Value::Null,
+    }
+}
+
+fn schema_change(event: SchemaEvent) -> SchemaChange {
+    let change = match event.change {
+        SchemaEventKind::Created => ChangeKind::Created,
+        SchemaEventKind::Updated => ChangeKind::Updated,
+        SchemaEventKind::Dropped => ChangeKind::Dropped,
+    };
+    let (name, arguments) = (event.name, event.argument_types);
+    let target = match event.target {
+        ilion_query::SchemaTarget::Keyspace => SchemaTarget::Keyspace,
+        ilion_query::SchemaTarget::Table => SchemaTarget::Table(name),
+        ilion_query::SchemaTarget::Type => SchemaTarget::Type(name),
+        ilion_query::SchemaTarget::Function => SchemaTarget::Function { name, arguments },
+        ilion_query::SchemaTarget::Aggregate => SchemaTarget::Aggregate { name, arguments },
+    };
+    SchemaChange {
+        change,
+        keyspace: event.keyspace,
+        target,
+    }
+}

@@ -1,0 +1,331 @@
+//! A session: what connection, workers and commit log share about one client.
+//!
+//! A request is counted when it is decoded and until its answer is queued; answers are counted until the socket has taken
+//! them. Over either limit nothing more is read from the socket, so that a client holds no more memory than that, however
+//! slowly it reads and however quickly it asks.
+
+mod outbox;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
+
+use ilion_protocol::{Compression, EventKind, Frame, RequestFrame, Version, encode_segments};
+use ilion_query::ClientState;
+use parking_lot::Mutex;
+use tokio::net::TcpStream;
+use tokio::sync::Notify;
+
+use crate::server::ClientFacts;
+use outbox::{Outbox, Remainder};
+
+/// How bytes travel since STARTUP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wire {
+    pub version: Version,
+    pub compression: Option<Compression>,
+}
+
+impl Wire {
+    /// The compression of single envelopes; v5 compresses segments.
+    pub fn of_envelopes(self) -> Option<Compression> {
+        self.compression.filter(|_| self.version < Version::V5)
+    }
+
+    /// Whole envelopes as they travel.
+    pub fn pack(self, envelopes: Vec<u8>) -> Vec<u8> {
+        if self.version < Version::V5 || envelopes.is_empty() {
+            return envelopes;
+        }
+        let mut out = Vec::with_capacity(envelopes.len() + envelopes.len() / 1024 + 32);
+        encode_segments(&envelopes, self.compression, &mut out);
+        out
+    }
+}
+
+/// A request that a worker is to execute.
+pub(crate) enum Work {
+    /// As it came.
+    Frame(Frame),
+    /// Decoded, and found to be for the threads that may take long.
+    Heavy(Box<RequestFrame>, Cost),
+}
+
+/// What requests count for while they are in flight.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Cost {
+    pub requests: usize,
+    pub bytes: usize,
+}
+
+impl Cost {
+    pub fn of(frame: &Frame) -> Self {
+        Self {
+            requests: 1,
+            bytes: frame.body.len(),
+        }
+    }
+
+    pub fn add(&mut self, other: Self) {
+        self.requests += other.requests;
+        self.bytes += other.bytes;
+    }
+}
+
+/// Limits of one connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SessionLimits {
+    pub requests_max: usize,
+    pub request_bytes_max: usize,
+    pub queued_bytes_max: usize,
+}
+
+/// Where a connection stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Stage {
+    /// STARTUP has not come.
+    Established = 0,
+    /// The client has to say who it is.
+    Authenticating = 1,
+    /// It may send statements.
+    Ready = 2,
+}
+
+/// What a client said about itself, and what it has set.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Client {
+    pub state: ClientState,
+    pub options: Vec<(String, String)>,
+    pub wire: Option<Wire>,
+}
+
+/// One connection, as everybody but its own task sees it.
+pub(crate) struct Session {
+    pub id: u64,
+    pub peer: SocketAddr,
+    limits: SessionLimits,
+    stage: AtomicU8,
+    /// Held only to copy out or in, never while a statement runs.
+    client: Mutex<Client>,
+    /// Held while a socket that never blocks takes bytes.
+    outbox: Mutex<Outbox>,
+    /// Wakes the task that sends.
+    pub wake_sender: Notify,
+    /// Wakes the task that reads, when it waits for room.
+    pub wake_reader: Notify,
+    reader_waits: AtomicBool,
+    is_gone: AtomicBool,
+    requests: AtomicUsize,
+    request_bytes: AtomicUsize,
+    /// Requests since the connection was opened.
+    pub request_count: AtomicU64,
+    /// Bits of [`EventKind`]s.
+    events: AtomicU8,
+}
+
+/// Who calls [`Session::deliver`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sender {
+    /// A thread that may spend the system call.
+    Itself,
+    /// One that may not: the connection's own task sends.
+    Task,
+}
+
+impl Session {
+    pub fn new(id: u64, peer: SocketAddr, stream: Arc<TcpStream>, limits: SessionLimits) -> Self {
+        Self {
+            id,
+            peer,
+            limits,
+            stage: AtomicU8::new(Stage::Established as u8),
+            client: Mutex::default(),
+            outbox: Mutex::new(Outbox::new(stream)),
+            wake_sender: Notify::new(),
+            wake_reader: Notify::new(),
+            reader_waits: AtomicBool::new(false),
+            is_gone: AtomicBool::new(false),
+            requests: AtomicUsize::new(0),
+            request_bytes: AtomicUsize::new(0),
+            request_count: AtomicU64::new(0),
+            events: AtomicU8::new(0),
+        }
+    }
+
+    pub fn stage(&self) -> Stage {
+        match self.stage.load(Relaxed) {
+            0 => Stage::Established,
+            1 => Stage::Authenticating,
+            _ => Stage::Ready,
+        }
+    }
+
+    pub fn set_stage(&self, stage: Stage) {
+        self.stage.store(stage as u8, Relaxed);
+    }
+
+    /// A copy of what is known of the client.
+    pub fn client(&self) -> Client {
+        self.client.lock().clone()
+    }
+
+    /// What a worker needs of it; nothing before STARTUP.
+    pub fn enter(&self) -> Option<(Wire, ClientState)> {
+        let client = self.client.lock();
+        Some((client.wire?, client.state.clone()))
+    }
+
+    pub fn wire(&self) -> Option<Wire> {
+        self.client.lock().wire
+    }
+
+    pub fn change_client(&self, change: impl FnOnce(&mut Client)) {
+        change(&mut self.client.lock());
+    }
+
+    /// Counts requests that were decoded.
+    pub fn begin(&self, cost: Cost) {
+        self.requests.fetch_add(cost.requests, SeqCst);
+        self.request_bytes.fetch_add(cost.bytes, SeqCst);
+        self.request_count.fetch_add(cost.requests as u64, Relaxed);
+    }
+
+    /// Queues answers, already packed for the wire, and counts their requests as done.
+    pub fn deliver(&self, packed: Vec<u8>, done: Cost, sender: Sender) {
+        self.send(packed, sender);
+        self.requests.fetch_sub(done.requests, SeqCst);
+        self.request_bytes.fetch_sub(done.bytes, SeqCst);
+        self.wake_reader_if_waiting();
+    }
+
+    fn send(&self, packed: Vec<u8>, sender: Sender) {
+        let mut outbox = self.outbox.lock();
+        let was_idle = outbox.queued_bytes() == 0;
+        outbox.push(packed);
+        let sent = match sender {
+            Sender::Itself if was_idle => outbox.send(),
+            _ => Ok(Remainder::Waiting),
+        };
+        drop(outbox);
+        // Errors of the socket are met, and told, by the connection's own task.
+        if !matches!(sent, Ok(Remainder::Nothing)) {
+            self.wake_sender.notify_one();
+        }
+    }
+
+    /// Sends what is queued. Gives the parked work that may go on, and whether the socket is to be waited for.
+    pub fn flush(&self) -> std::io::Result<(Vec<Work>, bool)> {
+        let mut outbox = self.outbox.lock();
+        let waiting = outbox.send()? == Remainder::Waiting;
+        let work = outbox.unpark(self.limits.queued_bytes_max);
+        drop(outbox);
+        self.wake_reader_if_waiting();
+        Ok((work, waiting))
+    }
+
+    /// Keeps work until the client has read; gives it back if it may run now.
+    pub fn park(&self, work: Vec<Work>) -> Result<(), Vec<Work>> {
+        self.outbox.lock().park(work, self.limits.queued_bytes_max)
+    }
+
+    /// Drops the socket and what was to be sent.
+    pub fn close(&self) {
+        self.is_gone.store(true, Relaxed);
+        self.outbox.lock().close();
+    }
+
+    /// Whether nobody is there any more to be answered.
+    pub fn is_gone(&self) -> bool {
+        self.is_gone.load(Relaxed)
+    }
+
+    /// Wakes whoever waits, to look again whether the server is stopping.
+    pub fn wake(&self) {
+        self.wake_reader.notify_one();
+        self.wake_sender.notify_one();
+    }
+
+    fn wake_reader_if_waiting(&self) {
+        if self.reader_waits.load(SeqCst) {
+            self.wake_reader.notify_one();
+        }
+    }
+
+    pub fn queued_bytes(&self) -> usize {
+        self.outbox.lock().queued_bytes()
+    }
+
+    pub fn requests_in_flight(&self) -> usize {
+        self.requests.load(SeqCst)
+    }
+
+    pub fn is_idle(&self) -> bool {
+        self.requests_in_flight() == 0 && self.queued_bytes() == 0
+    }
+
+    /// Whether another request may be decoded.
+    pub fn has_room(&self) -> bool {
+        self.requests.load(SeqCst) < self.limits.requests_max
+            && self.request_bytes.load(SeqCst) < self.limits.request_bytes_max
+            && self.queued_bytes() < self.limits.queued_bytes_max
+    }
+
+    /// Returns when another request may be decoded (or somebody called [`Session::wake`]).
+    pub async fn wait_for_room(&self) {
+        self.wait_unless(Self::has_room).await;
+    }
+
+    /// Returns when something was answered or sent (or is all done, or somebody called [`Session::wake`]).
+    pub async fn wait_for_change(&self) {
+        self.wait_unless(Self::is_idle).await;
+    }
+
+    async fn wait_unless(&self, is_done: impl Fn(&Self) -> bool) {
+        if is_done(self) {
+            return;
+        }
+        self.reader_waits.store(true, SeqCst);
+        // It may have come true before the flag was seen.
+        if !is_done(self) {
+            self.wake_reader.notified().await;
+        }
+        self.reader_waits.store(false, SeqCst);
+    }
+
+    pub fn facts(&self) -> ClientFacts {
+        let client = self.client();
+        ClientFacts {
+            peer: self.peer,
+            stage: match self.stage() {
+                Stage::Established => "ESTABLISHED",
+                Stage::Authenticating => "AUTHENTICATING",
+                Stage::Ready => "READY",
+            },
+            options: client.options,
+            protocol_version: client.wire.map(|wire| wire.version.number()),
+            keyspace: client.state.keyspace,
+            user: client.state.user,
+            request_count: self.request_count.load(Relaxed),
+            requests_in_flight: self.requests_in_flight(),
+            queued_bytes: self.queued_bytes(),
+        }
+    }
+
+    pub fn register(&self, kinds: &[EventKind]) {
+        let bits = kinds.iter().fold(0, |bits, kind| bits | event_bit(*kind));
+        self.events.fetch_or(bits, Relaxed);
+    }
+
+    pub fn wants(&self, kind: EventKind) -> bool {
+        self.events.load(Relaxed) & event_bit(kind) != 0
+    }
+}
+
+fn event_bit(kind: EventKind) -> u8 {
+    match kind {
+        EventKind::TopologyChange => 1,
+        EventKind::StatusChange => 2,
+        EventKind::SchemaChange => 4,
+    }
+}

@@ -1,0 +1,110 @@
+//! Answers on their way to a client, and the requests that wait until it reads them.
+//!
+//! Invariant: bytes leave in the order of `deliver`. Work is parked only while there are bytes to send, and whoever sends
+//! them takes it up again, so that nothing is left behind.
+
+use std::collections::VecDeque;
+use std::io::{self, IoSlice};
+use std::sync::Arc;
+
+use tokio::net::TcpStream;
+
+use super::Work;
+
+/// Chunks that one system call sends.
+const CHUNKS_PER_WRITE: usize = 64;
+
+/// What waits to be sent. Held under a lock; the socket never blocks.
+#[derive(Default)]
+pub(super) struct Outbox {
+    /// Gone when the connection is.
+    stream: Option<Arc<TcpStream>>,
+    chunks: VecDeque<Vec<u8>>,
+    /// Bytes of the first chunk that are sent already.
+    sent: usize,
+    queued_bytes: usize,
+    parked: Vec<Work>,
+}
+
+/// What is left after bytes were added or sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Remainder {
+    /// Nothing.
+    Nothing,
+    /// The socket is full; wait until it is writable.
+    Waiting,
+}
+
+impl Outbox {
+    pub fn new(stream: Arc<TcpStream>) -> Self {
+        Self {
+            stream: Some(stream),
+            ..Self::default()
+        }
+    }
+
+    pub fn queued_bytes(&self) -> usize {
+        self.queued_bytes
+    }
+
+    /// Drops what was to be sent and everything to come.
+    pub fn close(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Adds bytes to what is queued.
+    pub fn push(&mut self, chunk: Vec<u8>) {
+        if self.stream.is_some() && !chunk.is_empty() {
+            self.queued_bytes += chunk.len();
+            self.chunks.push_back(chunk);
+        }
+    }
+
+    /// Sends what is queued, as far as the socket takes it.
+    pub fn send(&mut self) -> io::Result<Remainder> {
+        while let (Some(stream), false) = (&self.stream, self.chunks.is_empty()) {
+            let mut slices = [IoSlice::new(&[]); CHUNKS_PER_WRITE];
+            let mut count = 0;
+            for (slice, chunk) in slices.iter_mut().zip(&self.chunks) {
+                let from = if count == 0 { self.sent } else { 0 };
+                *slice = IoSlice::new(&chunk[from..]);
+                count += 1;
+            }
+            match stream.try_write_vectored(&slices[..count]) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(size) => self.take_sent(size),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Remainder::Waiting),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Remainder::Nothing)
+    }
+
+    fn take_sent(&mut self, size: usize) {
+        self.queued_bytes -= size;
+        self.sent += size;
+        while let Some(first) = self.chunks.front()
+            && self.sent >= first.len()
+        {
+            self.sent -= first.len();
+            self.chunks.pop_front();
+        }
+    }
+
+    /// Keeps work for later if the client has left this much unread; gives it back otherwise.
+    pub fn park(&mut self, work: Vec<Work>, queued_max: usize) -> Result<(), Vec<Work>> {
+        if self.queued_bytes < queued_max {
+            return Err(work);
+        }
+        self.parked.extend(work);
+        Ok(())
+    }
+
+    /// The parked work, once the client has read enough.
+    pub fn unpark(&mut self, queued_max: usize) -> Vec<Work> {
+        if self.queued_bytes >= queued_max.div_ceil(2) {
+            return Vec::new();
+        }
+        std::mem::take(&mut self.parked)
+    }
+}

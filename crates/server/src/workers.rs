@@ -1,0 +1,126 @@
+//! The threads that execute requests: one pool for statements that touch a few rows, one for those that may take long.
+//!
+//! Invariant: a queue never holds more than its sessions allow to be in flight, so queues need no bound of their own.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use ilion_query::StatementWeight;
+
+use crate::execute::{Executor, Worker};
+use crate::session::{Session, Work};
+
+/// Requests of one session, to be answered together.
+pub(crate) struct Task {
+    pub session: Arc<Session>,
+    pub work: Vec<Work>,
+}
+
+enum Message {
+    Task(Task),
+    /// Ends one thread.
+    Stop,
+}
+
+/// Where tasks go.
+#[derive(Clone)]
+pub(crate) struct Queues {
+    point: Sender<Message>,
+    heavy: Sender<Message>,
+}
+
+/// How many threads each pool has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PoolSizes {
+    pub point: usize,
+    pub heavy: usize,
+}
+
+/// The running threads.
+pub(crate) struct Workers {
+    pub queues: Queues,
+    sizes: PoolSizes,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Queues {
+    /// Hands a task over. Nothing is executed any more once the threads have stopped.
+    pub fn put(&self, weight: StatementWeight, task: Task) {
+        // An error means that the threads are gone; the session ends with them.
+        let _ = self.queue(weight).send(Message::Task(task));
+    }
+
+    /// How many tasks wait in a queue.
+    pub fn waiting(&self, weight: StatementWeight) -> usize {
+        self.queue(weight).len()
+    }
+
+    fn queue(&self, weight: StatementWeight) -> &Sender<Message> {
+        match weight {
+            StatementWeight::Point => &self.point,
+            StatementWeight::Heavy => &self.heavy,
+        }
+    }
+}
+
+impl Workers {
+    /// Starts the threads.
+    pub fn start(sizes: PoolSizes, executor: &Arc<Executor>) -> std::io::Result<Self> {
+        let (point, point_messages) = unbounded();
+        let (heavy, heavy_messages) = unbounded();
+        let mut workers = Self {
+            queues: Queues { point, heavy },
+            sizes,
+            threads: Vec::new(),
+        };
+        for index in 0..sizes.point {
+            workers.start_thread(StatementWeight::Point, index, &point_messages, executor)?;
+        }
+        for index in 0..sizes.heavy {
+            workers.start_thread(StatementWeight::Heavy, index, &heavy_messages, executor)?;
+        }
+        Ok(workers)
+    }
+
+    fn start_thread(
+        &mut self,
+        pool: StatementWeight,
+        index: usize,
+        messages: &Receiver<Message>,
+        executor: &Arc<Executor>,
+    ) -> std::io::Result<()> {
+        let name = match pool {
+            StatementWeight::Point => format!("ilion-request-{index}"),
+            StatementWeight::Heavy => format!("ilion-heavy-{index}"),
+        };
+        let worker = Worker::new(executor.clone(), self.queues.clone(), pool);
+        let messages = messages.clone();
+        let thread = std::thread::Builder::new()
+            .name(name)
+            .spawn(move || run(worker, &messages))?;
+        self.threads.push(thread);
+        Ok(())
+    }
+
+    /// Lets what is queued be executed, and ends the threads.
+    pub fn stop(self) {
+        for _ in 0..self.sizes.point {
+            let _ = self.queues.point.send(Message::Stop);
+        }
+        for _ in 0..self.sizes.heavy {
+            let _ = self.queues.heavy.send(Message::Stop);
+        }
+        for thread in self.threads {
+            if thread.join().is_err() {
+                tracing::error!("a request thread has panicked");
+            }
+        }
+    }
+}
+
+fn run(mut worker: Worker, messages: &Receiver<Message>) {
+    while let Ok(Message::Task(task)) = messages.recv() {
+        worker.run(task);
+    }
+}
