@@ -1,5 +1,11 @@
 //! Settings as an operator meets them: files, variables, mistakes.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "helpers of tests fail where the test fails"
+)]
+
 use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;

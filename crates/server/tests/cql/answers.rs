@@ -1,0 +1,215 @@
+//! Results, errors, warnings, out-of-order answers, durability, panics.
+
+use std::io::Write;
+
+use ilion_protocol::{
+    Batch, BatchStatement, Consistency, ErrorDetail, Execute, Query, QueryParams, Request, RequestFrame,
+    Response, ResultBody, StatementSource, Values, Version,
+};
+
+use crate::client::{Client, error_of, query, rows_of};
+use crate::double::{HeldLog, start, start_with};
+
+fn text_of(response: Response) -> String {
+    let rows = rows_of(response);
+    let cell = rows.cells().next().unwrap().unwrap();
+    String::from_utf8_lossy(cell).into_owned()
+}
+
+#[test]
+fn use_holds_for_the_connection_only() {
+    let setup = start();
+    let mut first = Client::open(setup.server.address(), Version::V5, None);
+    let mut second = Client::open(setup.server.address(), Version::V5, None);
+    assert_eq!(
+        first.query("USE music"),
+        Response::Result(ResultBody::SetKeyspace("music".to_owned()))
+    );
+    assert_eq!(text_of(first.query("SELECT keyspace where")), "music");
+    assert_eq!(text_of(second.query("SELECT keyspace where")), "none");
+    let request = Request::Query(Query {
+        text: "SELECT override where".to_owned(),
+        params: QueryParams {
+            keyspace: Some("films".to_owned()),
+            ..QueryParams::default()
+        },
+    });
+    assert_eq!(text_of(second.ask(request)), "films");
+}
+
+#[test]
+fn errors_have_their_code_and_body() {
+    let setup = start();
+    let mut client = Client::open(setup.server.address(), Version::V4, None);
+    let detail = |client: &mut Client, text: &str| error_of(client.query(text)).detail;
+    assert_eq!(detail(&mut client, "what"), ErrorDetail::Syntax);
+    assert_eq!(detail(&mut client, "DELETE overloaded"), ErrorDetail::Overloaded);
+    assert_eq!(
+        detail(&mut client, "DELETE unavailable"),
+        ErrorDetail::Unavailable {
+            consistency: Consistency::All,
+            required: 3,
+            alive: 1
+        }
+    );
+    let execute = Request::Execute(Execute {
+        id: bytes::Bytes::from_static(b"nobody"),
+        ..Execute::default()
+    });
+    let error = error_of(client.ask(execute));
+    assert_eq!(
+        error.detail,
+        ErrorDetail::Unprepared {
+            id: bytes::Bytes::from_static(b"nobody")
+        }
+    );
+    assert!(
+        error
+            .message
+            .starts_with("Prepared query with ID 6e6f626f6479 not found")
+    );
+}
+
+#[test]
+fn warnings_reach_those_whose_version_has_them() {
+    let setup = start();
+    for (version, expected) in [
+        (Version::V3, vec![]),
+        (Version::V4, vec!["careful"]),
+        (Version::V5, vec!["careful"]),
+    ] {
+        let mut client = Client::open(setup.server.address(), version, None);
+        client.send_query(1, "SELECT warning where");
+        assert_eq!(client.receive().warnings, expected);
+    }
+}
+
+#[test]
+fn tracing_and_custom_payloads_are_borne() {
+    let setup = start();
+    let mut client = Client::open(setup.server.address(), Version::V4, None);
+    let bytes = client.encode_frame(&RequestFrame {
+        version: Version::V4,
+        stream: 3,
+        tracing: true,
+        custom_payload: vec![("k".to_owned(), None)],
+        request: query("SELECT keyspace where"),
+    });
+    client.stream.write_all(&bytes).unwrap();
+    let answer = client.receive();
+    // No trace was kept, so none is named.
+    assert_eq!(answer.tracing_id, None);
+    rows_of(answer.response);
+}
+
+#[test]
+fn a_batch_is_one_request() {
+    let setup = start();
+    let mut client = Client::open(setup.server.address(), Version::V4, None);
+    let statement = BatchStatement {
+        source: StatementSource::Text("INSERT".to_owned()),
+        values: Values::default(),
+    };
+    let batch = Batch {
+        statements: vec![statement.clone(), statement],
+        ..Batch::default()
+    };
+    assert_eq!(text_of(client.ask(Request::Batch(batch))), "Logged of 2");
+    let batch = Batch {
+        statements: vec![BatchStatement {
+            source: StatementSource::Prepared(bytes::Bytes::from_static(b"?")),
+            values: Values::default(),
+        }],
+        ..Batch::default()
+    };
+    let error = error_of(client.ask(Request::Batch(batch)));
+    assert!(matches!(error.detail, ErrorDetail::Unprepared { .. }));
+}
+
+#[test]
+fn a_statement_that_takes_long_does_not_hold_up_the_others() {
+    let setup = start();
+    let mut client = Client::open(setup.server.address(), Version::V4, None);
+    let mut bytes = client.encode(1, query("SELECT wait"));
+    bytes.extend(client.encode(2, query("SELECT keyspace where")));
+    client.stream.write_all(&bytes).unwrap();
+    assert_eq!(client.receive().stream, 2);
+    setup.gate.send(()).unwrap();
+    assert_eq!(client.receive().stream, 1);
+}
+
+#[test]
+fn writes_are_answered_when_the_log_is_durable_and_reads_before() {
+    let log = HeldLog::new();
+    let setup = start_with(|_| {}, log.clone());
+    let mut client = Client::open(setup.server.address(), Version::V5, None);
+    let mut bytes = client.encode(1, query("INSERT"));
+    bytes.extend(client.encode(2, query("SELECT keyspace where")));
+    bytes.extend(client.encode(3, query("INSERT")));
+    client.stream.write_all(&bytes).unwrap();
+    assert_eq!(client.receive().stream, 2);
+    // However the bytes were cut, each batch of writes waits once.
+    let mut answered = Vec::new();
+    while answered.len() < 2 {
+        log.next()(Ok(()));
+        let first = client.receive();
+        assert_eq!(first.response, Response::Result(ResultBody::Void));
+        answered.push(first.stream);
+        if log.callbacks.is_empty() && answered.len() < 2 {
+            answered.push(client.receive().stream);
+        }
+    }
+    assert_eq!(answered, [1, 3]);
+}
+
+#[test]
+fn writes_are_refused_when_the_log_has_failed() {
+    let log = HeldLog::new();
+    let setup = start_with(|_| {}, log.clone());
+    let mut client = Client::open(setup.server.address(), Version::V5, None);
+    client.send_query(1, "INSERT");
+    log.next()(Err("the disk is gone".to_owned()));
+    let answer = client.receive();
+    assert_eq!(answer.stream, 1);
+    let error = error_of(answer.response);
+    assert_eq!(error.detail, ErrorDetail::Server);
+    assert_eq!(error.message, "the commit log failed: the disk is gone");
+}
+
+#[test]
+fn a_bug_in_a_statement_costs_one_answer() {
+    let setup = start();
+    let mut client = Client::open(setup.server.address(), Version::V4, None);
+    for _ in 0..20 {
+        assert_eq!(error_of(client.query("DELETE panic")).detail, ErrorDetail::Server);
+    }
+    rows_of(client.query("SELECT keyspace where"));
+}
+
+#[test]
+fn many_clients_get_their_own_answers() {
+    let setup = start();
+    let address = setup.server.address();
+    std::thread::scope(|scope| {
+        for worker in 0..8 {
+            scope.spawn(move || {
+                let mut client = Client::open(address, Version::V5, None);
+                for round in 0..20_i16 {
+                    let mut bytes = Vec::new();
+                    for stream in 0..16_i16 {
+                        let size = worker * 1000 + i32::from(round) * 16 + i32::from(stream);
+                        bytes.extend(client.encode(stream, query(&format!("SELECT zeros where {size}"))));
+                    }
+                    client.stream.write_all(&bytes).unwrap();
+                    for _ in 0..16 {
+                        let answer = client.receive();
+                        let size = worker * 1000 + i32::from(round) * 16 + i32::from(answer.stream);
+                        let rows = rows_of(answer.response);
+                        let cell = rows.cells().next().unwrap().unwrap();
+                        assert_eq!(cell.len(), usize::try_from(size).unwrap());
+                    }
+                }
+            });
+        }
+    });
+}

@@ -1,0 +1,172 @@
+//! A blocking client, as plain as the protocol lets it be.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use bytes::BytesMut;
+use ilion_protocol::{
+    Compression, ErrorResponse, Event, EventKind, FrameDecoder, Limits, Query, QueryParams, Register,
+    Request, RequestFrame, Response, ResponseFrame, ResultBody, Role, Rows, Startup, Version, encode_request,
+    encode_segments,
+};
+
+/// A test that waits longer has failed.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+pub struct Client {
+    pub stream: TcpStream,
+    pub version: Version,
+    compression: Option<Compression>,
+    decoder: FrameDecoder,
+    buffer: BytesMut,
+    is_open: bool,
+}
+
+impl Client {
+    /// Connected, STARTUP not sent.
+    pub fn connect(address: SocketAddr, version: Version) -> Self {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        stream.set_nodelay(true).unwrap();
+        Self {
+            stream,
+            version,
+            compression: None,
+            decoder: FrameDecoder::new(
+                Role::Client,
+                Limits {
+                    max_frame_bytes: 256 << 20,
+                },
+            ),
+            buffer: BytesMut::new(),
+            is_open: false,
+        }
+    }
+
+    /// Connected and ready for statements.
+    pub fn open(address: SocketAddr, version: Version, compression: Option<Compression>) -> Self {
+        let mut client = Self::connect(address, version);
+        assert_eq!(client.startup(compression), Response::Ready);
+        client
+    }
+
+    pub fn startup(&mut self, compression: Option<Compression>) -> Response {
+        let response = self.ask(Request::Startup(Startup::new(compression)));
+        if matches!(response, Response::Ready) {
+            self.is_open = true;
+            self.compression = compression;
+            match self.version {
+                Version::V5 => self.decoder.use_segments(compression),
+                _ => self.decoder.use_compression(compression),
+            }
+        }
+        response
+    }
+
+    pub fn encode(&self, stream: i16, request: Request) -> Vec<u8> {
+        let frame = RequestFrame {
+            version: self.version,
+            stream,
+            tracing: false,
+            custom_payload: Vec::new(),
+            request,
+        };
+        self.encode_frame(&frame)
+    }
+
+    pub fn encode_frame(&self, frame: &RequestFrame) -> Vec<u8> {
+        let mut envelope = Vec::new();
+        let of_envelopes = self.compression.filter(|_| self.version < Version::V5);
+        encode_request(&mut envelope, frame, of_envelopes).unwrap();
+        self.pack(envelope)
+    }
+
+    /// Whole envelopes as they travel.
+    pub fn pack(&self, envelopes: Vec<u8>) -> Vec<u8> {
+        if self.version < Version::V5 || !self.is_open {
+            return envelopes;
+        }
+        let mut segments = Vec::new();
+        encode_segments(&envelopes, self.compression, &mut segments);
+        segments
+    }
+
+    pub fn send(&mut self, stream: i16, request: Request) {
+        let bytes = self.encode(stream, request);
+        self.stream.write_all(&bytes).unwrap();
+    }
+
+    pub fn send_query(&mut self, stream: i16, text: &str) {
+        self.send(stream, query(text));
+    }
+
+    /// The next answer or event.
+    pub fn receive(&mut self) -> ResponseFrame {
+        self.try_receive().expect("the server closed the connection")
+    }
+
+    /// Nothing if the server has closed the connection.
+    pub fn try_receive(&mut self) -> Option<ResponseFrame> {
+        loop {
+            if let Some(frame) = self.decoder.decode(&mut self.buffer).unwrap() {
+                return Some(ResponseFrame::decode(&frame).unwrap());
+            }
+            let mut bytes = [0; 64 << 10];
+            match self.stream.read(&mut bytes) {
+                Ok(0) => return None,
+                Ok(size) => self.buffer.extend_from_slice(&bytes[..size]),
+                Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => return None,
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+
+    /// Asks and waits for the answer.
+    pub fn ask(&mut self, request: Request) -> Response {
+        self.send(7, request);
+        let answer = self.receive();
+        assert_eq!((answer.stream, answer.version), (7, self.version));
+        answer.response
+    }
+
+    pub fn query(&mut self, text: &str) -> Response {
+        self.ask(query(text))
+    }
+
+    pub fn register(&mut self, events: &[EventKind]) {
+        let events = events.to_vec();
+        assert_eq!(self.ask(Request::Register(Register { events })), Response::Ready);
+    }
+
+    pub fn receive_event(&mut self) -> Event {
+        let frame = self.receive();
+        assert_eq!(frame.stream, -1);
+        match frame.response {
+            Response::Event(event) => event,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+pub fn query(text: &str) -> Request {
+    Request::Query(Query {
+        text: text.to_owned(),
+        params: QueryParams::default(),
+    })
+}
+
+pub fn rows_of(response: Response) -> Rows {
+    match response {
+        Response::Result(ResultBody::Rows(rows)) => rows,
+        other => panic!("{other:?}"),
+    }
+}
+
+pub fn error_of(response: Response) -> ErrorResponse {
+    match response {
+        Response::Error(error) => error,
+        other => panic!("{other:?}"),
+    }
+}

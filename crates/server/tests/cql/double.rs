@@ -1,0 +1,191 @@
+//! Statements that do as their text says, and a commit log that the test holds.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use ilion_env::MemEnv;
+use ilion_query::{
+    BatchKind, BatchStatement, ClientState, ColumnSpec, Error, ExecuteOptions, Executed, LogPosition,
+    Outcome, Prepared, ResultSet, SchemaEvent, SchemaEventKind, SchemaTarget, Values,
+};
+use ilion_server::settings::Settings;
+use ilion_server::{
+    Durability, DurableCallback, NoListener, NoLog, Server, ServerOptions, Services, Statements,
+};
+use ilion_types::CqlType;
+
+pub struct Double {
+    /// Statements that were begun.
+    pub begun: AtomicUsize,
+    /// `SELECT wait` takes one of these.
+    gate: Receiver<()>,
+}
+
+/// A server over doubles, and the strings to them.
+pub struct Setup {
+    pub server: Server,
+    pub double: Arc<Double>,
+    /// Each message lets one `SELECT wait` go on.
+    pub gate: Sender<()>,
+}
+
+pub fn start() -> Setup {
+    start_with(|_| {}, Arc::new(NoLog))
+}
+
+pub fn start_with(adjust: impl FnOnce(&mut ServerOptions), durability: Arc<dyn Durability>) -> Setup {
+    let settings = Settings {
+        native_transport_port: 0,
+        ..Settings::default()
+    };
+    let mut options = ServerOptions::of(&settings);
+    adjust(&mut options);
+    let (gate, receiver) = unbounded();
+    let double = Arc::new(Double {
+        begun: AtomicUsize::new(0),
+        gate: receiver,
+    });
+    let services = Services {
+        env: Arc::new(MemEnv::new(1)),
+        statements: double.clone(),
+        durability,
+        schema_listener: Arc::new(NoListener),
+    };
+    let server = Server::start(&options, services).unwrap();
+    Setup { server, double, gate }
+}
+
+/// One column `v` of these blobs.
+fn blobs(cells: &[&[u8]]) -> Result<Executed, Error> {
+    let column = ColumnSpec {
+        keyspace: "ks".into(),
+        table: "t".into(),
+        name: "v".into(),
+        ty: CqlType::Blob,
+    };
+    let mut encoded = Vec::new();
+    for cell in cells {
+        encoded.extend_from_slice(&i32::try_from(cell.len()).unwrap().to_be_bytes());
+        encoded.extend_from_slice(cell);
+    }
+    Ok(Executed::of(Outcome::Rows(ResultSet {
+        columns: vec![column].into(),
+        metadata_id: None,
+        row_count: u32::try_from(cells.len()).unwrap(),
+        cells: encoded,
+        paging_state: None,
+    })))
+}
+
+fn schema_event(change: SchemaEventKind, name: &str) -> SchemaEvent {
+    SchemaEvent {
+        change,
+        target: SchemaTarget::Table,
+        keyspace: "ks".to_owned(),
+        name: name.to_owned(),
+        argument_types: Vec::new(),
+    }
+}
+
+impl Statements for Double {
+    fn query(
+        &self,
+        client: &mut ClientState,
+        cql: &str,
+        options: &ExecuteOptions,
+    ) -> Result<Executed, Error> {
+        self.begun.fetch_add(1, SeqCst);
+        let words: Vec<&str> = cql.split(' ').collect();
+        match words[..] {
+            ["USE", keyspace] => {
+                client.keyspace = Some(keyspace.to_owned());
+                Ok(Executed::of(Outcome::SetKeyspace(keyspace.to_owned())))
+            }
+            ["INSERT"] => Ok(Executed {
+                durable_at: Some(LogPosition {
+                    segment: 1,
+                    offset: 1,
+                }),
+                ..Executed::of(Outcome::Void)
+            }),
+            ["CREATE", name] => Ok(Executed::of(Outcome::SchemaChange(vec![schema_event(
+                SchemaEventKind::Created,
+                name,
+            )]))),
+            ["CREATE", "IF", "NOT", "EXISTS", _] => Ok(Executed::of(Outcome::SchemaChange(Vec::new()))),
+            ["SELECT", "keyspace", "where"] => {
+                blobs(&[client.keyspace.as_deref().unwrap_or("none").as_bytes()])
+            }
+            ["SELECT", "override", "where"] => {
+                blobs(&[options.keyspace.as_deref().unwrap_or("none").as_bytes()])
+            }
+            ["SELECT", "zeros", "where", size] => blobs(&[&vec![0; size.parse().unwrap()]]),
+            // Reads without a key are for the threads that may take long.
+            ["SELECT", "wait"] => {
+                self.gate.recv_timeout(Duration::from_secs(20)).unwrap();
+                blobs(&[b"waited"])
+            }
+            ["SELECT", "warning", "where"] => Ok(Executed {
+                warnings: vec!["careful".to_owned()],
+                ..Executed::of(Outcome::Void)
+            }),
+            ["DELETE", "overloaded"] => Err(Error::Overloaded("later".to_owned())),
+            ["DELETE", "unavailable"] => Err(Error::Unavailable {
+                consistency: ilion_query::Consistency::ALL,
+                required: 3,
+                alive: 1,
+            }),
+            ["DELETE", "panic"] => panic!("as the test asked"),
+            _ => Err(Error::Syntax(format!("no such statement: {cql}"))),
+        }
+    }
+
+    fn prepare(&self, _: &ClientState, _: &str, _: Option<&str>) -> Result<Arc<Prepared>, Error> {
+        Err(Error::Invalid("the double prepares nothing".to_owned()))
+    }
+
+    fn prepared(&self, _: &[u8]) -> Option<Arc<Prepared>> {
+        None
+    }
+
+    fn execute(&self, _: &mut ClientState, _: &Arc<Prepared>, _: &ExecuteOptions) -> Result<Executed, Error> {
+        Err(Error::Invalid("the double prepares nothing".to_owned()))
+    }
+
+    fn batch(
+        &self,
+        _: &mut ClientState,
+        kind: BatchKind,
+        statements: Vec<(BatchStatement, Values)>,
+        _: &ExecuteOptions,
+    ) -> Result<Executed, Error> {
+        let seen = format!("{kind:?} of {}", statements.len());
+        blobs(&[seen.as_bytes()])
+    }
+}
+
+/// A commit log that is durable when the test says so.
+pub struct HeldLog {
+    waiting: Sender<DurableCallback>,
+    /// Callbacks in the order of their batches.
+    pub callbacks: Receiver<DurableCallback>,
+}
+
+impl HeldLog {
+    pub fn new() -> Arc<Self> {
+        let (waiting, callbacks) = unbounded();
+        Arc::new(Self { waiting, callbacks })
+    }
+
+    pub fn next(&self) -> DurableCallback {
+        self.callbacks.recv_timeout(Duration::from_secs(20)).unwrap()
+    }
+}
+
+impl Durability for HeldLog {
+    fn on_durable(&self, _: LogPosition, callback: DurableCallback) {
+        self.waiting.send(callback).unwrap();
+    }
+}

@@ -1,0 +1,154 @@
+//! Malformed frames, huge lengths, silence, too many connections.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ilion_protocol::{ErrorDetail, Request, Response, Version};
+use ilion_server::NoLog;
+
+use crate::client::{Client, error_of, rows_of};
+use crate::double::{start, start_with};
+
+#[test]
+fn a_body_that_is_too_long_is_refused_before_it_comes_and_skipped_when_it_does() {
+    let setup = start_with(|options| options.frame_bytes_max = 1 << 20, Arc::new(NoLog));
+    let mut client = Client::open(setup.server.address(), Version::V4, None);
+    let length = (1 << 20) + 1;
+    let mut header = vec![4, 0, 0, 5, 7];
+    header.extend_from_slice(&i32::to_be_bytes(length));
+    client.stream.write_all(&header).unwrap();
+    let answer = client.receive();
+    assert_eq!(answer.stream, 5);
+    let error = error_of(answer.response);
+    assert_eq!(error.detail, ErrorDetail::Protocol);
+    assert!(
+        error.message.contains("exceeds maximum allowed length 1048576"),
+        "{error}"
+    );
+    client
+        .stream
+        .write_all(&vec![0; usize::try_from(length).unwrap()])
+        .unwrap();
+    rows_of(client.query("SELECT keyspace where"));
+}
+
+#[test]
+fn impossible_lengths_end_the_connection_with_an_answer() {
+    let setup = start();
+    for length in [i32::MAX, -1, i32::MIN] {
+        let mut client = Client::open(setup.server.address(), Version::V4, None);
+        let mut header = vec![4, 0, 0, 5, 7];
+        header.extend_from_slice(&length.to_be_bytes());
+        client.stream.write_all(&header).unwrap();
+        assert_eq!(error_of(client.receive().response).detail, ErrorDetail::Protocol);
+        assert!(client.try_receive().is_none(), "{length}");
+    }
+}
+
+#[test]
+fn bodies_that_break_the_format_are_answered_on_their_stream() {
+    let setup = start();
+    let mut client = Client::open(setup.server.address(), Version::V4, None);
+    // A QUERY whose text is longer than its body; an opcode nobody knows; a response.
+    let frames: [&[u8]; 3] = [
+        &[4, 0, 0, 5, 7, 0, 0, 0, 4, 0, 0, 1, 0],
+        &[4, 0, 0, 5, 99, 0, 0, 0, 0],
+        &[4, 0, 0, 5, 8, 0, 0, 0, 0],
+    ];
+    for frame in frames {
+        client.stream.write_all(frame).unwrap();
+        let answer = client.receive();
+        assert_eq!(answer.stream, 5, "{frame:?}");
+        assert_eq!(
+            error_of(answer.response).detail,
+            ErrorDetail::Protocol,
+            "{frame:?}"
+        );
+    }
+    rows_of(client.query("SELECT keyspace where"));
+}
+
+#[test]
+fn a_corrupt_segment_ends_the_connection() {
+    let setup = start();
+    let mut client = Client::open(setup.server.address(), Version::V5, None);
+    let mut bytes = client.encode(1, Request::Options);
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    client.stream.write_all(&bytes).unwrap();
+    let error = error_of(client.receive().response);
+    assert!(error.message.contains("CRC32"), "{error}");
+    assert!(client.try_receive().is_none());
+    // With a bad header there is nothing that an answer could refer to.
+    let mut client = Client::open(setup.server.address(), Version::V5, None);
+    let mut bytes = client.encode(1, Request::Options);
+    bytes[0] ^= 1;
+    client.stream.write_all(&bytes).unwrap();
+    assert!(client.try_receive().is_none());
+}
+
+#[test]
+fn noise_never_stops_the_server() {
+    let setup = start();
+    let mut seed = 1_u64;
+    for _ in 0..200 {
+        let mut client = Client::connect(setup.server.address(), Version::V4);
+        let noise: Vec<u8> = (0..64)
+            .map(|_| {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                seed.to_be_bytes()[0]
+            })
+            .collect();
+        let _ = client.stream.write_all(&noise);
+    }
+    let mut client = Client::open(setup.server.address(), Version::V4, None);
+    rows_of(client.query("SELECT keyspace where"));
+}
+
+#[test]
+fn a_client_that_never_starts_is_closed() {
+    let setup = start_with(
+        |options| options.startup_timeout = Duration::from_millis(50),
+        Arc::new(NoLog),
+    );
+    let mut silent = Client::connect(setup.server.address(), Version::V4);
+    assert!(silent.try_receive().is_none());
+    let mut open = Client::open(setup.server.address(), Version::V4, None);
+    rows_of(open.query("SELECT keyspace where"));
+}
+
+#[test]
+fn an_idle_client_is_closed_but_not_one_that_waits_for_its_answer() {
+    let setup = start_with(
+        |options| options.idle_timeout = Duration::from_millis(50),
+        Arc::new(NoLog),
+    );
+    let mut idle = Client::open(setup.server.address(), Version::V4, None);
+    let mut waiting = Client::open(setup.server.address(), Version::V4, None);
+    waiting.send_query(1, "SELECT wait");
+    assert!(idle.try_receive().is_none());
+    setup.gate.send(()).unwrap();
+    rows_of(waiting.receive().response);
+}
+
+#[test]
+fn connections_over_the_limit_are_closed() {
+    let setup = start_with(|options| options.connections_max = Some(2), Arc::new(NoLog));
+    let address = setup.server.address();
+    let mut first = Client::open(address, Version::V4, None);
+    let second = Client::open(address, Version::V4, None);
+    let mut third = Client::connect(address, Version::V4);
+    assert!(third.try_receive().is_none());
+    drop(second);
+    // The place is free when the server has seen the second one leave.
+    let mut fourth = loop {
+        let mut client = Client::connect(address, Version::V4);
+        let bytes = client.encode(7, Request::Options);
+        if client.stream.write_all(&bytes).is_ok() && client.try_receive().is_some() {
+            break client;
+        }
+    };
+    assert_eq!(fourth.startup(None), Response::Ready);
+    rows_of(first.query("SELECT keyspace where"));
+}
