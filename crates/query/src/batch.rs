@@ -13,6 +13,7 @@ use crate::consistency::{check_condition, check_counter, check_write};
 use crate::context::{Execution, PlanContext};
 use crate::merge::{data_len, merge_updates};
 use crate::plan::Plan;
+use crate::protect::check_change;
 use crate::term::Term;
 use crate::write::{ModifyPlan, execute_conditional_batch, execute_counter_batch};
 use crate::{BatchKind, ColumnSpec, Error, Executed, Outcome, Value, WriteType};
@@ -50,6 +51,9 @@ impl BatchPlan {
             .iter()
             .map(|modification| ModifyPlan::plan(modification, context))
             .collect::<Result<Vec<_>, _>>()?;
+        members
+            .iter()
+            .try_for_each(|member| check_change(member.table()))?;
         let timestamp = ast
             .using
             .timestamp

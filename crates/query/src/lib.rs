@@ -14,6 +14,7 @@
 //! | `planned`, `plan` | a text that was planned; a statement ready to be executed |
 //! | `bind` | values in the order of the markers |
 //! | `consistency` | which levels a statement may be executed with |
+//! | `protect` | tables that no client may write to |
 //! | `type_name` | names of types to types |
 //! | `ddl` | schema statements |
 //! | `describe` | DESCRIBE |
@@ -38,6 +39,7 @@ mod plan;
 mod planned;
 mod prepared;
 mod processor;
+mod protect;
 mod request;
 mod restrictions;
 mod result;

@@ -10,6 +10,7 @@ use crate::consistency;
 use crate::context::{Execution, PlanContext};
 use crate::ddl::SchemaPlan;
 use crate::describe::DescribePlan;
+use crate::protect::{check_change, check_truncate};
 use crate::select::SelectPlan;
 use crate::write::ModifyPlan;
 use crate::{ColumnSpec, Error, Executed, Outcome, StatementWeight};
@@ -98,7 +99,9 @@ impl Plan {
 }
 
 fn modify(ast: Modification, context: &PlanContext<'_>) -> Result<Plan, Error> {
-    ModifyPlan::plan(&ast, context).map(|plan| Plan::Modify(Box::new(plan)))
+    let plan = ModifyPlan::plan(&ast, context)?;
+    check_change(plan.table())?;
+    Ok(Plan::Modify(Box::new(plan)))
 }
 
 /// The levels that a change may be executed with.
@@ -123,7 +126,7 @@ fn use_keyspace(keyspace: &str, execution: &Execution<'_>) -> Result<Executed, E
 fn truncated_table(name: &QualifiedName, context: &PlanContext<'_>) -> Result<Arc<TableSchema>, Error> {
     let table = context.table(name)?;
     match table.kind {
-        TableKind::Regular => Ok(table),
+        TableKind::Regular => check_truncate(&table).map(|()| table),
         TableKind::View => Err(Error::invalid(
             "Cannot TRUNCATE materialized view directly; must truncate base table instead",
         )),
