@@ -5,6 +5,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod rewrite;
 mod support;
 
 use std::sync::Arc;
