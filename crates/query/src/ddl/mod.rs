@@ -140,9 +140,15 @@ fn drop_function(
 
 fn create_type(create: &CreateType, context: &PlanContext<'_>) -> Result<SchemaChange, Error> {
     let keyspace = keyspace(&create.name, context)?;
+    let is_there = context
+        .schema
+        .keyspace(&keyspace)
+        .is_some_and(|owner| owner.types.contains_key(&create.name.name));
     let fields = create
         .fields
         .iter()
+        // Compat: whether it is there is told before anything is said about its fields.
+        .filter(|_| !is_there)
         .map(|(name, ty)| Ok((name.clone(), resolve_type(ty, Some(&keyspace), context.schema)?)))
         .collect::<Result<_, Error>>()?;
     Ok(SchemaChange::CreateType {

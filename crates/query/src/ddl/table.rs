@@ -10,6 +10,11 @@ use crate::type_name::resolve_type;
 
 pub(super) fn create(create: &CreateTable, context: &PlanContext<'_>) -> Result<SchemaChange, Error> {
     let keyspace = keyspace(&create.table, context)?;
+    // Compat: whether it is there is told before anything is said about its columns.
+    let columns = match context.schema.table(&keyspace, &create.table.name) {
+        Some(_) => Vec::new(),
+        None => columns(&create.columns, &keyspace, context)?,
+    };
     let (partition_key, clustering) = match &create.primary_key {
         Some(key) => (key.partition_key.clone(), key.clustering.clone()),
         None => Default::default(),
@@ -24,7 +29,7 @@ pub(super) fn create(create: &CreateTable, context: &PlanContext<'_>) -> Result<
     Ok(SchemaChange::CreateTable(Box::new(ilion_schema::CreateTable {
         name: create.table.name.clone(),
         if_not_exists: create.if_not_exists,
-        columns: columns(&create.columns, &keyspace, context)?,
+        columns,
         partition_key,
         clustering,
         clustering_order: clustering_order.collect(),
@@ -59,7 +64,11 @@ pub(super) fn alter(alter: &AlterTable, context: &PlanContext<'_>) -> Result<Sch
             if_not_exists,
             columns: added,
         } => TableAlteration::AddColumns {
-            columns: columns(added, &keyspace, context)?,
+            // Compat: whether it is there is told before anything is said about the columns.
+            columns: match context.schema.table(&keyspace, &alter.table.name) {
+                Some(_) => columns(added, &keyspace, context)?,
+                None => Vec::new(),
+            },
             if_not_exists: *if_not_exists,
         },
         TableChange::DropColumns {
