@@ -3,6 +3,7 @@
 use std::fmt;
 
 use bytes::Bytes;
+use ilion_rows::TombstoneLimits;
 
 /// A consistency level by its code in the protocol. One node stores everything, so levels are checked and reported, not
 /// waited for.
@@ -133,6 +134,8 @@ pub struct QueryOptions {
     pub expiry_secs_max: u32,
     /// Whether `ALLOW FILTERING` is allowed.
     pub allow_filtering: bool,
+    /// When a query is warned or ended for the tombstones that it met.
+    pub tombstone_limits: TombstoneLimits,
 }
 
 impl Default for QueryOptions {
@@ -146,6 +149,10 @@ impl Default for QueryOptions {
             // Compat: `Cell.MAX_DELETION_TIME` of format nb.
             expiry_secs_max: i32::MAX.unsigned_abs() - 1,
             allow_filtering: true,
+            tombstone_limits: TombstoneLimits {
+                warn: 1000,
+                fail: 100_000,
+            },
         }
     }
 }

@@ -1,14 +1,45 @@
-//! SELECT.
+//! SELECT: planned once, executed page by page.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | `selection`, `rows_out` | what is answered of each row |
+//! | `compile`, `compound`, `selector_term` | selectors to expressions |
+//! | `expression`, `cell_facts`, `aggregate` | expressions and their values |
+//! | `row_view` | a row as CQL sees it |
+//! | `order`, `group_by`, `limits`, `rules` | the other clauses |
+//! | `scan` | reading partitions and rows |
+//! | `execute`, `paging` | putting a page together; where the next goes on |
 
-mod row_view;
+mod aggregate;
+mod cell_facts;
+mod compile;
+mod compound;
+mod execute;
+mod expression;
+mod group_by;
+mod limits;
+mod order;
+mod paging;
+pub(crate) mod row_view;
+mod rows_out;
+mod rules;
+mod scan;
+mod selection;
+mod selector_term;
 
 use std::sync::Arc;
 
 use ilion_cql::ast;
 use ilion_schema::TableSchema;
 
-use crate::context::{Execution, PlanContext};
-use crate::{ColumnSpec, Error, ResultSet, StatementWeight};
+use self::compile::Compiler;
+use self::group_by::GroupBy;
+use self::limits::LimitTerms;
+use self::order::Order;
+use self::selection::Selection;
+use crate::context::PlanContext;
+use crate::restrictions::{RestrictionUse, Restrictions};
+use crate::{ColumnSpec, Error, StatementWeight};
 
 pub(crate) use self::row_view::RowView;
 
@@ -17,13 +48,40 @@ pub(crate) use self::row_view::RowView;
 pub(crate) struct SelectPlan {
     table: Arc<TableSchema>,
     columns: Arc<[ColumnSpec]>,
+    selection: Selection,
+    restrictions: Restrictions,
+    order: Order,
+    group_by: Option<GroupBy>,
+    limits: LimitTerms,
+    is_distinct: bool,
 }
 
 impl SelectPlan {
     /// Resolves a SELECT.
     pub fn plan(ast: &ast::Select, context: &PlanContext<'_>) -> Result<Self, Error> {
-        let _ = context.table(&ast.table)?;
-        Err(Error::ServerError("SELECT is not built yet".into()))
+        rules::check_filtering(ast, context.options)?;
+        let table = context.table(&ast.table)?;
+        let (selection, columns) = Selection::plan(ast, &table, context)?;
+        let use_for = RestrictionUse::Select {
+            allow_filtering: ast.allow_filtering,
+            only_statics: selection.has_only_statics(),
+        };
+        let restrictions = Restrictions::plan(&table, &ast.relations, use_for, context)?;
+        if ast.distinct {
+            rules::check_distinct(&table, &selection, &restrictions)?;
+        }
+        let group_by = GroupBy::plan(&ast.group_by, &table, &restrictions, ast.distinct, context)?;
+        rules::check_limits(ast, &selection, group_by.as_ref())?;
+        Ok(Self {
+            order: Order::plan(&ast.order_by, &table, &restrictions)?,
+            limits: LimitTerms::plan(ast, &Compiler::new(&table, context), context)?,
+            is_distinct: ast.distinct,
+            table,
+            columns,
+            selection,
+            restrictions,
+            group_by,
+        })
     }
 
     /// The columns of its rows.
@@ -38,16 +96,15 @@ impl SelectPlan {
 
     /// Which markers make the partition key, in key order; empty if they do not make all of it.
     pub fn partition_key_markers(&self) -> Vec<u16> {
-        Vec::new()
+        self.restrictions.partition_key_markers()
     }
 
     /// What executing may cost.
     pub fn weight(&self) -> StatementWeight {
-        StatementWeight::Heavy
-    }
-
-    /// One page of rows.
-    pub fn execute(&self, _execution: &Execution<'_>) -> Result<ResultSet, Error> {
-        Err(Error::ServerError("SELECT is not built yet".into()))
+        if self.restrictions.is_one_row() {
+            StatementWeight::Point
+        } else {
+            StatementWeight::Heavy
+        }
     }
 }

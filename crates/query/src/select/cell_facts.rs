@@ -1,0 +1,182 @@
+//! What cells know beside their values: `writetime`, `maxwritetime` and `ttl`.
+//!
+//! Of an unfrozen collection, `writetime` and `ttl` are lists with one member for each element; of an unfrozen user type,
+//! one for each field.
+
+use bytes::Bytes;
+use ilion_codec::Writer;
+use ilion_rows::{Cell, ComplexColumn, Data};
+use ilion_schema::Column;
+use ilion_types::CqlType;
+
+use super::RowView;
+use super::expression::constant;
+use super::row_view::field_index;
+use crate::Error;
+use crate::context::Execution;
+use crate::term::Term;
+
+/// What is asked of a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fact {
+    Writetime,
+    MaxWritetime,
+    Ttl,
+}
+
+/// Of which part of the column.
+#[derive(Debug)]
+pub(super) enum Part {
+    Whole,
+    Element(Term),
+    Slice(Option<Term>, Option<Term>),
+    Field(usize),
+}
+
+impl Fact {
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Writetime => "writetime",
+            Self::MaxWritetime => "maxwritetime",
+            Self::Ttl => "ttl",
+        }
+    }
+
+    /// Its type for one cell.
+    fn scalar_type(self) -> CqlType {
+        match self {
+            Self::Writetime | Self::MaxWritetime => CqlType::BigInt,
+            Self::Ttl => CqlType::Int,
+        }
+    }
+
+    /// Its type for a part of a column.
+    pub fn result_type(self, column: &Column, part: &Part) -> CqlType {
+        let is_one = match part {
+            Part::Whole | Part::Slice(..) => !column.is_complex(),
+            Part::Element(_) | Part::Field(_) => true,
+        };
+        if is_one || self == Self::MaxWritetime {
+            return self.scalar_type();
+        }
+        CqlType::List {
+            element: self.scalar_type().into(),
+            frozen: false,
+        }
+    }
+
+    /// Its value for a row.
+    pub fn of(
+        self,
+        row: RowView<'_>,
+        column: &Column,
+        part: &Part,
+        execution: &Execution<'_>,
+    ) -> Result<Option<Bytes>, Error> {
+        match row.data(column) {
+            None => Ok(None),
+            Some(Data::Simple(cell)) => Ok(self.of_cell(cell, execution)),
+            Some(Data::Complex(complex)) => self.of_cells(complex, column, part, execution),
+        }
+    }
+
+    fn of_cell(self, cell: &Cell, execution: &Execution<'_>) -> Option<Bytes> {
+        match self {
+            Self::Writetime | Self::MaxWritetime => {
+                Some(Bytes::copy_from_slice(&cell.timestamp_micros.to_be_bytes()))
+            }
+            Self::Ttl => {
+                let left = i64::from(cell.local_deletion_secs) - execution.now_secs;
+                let left = i32::try_from(left.max(0)).unwrap_or(i32::MAX);
+                cell.is_expiring()
+                    .then(|| Bytes::copy_from_slice(&left.to_be_bytes()))
+            }
+        }
+    }
+
+    fn of_cells(
+        self,
+        complex: &ComplexColumn,
+        column: &Column,
+        part: &Part,
+        execution: &Execution<'_>,
+    ) -> Result<Option<Bytes>, Error> {
+        let wanted = wanted_paths(column, part, execution)?;
+        let cells = complex.cells.iter().filter(|(path, _)| wanted.has(path));
+        if self == Self::MaxWritetime {
+            let newest = cells.max_by_key(|(_, cell)| cell.timestamp_micros);
+            return Ok(newest.and_then(|(_, cell)| self.of_cell(cell, execution)));
+        }
+        if matches!(part, Part::Element(_) | Part::Field(_)) {
+            let mut cells = cells;
+            return Ok(cells.next().and_then(|(_, cell)| self.of_cell(cell, execution)));
+        }
+        let facts: Vec<Option<Bytes>> = match &column.ty {
+            CqlType::Udt { definition, .. } => (0..definition.fields.len())
+                .map(|index| {
+                    let mut cells = complex.cells.iter();
+                    let found = cells.find(|(path, _)| field_index(path) == Some(index));
+                    found.and_then(|(_, cell)| self.of_cell(cell, execution))
+                })
+                .collect(),
+            _ => cells.map(|(_, cell)| self.of_cell(cell, execution)).collect(),
+        };
+        Ok((!facts.is_empty()).then(|| list_with_nulls(&facts)))
+    }
+}
+
+/// A list in which members may be null.
+fn list_with_nulls(members: &[Option<Bytes>]) -> Bytes {
+    let mut out = Writer::new();
+    out.i32(i32::try_from(members.len()).unwrap_or(i32::MAX));
+    for member in members {
+        out.bytes32_or_null(member.as_deref());
+    }
+    out.into_vec().into()
+}
+
+/// The cell paths of a part.
+enum Paths<'c> {
+    All,
+    None,
+    Field(usize),
+    Between(&'c CqlType, Option<Bytes>, Option<Bytes>),
+}
+
+impl Paths<'_> {
+    fn has(&self, path: &[u8]) -> bool {
+        match self {
+            Self::All => true,
+            Self::None => false,
+            Self::Field(index) => field_index(path) == Some(*index),
+            Self::Between(ty, from, to) => {
+                from.as_ref().is_none_or(|from| ty.compare(from, path).is_le())
+                    && to.as_ref().is_none_or(|to| ty.compare(path, to).is_le())
+            }
+        }
+    }
+}
+
+fn wanted_paths<'c>(column: &'c Column, part: &Part, execution: &Execution<'_>) -> Result<Paths<'c>, Error> {
+    let key_type = match &column.ty {
+        CqlType::Map { key, .. } => &**key,
+        CqlType::Set { element, .. } | CqlType::List { element, .. } => &**element,
+        other => other,
+    };
+    Ok(match part {
+        Part::Whole => Paths::All,
+        Part::Field(index) => Paths::Field(*index),
+        Part::Element(key) => match constant(key, execution)? {
+            Some(key) => Paths::Between(key_type, Some(key.clone()), Some(key)),
+            None => Paths::None,
+        },
+        Part::Slice(from, to) => {
+            let end = |term: &Option<Term>| match term {
+                Some(term) => constant(term, execution),
+                None => Ok(None),
+            };
+            Paths::Between(key_type, end(from)?, end(to)?)
+        }
+    })
+}

@@ -1,0 +1,515 @@
+//! Selectors to expressions: names and functions resolved, types known.
+//!
+//! Each expression has a type and the text by which its column is called if it has no alias. Compat: `Selectable` and the
+//! selector factories of Cassandra 5.0.
+
+use std::sync::Arc;
+
+use ilion_cql::ast::{self, Selector};
+use ilion_schema::{Column, ColumnKind, TableSchema};
+use ilion_types::CqlType;
+
+use super::aggregate::{AggregatePlan, Kind};
+use super::cell_facts::{Fact, Part};
+use super::expression::Expr;
+use super::selector_term::as_term;
+use crate::context::PlanContext;
+use crate::restrictions::relation::existing;
+use crate::term::functions::{self, Argument, ScalarFunction};
+use crate::term::{Assignment, Term, print_name, resolve_type, test_type_assignment};
+use crate::{ColumnSpec, Error};
+
+/// An expression, its type, and what it is called.
+#[derive(Debug)]
+pub(super) struct Compiled {
+    pub expr: Expr,
+    pub ty: CqlType,
+    pub text: String,
+    /// An aggregate is in it.
+    pub is_aggregate: bool,
+    /// A column is in it, outside of aggregates.
+    pub has_column: bool,
+}
+
+/// An argument while its function is looked for.
+enum Operand {
+    Term(ast::Term),
+    Compiled(Compiled),
+}
+
+impl Operand {
+    fn argument(&self) -> Argument<'_> {
+        match self {
+            Self::Term(term) => Argument::Term(term),
+            Self::Compiled(compiled) => Argument::Typed(&compiled.ty, &compiled.text),
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::Term(term) => term.to_string(),
+            Self::Compiled(compiled) => compiled.text.clone(),
+        }
+    }
+}
+
+/// Compiles the selectors of one statement.
+pub(super) struct Compiler<'a> {
+    pub table: &'a TableSchema,
+    pub context: &'a PlanContext<'a>,
+    /// Aggregates that were met.
+    pub aggregates: Vec<AggregatePlan>,
+    /// Columns that were met, each once.
+    pub columns: Vec<Column>,
+}
+
+impl<'a> Compiler<'a> {
+    /// Nothing was met yet.
+    pub fn new(table: &'a TableSchema, context: &'a PlanContext<'a>) -> Self {
+        Self {
+            table,
+            context,
+            aggregates: Vec::new(),
+            columns: Vec::new(),
+        }
+    }
+}
+
+impl Compiler<'_> {
+    /// Compiles a selector. `expected` is the type that it is to have, where something asks for one.
+    pub fn compile(&mut self, selector: &Selector, expected: Option<&CqlType>) -> Result<Compiled, Error> {
+        if let Some(term) = as_term(selector) {
+            return self.constant(&term, expected);
+        }
+        match selector {
+            Selector::Column(name) => self.column(name),
+            Selector::CountRows => Ok(self.aggregate(Kind::Count, None, CqlType::BigInt, "count".into())),
+            Selector::Function { name, arguments } => self.function(name, arguments, expected),
+            Selector::Writetime(of) => self.fact(Fact::Writetime, of),
+            Selector::MaxWritetime(of) => self.fact(Fact::MaxWritetime, of),
+            Selector::Ttl(of) => self.fact(Fact::Ttl, of),
+            Selector::Cast {
+                selector,
+                native_type,
+            } => self.cast(selector, *native_type),
+            Selector::TypeHint { type_name, selector } => self.hint(type_name, selector),
+            Selector::Element { of, key } => self.element(of, key),
+            Selector::Slice { of, from, to } => self.slice(of, from.as_ref(), to.as_ref()),
+            Selector::Field { of, field } => self.field(of, field),
+            Selector::Arithmetic {
+                operator,
+                left,
+                right,
+            } => self.arithmetic(*operator, left, right, expected),
+            Selector::Negate(of) => self.negation(of, expected),
+            Selector::List(_) | Selector::Set(_) | Selector::Tuple(_) | Selector::MapOrUserType(_) => {
+                self.compound(selector, expected)
+            }
+            Selector::Literal(_) | Selector::Bind(_) => Err(cannot_infer(&selector.to_string())),
+        }
+    }
+
+    /// What a term in this selection receives.
+    pub fn spec(&self, name: &str, ty: CqlType) -> ColumnSpec {
+        ColumnSpec {
+            keyspace: Arc::from(self.table.keyspace.as_str()),
+            table: Arc::from(self.table.name.as_str()),
+            name: Arc::from(name),
+            ty,
+        }
+    }
+
+    fn constant(&mut self, term: &ast::Term, expected: Option<&CqlType>) -> Result<Compiled, Error> {
+        let ty = match self.exact_type(term)? {
+            Some(ty) => ty,
+            None => expected.cloned().ok_or_else(|| cannot_infer(&term.to_string()))?,
+        };
+        let planned = Term::plan(term, &self.spec("[selection]", ty.clone()), self.context)?;
+        Ok(plain(Expr::Term(planned), ty, term.to_string()))
+    }
+
+    /// The type that a term has whatever stands around it; a mere literal has none.
+    fn exact_type(&self, term: &ast::Term) -> Result<Option<CqlType>, Error> {
+        Ok(match term {
+            ast::Term::TypeHint { type_name, .. } => {
+                Some(resolve_type(type_name, &self.table.keyspace, self.context)?)
+            }
+            ast::Term::Arithmetic { .. } | ast::Term::Negate(_) => {
+                Argument::Term(term).known_type(self.context)
+            }
+            _ => None,
+        })
+    }
+
+    fn column(&mut self, name: &str) -> Result<Compiled, Error> {
+        let column = existing(self.table, name)?.clone();
+        if self.columns.iter().all(|known| known.id != column.id) {
+            self.columns.push(column.clone());
+        }
+        Ok(Compiled {
+            ty: column.ty.clone(),
+            text: name.to_owned(),
+            expr: Expr::Column(column),
+            is_aggregate: false,
+            has_column: true,
+        })
+    }
+
+    fn aggregate(&mut self, kind: Kind, argument: Option<Expr>, ty: CqlType, text: String) -> Compiled {
+        let result = kind.result_type(&ty).unwrap_or_else(|| ty.clone());
+        self.aggregates.push(AggregatePlan { kind, argument, ty });
+        Compiled {
+            expr: Expr::Aggregate(self.aggregates.len() - 1),
+            ty: result,
+            text,
+            is_aggregate: true,
+            has_column: false,
+        }
+    }
+
+    fn operand(&mut self, selector: &Selector) -> Result<Operand, Error> {
+        match as_term(selector) {
+            Some(term) => Ok(Operand::Term(term)),
+            None => self.compile(selector, None).map(Operand::Compiled),
+        }
+    }
+
+    fn function(
+        &mut self,
+        name: &ast::QualifiedName,
+        arguments: &[Selector],
+        expected: Option<&CqlType>,
+    ) -> Result<Compiled, Error> {
+        let operands = arguments
+            .iter()
+            .map(|argument| self.operand(argument))
+            .collect::<Result<Vec<_>, _>>()?;
+        let is_native = name
+            .keyspace
+            .as_deref()
+            .is_none_or(|keyspace| keyspace == "system");
+        if let Some(kind) = Kind::named(&name.name).filter(|_| is_native) {
+            return self.native_aggregate(kind, operands);
+        }
+        let arguments: Vec<Argument<'_>> = operands.iter().map(Operand::argument).collect();
+        let table = Some((self.table.keyspace.as_str(), self.table.name.as_str()));
+        let function = functions::scalar_function(name, &arguments, expected, table, self.context)?;
+        drop(arguments);
+        let Some(function) = function else {
+            return Err(self.unknown_function(name));
+        };
+        let texts: Vec<String> = operands.iter().map(Operand::text).collect();
+        let text = format!("system.{}({})", function.name(), texts.join(", "));
+        self.call(function, operands, text)
+    }
+
+    fn unknown_function(&self, name: &ast::QualifiedName) -> Error {
+        let keyspace = name.keyspace.as_deref().unwrap_or(&self.table.keyspace);
+        let keyspace = self.context.schema.keyspace(keyspace);
+        if keyspace.is_some_and(|keyspace| keyspace.aggregates.iter().any(|known| known.name == name.name)) {
+            return Error::invalid(format!(
+                "User-defined aggregates are not executed: {}",
+                print_name(name)
+            ));
+        }
+        Error::invalid(format!("Unknown function '{}'", print_name(name)))
+    }
+
+    fn native_aggregate(&mut self, kind: Kind, mut operands: Vec<Operand>) -> Result<Compiled, Error> {
+        let texts: Vec<String> = operands.iter().map(Operand::text).collect();
+        let text = format!("system.{}({})", kind.name(), texts.join(", "));
+        let (Some(operand), true) = (operands.pop(), operands.is_empty()) else {
+            return Err(Error::invalid(format!(
+                "Invalid number of arguments for function {text}"
+            )));
+        };
+        let known = operand.argument().known_type(self.context);
+        let argument = match operand {
+            Operand::Compiled(compiled) => compiled,
+            Operand::Term(term) => self.constant(&term, known.as_ref())?,
+        };
+        if argument.is_aggregate {
+            return Err(Error::invalid(
+                "aggregate functions cannot be used as arguments of aggregate functions",
+            ));
+        }
+        if kind.result_type(&argument.ty).is_none() {
+            return Err(Error::invalid(format!(
+                "Invalid call to function system.{}, none of its type signatures match (known type signatures: of \
+                 numbers): {} is of type {}",
+                kind.name(),
+                argument.text,
+                argument.ty
+            )));
+        }
+        Ok(self.aggregate(kind, Some(argument.expr), argument.ty, text))
+    }
+
+    /// A call of a function that was found.
+    fn call(
+        &mut self,
+        function: Arc<ScalarFunction>,
+        operands: Vec<Operand>,
+        text: String,
+    ) -> Result<Compiled, Error> {
+        let table = self.spec("", CqlType::Empty);
+        let mut arguments = Vec::with_capacity(operands.len());
+        let (mut is_aggregate, mut has_column) = (false, false);
+        for (index, operand) in operands.into_iter().enumerate() {
+            arguments.push(match operand {
+                Operand::Compiled(compiled) => {
+                    is_aggregate |= compiled.is_aggregate;
+                    has_column |= compiled.has_column;
+                    compiled.expr
+                }
+                Operand::Term(term) => {
+                    let spec = function.argument_spec(index, &table.keyspace, &table.table)?;
+                    Expr::Term(Term::plan(&term, &spec, self.context)?)
+                }
+            });
+        }
+        if is_aggregate && has_column {
+            return Err(Error::invalid(format!(
+                "the {} function arguments must be either all aggregates or all none",
+                function.name()
+            )));
+        }
+        Ok(Compiled {
+            ty: function.result_type().clone(),
+            expr: Expr::Call { function, arguments },
+            text,
+            is_aggregate,
+            has_column,
+        })
+    }
+
+    fn cast(&mut self, selector: &Selector, native_type: ast::NativeType) -> Result<Compiled, Error> {
+        let operand = self.operand(selector)?;
+        let name = native_type.to_string();
+        let to = CqlType::scalar(&name)
+            .ok_or_else(|| Error::ServerError(format!("native type {name} is not known")))?;
+        let function = functions::cast_to(&operand.argument(), &to, self.context)?;
+        let text = format!("cast({} as {to})", operand.text());
+        self.call(function, vec![operand], text)
+    }
+
+    fn arithmetic(
+        &mut self,
+        operator: ast::ArithmeticOperator,
+        left: &Selector,
+        right: &Selector,
+        expected: Option<&CqlType>,
+    ) -> Result<Compiled, Error> {
+        let operands = [self.operand(left)?, self.operand(right)?];
+        let arguments = [operands[0].argument(), operands[1].argument()];
+        let function = functions::arithmetic_function(operator, &arguments, expected, self.context)?;
+        let text = format!(
+            "{} {} {}",
+            operands[0].text(),
+            operator.symbol(),
+            operands[1].text()
+        );
+        self.call(function, Vec::from(operands), text)
+    }
+
+    fn negation(&mut self, of: &Selector, expected: Option<&CqlType>) -> Result<Compiled, Error> {
+        let operand = self.operand(of)?;
+        let function = functions::negation_function(&operand.argument(), expected, self.context)?;
+        let text = format!("-{}", operand.text());
+        self.call(function, vec![operand], text)
+    }
+
+    fn hint(&mut self, type_name: &ast::CqlTypeName, selector: &Selector) -> Result<Compiled, Error> {
+        let ty = resolve_type(type_name, &self.table.keyspace, self.context)?;
+        let inner = self.compile(selector, Some(&ty))?;
+        if test_type_assignment(&ty, &inner.ty) == Assignment::No {
+            return Err(Error::invalid(format!(
+                "Cannot assign value {} to ({type_name}){} of type {ty}",
+                inner.text, inner.text
+            )));
+        }
+        Ok(Compiled {
+            text: format!("({type_name}){}", inner.text),
+            ty,
+            ..inner
+        })
+    }
+
+    fn element(&mut self, of: &Selector, key: &ast::Term) -> Result<Compiled, Error> {
+        let of = self.compile(of, None)?;
+        let key_term = self.plan_key(&of, key)?;
+        let ty = match &of.ty {
+            CqlType::Map { value, .. } => CqlType::clone(value),
+            CqlType::Set { element, .. } => CqlType::clone(element),
+            other => other.clone(),
+        };
+        Ok(Compiled {
+            text: format!("{}[{key}]", of.text),
+            expr: Expr::Element {
+                of: Box::new(of.expr),
+                ty: of.ty,
+                key: key_term,
+            },
+            ty,
+            ..of
+        })
+    }
+
+    fn slice(
+        &mut self,
+        of: &Selector,
+        from: Option<&ast::Term>,
+        to: Option<&ast::Term>,
+    ) -> Result<Compiled, Error> {
+        let of = self.compile(of, None)?;
+        let (from_term, to_term) = self.plan_ends(&of, from, to)?;
+        let print = |term: Option<&ast::Term>| term.map(ToString::to_string).unwrap_or_default();
+        Ok(Compiled {
+            text: format!("{}[{}..{}]", of.text, print(from), print(to)),
+            expr: Expr::Slice {
+                of: Box::new(of.expr),
+                ty: of.ty.clone(),
+                from: from_term,
+                to: to_term,
+            },
+            ..of
+        })
+    }
+
+    fn plan_ends(
+        &self,
+        of: &Compiled,
+        from: Option<&ast::Term>,
+        to: Option<&ast::Term>,
+    ) -> Result<(Option<Term>, Option<Term>), Error> {
+        let end = |term: Option<&ast::Term>| term.map(|term| self.plan_key(of, term)).transpose();
+        Ok((end(from)?, end(to)?))
+    }
+
+    /// A key of a map or an element of a set.
+    fn plan_key(&self, of: &Compiled, key: &ast::Term) -> Result<Term, Error> {
+        let key_type = match &of.ty {
+            CqlType::Map { key, .. } => key,
+            CqlType::Set { element, .. } => element,
+            CqlType::List { .. } => {
+                return Err(Error::invalid(format!(
+                    "Element selection is only allowed on sets and maps, but {} is a list",
+                    of.text
+                )));
+            }
+            ty => {
+                return Err(Error::invalid(format!(
+                    "Invalid element selection: {} is of type {ty} is not a collection",
+                    of.text
+                )));
+            }
+        };
+        let spec = self.spec(&format!("key({})", of.text), CqlType::clone(key_type));
+        Term::plan(key, &spec, self.context)
+    }
+
+    fn field(&mut self, of: &Selector, field: &str) -> Result<Compiled, Error> {
+        let of = self.compile(of, None)?;
+        let (index, ty) = field_of(&of, field)?;
+        Ok(Compiled {
+            text: format!("{}.{field}", of.text),
+            expr: Expr::Field {
+                of: Box::new(of.expr),
+                index,
+            },
+            ty,
+            ..of
+        })
+    }
+
+    fn fact(&mut self, fact: Fact, of: &Selector) -> Result<Compiled, Error> {
+        let (column_name, part) = match of {
+            Selector::Column(name) => (name, None),
+            Selector::Element { of, .. } | Selector::Slice { of, .. } | Selector::Field { of, .. } => {
+                match &**of {
+                    Selector::Column(name) => (name, Some(())),
+                    _ => return Err(not_a_column(fact)),
+                }
+            }
+            _ => return Err(not_a_column(fact)),
+        };
+        let column = self.column(column_name)?;
+        let part = match (part, of) {
+            (Some(()), of) => self.part(&column, of)?,
+            (None, _) => Part::Whole,
+        };
+        let Expr::Column(column) = column.expr else {
+            return Err(not_a_column(fact));
+        };
+        if matches!(column.kind, ColumnKind::PartitionKey | ColumnKind::Clustering) {
+            return Err(Error::invalid(format!(
+                "Cannot use selection function {} on PRIMARY KEY part {}",
+                fact.name(),
+                column.name
+            )));
+        }
+        Ok(Compiled {
+            ty: fact.result_type(&column, &part),
+            expr: Expr::Fact { column, part, fact },
+            text: format!("{}({})", fact.name(), unquoted(of)),
+            is_aggregate: false,
+            has_column: true,
+        })
+    }
+
+    fn part(&mut self, column: &Compiled, of: &Selector) -> Result<Part, Error> {
+        Ok(match of {
+            Selector::Element { key, .. } => Part::Element(self.plan_key(column, key)?),
+            Selector::Slice { from, to, .. } => {
+                let (from, to) = self.plan_ends(column, from.as_ref(), to.as_ref())?;
+                Part::Slice(from, to)
+            }
+            Selector::Field { field, .. } => Part::Field(field_of(column, field)?.0),
+            _ => Part::Whole,
+        })
+    }
+}
+
+/// An expression without columns.
+pub(super) fn plain(expr: Expr, ty: CqlType, text: String) -> Compiled {
+    Compiled {
+        expr,
+        ty,
+        text,
+        is_aggregate: false,
+        has_column: false,
+    }
+}
+
+pub(super) fn cannot_infer(text: &str) -> Error {
+    Error::invalid(format!(
+        "Cannot infer type for term {text} in selection clause (try using a cast to force a type)"
+    ))
+}
+
+fn not_a_column(fact: Fact) -> Error {
+    Error::invalid(format!("{} takes a column or a part of one", fact.name()))
+}
+
+/// The text of a column or a part of one, its name as it is stored.
+fn unquoted(selector: &Selector) -> String {
+    match selector {
+        Selector::Column(name) => name.clone(),
+        Selector::Field { of, field } => format!("{}.{field}", unquoted(of)),
+        Selector::Element { of, key } => format!("{}[{key}]", unquoted(of)),
+        other => other.to_string(),
+    }
+}
+
+fn field_of(of: &Compiled, field: &str) -> Result<(usize, CqlType), Error> {
+    let CqlType::Udt { definition, .. } = &of.ty else {
+        return Err(Error::invalid(format!(
+            "Invalid field selection: {} of type {} is not a user type",
+            of.text, of.ty
+        )));
+    };
+    let (index, ty) = definition
+        .field(field)
+        .ok_or_else(|| Error::invalid(format!("{} of type {} has no field {field}", of.text, of.ty)))?;
+    Ok((index, ty.clone()))
+}

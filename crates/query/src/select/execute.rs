@@ -1,0 +1,279 @@
+//! Putting a page of rows together.
+//!
+//! A page ends after exactly as many rows (or groups) as were asked for, and says where to go on only if something is left.
+
+use bytes::Bytes;
+use ilion_rows::{ClusteringFilter, Cursor, ReadPurge, Unfiltered};
+
+use super::group_by::{GroupBy, GroupKey};
+use super::limits::Limits;
+use super::order::Sink;
+use super::paging::Position;
+use super::rows_out::RowsOut;
+use super::scan::{Scan, ScanPlan, Step, components, read_law, warn_of_tombstones};
+use super::selection::Group;
+use super::{RowView, SelectPlan};
+use crate::context::Execution;
+use crate::{Error, ResultSet};
+
+/// How far a page goes.
+struct Page {
+    limits: Limits,
+    /// Rows a page; nothing is everything.
+    size: Option<u32>,
+    resume: Option<Position>,
+}
+
+impl Page {
+    /// Rows or groups that may still be given, over all pages.
+    fn rows_left(&self) -> Option<u32> {
+        match &self.resume {
+            Some(position) => position.rows_left,
+            None => self.limits.rows,
+        }
+    }
+}
+
+impl SelectPlan {
+    /// One page of rows.
+    pub fn execute(&self, execution: &Execution<'_>) -> Result<ResultSet, Error> {
+        let page = self.page(execution)?;
+        if self.is_point() && page.resume.is_none() {
+            return Ok(self.result(self.point(execution)?, None));
+        }
+        let (out, position) = match &self.group_by {
+            Some(group_by) => self.groups(group_by, &page, execution)?,
+            None if self.selection.is_aggregate() => (self.aggregate(execution)?, None),
+            None => self.rows(&page, execution)?,
+        };
+        Ok(self.result(out, position))
+    }
+
+    fn result(&self, out: RowsOut, position: Option<Position>) -> ResultSet {
+        ResultSet {
+            columns: self.columns.clone(),
+            metadata_id: None,
+            row_count: out.row_count,
+            cells: out.cells,
+            paging_state: position.map(|position| position.encode()),
+        }
+    }
+
+    fn page(&self, execution: &Execution<'_>) -> Result<Page, Error> {
+        let limits = self.limits.evaluate(execution)?;
+        let mut size = execution.options.page_size.filter(|size| *size > 0);
+        if self.order.is_sorting() {
+            let is_one_page = size.is_none_or(|size| limits.rows.is_some_and(|limit| limit <= size));
+            if !is_one_page {
+                return Err(Error::invalid(
+                    "Cannot page queries with both ORDER BY and a IN restriction on the partition key; you must either \
+                     remove the ORDER BY or the IN and sort client side, or disable paging for this query",
+                ));
+            }
+            size = None;
+        }
+        let state = execution.options.paging_state.as_ref();
+        let resume = state
+            .map(|state| Position::decode(state, &self.table))
+            .transpose()?;
+        Ok(Page { limits, size, resume })
+    }
+
+    fn scan_plan(&self) -> ScanPlan<'_> {
+        ScanPlan {
+            table: &self.table,
+            restrictions: &self.restrictions,
+            is_distinct: self.is_distinct,
+            is_reversed: self.order.is_reversed,
+        }
+    }
+
+    /// True if it reads at most one row and answers it as it is.
+    fn is_point(&self) -> bool {
+        self.restrictions.is_one_row()
+            && !self.restrictions.is_filtering()
+            && !self.selection.is_aggregate()
+            && self.group_by.is_none()
+    }
+
+    /// At most one row, by the shortest way.
+    fn point(&self, execution: &Execution<'_>) -> Result<RowsOut, Error> {
+        let mut out = RowsOut::default();
+        let refused = |error: crate::StoreError| error.of_read(execution.options.consistency);
+        let Some(key) = self.restrictions.partition_keys(execution)?.pop() else {
+            return Ok(out);
+        };
+        let filter = ClusteringFilter {
+            slices: self.restrictions.slices(execution)?,
+            reversed: false,
+        };
+        let cursor = execution
+            .store
+            .read_partition(&self.table, &key, &filter)
+            .map_err(refused)?;
+        let mut cursor = ReadPurge::new(cursor, self.table.clone(), read_law(&self.table, execution));
+        let head = cursor.next_partition().map_err(|error| refused(error.into()))?;
+        if let Some(head) = head {
+            let row = cursor.next_unfiltered().map_err(|error| refused(error.into()))?;
+            if let Some(Unfiltered::Row(row)) = row {
+                let view = RowView {
+                    key: &components(&self.table, &key.key)?,
+                    static_row: head.static_row.as_ref(),
+                    row: Some(&row),
+                };
+                self.selection.write(view, execution, &mut out)?;
+            }
+        }
+        warn_of_tombstones(&cursor, &self.table, execution);
+        Ok(out)
+    }
+
+    /// Rows one by one.
+    fn rows(&self, page: &Page, execution: &Execution<'_>) -> Result<(RowsOut, Option<Position>), Error> {
+        let mut scan = Scan::start(self.scan_plan(), execution, page.resume.as_ref())?;
+        let mut sink = Sink::new(&self.order);
+        let is_sorting = self.order.is_sorting();
+        let mut left = page.rows_left();
+        let mut page_end = None;
+        while is_sorting || left != Some(0) {
+            let row = match scan.advance()? {
+                Step::End => {
+                    page_end = None;
+                    break;
+                }
+                // One row more than the page holds: there is a next page.
+                _ if page_end.is_some() => break,
+                Step::Row(row) => Some(row),
+                Step::StaticRow => None,
+            };
+            let view = scan.view(row.as_ref());
+            self.selection.write(view, execution, &mut sink.out)?;
+            sink.took(|| self.order.keys(view));
+            scan.mark(row);
+            left = left.map(|left| left.saturating_sub(1));
+            let is_partition_done = page.limits.per_partition == Some(scan.count_given());
+            if page.size == Some(sink.out.row_count) {
+                page_end = scan.position(is_partition_done, left);
+            }
+            if is_partition_done {
+                scan.skip_partition();
+            }
+        }
+        let position = page_end.filter(|_| left != Some(0));
+        Ok((sink.finish(page.limits.rows), position))
+    }
+
+    /// Everything as one row.
+    fn aggregate(&self, execution: &Execution<'_>) -> Result<RowsOut, Error> {
+        if !self.restrictions.is_by_key() {
+            execution.warn("Aggregation query used without partition key".into());
+        } else if self.restrictions.has_key_in() {
+            execution.warn("Aggregation query used on multiple partition keys (IN restriction)".into());
+        }
+        let mut scan = Scan::start(self.scan_plan(), execution, None)?;
+        let mut group: Option<Group<'_>> = None;
+        loop {
+            let row = match scan.advance()? {
+                Step::End => break,
+                Step::Row(row) => Some(row),
+                Step::StaticRow => None,
+            };
+            let view = scan.view(row.as_ref());
+            let running = match &mut group {
+                Some(group) => group,
+                None => group.insert(self.selection.start_group(Some(view), execution)?),
+            };
+            running.add(view, execution)?;
+            scan.mark(row);
+            scan.count_given();
+        }
+        let group = match group {
+            Some(group) => group,
+            None => self.selection.start_group(None, execution)?,
+        };
+        let mut out = RowsOut::default();
+        group.write(execution, &mut out)?;
+        Ok(out)
+    }
+
+    /// Rows with the same key as one row.
+    fn groups(
+        &self,
+        group_by: &GroupBy,
+        page: &Page,
+        execution: &Execution<'_>,
+    ) -> Result<(RowsOut, Option<Position>), Error> {
+        let mut scan = Scan::start(self.scan_plan(), execution, page.resume.as_ref())?;
+        let mut sink = Sink::new(&self.order);
+        let is_sorting = self.order.is_sorting();
+        let mut left = page.rows_left();
+        let mut current: Option<OpenGroup<'_>> = None;
+        let mut page_end = None;
+        loop {
+            let row = match scan.advance()? {
+                Step::End => break,
+                Step::Row(row) => Some(row),
+                Step::StaticRow => None,
+            };
+            let view = scan.view(row.as_ref());
+            let key = group_by.key(&scan_key(&scan), view, execution)?;
+            if !current.as_ref().is_some_and(|open| open.key == key) {
+                let given = scan.partition().map_or(0, |partition| partition.given);
+                if page.limits.per_partition.is_some_and(|limit| given >= limit) {
+                    scan.skip_partition();
+                    continue;
+                }
+                if let Some(open) = current.take() {
+                    open.close(&mut sink, execution)?;
+                    left = left.map(|left| left.saturating_sub(1));
+                    if left == Some(0) && !is_sorting {
+                        return Ok((sink.finish(None), None));
+                    }
+                    if page.size == Some(sink.out.row_count) {
+                        return Ok((sink.finish(None), page_end));
+                    }
+                }
+                current = Some(OpenGroup {
+                    key,
+                    sort_keys: self.order.keys(view),
+                    group: self.selection.start_group(Some(view), execution)?,
+                });
+                if let Some(open) = &mut current {
+                    open.group.add(view, execution)?;
+                }
+                scan.count_given();
+            } else if let Some(open) = &mut current {
+                open.group.add(view, execution)?;
+            }
+            scan.mark(row);
+            if page.size == Some(sink.out.row_count + 1) {
+                page_end = scan.position(false, left.map(|left| left.saturating_sub(1)));
+            }
+        }
+        if let Some(open) = current {
+            open.close(&mut sink, execution)?;
+        }
+        Ok((sink.finish(page.limits.rows), None))
+    }
+}
+
+fn scan_key(scan: &Scan<'_>) -> Bytes {
+    scan.partition()
+        .map(|partition| partition.key.key.clone())
+        .unwrap_or_default()
+}
+
+/// A group that more rows may come to.
+struct OpenGroup<'p> {
+    key: GroupKey,
+    sort_keys: Vec<Option<Bytes>>,
+    group: Group<'p>,
+}
+
+impl OpenGroup<'_> {
+    fn close(self, sink: &mut Sink<'_>, execution: &Execution<'_>) -> Result<(), Error> {
+        self.group.write(execution, &mut sink.out)?;
+        sink.took(|| self.sort_keys);
+        Ok(())
+    }
+}

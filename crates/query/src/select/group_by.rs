@@ -1,0 +1,160 @@
+//! GROUP BY: which rows of a partition belong together.
+//!
+//! A group never spans partitions: the whole partition key is in it, then clustering columns in their order, the last one
+//! maybe through a function. Compat: `SelectStatement.RawStatement.getAggregationSpecFactory` of Cassandra 5.0.
+
+use bytes::Bytes;
+use ilion_cql::ast::Selector;
+use ilion_rows::Values;
+use ilion_schema::{Column, ColumnKind, TableSchema};
+
+use super::RowView;
+use super::compile::Compiler;
+use super::expression::{Expr, Scope};
+use crate::Error;
+use crate::context::{Execution, PlanContext};
+use crate::restrictions::Restrictions;
+use crate::restrictions::relation::existing;
+
+/// A planned GROUP BY.
+#[derive(Debug)]
+pub(super) struct GroupBy {
+    /// Clustering columns that are in it as they are.
+    prefix_len: usize,
+    /// Of the clustering column after those.
+    function: Option<Expr>,
+}
+
+/// What the rows of a group have in common.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct GroupKey {
+    partition: Bytes,
+    prefix: Values,
+    value: Option<Bytes>,
+}
+
+const WRONG_ORDER: &str = "Group by currently only support groups of columns following their declared order in the \
+                           PRIMARY KEY";
+
+impl GroupBy {
+    /// Resolves GROUP BY; nothing if there is none.
+    pub fn plan(
+        selectors: &[Selector],
+        table: &TableSchema,
+        restrictions: &Restrictions,
+        is_distinct: bool,
+        context: &PlanContext<'_>,
+    ) -> Result<Option<Self>, Error> {
+        if selectors.is_empty() {
+            return Ok(None);
+        }
+        let mut key = table.partition_key().chain(table.clustering());
+        let mut group = Self {
+            prefix_len: 0,
+            function: None,
+        };
+        for selector in selectors {
+            if group.function.is_some() {
+                return Err(Error::invalid(
+                    "Functions are only supported on the last element of the GROUP BY clause",
+                ));
+            }
+            let (column, function) = column_of(selector, table, context)?;
+            loop {
+                let next = key.next().ok_or_else(|| Error::invalid(WRONG_ORDER))?;
+                group.prefix_len += usize::from(next.kind == ColumnKind::Clustering);
+                if next.id == column.id {
+                    break;
+                }
+                if !restrictions.is_equal_on(next) {
+                    return Err(Error::invalid(WRONG_ORDER));
+                }
+            }
+            if function.is_some() {
+                group.prefix_len -= 1;
+                group.function = function;
+            }
+        }
+        if key
+            .next()
+            .is_some_and(|next| next.kind == ColumnKind::PartitionKey)
+        {
+            return Err(Error::invalid(
+                "Group by is not supported on only a part of the partition key",
+            ));
+        }
+        if is_distinct && (group.prefix_len > 0 || group.function.is_some()) {
+            return Err(Error::invalid(
+                "Grouping on clustering columns is not allowed for SELECT DISTINCT queries",
+            ));
+        }
+        Ok(Some(group))
+    }
+
+    /// The group of a row.
+    pub fn key(
+        &self,
+        partition: &Bytes,
+        row: RowView<'_>,
+        execution: &Execution<'_>,
+    ) -> Result<GroupKey, Error> {
+        let values = row.clustering().map(|clustering| clustering.values().as_slice());
+        let prefix = values.unwrap_or_default().iter().take(self.prefix_len);
+        let value = match &self.function {
+            None => None,
+            Some(function) => function.evaluate(Scope {
+                row: Some(row),
+                aggregates: &[],
+                execution,
+            })?,
+        };
+        Ok(GroupKey {
+            partition: partition.clone(),
+            prefix: prefix.cloned().collect(),
+            value,
+        })
+    }
+}
+
+/// The column that a member of GROUP BY groups by, and the function of it.
+fn column_of(
+    selector: &Selector,
+    table: &TableSchema,
+    context: &PlanContext<'_>,
+) -> Result<(Column, Option<Expr>), Error> {
+    if let Selector::Column(name) = selector {
+        let column = existing(table, name)?;
+        if !column.is_primary_key() {
+            return Err(Error::invalid(format!(
+                "Group by is currently only supported on the columns of the PRIMARY KEY, got {name}"
+            )));
+        }
+        return Ok((column.clone(), None));
+    }
+    let Selector::Function { name, .. } = selector else {
+        return Err(Error::invalid(
+            "Only column names and monotonic scalar functions are supported in the GROUP BY clause.",
+        ));
+    };
+    let mut compiler = Compiler::new(table, context);
+    let compiled = compiler.compile(selector, None)?;
+    // Compat: of the native functions only `floor` is monotonic in a way that keeps groups together.
+    if compiled.is_aggregate || name.name != "floor" {
+        return Err(Error::invalid(
+            "Only column names and monotonic scalar functions are supported in the GROUP BY clause.",
+        ));
+    }
+    match compiler.columns.as_slice() {
+        [] => Err(Error::invalid(
+            "GROUP BY functions must have one clustering column name as parameter",
+        )),
+        [column] if column.kind == ColumnKind::Clustering => Ok((column.clone(), Some(compiled.expr))),
+        [column] => Err(Error::invalid(format!(
+            "Group by functions are only supported on clustering columns, got {}",
+            column.name
+        ))),
+        _ => Err(Error::invalid(
+            "GROUP BY functions accept only one clustering column as parameter",
+        )),
+    }
+}

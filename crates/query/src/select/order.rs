@@ -1,0 +1,161 @@
+//! ORDER BY: forwards, backwards, or sorted in memory across the partitions of an IN.
+//!
+//! Compat: `SelectStatement.RawStatement` of Cassandra 5.0.
+
+use std::cmp::Ordering;
+
+use bytes::Bytes;
+use ilion_cql::ast::{self, Direction};
+use ilion_schema::{ClusteringOrder, Column, ColumnKind, TableSchema};
+
+use super::RowView;
+use super::rows_out::RowsOut;
+use crate::Error;
+use crate::restrictions::Restrictions;
+use crate::restrictions::relation::existing;
+
+/// The order of rows.
+#[derive(Debug, Default)]
+pub(super) struct Order {
+    /// Rows come from the last to the first of each partition.
+    pub is_reversed: bool,
+    /// Rows of several partitions are sorted by these.
+    pub sort_by: Vec<(Column, Direction)>,
+}
+
+impl Order {
+    /// Resolves ORDER BY.
+    pub fn plan(
+        orderings: &[ast::Ordering],
+        table: &TableSchema,
+        restrictions: &Restrictions,
+    ) -> Result<Self, Error> {
+        if orderings.is_empty() {
+            return Ok(Self::default());
+        }
+        if orderings.iter().any(|ordering| ordering.ann_of.is_some()) {
+            return Err(Error::invalid(
+                "ANN ordering by vector requires the column to be indexed",
+            ));
+        }
+        if !restrictions.is_by_key() {
+            return Err(Error::invalid(
+                "ORDER BY is only supported when the partition key is restricted by an EQ or an IN.",
+            ));
+        }
+        let columns = orderings
+            .iter()
+            .map(|ordering| Ok((existing(table, &ordering.column)?, ordering.direction)))
+            .collect::<Result<Vec<_>, Error>>()?;
+        let is_reversed = is_reversed(&columns, table, restrictions)?;
+        let mut sort_by = Vec::new();
+        if restrictions.has_key_in() {
+            sort_by = columns
+                .into_iter()
+                .map(|(column, direction)| (column.clone(), direction))
+                .collect();
+        }
+        Ok(Self { is_reversed, sort_by })
+    }
+
+    /// True if rows are sorted in memory.
+    pub fn is_sorting(&self) -> bool {
+        !self.sort_by.is_empty()
+    }
+
+    /// What a row is sorted by.
+    pub fn keys(&self, row: RowView<'_>) -> Vec<Option<Bytes>> {
+        self.sort_by.iter().map(|(column, _)| row.value(column)).collect()
+    }
+
+    fn compare(&self, a: &[Option<Bytes>], b: &[Option<Bytes>]) -> Ordering {
+        for ((column, direction), (a, b)) in self.sort_by.iter().zip(a.iter().zip(b)) {
+            let ascending = match (a, b) {
+                (Some(a), Some(b)) => column.ty.compare(a, b),
+                (a, b) => a.is_some().cmp(&b.is_some()),
+            };
+            let order = match direction {
+                Direction::Ascending => ascending,
+                Direction::Descending => ascending.reverse(),
+            };
+            if order.is_ne() {
+                return order;
+            }
+        }
+        Ordering::Equal
+    }
+}
+
+fn is_reversed(
+    columns: &[(&Column, Direction)],
+    table: &TableSchema,
+    restrictions: &Restrictions,
+) -> Result<bool, Error> {
+    let mut clustering = table.clustering();
+    let mut reversed = None;
+    for (column, direction) in columns {
+        if column.kind != ColumnKind::Clustering {
+            return Err(Error::invalid(format!(
+                "Order by is currently only supported on the clustered columns of the PRIMARY KEY, got {}",
+                column.name
+            )));
+        }
+        while let Some(next) = clustering.next().filter(|next| next.id != column.id) {
+            if !restrictions.is_equal_on(next) {
+                return Err(Error::invalid(
+                    "Ordering by clustered columns must follow the declared order in the PRIMARY KEY",
+                ));
+            }
+        }
+        let is_stored = match column.order {
+            ClusteringOrder::Asc => *direction == Direction::Ascending,
+            ClusteringOrder::Desc => *direction == Direction::Descending,
+        };
+        if reversed.is_some_and(|known: bool| known == is_stored) {
+            return Err(Error::invalid("Unsupported order by relation"));
+        }
+        reversed = Some(!is_stored);
+    }
+    Ok(reversed.unwrap_or(false))
+}
+
+/// Takes rows and gives them in their order.
+pub(super) struct Sink<'p> {
+    order: &'p Order,
+    pub out: RowsOut,
+    sorted: Vec<(Vec<Option<Bytes>>, Vec<u8>)>,
+}
+
+impl<'p> Sink<'p> {
+    /// No rows yet.
+    pub fn new(order: &'p Order) -> Self {
+        Self {
+            order,
+            out: RowsOut::default(),
+            sorted: Vec::new(),
+        }
+    }
+
+    /// A row was appended that sorts by these keys.
+    pub fn took(&mut self, keys: impl FnOnce() -> Vec<Option<Bytes>>) {
+        if self.order.is_sorting() {
+            self.sorted.push((keys(), std::mem::take(&mut self.out.cells)));
+        }
+    }
+
+    /// The rows, at most as many as the limit.
+    pub fn finish(mut self, limit: Option<u32>) -> RowsOut {
+        if !self.order.is_sorting() {
+            return self.out;
+        }
+        self.sorted.sort_by(|a, b| self.order.compare(&a.0, &b.0));
+        let count = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        self.sorted.truncate(count);
+        let mut out = RowsOut::default();
+        for (_, cells) in self.sorted {
+            out.cells.extend_from_slice(&cells);
+            out.end_row();
+        }
+        out
+    }
+}

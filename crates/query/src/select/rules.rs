@@ -1,0 +1,74 @@
+//! What CQL refuses in a SELECT beyond its WHERE. Pure.
+
+use ilion_cql::ast;
+use ilion_schema::{ColumnKind, TableSchema};
+
+use super::group_by::GroupBy;
+use super::selection::Selection;
+use crate::restrictions::Restrictions;
+use crate::{Error, QueryOptions};
+
+/// Refuses ALLOW FILTERING where the operator does.
+pub(super) fn check_filtering(ast: &ast::Select, options: &QueryOptions) -> Result<(), Error> {
+    if ast.allow_filtering && !options.allow_filtering {
+        return Err(Error::invalid(
+            "Guardrail allow_filtering violated: Querying with ALLOW FILTERING is not allowed",
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses a DISTINCT that is not of partitions.
+pub(super) fn check_distinct(
+    table: &TableSchema,
+    selection: &Selection,
+    restrictions: &Restrictions,
+) -> Result<(), Error> {
+    if restrictions.restricts_clustering() || restrictions.restricts_regular() {
+        return Err(Error::invalid(
+            "SELECT DISTINCT with WHERE clause only supports restriction by partition key and/or static columns.",
+        ));
+    }
+    for column in &selection.columns {
+        if !matches!(column.kind, ColumnKind::PartitionKey | ColumnKind::Static) {
+            return Err(Error::invalid(format!(
+                "SELECT DISTINCT queries must only request partition key columns and/or static columns (not {})",
+                column.name
+            )));
+        }
+    }
+    if restrictions.is_by_key() {
+        return Ok(());
+    }
+    for column in table.partition_key() {
+        if selection.columns.iter().all(|selected| selected.id != column.id) {
+            return Err(Error::invalid(format!(
+                "SELECT DISTINCT queries must request all the partition key columns (missing {})",
+                column.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses PER PARTITION LIMIT where there is one row a partition, or one in all.
+pub(super) fn check_limits(
+    ast: &ast::Select,
+    selection: &Selection,
+    group_by: Option<&GroupBy>,
+) -> Result<(), Error> {
+    if ast.per_partition_limit.is_none() {
+        return Ok(());
+    }
+    if ast.distinct {
+        return Err(Error::invalid(
+            "PER PARTITION LIMIT is not allowed with SELECT DISTINCT queries",
+        ));
+    }
+    if selection.is_aggregate() && group_by.is_none() {
+        return Err(Error::invalid(
+            "PER PARTITION LIMIT is not allowed with aggregate queries.",
+        ));
+    }
+    Ok(())
+}

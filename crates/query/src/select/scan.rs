@@ -1,0 +1,402 @@
+//! Reading: the rows that a SELECT wants, partition after partition, dead data gone and filters passed.
+//!
+//! A partition with static values and no rows gives one row, but only where no row was asked for in particular.
+//! Compat: `SelectStatement.processPartition`, `RowFilter.CQLFilter` of Cassandra 5.0.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ilion_rows::{
+    Bound, BoundKind, Clustering, ClusteringComparator, ClusteringFilter, Cursor, DecoratedKey, KeyBound,
+    KeyRange, PartitionHead, ReadLaw, ReadPurge, Row, Slice, Unfiltered,
+};
+use ilion_schema::TableSchema;
+use ilion_types::decode_composite;
+use smallvec::{SmallVec, smallvec};
+
+use super::RowView;
+use super::paging::{self, Position};
+use crate::context::Execution;
+use crate::restrictions::{Restrictions, RowFilter};
+use crate::{Error, StoreError};
+
+/// Components of a partition key.
+pub(super) type Components = SmallVec<[Bytes; 1]>;
+
+/// What a scan reads, as planned.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ScanPlan<'p> {
+    pub table: &'p Arc<TableSchema>,
+    pub restrictions: &'p Restrictions,
+    /// One row a partition is enough.
+    pub is_distinct: bool,
+    pub is_reversed: bool,
+}
+
+/// Partitions that are still to be read.
+enum Segment {
+    Partition(DecoratedKey),
+    /// The partition that an earlier page ended in.
+    Rest(DecoratedKey, Rest),
+    Range(KeyRange),
+}
+
+/// What an earlier page left of a partition.
+struct Rest {
+    slices: Vec<Slice>,
+    /// Rows or groups that were given of it.
+    given: u32,
+}
+
+/// The partition that rows are being given of.
+pub(super) struct Partition {
+    pub key: DecoratedKey,
+    pub components: Components,
+    pub static_row: Option<Row>,
+    /// Rows or groups given so far; the consumer counts groups.
+    pub given: u32,
+    /// The row given last.
+    last: Option<Clustering>,
+    is_resumed: bool,
+}
+
+/// What comes next.
+pub(super) enum Step {
+    Row(Row),
+    /// The partition has static values only.
+    StaticRow,
+    End,
+}
+
+/// A read in progress.
+pub(super) struct Scan<'e> {
+    plan: ScanPlan<'e>,
+    execution: &'e Execution<'e>,
+    filter: RowFilter,
+    clusterings: ClusteringFilter,
+    segments: VecDeque<Segment>,
+    cursor: Option<ReadPurge<Box<dyn Cursor>>>,
+    partition: Option<Partition>,
+    /// What earlier pages have given of the partition that the cursor is on.
+    given_before: Option<u32>,
+}
+
+impl<'e> Scan<'e> {
+    /// Starts a read, or goes on where an earlier page ended.
+    pub fn start(
+        plan: ScanPlan<'e>,
+        execution: &'e Execution<'e>,
+        resume: Option<&Position>,
+    ) -> Result<Self, Error> {
+        let clusterings = ClusteringFilter {
+            slices: plan.restrictions.slices(execution)?,
+            reversed: plan.is_reversed,
+        };
+        let mut scan = Self {
+            plan,
+            execution,
+            filter: plan.restrictions.row_filter(execution)?,
+            clusterings,
+            segments: VecDeque::new(),
+            cursor: None,
+            partition: None,
+            given_before: None,
+        };
+        scan.segments = scan.segments(resume)?;
+        Ok(scan)
+    }
+
+    fn segments(&self, resume: Option<&Position>) -> Result<VecDeque<Segment>, Error> {
+        let restrictions = self.plan.restrictions;
+        // The WHERE asks for rows, and no row can match it.
+        if self.clusterings.slices.is_empty() {
+            return Ok(VecDeque::new());
+        }
+        if restrictions.is_by_key() {
+            let keys = restrictions.partition_keys(self.execution)?;
+            return match resume {
+                None => Ok(keys.into_iter().map(Segment::Partition).collect()),
+                Some(position) => self.resume_keys(keys, position),
+            };
+        }
+        let Some(range) = restrictions.key_range(self.execution)? else {
+            return Ok(VecDeque::new());
+        };
+        match resume {
+            None => Ok(VecDeque::from([Segment::Range(range)])),
+            Some(position) => self.resume_range(range, position),
+        }
+    }
+
+    fn resume_keys(&self, keys: Vec<DecoratedKey>, position: &Position) -> Result<VecDeque<Segment>, Error> {
+        let index = keys
+            .iter()
+            .position(|key| key.key == position.key)
+            .ok_or_else(paging::invalid)?;
+        let mut keys = keys.into_iter().skip(index);
+        let mut segments: VecDeque<Segment> = keys
+            .next()
+            .and_then(|key| self.rest(key, position))
+            .into_iter()
+            .collect();
+        segments.extend(keys.map(Segment::Partition));
+        Ok(segments)
+    }
+
+    fn resume_range(&self, range: KeyRange, position: &Position) -> Result<VecDeque<Segment>, Error> {
+        let key = DecoratedKey::new(self.execution.store.partitioner(), position.key.clone());
+        if !range.contains(&key) {
+            return Err(paging::invalid());
+        }
+        let rest = Segment::Range(KeyRange {
+            start: KeyBound::After(key.clone()),
+            end: range.end,
+        });
+        Ok(self.rest(key, position).into_iter().chain([rest]).collect())
+    }
+
+    /// What is left of the partition in which a page ended.
+    fn rest(&self, key: DecoratedKey, position: &Position) -> Option<Segment> {
+        let after = position.clustering.as_ref()?;
+        let comparator = ClusteringComparator::of(self.plan.table);
+        let slices = slices_after(&comparator, &self.clusterings, after);
+        let given = position.given_of_partition;
+        (!slices.is_empty()).then_some(Segment::Rest(key, Rest { slices, given }))
+    }
+
+    /// The partition of the last step.
+    pub fn partition(&self) -> Option<&Partition> {
+        self.partition.as_ref()
+    }
+
+    /// Counts one more row or group of the partition.
+    pub fn count_given(&mut self) -> u32 {
+        let Some(partition) = &mut self.partition else {
+            return 0;
+        };
+        partition.given = partition.given.saturating_add(1);
+        partition.given
+    }
+
+    /// Goes on with the next partition.
+    pub fn skip_partition(&mut self) {
+        self.partition = None;
+    }
+
+    /// A row of the current partition as CQL sees it.
+    pub fn view<'v>(&'v self, row: Option<&'v Row>) -> RowView<'v> {
+        let partition = self.partition.as_ref();
+        RowView {
+            key: partition.map_or(&[], |partition| &partition.components),
+            static_row: partition.and_then(|partition| partition.static_row.as_ref()),
+            row,
+        }
+    }
+
+    /// Remembers that a row was given.
+    pub fn mark(&mut self, row: Option<Row>) {
+        if let Some(partition) = &mut self.partition {
+            partition.last = row.map(|row| row.clustering);
+        }
+    }
+
+    /// Where a page may end now. `is_partition_done`: nothing more is wanted of the partition.
+    pub fn position(&self, is_partition_done: bool, rows_left: Option<u32>) -> Option<Position> {
+        let partition = self.partition.as_ref()?;
+        let is_done = is_partition_done || self.plan.is_distinct;
+        Some(Position {
+            key: partition.key.key.clone(),
+            clustering: partition.last.clone().filter(|_| !is_done),
+            given_of_partition: partition.given,
+            rows_left,
+        })
+    }
+
+    /// The next row that passes.
+    pub fn advance(&mut self) -> Result<Step, Error> {
+        loop {
+            if self.partition.is_none() && !self.next_partition()? {
+                return Ok(Step::End);
+            }
+            if let Some(step) = self.next_of_partition()? {
+                return Ok(step);
+            }
+            self.partition = None;
+        }
+    }
+
+    fn next_of_partition(&mut self) -> Result<Option<Step>, Error> {
+        let Some(partition) = &self.partition else {
+            return Ok(None);
+        };
+        let has_given = partition.given > 0 || partition.last.is_some();
+        if self.plan.is_distinct && has_given {
+            return Ok(None);
+        }
+        while let Some(unfiltered) = self.next_unfiltered()? {
+            if let Unfiltered::Row(row) = unfiltered
+                && self.filter.keeps_row(&self.view(Some(&row)))
+            {
+                return Ok(Some(Step::Row(row)));
+            }
+        }
+        let partition = self.partition.as_ref();
+        let is_static_alone = partition
+            .is_some_and(|partition| !has_given && !partition.is_resumed && partition.static_row.is_some());
+        Ok((is_static_alone && self.gives_static_alone()).then_some(Step::StaticRow))
+    }
+
+    fn gives_static_alone(&self) -> bool {
+        let restrictions = self.plan.restrictions;
+        !restrictions.restricts_clustering()
+            && !restrictions.restricts_regular()
+            && !self.filter.checks_rows()
+    }
+
+    fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>, Error> {
+        match &mut self.cursor {
+            None => Ok(None),
+            Some(cursor) => cursor
+                .next_unfiltered()
+                .map_err(|error| self.refused(error.into())),
+        }
+    }
+
+    /// Moves to the next partition that may have rows. False if there is none.
+    fn next_partition(&mut self) -> Result<bool, Error> {
+        loop {
+            let Some(head) = self.next_head()? else {
+                return Ok(false);
+            };
+            let given_before = self.given_before;
+            self.partition = Some(Partition {
+                components: components(self.plan.table, &head.key.key)?,
+                key: head.key,
+                static_row: head.static_row,
+                given: given_before.unwrap_or(0),
+                last: None,
+                is_resumed: given_before.is_some(),
+            });
+            if self.filter.keeps_partition(&self.view(None)) {
+                return Ok(true);
+            }
+            self.partition = None;
+        }
+    }
+
+    fn next_head(&mut self) -> Result<Option<PartitionHead>, Error> {
+        loop {
+            if let Some(cursor) = &mut self.cursor {
+                if let Some(head) = cursor
+                    .next_partition()
+                    .map_err(|error| self.refused(error.into()))?
+                {
+                    return Ok(Some(head));
+                }
+                self.close();
+            }
+            let Some(segment) = self.segments.pop_front() else {
+                return Ok(None);
+            };
+            self.cursor = Some(self.open(segment)?);
+        }
+    }
+
+    fn open(&mut self, segment: Segment) -> Result<ReadPurge<Box<dyn Cursor>>, Error> {
+        let (store, table) = (self.execution.store, self.plan.table);
+        self.given_before = None;
+        let opened = match segment {
+            Segment::Range(range) => store.read_range(table, &range, &self.clusterings),
+            Segment::Partition(key) => store.read_partition(table, &key, &self.clusterings),
+            Segment::Rest(key, Rest { slices, given }) => {
+                self.given_before = Some(given);
+                let reversed = self.clusterings.reversed;
+                store.read_partition(table, &key, &ClusteringFilter { slices, reversed })
+            }
+        };
+        let cursor = opened.map_err(|error| self.refused(error))?;
+        Ok(ReadPurge::new(
+            cursor,
+            table.clone(),
+            read_law(table, self.execution),
+        ))
+    }
+
+    /// Ends with a cursor. The client hears of it if it met too many tombstones.
+    fn close(&mut self) {
+        if let Some(cursor) = self.cursor.take() {
+            warn_of_tombstones(&cursor, self.plan.table, self.execution);
+        }
+    }
+
+    fn refused(&self, error: StoreError) -> Error {
+        error.of_read(self.execution.options.consistency)
+    }
+}
+
+impl Drop for Scan<'_> {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// Says to the client that a read met too many tombstones.
+pub(super) fn warn_of_tombstones<C: Cursor>(
+    cursor: &ReadPurge<C>,
+    table: &TableSchema,
+    execution: &Execution<'_>,
+) {
+    if cursor.is_worth_warning() {
+        let counts = cursor.counts();
+        execution.warn(format!(
+            "Read {} live rows and {} tombstone cells for query of {}.{} (see tombstone_warn_threshold)",
+            counts.live_rows, counts.tombstones, table.keyspace, table.name
+        ));
+    }
+}
+
+/// What lives, by the clock of the execution.
+pub(super) fn read_law(table: &TableSchema, execution: &Execution<'_>) -> ReadLaw {
+    let now_secs = u32::try_from(execution.now_secs.max(0)).unwrap_or(u32::MAX);
+    ReadLaw {
+        now_secs,
+        gc_before_secs: now_secs.saturating_sub(table.options.gc_grace_secs),
+        limits: execution.query_options.tombstone_limits,
+    }
+}
+
+/// The components of a partition key, sharing its bytes.
+pub(super) fn components(table: &TableSchema, key: &Bytes) -> Result<Components, Error> {
+    if table.partition_key().len() == 1 {
+        return Ok(smallvec![key.clone()]);
+    }
+    let components = decode_composite(key)?;
+    Ok(components.into_iter().map(|part| key.slice_ref(part)).collect())
+}
+
+/// The slices without what was given up to a row, in the direction of the read.
+fn slices_after(
+    comparator: &ClusteringComparator,
+    filter: &ClusteringFilter,
+    last: &Clustering,
+) -> Vec<Slice> {
+    let kind = if filter.reversed {
+        BoundKind::ExclEnd
+    } else {
+        BoundKind::ExclStart
+    };
+    let bound = Bound::new(kind, last.values().clone());
+    let mut slices = filter.slices.clone();
+    slices.retain_mut(|slice| {
+        if filter.reversed {
+            if comparator.compare_bounds(&bound, &slice.end).is_lt() {
+                slice.end = bound.clone();
+            }
+        } else if comparator.compare_bounds(&bound, &slice.start).is_gt() {
+            slice.start = bound.clone();
+        }
+        !slice.is_empty(comparator)
+    });
+    slices
+}

@@ -1,0 +1,307 @@
+//! What a SELECT answers of each row: columns as they are, or expressions.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ilion_cql::ast;
+use ilion_rows::Data;
+use ilion_schema::{Column, ColumnKind, TableSchema};
+use ilion_types::{CqlType, json};
+
+use super::RowView;
+use super::aggregate::{AggregatePlan, Running};
+use super::compile::Compiler;
+use super::expression::{Expr, Scope};
+use super::row_view::{cell_value, complex_value};
+use super::rows_out::RowsOut;
+use crate::context::{Execution, PlanContext};
+use crate::{ColumnSpec, Error};
+
+/// A planned selection.
+#[derive(Debug)]
+pub(super) struct Selection {
+    pub kind: SelectionKind,
+    /// The columns that it reads.
+    pub columns: Vec<Column>,
+    /// `*`
+    pub is_wildcard: bool,
+    /// The selected columns, if they are answered as one JSON text.
+    json: Option<Vec<(String, CqlType)>>,
+}
+
+#[derive(Debug)]
+pub(super) enum SelectionKind {
+    /// Columns as they are.
+    Columns(Vec<Column>),
+    Expressions {
+        expressions: Vec<Selected>,
+        aggregates: Vec<AggregatePlan>,
+    },
+}
+
+/// A selected expression.
+#[derive(Debug)]
+pub(super) struct Selected {
+    expr: Expr,
+    /// Of a group, it is computed from aggregates at the end; others from the first row.
+    is_aggregate: bool,
+}
+
+impl Selection {
+    /// Resolves what is selected, and says the result's columns.
+    pub fn plan(
+        ast: &ast::Select,
+        table: &TableSchema,
+        context: &PlanContext<'_>,
+    ) -> Result<(Self, Arc<[ColumnSpec]>), Error> {
+        let (mut selection, specs) = match &ast.selection {
+            ast::Selection::All => Self::all(table),
+            ast::Selection::Items(items) => Self::items(items, table, context)?,
+        };
+        if !ast.json {
+            return Ok((selection, specs.into()));
+        }
+        let text = Compiler::new(table, context).spec("[json]", CqlType::Text);
+        let members = specs.into_iter().map(|spec| (spec.name.to_string(), spec.ty));
+        selection.json = Some(members.collect());
+        Ok((selection, Arc::from([text])))
+    }
+
+    fn all(table: &TableSchema) -> (Self, Vec<ColumnSpec>) {
+        let columns: Vec<Column> = table.select_order().into_iter().cloned().collect();
+        let (keyspace, name): (Arc<str>, Arc<str>) =
+            (Arc::from(table.keyspace.as_str()), Arc::from(table.name.as_str()));
+        let spec = |column: &Column| ColumnSpec {
+            keyspace: keyspace.clone(),
+            table: name.clone(),
+            name: Arc::from(column.name.as_str()),
+            ty: column.ty.clone(),
+        };
+        let specs = columns.iter().map(spec).collect();
+        let selection = Self {
+            kind: SelectionKind::Columns(columns.clone()),
+            columns,
+            is_wildcard: true,
+            json: None,
+        };
+        (selection, specs)
+    }
+
+    fn items(
+        items: &[ast::SelectItem],
+        table: &TableSchema,
+        context: &PlanContext<'_>,
+    ) -> Result<(Self, Vec<ColumnSpec>), Error> {
+        let mut compiler = Compiler::new(table, context);
+        let mut specs = Vec::with_capacity(items.len());
+        let mut expressions = Vec::with_capacity(items.len());
+        for item in items {
+            let compiled = compiler.compile(&item.selector, None)?;
+            let name = item.alias.as_deref().unwrap_or(&compiled.text);
+            specs.push(compiler.spec(name, compiled.ty));
+            expressions.push(Selected {
+                expr: compiled.expr,
+                is_aggregate: compiled.is_aggregate,
+            });
+        }
+        let Compiler {
+            aggregates, columns, ..
+        } = compiler;
+        let selection = Self {
+            kind: kind_of(expressions, aggregates),
+            columns,
+            is_wildcard: false,
+            json: None,
+        };
+        Ok((selection, specs))
+    }
+
+    /// True if rows are put together.
+    pub fn is_aggregate(&self) -> bool {
+        match &self.kind {
+            SelectionKind::Columns(_) => false,
+            SelectionKind::Expressions { aggregates, .. } => !aggregates.is_empty(),
+        }
+    }
+
+    /// True if of columns beside the partition key, it reads only static ones, and at least one.
+    pub fn has_only_statics(&self) -> bool {
+        let is_of_partition =
+            |column: &Column| matches!(column.kind, ColumnKind::PartitionKey | ColumnKind::Static);
+        !self.is_wildcard
+            && self.columns.iter().all(is_of_partition)
+            && self
+                .columns
+                .iter()
+                .any(|column| column.kind == ColumnKind::Static)
+    }
+
+    /// Appends a row.
+    pub fn write(&self, row: RowView<'_>, execution: &Execution<'_>, out: &mut RowsOut) -> Result<(), Error> {
+        match &self.kind {
+            SelectionKind::Columns(columns) if self.json.is_none() => {
+                write_columns(columns, row, out);
+                Ok(())
+            }
+            SelectionKind::Columns(columns) => {
+                let values: Vec<Option<Bytes>> = columns.iter().map(|column| row.value(column)).collect();
+                self.write_values(&values, out)
+            }
+            SelectionKind::Expressions { expressions, .. } => {
+                let scope = Scope {
+                    row: Some(row),
+                    aggregates: &[],
+                    execution,
+                };
+                let values = expressions
+                    .iter()
+                    .map(|selected| selected.expr.evaluate(scope))
+                    .collect::<Result<Vec<_>, _>>()?;
+                self.write_values(&values, out)
+            }
+        }
+    }
+
+    fn write_values(&self, values: &[Option<Bytes>], out: &mut RowsOut) -> Result<(), Error> {
+        match &self.json {
+            None => values.iter().for_each(|value| out.value(value.as_deref())),
+            Some(members) => out.value(Some(json_row(members, values)?.as_bytes())),
+        }
+        out.end_row();
+        Ok(())
+    }
+
+    /// Starts a group with its first row; without one, nothing is in it.
+    pub fn start_group<'p>(
+        &'p self,
+        first: Option<RowView<'_>>,
+        execution: &Execution<'_>,
+    ) -> Result<Group<'p>, Error> {
+        let of_row = |expr: &Expr| match first {
+            None => Ok(None),
+            Some(_) => expr.evaluate(Scope {
+                row: first,
+                aggregates: &[],
+                execution,
+            }),
+        };
+        let (first, aggregates) = match &self.kind {
+            SelectionKind::Columns(columns) => {
+                let value = |column| first.and_then(|row: RowView<'_>| row.value(column));
+                (columns.iter().map(value).collect(), Vec::new())
+            }
+            SelectionKind::Expressions {
+                expressions,
+                aggregates,
+            } => {
+                let value = |selected: &Selected| match selected.is_aggregate {
+                    true => Ok(None),
+                    false => of_row(&selected.expr),
+                };
+                let values = expressions.iter().map(value).collect::<Result<Vec<_>, Error>>()?;
+                (values, aggregates.iter().map(Running::new).collect())
+            }
+        };
+        Ok(Group {
+            selection: self,
+            first,
+            aggregates,
+        })
+    }
+}
+
+fn kind_of(expressions: Vec<Selected>, aggregates: Vec<AggregatePlan>) -> SelectionKind {
+    let column = |selected: &Selected| match &selected.expr {
+        Expr::Column(column) => Some(column.clone()),
+        _ => None,
+    };
+    match expressions.iter().map(column).collect::<Option<Vec<Column>>>() {
+        Some(columns) => SelectionKind::Columns(columns),
+        None => SelectionKind::Expressions {
+            expressions,
+            aggregates,
+        },
+    }
+}
+
+/// Rows that become one.
+pub(super) struct Group<'p> {
+    selection: &'p Selection,
+    /// What is selected of the first row.
+    first: Vec<Option<Bytes>>,
+    aggregates: Vec<Running<'p>>,
+}
+
+impl Group<'_> {
+    /// Adds a row; also the first.
+    pub fn add(&mut self, row: RowView<'_>, execution: &Execution<'_>) -> Result<(), Error> {
+        let scope = Scope {
+            row: Some(row),
+            aggregates: &[],
+            execution,
+        };
+        self.aggregates
+            .iter_mut()
+            .try_for_each(|aggregate| aggregate.add(scope))
+    }
+
+    /// Appends the group's row.
+    pub fn write(mut self, execution: &Execution<'_>, out: &mut RowsOut) -> Result<(), Error> {
+        if let SelectionKind::Expressions { expressions, .. } = &self.selection.kind {
+            let results: Vec<Option<Bytes>> = self.aggregates.iter().map(Running::result).collect();
+            let scope = Scope {
+                row: None,
+                aggregates: &results,
+                execution,
+            };
+            for (selected, value) in expressions.iter().zip(&mut self.first) {
+                if selected.is_aggregate {
+                    *value = selected.expr.evaluate(scope)?;
+                }
+            }
+        }
+        self.selection.write_values(&self.first, out)
+    }
+}
+
+/// Appends columns without a copy between cell and answer.
+fn write_columns(columns: &[Column], row: RowView<'_>, out: &mut RowsOut) {
+    for column in columns {
+        match column.kind {
+            ColumnKind::PartitionKey => {
+                out.value(row.key.get(usize::from(column.position)).map(Bytes::as_ref));
+            }
+            ColumnKind::Clustering => out.value(row.clustering_value(column).map(Bytes::as_ref)),
+            ColumnKind::Static | ColumnKind::Regular => match row.data(column) {
+                None => out.value(None),
+                Some(Data::Simple(cell)) if column.ty == CqlType::Counter => {
+                    out.value(Some(&cell_value(column, cell)));
+                }
+                Some(Data::Simple(cell)) => out.value(Some(&cell.value)),
+                Some(Data::Complex(complex)) => {
+                    out.value(complex_value(&column.ty, complex).as_deref());
+                }
+            },
+        }
+    }
+    out.end_row();
+}
+
+/// Compat: an empty value is an empty string whatever its type.
+fn json_row(members: &[(String, CqlType)], values: &[Option<Bytes>]) -> Result<String, Error> {
+    let mut out = String::from("{");
+    for (index, ((name, ty), value)) in members.iter().zip(values).enumerate() {
+        if index > 0 {
+            out.push_str(", ");
+        }
+        json::print_name(name, &mut out);
+        out.push_str(": ");
+        match value {
+            None => out.push_str("null"),
+            Some(value) if value.is_empty() => out.push_str("\"\""),
+            Some(value) => ty.print_json_into(value, &mut out)?,
+        }
+    }
+    out.push('}');
+    Ok(out)
+}
