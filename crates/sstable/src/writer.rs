@@ -176,7 +176,6 @@ impl SSTableWriter {
         let start = position - open.start;
         let previous_size = start - open.previous_start;
         let (stats, buffer) = (&mut self.stats, &mut self.buffer);
-        let begin = buffer.len();
         let stored = match unfiltered {
             Unfiltered::Row(row) => self.encoder.encode_row(row, previous_size, stats, buffer),
             Unfiltered::Marker(marker) => {
@@ -186,35 +185,30 @@ impl SSTableWriter {
                     .map(Some)
             }
         };
-        let indexed = stored.and_then(|clustering| {
-            let Some(clustering) = clustering else {
-                return Ok(false);
-            };
-            let end = start + (buffer.len() - begin) as u64;
-            let clustering = &buffer.as_slice()[clustering];
-            let prefix = match unfiltered {
-                Unfiltered::Row(_) => Prefix::Row(clustering),
-                Unfiltered::Marker(_) => Prefix::Marker(clustering),
-            };
-            self.row_index.add(prefix, start, end)?;
-            Ok(true)
-        });
-        open.previous_start = start;
-        if self.check(indexed)? {
-            self.note_clustering(unfiltered);
-        }
+        let partition_start = open.start;
+        let Some(clustering) = self.check(stored)? else {
+            return Ok(());
+        };
+        self.note_clustering(unfiltered, start);
+        let end = self.position() - partition_start;
+        let clustering = &self.buffer.as_slice()[clustering];
+        let prefix = match unfiltered {
+            Unfiltered::Row(_) => Prefix::Row(clustering),
+            Unfiltered::Marker(_) => Prefix::Marker(clustering),
+        };
+        self.row_index.add(prefix, start, end);
         self.flush_if_large()
     }
 
-    /// Remembers the first and the last unfiltered of the partition.
+    /// Remembers the first and the last unfiltered of the partition, and where the last one starts.
     #[inline]
-    fn note_clustering(&mut self, unfiltered: &Unfiltered) {
+    fn note_clustering(&mut self, unfiltered: &Unfiltered, start: u64) {
         debug_assert!(self.ascends(unfiltered), "unfiltereds come in clustering order");
         let (values, kind) = clustering_of(unfiltered);
-        if let Some(open) = &mut self.open
-            && open.first.is_none()
-        {
-            open.first = Some(Bound::new(kind.unwrap_or(BoundKind::InclStart), values.clone()));
+        if let Some(open) = &mut self.open {
+            open.previous_start = start;
+            let first = || Bound::new(kind.unwrap_or(BoundKind::InclStart), values.clone());
+            open.first.get_or_insert_with(first);
         }
         self.last.values.clone_from(values);
         self.last.kind = kind;

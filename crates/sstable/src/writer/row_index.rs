@@ -55,6 +55,8 @@ pub(super) struct RowIndexBuilder {
     open: DeletionTime,
     blocks: Writer,
     offsets: Vec<u32>,
+    /// An open deletion cannot be stored, so there will be no index: readers walk the partition then.
+    is_given_up: bool,
 }
 
 impl RowIndexBuilder {
@@ -68,6 +70,7 @@ impl RowIndexBuilder {
             open: DeletionTime::LIVE,
             blocks: Writer::new(),
             offsets: Vec::new(),
+            is_given_up: false,
         }
     }
 
@@ -76,6 +79,7 @@ impl RowIndexBuilder {
         self.open = DeletionTime::LIVE;
         self.blocks.clear();
         self.offsets.clear();
+        self.is_given_up = false;
     }
 
     /// A marker leaves this deletion open.
@@ -85,19 +89,18 @@ impl RowIndexBuilder {
 
     /// An unfiltered was written from `start` to `end`, both from the partition's start.
     #[inline]
-    pub(super) fn add(&mut self, prefix: Prefix<'_>, start: u64, end: u64) -> Result<(), Unstorable> {
+    pub(super) fn add(&mut self, prefix: Prefix<'_>, start: u64, end: u64) {
         prefix.store(&mut self.last);
         let block_start = *self.block_start.get_or_insert_with(|| {
             prefix.store(&mut self.first);
             start
         });
         if end - block_start >= self.block_bytes {
-            self.end_block(block_start, end)?;
+            self.end_block(block_start, end);
         }
-        Ok(())
     }
 
-    fn end_block(&mut self, start: u64, end: u64) -> Result<(), Unstorable> {
+    fn end_block(&mut self, start: u64, end: u64) {
         self.offsets
             .push(u32::try_from(self.blocks.len()).unwrap_or(u32::MAX));
         self.blocks.bytes(&self.first);
@@ -106,10 +109,9 @@ impl RowIndexBuilder {
         self.blocks.svint((end - start).cast_signed() - WIDTH_BASE);
         self.blocks.bool(!self.open.is_live());
         if !self.open.is_live() {
-            encode_deletion(self.version, &self.open, &mut self.blocks)?;
+            self.is_given_up |= encode_deletion(self.version, &self.open, &mut self.blocks).is_err();
         }
         self.block_start = None;
-        Ok(())
     }
 
     /// Appends what stands behind the position in the entry of Index.db: the size of the row index, and the index if
@@ -122,9 +124,9 @@ impl RowIndexBuilder {
         out: &mut Writer,
     ) -> Result<(), Unstorable> {
         if let Some(start) = self.block_start {
-            self.end_block(start, end)?;
+            self.end_block(start, end);
         }
-        if self.offsets.len() < 2 {
+        if self.offsets.len() < 2 || self.is_given_up {
             out.u8(0);
             return Ok(());
         }
