@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ilion_rows::counter::CounterId;
 use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange, Mutation, ReadError};
 use ilion_schema::{Applied, Schema, SchemaChange, TableId, TableSchema};
 use ilion_types::Partitioner;
@@ -94,6 +95,11 @@ pub trait Store: Send + Sync {
 
     /// A new version 4 UUID.
     fn random_uuid(&self) -> Uuid;
+
+    /// Under which id this node counts. A store of one node may keep the one given here.
+    fn counter_id(&self) -> CounterId {
+        *b"ilion's counters"
+    }
 
     /// Name and tokens.
     fn cluster(&self) -> ClusterFacts;

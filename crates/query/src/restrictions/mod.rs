@@ -145,6 +145,11 @@ impl Restrictions {
             })
     }
 
+    /// True if every clustering column is given by `=` or `IN`.
+    pub fn gives_rows(&self) -> bool {
+        self.clustering.are_all_given()
+    }
+
     /// True if the whole primary key is given by `=`: at most one row.
     pub fn is_one_row(&self) -> bool {
         self.is_by_key() && self.clustering.are_all_given() && !self.has_key_in() && !self.has_clustering_in()

@@ -1,4 +1,32 @@
 //! INSERT, UPDATE and DELETE.
+//!
+//! Planning (`plan`, `operation`, `timing`, `condition`) resolves names and terms; executing makes one [`Mutation`] a
+//! partition (`mutate`, `row_writer`) and applies it. What depends on what is stored (positions in lists, counters,
+//! conditions) is read and written under the lock of its partitions.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | `plan` | a statement to [`ModifyPlan`], with Cassandra's refusals |
+//! | `operation` | what a statement does to one column |
+//! | `timing` | USING: timestamps and times to live |
+//! | `json` | INSERT JSON |
+//! | `mutate` | a plan and values to mutations |
+//! | `row_writer` | operations to the columns of a row |
+//! | `current` | what is stored now |
+//! | `condition` | IF: planning and deciding |
+//! | `conditional` | conditional statements and batches, and what they answer |
+//! | `count` | increments to counter contexts |
+
+mod condition;
+mod conditional;
+mod count;
+mod current;
+mod json;
+mod mutate;
+mod operation;
+mod plan;
+mod row_writer;
+mod timing;
 
 use std::sync::Arc;
 
@@ -7,24 +35,69 @@ use ilion_rows::Mutation;
 use ilion_schema::TableSchema;
 
 use crate::context::{Execution, PlanContext};
-use crate::{ColumnSpec, Error, Executed};
+use crate::restrictions::Restrictions;
+use crate::term::Term;
+use crate::{ColumnSpec, Error, Executed, Outcome, WriteType};
+
+use condition::Condition;
+use json::JsonSource;
+use operation::Operations;
+use timing::Timing;
 
 /// A planned INSERT, UPDATE or DELETE.
 #[derive(Debug)]
 pub(crate) struct ModifyPlan {
     table: Arc<TableSchema>,
+    kind: Kind,
+    target: Target,
+    operations: Operations,
+    timing: Timing,
+    condition: Condition,
+}
+
+/// Which statement it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Insert,
+    Update,
+    Delete,
+}
+
+impl Kind {
+    /// How messages of conditional statements call it.
+    fn noun(self) -> &'static str {
+        match self {
+            Self::Insert | Self::Update => "updates",
+            Self::Delete => "deletions",
+        }
+    }
+}
+
+/// Which rows are changed.
+#[derive(Debug)]
+enum Target {
+    /// The values of an INSERT's primary key; no clustering where only static columns are set.
+    Values {
+        partition_key: Vec<Term>,
+        clustering: Option<Vec<Term>>,
+    },
+    /// Of an INSERT JSON: columns and values come at execution.
+    Json(JsonSource),
+    /// WHERE.
+    Where(Box<Restrictions>),
 }
 
 impl ModifyPlan {
     /// Resolves a change of data.
+    ///
+    /// # Errors
+    /// The statement is not possible for its table.
     pub fn plan(ast: &ast::Modification, context: &PlanContext<'_>) -> Result<Self, Error> {
-        let name = match ast {
-            ast::Modification::Insert(insert) => &insert.table,
-            ast::Modification::Update(update) => &update.table,
-            ast::Modification::Delete(delete) => &delete.table,
-        };
-        let _ = context.table(name)?;
-        Err(not_built())
+        match ast {
+            ast::Modification::Insert(insert) => plan::insert(insert, context),
+            ast::Modification::Update(update) => plan::update(update, context),
+            ast::Modification::Delete(delete) => plan::delete(delete, context),
+        }
     }
 
     /// The table.
@@ -34,12 +107,20 @@ impl ModifyPlan {
 
     /// Which markers make the partition key, in key order; empty if they do not make all of it.
     pub fn partition_key_markers(&self) -> Vec<u16> {
-        Vec::new()
+        match &self.target {
+            Target::Where(restrictions) => restrictions.partition_key_markers(),
+            Target::Json(_) => Vec::new(),
+            Target::Values { partition_key, .. } => {
+                let marker = |term: &Term| term.marker_index().and_then(|index| u16::try_from(index).ok());
+                let markers: Option<Vec<u16>> = partition_key.iter().map(marker).collect();
+                markers.unwrap_or_default()
+            }
+        }
     }
 
     /// True if it has an IF.
     pub fn is_conditional(&self) -> bool {
-        false
+        !self.condition.is_none()
     }
 
     /// True if it changes counters.
@@ -49,27 +130,64 @@ impl ModifyPlan {
 
     /// True if it says its own timestamp.
     pub fn has_timestamp(&self) -> bool {
-        false
+        self.timing.has_timestamp()
     }
 
-    /// The columns of what a conditional change answers, as far as planning can know them; nothing for others.
+    /// True if what it writes depends on what is stored.
+    fn reads(&self) -> bool {
+        self.operations.reads()
+    }
+
+    /// Nothing: what a conditional change answers is known when it was carried out.
     pub fn result_columns(&self) -> Option<Arc<[ColumnSpec]>> {
         None
     }
 
-    /// Appends its mutations. `timestamp_micros` is the batch's or the request's, for statements that say none.
+    /// Appends its mutations, without looking at its condition. `timestamp_micros` is the batch's or the request's, for
+    /// statements that say none.
+    ///
+    /// # Errors
+    /// A value is not possible where it is to go.
     pub fn mutations(
         &self,
-        _execution: &Execution<'_>,
-        _timestamp_micros: i64,
-        _out: &mut Vec<Mutation>,
+        execution: &Execution<'_>,
+        timestamp_micros: i64,
+        out: &mut Vec<Mutation>,
     ) -> Result<(), Error> {
-        Err(not_built())
+        mutate::mutations(self, execution, timestamp_micros, out)
     }
 
-    /// Carries it out alone. Conditional and counter changes read first, under the lock of their partitions.
-    pub fn execute(&self, _execution: &Execution<'_>) -> Result<Executed, Error> {
-        Err(not_built())
+    /// Carries it out alone.
+    ///
+    /// # Errors
+    /// A value is not possible where it is to go, or the store refused.
+    pub fn execute(&self, execution: &Execution<'_>) -> Result<Executed, Error> {
+        if self.is_conditional() {
+            let member = BatchMember {
+                plan: self,
+                execution: *execution,
+            };
+            return conditional::execute(&[member], conditional::Shape::Alone);
+        }
+        refuse_serial(execution, self.is_counter())?;
+        if self.is_counter() {
+            let member = BatchMember {
+                plan: self,
+                execution: *execution,
+            };
+            return count::execute(&[member], execution.timestamp_micros());
+        }
+        let mut mutations = Vec::new();
+        let guard = if self.reads() {
+            let keys = mutate::partitions(self, execution)?;
+            Some(execution.store.lock_partitions(&keys))
+        } else {
+            None
+        };
+        self.mutations(execution, execution.timestamp_micros(), &mut mutations)?;
+        let executed = apply(execution, mutations, WriteType::Simple);
+        drop(guard);
+        executed
     }
 }
 
@@ -81,21 +199,55 @@ pub(crate) struct BatchMember<'a> {
 
 /// Carries out a batch of which some member is conditional: all conditions hold, or nothing is written. The caller has
 /// checked the rules that need no values (no counters, no timestamps).
+///
+/// # Errors
+/// A value is not possible where it is to go, the batch spans partitions, or the store refused.
 pub(crate) fn execute_conditional_batch(
-    _members: &[BatchMember<'_>],
+    members: &[BatchMember<'_>],
     _timestamp_micros: i64,
 ) -> Result<Executed, Error> {
-    Err(not_built())
+    conditional::execute(members, conditional::Shape::Batch)
 }
 
 /// Carries out a batch of counter changes.
+///
+/// # Errors
+/// A value is not possible where it is to go, or the store refused.
 pub(crate) fn execute_counter_batch(
-    _members: &[BatchMember<'_>],
-    _timestamp_micros: i64,
+    members: &[BatchMember<'_>],
+    timestamp_micros: i64,
 ) -> Result<Executed, Error> {
-    Err(not_built())
+    count::execute(members, timestamp_micros)
 }
 
-fn not_built() -> Error {
-    Error::ServerError("INSERT, UPDATE and DELETE are not built yet".into())
+fn apply(
+    execution: &Execution<'_>,
+    mutations: Vec<Mutation>,
+    write_type: WriteType,
+) -> Result<Executed, Error> {
+    let mut executed = Executed::of(Outcome::Void);
+    if !mutations.is_empty() {
+        executed.durable_at = execution
+            .store
+            .apply(mutations)
+            .map_err(|refused| refused.of_write(execution.options.consistency, write_type))?;
+    }
+    Ok(executed)
+}
+
+/// Compat: `ConsistencyLevel.validateForWrite` and `validateCounterForWrite`.
+fn refuse_serial(execution: &Execution<'_>, is_counter: bool) -> Result<(), Error> {
+    let consistency = execution.options.consistency;
+    match (consistency.is_serial(), is_counter) {
+        (true, true) => Err(Error::invalid(
+            "Counter operations are inherently non-serializable",
+        )),
+        (true, false) => Err(Error::invalid(
+            "You must use conditional updates for serializable writes",
+        )),
+        (false, true) if consistency == crate::Consistency::ANY => Err(Error::invalid(
+            "Consistency level ANY is not yet supported for counter table",
+        )),
+        _ => Ok(()),
+    }
 }

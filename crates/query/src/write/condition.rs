@@ -1,0 +1,370 @@
+//! IF: planning conditions and deciding whether they hold.
+//!
+//! Compat: `ColumnCondition` of Cassandra 5.0.
+
+use std::cmp::Ordering;
+
+use bytes::Bytes;
+use ilion_cql::ast::{self, ColumnPart, IfClause, Operator};
+use ilion_rows::Row;
+use ilion_schema::{Column, ColumnKind, TableSchema};
+use ilion_types::{CqlType, collection_elements, encode_list, map_entries, tuple_components};
+
+use super::plan::spec;
+use crate::context::{Execution, PlanContext};
+use crate::restrictions::relation::existing;
+use crate::select::RowView;
+use crate::term::{Term, Terms};
+use crate::{Error, Value};
+
+/// A planned IF.
+#[derive(Debug)]
+pub(super) enum Condition {
+    None,
+    NotExists,
+    Exists,
+    Columns(Vec<ColumnCondition>),
+}
+
+/// One condition on a column or a part of it.
+#[derive(Debug)]
+pub(super) struct ColumnCondition {
+    pub column: Column,
+    part: Part,
+    /// Of what is compared.
+    ty: CqlType,
+    operator: Operator,
+    wanted: Wanted,
+}
+
+#[derive(Debug)]
+enum Part {
+    Whole,
+    /// A map's key or a list's index.
+    Element(Term),
+    Field(usize),
+}
+
+#[derive(Debug)]
+enum Wanted {
+    One(Term),
+    Any(Terms),
+}
+
+impl Condition {
+    pub(super) fn plan(
+        clause: &IfClause,
+        table: &TableSchema,
+        context: &PlanContext<'_>,
+    ) -> Result<Self, Error> {
+        match clause {
+            IfClause::None => Ok(Self::None),
+            IfClause::Exists => Ok(Self::Exists),
+            IfClause::Conditions(conditions) => conditions
+                .iter()
+                .map(|condition| ColumnCondition::plan(condition, table, context))
+                .collect::<Result<_, _>>()
+                .map(Self::Columns),
+        }
+    }
+
+    pub(super) fn is_none(&self) -> bool {
+        matches!(self, Self::None)
+    }
+
+    /// The conditions on columns.
+    pub(super) fn columns(&self) -> &[ColumnCondition] {
+        match self {
+            Self::Columns(conditions) => conditions,
+            _ => &[],
+        }
+    }
+
+    pub(super) fn is_on_regular(&self) -> bool {
+        self.columns().iter().any(|condition| !condition.is_static())
+    }
+
+    pub(super) fn is_on_statics(&self) -> bool {
+        self.columns().iter().any(ColumnCondition::is_static)
+    }
+}
+
+impl ColumnCondition {
+    fn plan(ast: &ast::Condition, table: &TableSchema, context: &PlanContext<'_>) -> Result<Self, Error> {
+        let (ColumnPart::Column(name)
+        | ColumnPart::Element { column: name, .. }
+        | ColumnPart::Field { column: name, .. }) = &ast.subject;
+        let column = existing(table, name)?;
+        if column.ty == CqlType::Counter {
+            return Err(Error::invalid("Conditions on counters are not supported"));
+        }
+        let (part, spec_name, ty) = part(&ast.subject, column, table, context)?;
+        check_durations(ast, &ty)?;
+        let receiver = spec(
+            table,
+            &spec_name,
+            compared_type(ast.operator, column, ty.clone())?,
+        );
+        let wanted = match (&ast.operand, ast.operator) {
+            (operand, Operator::In) => Wanted::Any(Terms::plan(operand, &receiver, context)?),
+            (ast::Operand::Term(term), _) => Wanted::One(Term::plan(term, &receiver, context)?),
+            _ => return Err(Error::invalid("a condition compares with one value")),
+        };
+        if column.is_primary_key() {
+            return Err(Error::Invalid(format!(
+                "PRIMARY KEY column '{name}' cannot have IF conditions"
+            )));
+        }
+        Ok(Self {
+            column: column.clone(),
+            part,
+            ty,
+            operator: ast.operator,
+            wanted,
+        })
+    }
+
+    pub(super) fn is_static(&self) -> bool {
+        self.column.kind == ColumnKind::Static
+    }
+
+    /// Whether it holds for a row, static for a static column.
+    pub(super) fn holds(&self, row: Option<&Row>, execution: &Execution<'_>) -> Result<bool, Error> {
+        let stored = self.stored(row, execution)?;
+        let wanted = match &self.wanted {
+            Wanted::One(term) => vec![term.evaluate(execution)?],
+            Wanted::Any(terms) => terms.evaluate(execution)?,
+        };
+        let operator = match self.operator {
+            Operator::In => Operator::Equal,
+            other => other,
+        };
+        for value in wanted {
+            let value = match value {
+                Value::Bytes(bytes) => Some(bytes),
+                Value::Null => None,
+                Value::Unset => return Err(Error::invalid("Invalid 'unset' value in condition")),
+            };
+            if self.compare(operator, stored.as_ref(), value.as_ref())? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn stored(&self, row: Option<&Row>, execution: &Execution<'_>) -> Result<Option<Bytes>, Error> {
+        let view = RowView {
+            key: &[],
+            static_row: row,
+            row,
+        };
+        let whole = view.value(&self.column);
+        match &self.part {
+            Part::Whole => Ok(whole),
+            Part::Field(index) => match whole {
+                Some(udt) => {
+                    let field = tuple_components(&udt).nth(*index).transpose()?.flatten();
+                    Ok(field.map(|field| udt.slice_ref(field)))
+                }
+                None => Ok(None),
+            },
+            Part::Element(key) => self.element(whole, key, execution),
+        }
+    }
+
+    fn element(
+        &self,
+        whole: Option<Bytes>,
+        key: &Term,
+        execution: &Execution<'_>,
+    ) -> Result<Option<Bytes>, Error> {
+        let kind = if matches!(self.column.ty, CqlType::List { .. }) {
+            "list"
+        } else {
+            "map"
+        };
+        let unset = || format!("Invalid unset value for {kind} element access");
+        let key = key.evaluate_set(execution, unset)?;
+        let key =
+            key.ok_or_else(|| Error::Invalid(format!("Invalid null value for {kind} element access")))?;
+        let Some(whole) = whole else {
+            return Ok(None);
+        };
+        let found = match &self.column.ty {
+            CqlType::Map { key: ty, .. } => {
+                let entries = map_entries(&whole)?.collect::<Result<Vec<_>, _>>()?;
+                let found = entries
+                    .into_iter()
+                    .find(|(known, _)| ty.compare(known, &key).is_eq());
+                found.map(|(_, value)| value)
+            }
+            _ => {
+                let index = <[u8; 4]>::try_from(&*key).map_or(0, i32::from_be_bytes);
+                let index = usize::try_from(index)
+                    .map_err(|_| Error::Invalid(format!("Invalid negative list index {index}")))?;
+                collection_elements(&whole)?.nth(index).transpose()?
+            }
+        };
+        Ok(found.map(|value| whole.slice_ref(value)))
+    }
+
+    fn compare(
+        &self,
+        operator: Operator,
+        stored: Option<&Bytes>,
+        wanted: Option<&Bytes>,
+    ) -> Result<bool, Error> {
+        let Some(wanted) = wanted else {
+            return match operator {
+                Operator::Equal => Ok(stored.is_none()),
+                Operator::NotEqual => Ok(stored.is_some()),
+                _ => Err(Error::Invalid(format!(
+                    "Invalid comparison with null for operator \"{operator}\""
+                ))),
+            };
+        };
+        if matches!(operator, Operator::Contains | Operator::ContainsKey) {
+            return contains(&self.column.ty, operator, stored, wanted);
+        }
+        // Compat: a collection without cells is compared as an empty one.
+        let is_collection =
+            matches!(self.part, Part::Whole) && self.column.is_complex() && self.ty.is_collection();
+        let ordering = match stored {
+            Some(stored) => self.ty.compare(stored, wanted),
+            None if is_collection => self.ty.compare(&encode_list([]), wanted),
+            None => return Ok(operator == Operator::NotEqual),
+        };
+        Ok(satisfies(operator, ordering))
+    }
+}
+
+fn satisfies(operator: Operator, ordering: Ordering) -> bool {
+    match operator {
+        Operator::Equal => ordering.is_eq(),
+        Operator::NotEqual => ordering.is_ne(),
+        Operator::Less => ordering.is_lt(),
+        Operator::LessOrEqual => ordering.is_le(),
+        Operator::Greater => ordering.is_gt(),
+        Operator::GreaterOrEqual => ordering.is_ge(),
+        _ => false,
+    }
+}
+
+/// What is compared: the part, how it is called as a receiver, and its type.
+fn part(
+    subject: &ColumnPart,
+    column: &Column,
+    table: &TableSchema,
+    context: &PlanContext<'_>,
+) -> Result<(Part, String, CqlType), Error> {
+    let name = &column.name;
+    match subject {
+        ColumnPart::Column(_) => Ok((Part::Whole, name.clone(), column.ty.clone())),
+        ColumnPart::Element { key, .. } => {
+            let (what, key_type, value_type) = match &column.ty {
+                CqlType::List { element, .. } => ("idx", &CqlType::Int, element),
+                CqlType::Map { key, value, .. } => ("key", &**key, value),
+                CqlType::Set { .. } => {
+                    return Err(Error::Invalid(format!(
+                        "Invalid element access syntax for set column {name}"
+                    )));
+                }
+                _ => {
+                    return Err(Error::Invalid(format!(
+                        "Invalid element access syntax for non-collection column {name}"
+                    )));
+                }
+            };
+            let receiver = spec(table, &format!("{what}({name})"), key_type.clone());
+            let key = Term::plan(key, &receiver, context)?;
+            Ok((
+                Part::Element(key),
+                format!("value({name})"),
+                CqlType::clone(value_type),
+            ))
+        }
+        ColumnPart::Field { field, .. } => {
+            let CqlType::Udt { definition, .. } = &column.ty else {
+                return Err(Error::Invalid(format!(
+                    "Invalid field access syntax for non-UDT column {name}"
+                )));
+            };
+            let (index, ty) = definition.field(field).ok_or_else(|| {
+                Error::Invalid(format!("UDT column {name} does not have a field named {field}"))
+            })?;
+            Ok((Part::Field(index), format!("{name}.{field}"), ty.clone()))
+        }
+    }
+}
+
+/// The type of the right side.
+fn compared_type(operator: Operator, column: &Column, ty: CqlType) -> Result<CqlType, Error> {
+    match (operator, &column.ty) {
+        (Operator::ContainsKey, CqlType::Map { key, .. }) => Ok(CqlType::clone(key)),
+        (Operator::ContainsKey, _) => Err(Error::Invalid(format!(
+            "Cannot use CONTAINS KEY on non-map column {}",
+            column.name
+        ))),
+        (
+            Operator::Contains,
+            CqlType::List { element, .. }
+            | CqlType::Set { element, .. }
+            | CqlType::Map { value: element, .. },
+        ) => Ok(CqlType::clone(element)),
+        (Operator::Contains, _) => Err(Error::Invalid(format!(
+            "Cannot use CONTAINS on non-collection column {}",
+            column.name
+        ))),
+        _ => Ok(ty),
+    }
+}
+
+fn check_durations(ast: &ast::Condition, ty: &CqlType) -> Result<(), Error> {
+    let is_slice = matches!(
+        ast.operator,
+        Operator::Less | Operator::LessOrEqual | Operator::Greater | Operator::GreaterOrEqual
+    );
+    if !is_slice || !ty.contains_duration() {
+        return Ok(());
+    }
+    Err(Error::Invalid(match ty {
+        CqlType::Tuple(_) => "Slice conditions are not supported on tuples containing durations".to_owned(),
+        CqlType::Udt { .. } => "Slice conditions are not supported on UDTs containing durations".to_owned(),
+        ty if ty.is_collection() => {
+            "Slice conditions are not supported on collections containing durations".to_owned()
+        }
+        _ => format!(
+            "Slice conditions ( {} ) are not supported on durations",
+            ast.operator
+        ),
+    }))
+}
+
+fn contains(ty: &CqlType, operator: Operator, stored: Option<&Bytes>, wanted: &Bytes) -> Result<bool, Error> {
+    let Some(stored) = stored else {
+        return Ok(false);
+    };
+    match ty {
+        CqlType::Map { key, value, .. } => {
+            for entry in map_entries(stored)? {
+                let (entry_key, entry_value) = entry?;
+                let found = if operator == Operator::ContainsKey {
+                    key.compare(entry_key, wanted)
+                } else {
+                    value.compare(entry_value, wanted)
+                };
+                if found.is_eq() {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        }
+        CqlType::List { element, .. } | CqlType::Set { element, .. } => {
+            let elements = collection_elements(stored)?.collect::<Result<Vec<_>, _>>()?;
+            Ok(elements
+                .into_iter()
+                .any(|known| element.compare(known, wanted).is_eq()))
+        }
+        _ => Ok(false),
+    }
+}

@@ -1,0 +1,444 @@
+//! Conditional statements and batches of them: all conditions are decided on what is stored, under the lock of the
+//! partition; either everything is written, or the answer shows what was in the way.
+//!
+//! Compat: `CQL3CasRequest` and `ModificationStatement.buildCasResultSet` of Cassandra 5.0: `[applied]` first; after a
+//! failed `IF [NOT] EXISTS` all columns, after other failed conditions the columns that they name (in a batch with the
+//! primary key before them); no further columns if nothing is stored there at all.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ilion_rows::{Clustering, ClusteringComparator, DecoratedKey, Mutation, Slice};
+use ilion_schema::{Column, ColumnId, TableSchema};
+use ilion_types::{CqlType, decode_composite};
+
+use super::condition::{ColumnCondition, Condition};
+use super::current::Current;
+use super::mutate::{self, Rows};
+use super::plan::spec;
+use super::{BatchMember, ModifyPlan, Target, apply, json};
+use crate::batch::merge_partitions;
+use crate::context::Execution;
+use crate::select::RowView;
+use crate::{Error, Executed, Outcome, ResultSet, WriteType};
+
+/// Whether a statement stands alone or in a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    Alone,
+    Batch,
+}
+
+/// A statement with its values in place.
+struct Bound<'a> {
+    plan: &'a ModifyPlan,
+    execution: &'a Execution<'a>,
+    rows: Rows,
+}
+
+/// What has to hold for one row.
+enum RowCondition<'a> {
+    NotExists,
+    Exists,
+    Columns(Vec<(&'a ColumnCondition, &'a Execution<'a>)>),
+}
+
+/// All that has to hold.
+#[derive(Default)]
+struct Request<'a> {
+    statics: Option<RowCondition<'a>>,
+    /// In stored order.
+    rows: Vec<(Clustering, RowCondition<'a>)>,
+}
+
+/// Carries out statements of which some are conditional.
+pub(super) fn execute(members: &[BatchMember<'_>], shape: Shape) -> Result<Executed, Error> {
+    let Some(first) = members.first() else {
+        return Ok(Executed::of(Outcome::Void));
+    };
+    check_consistency(&first.execution)?;
+    let json = members.iter().map(bind_json).collect::<Result<Vec<_>, _>>()?;
+    let mut bound = Vec::with_capacity(members.len());
+    let mut key = None;
+    for (member, json) in members.iter().zip(&json) {
+        let plan = json.as_ref().unwrap_or(member.plan);
+        check_no_in(plan, shape)?;
+        bound.push(Bound {
+            plan,
+            execution: &member.execution,
+            rows: mutate::rows(plan, &member.execution)?,
+        });
+        for own in mutate::keys(plan, &member.execution)? {
+            if *key.get_or_insert_with(|| own.clone()) != own {
+                return Err(Error::invalid(
+                    "Batch with conditions cannot span multiple partitions",
+                ));
+            }
+        }
+    }
+    let Some(key) = key else {
+        return Ok(Executed::of(Outcome::Void));
+    };
+    decide(&bound, &first.plan.table, &key, shape)
+}
+
+fn bind_json(member: &BatchMember<'_>) -> Result<Option<ModifyPlan>, Error> {
+    match &member.plan.target {
+        Target::Json(source) => json::bind(member.plan, source, &member.execution).map(Some),
+        _ => Ok(None),
+    }
+}
+
+fn check_consistency(execution: &Execution<'_>) -> Result<(), Error> {
+    let options = execution.options;
+    if options.serial_consistency.is_some_and(|level| !level.is_serial()) {
+        return Err(Error::invalid(
+            "Invalid consistency for conditional update. Must be one of SERIAL or LOCAL_SERIAL",
+        ));
+    }
+    if options.consistency.is_serial() {
+        return Err(Error::Invalid(format!(
+            "{} is not supported as conditional update commit consistency. Use ANY if you mean \"make sure it is accepted \
+             but I don't care how many replicas commit it for non-SERIAL reads\"",
+            options.consistency
+        )));
+    }
+    Ok(())
+}
+
+fn check_no_in(plan: &ModifyPlan, shape: Shape) -> Result<(), Error> {
+    let Target::Where(restrictions) = &plan.target else {
+        return Ok(());
+    };
+    if restrictions.has_key_in() {
+        return Err(match shape {
+            Shape::Alone => Error::Invalid(format!(
+                "IN on the partition key is not supported with conditional {}",
+                plan.kind.noun()
+            )),
+            Shape::Batch => Error::invalid(
+                "Batch with conditions cannot span multiple partitions (you cannot use IN on the partition key)",
+            ),
+        });
+    }
+    if restrictions.has_clustering_in() {
+        return Err(Error::Invalid(format!(
+            "IN on the clustering key columns is not supported with conditional {}",
+            plan.kind.noun()
+        )));
+    }
+    Ok(())
+}
+
+fn decide(
+    bound: &[Bound<'_>],
+    table: &Arc<TableSchema>,
+    key: &DecoratedKey,
+    shape: Shape,
+) -> Result<Executed, Error> {
+    let Some(first) = bound.first() else {
+        return Ok(Executed::of(Outcome::Void));
+    };
+    let execution = first.execution;
+    let request = Request::of(bound, &ClusteringComparator::of(table))?;
+    let guard = execution.store.lock_partitions(&[(table.id, key.clone())]);
+    let mut current = request.read(table, key, execution)?;
+    let wanted = columns_to_read(bound, table);
+    current.keep_columns(|id| wanted.contains(&id));
+    if !request.holds(&current)? {
+        let columns = shown_columns(bound, table, shape);
+        return refused(table, key, &columns, &current)
+            .map(Outcome::Rows)
+            .map(Executed::of);
+    }
+    let mutations = write(bound, key)?;
+    let mut executed = apply(execution, mutations, WriteType::Cas)?;
+    drop(guard);
+    let columns = [spec(table, "[applied]", CqlType::Boolean)];
+    executed.outcome = Outcome::Rows(ResultSet {
+        columns: columns.into(),
+        metadata_id: None,
+        row_count: 1,
+        cells: applied_cell(true).to_vec(),
+        paging_state: None,
+    });
+    Ok(executed)
+}
+
+/// Everything is written with one new timestamp, whatever the request says; what is deleted goes before what is set.
+fn write(bound: &[Bound<'_>], key: &DecoratedKey) -> Result<Vec<Mutation>, Error> {
+    let Some(first) = bound.first() else {
+        return Ok(Vec::new());
+    };
+    let timestamp_micros = first.execution.store.unique_micros();
+    let mut mutations = Vec::with_capacity(bound.len());
+    for Bound {
+        plan,
+        execution,
+        rows,
+    } in bound
+    {
+        let time = plan
+            .timing
+            .evaluate(&plan.table, timestamp_micros, execution)?
+            .with_deletions_first();
+        let update = mutate::partition_update(plan, key, rows, &time, execution)?;
+        mutate::push(plan, key.clone(), update, &mut mutations);
+    }
+    Ok(merge_partitions(mutations))
+}
+
+impl<'a> Request<'a> {
+    fn of(bound: &'a [Bound<'a>], comparator: &ClusteringComparator) -> Result<Self, Error> {
+        let mut request = Self::default();
+        for member in bound {
+            let row = match &member.rows {
+                Rows::Each(clusterings) => clusterings.first(),
+                Rows::Static | Rows::Slices(_) => None,
+            };
+            match &member.plan.condition {
+                Condition::None => {}
+                Condition::NotExists => request.add_existence(row, RowCondition::NotExists, comparator)?,
+                Condition::Exists => request.add_existence(row, RowCondition::Exists, comparator)?,
+                Condition::Columns(conditions) => {
+                    for condition in conditions {
+                        let row = if condition.is_static() { None } else { row };
+                        request.add_column(row, condition, member.execution, comparator)?;
+                    }
+                }
+            }
+        }
+        Ok(request)
+    }
+
+    /// The condition on a row; without a clustering on the static one.
+    fn slot(
+        &mut self,
+        row: Option<&Clustering>,
+        new: RowCondition<'a>,
+        comparator: &ClusteringComparator,
+    ) -> (&mut RowCondition<'a>, Option<RowCondition<'a>>) {
+        let Some(clustering) = row else {
+            return match &mut self.statics {
+                Some(known) => (known, Some(new)),
+                none => (none.insert(new), None),
+            };
+        };
+        let found = self
+            .rows
+            .binary_search_by(|(known, _)| comparator.compare(known, clustering));
+        match found {
+            Ok(index) => (&mut self.rows[index].1, Some(new)),
+            Err(index) => {
+                self.rows.insert(index, (clustering.clone(), new));
+                (&mut self.rows[index].1, None)
+            }
+        }
+    }
+
+    fn add_existence(
+        &mut self,
+        row: Option<&Clustering>,
+        new: RowCondition<'a>,
+        comparator: &ClusteringComparator,
+    ) -> Result<(), Error> {
+        let (known, Some(new)) = self.slot(row, new, comparator) else {
+            return Ok(());
+        };
+        match (known, new) {
+            (RowCondition::Exists, RowCondition::Exists)
+            | (RowCondition::NotExists, RowCondition::NotExists) => Ok(()),
+            (RowCondition::Columns(_), RowCondition::NotExists) => Err(Error::invalid(
+                "Cannot mix IF conditions and IF NOT EXISTS for the same row",
+            )),
+            (RowCondition::Columns(_), _) => Err(Error::invalid(
+                "Cannot mix IF conditions and IF EXISTS for the same row",
+            )),
+            _ => Err(Error::invalid(
+                "Cannot mix IF EXISTS and IF NOT EXISTS conditions for the same row",
+            )),
+        }
+    }
+
+    fn add_column(
+        &mut self,
+        row: Option<&Clustering>,
+        condition: &'a ColumnCondition,
+        execution: &'a Execution<'a>,
+        comparator: &ClusteringComparator,
+    ) -> Result<(), Error> {
+        match self.slot(row, RowCondition::Columns(Vec::new()), comparator).0 {
+            RowCondition::Columns(conditions) => {
+                conditions.push((condition, execution));
+                Ok(())
+            }
+            _ => Err(Error::invalid(
+                "Cannot mix IF conditions and IF NOT EXISTS for the same row",
+            )),
+        }
+    }
+
+    /// Reads the rows with conditions. If only the static row has some, the first row as well: it tells a partition that
+    /// has no static values from one that is not there.
+    fn read(
+        &self,
+        table: &Arc<TableSchema>,
+        key: &DecoratedKey,
+        execution: &Execution<'_>,
+    ) -> Result<Current, Error> {
+        if self.rows.is_empty() {
+            return Current::read_slices(table, key, vec![Slice::all()], 1, execution);
+        }
+        let slices = self.rows.iter().map(|(clustering, _)| Slice::exactly(clustering));
+        Current::read_slices(table, key, slices.collect(), usize::MAX, execution)
+    }
+
+    fn holds(&self, current: &Current) -> Result<bool, Error> {
+        if let Some(condition) = &self.statics
+            && !condition.holds(current.static_row())?
+        {
+            return Ok(false);
+        }
+        for (clustering, condition) in &self.rows {
+            if !condition.holds(current.row(clustering))? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl RowCondition<'_> {
+    fn holds(&self, row: Option<&ilion_rows::Row>) -> Result<bool, Error> {
+        match self {
+            Self::NotExists => Ok(row.is_none()),
+            Self::Exists => Ok(row.is_some()),
+            Self::Columns(conditions) => {
+                for (condition, execution) in conditions {
+                    if !condition.holds(row, execution)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+        }
+    }
+}
+
+/// The columns that are looked at: of a kind of row that is changed all, otherwise those with conditions.
+fn columns_to_read(bound: &[Bound<'_>], table: &TableSchema) -> Vec<ColumnId> {
+    let updates_rows = bound.iter().any(|member| !matches!(member.rows, Rows::Static));
+    let updates_statics = bound
+        .iter()
+        .any(|member| !member.plan.operations.statics.is_empty());
+    let conditions = bound.iter().flat_map(|member| member.plan.condition.columns());
+    let mut columns: Vec<ColumnId> = conditions.map(|condition| condition.column.id).collect();
+    let reading = bound.iter().flat_map(|member| member.plan.operations.reading());
+    columns.extend(reading.map(|operation| operation.column.id));
+    if updates_rows {
+        columns.extend(table.regulars().map(|column| column.id));
+    }
+    if updates_statics {
+        columns.extend(table.statics().map(|column| column.id));
+    }
+    columns
+}
+
+/// The columns of a refusal after `[applied]`.
+fn shown_columns<'t>(bound: &[Bound<'_>], table: &'t TableSchema, shape: Shape) -> Vec<&'t Column> {
+    let is_of_existence =
+        |condition: &Condition| matches!(condition, Condition::Exists | Condition::NotExists);
+    if bound.iter().any(|member| is_of_existence(&member.plan.condition)) {
+        return table.select_order();
+    }
+    let mut columns: Vec<&Column> = Vec::new();
+    if shape == Shape::Batch {
+        columns.extend(table.partition_key().chain(table.clustering()));
+    }
+    for member in bound {
+        let conditions = member.plan.condition.columns();
+        let regular = conditions.iter().filter(|condition| !condition.is_static());
+        let statics = conditions.iter().filter(|condition| condition.is_static());
+        for condition in regular.chain(statics) {
+            let id = condition.column.id;
+            if !columns.iter().any(|known| known.id == id) {
+                columns.extend(table.column(id));
+            }
+        }
+    }
+    columns
+}
+
+/// The answer when nothing was written.
+fn refused(
+    table: &TableSchema,
+    key: &DecoratedKey,
+    columns: &[&Column],
+    current: &Current,
+) -> Result<ResultSet, Error> {
+    let key = components(table, &key.key)?;
+    let static_row = current.static_row();
+    let mut views: Vec<RowView<'_>> = current
+        .rows()
+        .iter()
+        .map(|row| RowView {
+            key: &key,
+            static_row,
+            row: Some(row),
+        })
+        .collect();
+    if views.is_empty() && static_row.is_some() {
+        views.push(RowView {
+            key: &key,
+            static_row,
+            row: None,
+        });
+    }
+    let mut specs = vec![spec(table, "[applied]", CqlType::Boolean)];
+    let mut cells = Vec::new();
+    if views.is_empty() {
+        cells.extend(applied_cell(false));
+    } else {
+        specs.extend(
+            columns
+                .iter()
+                .map(|column| spec(table, &column.name, column.ty.clone())),
+        );
+    }
+    for view in &views {
+        cells.extend(applied_cell(false));
+        for column in columns {
+            append_cell(view.value(column), &mut cells)?;
+        }
+    }
+    Ok(ResultSet {
+        columns: specs.into(),
+        metadata_id: None,
+        row_count: u32::try_from(views.len().max(1)).unwrap_or(u32::MAX),
+        cells,
+        paging_state: None,
+    })
+}
+
+fn components(table: &TableSchema, key: &Bytes) -> Result<Vec<Bytes>, Error> {
+    if table.partition_key().len() == 1 {
+        return Ok(vec![key.clone()]);
+    }
+    let components = decode_composite(key)?;
+    Ok(components.into_iter().map(|part| key.slice_ref(part)).collect())
+}
+
+fn applied_cell(applied: bool) -> [u8; 5] {
+    [0, 0, 0, 1, u8::from(applied)]
+}
+
+fn append_cell(value: Option<Bytes>, cells: &mut Vec<u8>) -> Result<(), Error> {
+    let Some(value) = value else {
+        cells.extend((-1i32).to_be_bytes());
+        return Ok(());
+    };
+    let len = i32::try_from(value.len()).map_err(|_| Error::ServerError("a value is too long".to_owned()))?;
+    cells.extend(len.to_be_bytes());
+    cells.extend_from_slice(&value);
+    Ok(())
+}

@@ -1,0 +1,101 @@
+//! What is stored now in one partition, as far as a statement has to know it.
+
+use std::sync::Arc;
+
+use ilion_rows::{
+    Clustering, ClusteringComparator, ClusteringFilter, DecoratedKey, ReadError, Row, Slice, Unfiltered,
+};
+use ilion_schema::{ColumnId, TableSchema};
+
+use super::mutate::Rows;
+use super::timing::now_secs;
+use crate::context::Execution;
+use crate::{Error, StoreError};
+
+/// The live static row and rows of a partition.
+#[derive(Debug)]
+pub(super) struct Current {
+    comparator: ClusteringComparator,
+    static_row: Option<Row>,
+    rows: Vec<Row>,
+}
+
+impl Current {
+    /// Reads what `rows` names, and the static row.
+    pub(super) fn read(
+        table: &Arc<TableSchema>,
+        key: &DecoratedKey,
+        rows: &Rows,
+        execution: &Execution<'_>,
+    ) -> Result<Self, Error> {
+        let slices = match rows {
+            Rows::Static => Vec::new(),
+            Rows::Each(clusterings) => clusterings.iter().map(Slice::exactly).collect(),
+            Rows::Slices(slices) => slices.clone(),
+        };
+        Self::read_slices(table, key, slices, usize::MAX, execution)
+    }
+
+    /// Reads the static row and at most `limit` rows that live within slices, which ascend and do not overlap.
+    pub(super) fn read_slices(
+        table: &Arc<TableSchema>,
+        key: &DecoratedKey,
+        slices: Vec<Slice>,
+        limit: usize,
+        execution: &Execution<'_>,
+    ) -> Result<Self, Error> {
+        let consistency = execution.options.consistency;
+        let failed = |error: ReadError| StoreError::Read(error).of_read(consistency);
+        let filter = ClusteringFilter {
+            slices,
+            reversed: false,
+        };
+        let cursor = execution.store.read_partition(table, key, &filter);
+        let mut cursor = cursor.map_err(|refused| refused.of_read(consistency))?;
+        let mut current = Self {
+            comparator: ClusteringComparator::of(table),
+            static_row: None,
+            rows: Vec::new(),
+        };
+        let Some(head) = cursor.next_partition().map_err(failed)? else {
+            return Ok(current);
+        };
+        let now_secs = now_secs(execution);
+        current.static_row = head.static_row.and_then(|row| live(row, now_secs, table));
+        while current.rows.len() < limit {
+            match cursor.next_unfiltered().map_err(failed)? {
+                None => break,
+                Some(Unfiltered::Marker(_)) => {}
+                Some(Unfiltered::Row(row)) => current.rows.extend(live(row, now_secs, table)),
+            }
+        }
+        Ok(current)
+    }
+
+    pub(super) fn static_row(&self) -> Option<&Row> {
+        self.static_row.as_ref()
+    }
+
+    pub(super) fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    pub(super) fn row(&self, clustering: &Clustering) -> Option<&Row> {
+        self.rows
+            .iter()
+            .find(|row| self.comparator.compare(&row.clustering, clustering).is_eq())
+    }
+
+    /// Forgets columns that are not wanted; rows stay.
+    pub(super) fn keep_columns(&mut self, wanted: impl Fn(ColumnId) -> bool) {
+        for row in self.static_row.iter_mut().chain(&mut self.rows) {
+            row.columns.retain(|column| wanted(column.column));
+        }
+        self.static_row.take_if(|row| row.columns.is_empty());
+    }
+}
+
+/// What a reader sees of a row; nothing if it sees nothing.
+fn live(mut row: Row, now_secs: u32, table: &TableSchema) -> Option<Row> {
+    row.keep_live(now_secs, table).then_some(row)
+}

@@ -1,0 +1,119 @@
+//! INSERT JSON: columns and values come in one text, at execution.
+
+use bytes::Bytes;
+use ilion_cql::ast;
+use ilion_schema::TableSchema;
+use ilion_types::CqlType;
+use ilion_types::json::{Json, column_name};
+
+use super::operation::{Action, Operations, operation};
+use super::plan::{spec, target_of_values};
+use super::{Condition, Kind, ModifyPlan};
+use crate::Error;
+use crate::context::{Execution, PlanContext};
+use crate::term::Term;
+
+/// The text, and what becomes of columns that it does not name.
+#[derive(Debug)]
+pub(super) struct JsonSource {
+    text: Term,
+    default_unset: bool,
+}
+
+impl JsonSource {
+    pub(super) fn plan(
+        value: &ast::Term,
+        default_unset: bool,
+        table: &TableSchema,
+        context: &PlanContext<'_>,
+    ) -> Result<Self, Error> {
+        Ok(Self {
+            text: Term::plan(value, &spec(table, "[json]", CqlType::Text), context)?,
+            default_unset,
+        })
+    }
+}
+
+/// The INSERT of values that the text of this execution means.
+pub(super) fn bind(
+    plan: &ModifyPlan,
+    source: &JsonSource,
+    execution: &Execution<'_>,
+) -> Result<ModifyPlan, Error> {
+    let text = source
+        .text
+        .evaluate_set(execution, || {
+            "Invalid unset value for INSERT JSON values".to_owned()
+        })?
+        .ok_or_else(|| Error::invalid("Got null for INSERT JSON values"))?;
+    let mut members = members(&text)?;
+    let table = &plan.table;
+    let mut keys = Vec::new();
+    let mut operations = Vec::new();
+    for column in table.select_order() {
+        let value = take(&mut members, &column.name);
+        if value.is_none() && source.default_unset && !column.is_primary_key() {
+            continue;
+        }
+        let term = match value {
+            None | Some(Json::Null) => Term::Null,
+            Some(json) => constant(&column.ty, &column.name, &json)?,
+        };
+        if column.is_primary_key() {
+            keys.push((column, term));
+        } else {
+            operations.push(operation(column, Action::Set(term)));
+        }
+    }
+    if let Some((name, _)) = members.first() {
+        return Err(Error::Invalid(format!(
+            "JSON values map contains unrecognized column: {name}"
+        )));
+    }
+    let operations = Operations::new(operations);
+    let condition = match plan.condition {
+        Condition::NotExists => Condition::NotExists,
+        _ => Condition::None,
+    };
+    Ok(ModifyPlan {
+        target: target_of_values(table, keys, &operations, &condition)?,
+        table: table.clone(),
+        kind: Kind::Insert,
+        operations,
+        timing: plan.timing.clone(),
+        condition,
+    })
+}
+
+fn members(text: &Bytes) -> Result<Vec<(String, Json)>, Error> {
+    let text = String::from_utf8_lossy(text);
+    let refused = |what: &dyn std::fmt::Display| {
+        Error::Invalid(format!(
+            "Could not decode JSON string as a map: {what}. (String was: {text})"
+        ))
+    };
+    match Json::parse(&text).map_err(|error| refused(&error))? {
+        Json::Null => Err(Error::invalid("Got null for INSERT JSON values")),
+        Json::Object(members) => Ok(members
+            .into_iter()
+            .map(|(name, value)| (column_name(&name), value))
+            .collect()),
+        _ => Err(refused(&"it is no map")),
+    }
+}
+
+/// The value of a member; of repeated ones the last counts.
+fn take(members: &mut Vec<(String, Json)>, name: &str) -> Option<Json> {
+    let mut found = None;
+    while let Some(index) = members.iter().position(|(known, _)| known == name) {
+        found = Some(members.remove(index).1);
+    }
+    found
+}
+
+fn constant(ty: &CqlType, name: &str, json: &Json) -> Result<Term, Error> {
+    let parsed = ty
+        .parse_json(json)
+        .map_err(|error| Error::Invalid(format!("Error decoding JSON value for {name}: {error}")))?;
+    Ok(parsed.map_or(Term::Null, |bytes| Term::Constant(bytes.into())))
+}

@@ -1,0 +1,245 @@
+//! A plan and values to mutations.
+
+use bytes::Bytes;
+use ilion_rows::{
+    Clustering, ClusteringComparator, DecoratedKey, Liveness, Mutation, PartitionUpdate, RangeTombstone, Row,
+    Slice, Values,
+};
+use ilion_schema::{Column, TableId, TableSchema};
+use ilion_types::KEY_LEN_MAX;
+
+use super::current::Current;
+use super::operation::Operation;
+use super::row_writer::RowWriter;
+use super::timing::WriteTime;
+use super::{Kind, ModifyPlan, Target, json};
+use crate::context::Execution;
+use crate::restrictions::partition::{compose, decorate};
+use crate::term::Term;
+use crate::{Error, Value};
+
+/// The rows that a statement changes in each of its partitions.
+#[derive(Debug)]
+pub(super) enum Rows {
+    /// Only the static row.
+    Static,
+    /// These, in stored order.
+    Each(Vec<Clustering>),
+    /// Everything within these, for DELETE.
+    Slices(Vec<Slice>),
+}
+
+/// Appends the mutations of a plan.
+pub(super) fn mutations(
+    plan: &ModifyPlan,
+    execution: &Execution<'_>,
+    timestamp_micros: i64,
+    out: &mut Vec<Mutation>,
+) -> Result<(), Error> {
+    if let Target::Json(source) = &plan.target {
+        let bound = json::bind(plan, source, execution)?;
+        return mutations(&bound, execution, timestamp_micros, out);
+    }
+    let keys = keys(plan, execution)?;
+    let rows = rows(plan, execution)?;
+    let time = plan.timing.evaluate(&plan.table, timestamp_micros, execution)?;
+    for key in keys {
+        let update = partition_update(plan, &key, &rows, &time, execution)?;
+        push(plan, key, update, out);
+    }
+    Ok(())
+}
+
+/// Appends an update, unless there is nothing in it.
+pub(super) fn push(plan: &ModifyPlan, key: DecoratedKey, update: PartitionUpdate, out: &mut Vec<Mutation>) {
+    let is_empty = update.deletion.is_none()
+        && update.static_row.is_none()
+        && update.rows.is_empty()
+        && update.ranges.is_empty();
+    if !is_empty {
+        out.push(Mutation {
+            table: plan.table.clone(),
+            key,
+            update,
+        });
+    }
+}
+
+/// The partitions, to be locked.
+pub(super) fn partitions(
+    plan: &ModifyPlan,
+    execution: &Execution<'_>,
+) -> Result<Vec<(TableId, DecoratedKey)>, Error> {
+    let keys = keys(plan, execution)?;
+    Ok(keys.into_iter().map(|key| (plan.table.id, key)).collect())
+}
+
+/// The partitions.
+pub(super) fn keys(plan: &ModifyPlan, execution: &Execution<'_>) -> Result<Vec<DecoratedKey>, Error> {
+    match &plan.target {
+        Target::Where(restrictions) => restrictions.partition_keys(execution),
+        Target::Values { partition_key, .. } => {
+            let partitioner = execution.store.partitioner();
+            let mut columns = plan.table.partition_key();
+            let key = match partition_key.as_slice() {
+                [only] => key_value(only, columns.next(), execution)?,
+                terms => {
+                    let values = terms
+                        .iter()
+                        .map(|term| key_value(term, columns.next(), execution));
+                    compose(&values.collect::<Result<Vec<_>, _>>()?)?
+                }
+            };
+            Ok(vec![decorate(partitioner, key)?])
+        }
+        Target::Json(source) => keys(&json::bind(plan, source, execution)?, execution),
+    }
+}
+
+/// A value of the primary key, which has to be there.
+fn key_value(term: &Term, column: Option<&Column>, execution: &Execution<'_>) -> Result<Bytes, Error> {
+    let name = || column.map_or("", |column| column.name.as_str());
+    match term.evaluate(execution)? {
+        Value::Bytes(bytes) => Ok(bytes),
+        Value::Null => Err(Error::Invalid(format!(
+            "Invalid null value in condition for column {}",
+            name()
+        ))),
+        Value::Unset => Err(Error::Invalid(format!(
+            "Invalid unset value for column {}",
+            name()
+        ))),
+    }
+}
+
+/// The rows, the same in each partition.
+pub(super) fn rows(plan: &ModifyPlan, execution: &Execution<'_>) -> Result<Rows, Error> {
+    let rows = match &plan.target {
+        Target::Values { clustering: None, .. } => return Ok(Rows::Static),
+        Target::Values {
+            clustering: Some(terms),
+            ..
+        } => {
+            let mut columns = plan.table.clustering();
+            let mut values = Values::with_capacity(terms.len());
+            for term in terms {
+                values.push(Some(key_value(term, columns.next(), execution)?));
+            }
+            Rows::Each(vec![Clustering::new(values)])
+        }
+        Target::Where(restrictions) => {
+            let is_of_whole_partition =
+                plan.table.clustering().len() > 0 && !restrictions.restricts_clustering();
+            if is_of_whole_partition && (plan.kind != Kind::Delete || !plan.operations.is_empty()) {
+                return Ok(Rows::Static);
+            }
+            if restrictions.gives_rows() {
+                Rows::Each(restrictions.clusterings(execution)?.unwrap_or_default())
+            } else {
+                Rows::Slices(restrictions.slices(execution)?)
+            }
+        }
+        Target::Json(_) => return Err(Error::ServerError("the JSON was not bound".to_owned())),
+    };
+    if let Rows::Each(clusterings) = &rows {
+        clusterings.iter().try_for_each(check_len)?;
+    }
+    Ok(rows)
+}
+
+fn check_len(clustering: &Clustering) -> Result<(), Error> {
+    let len: usize = clustering.values().iter().flatten().map(Bytes::len).sum();
+    if len <= KEY_LEN_MAX {
+        return Ok(());
+    }
+    Err(Error::Invalid(format!(
+        "Key length of {len} is longer than maximum of {KEY_LEN_MAX}"
+    )))
+}
+
+/// What a plan changes in one partition.
+pub(super) fn partition_update(
+    plan: &ModifyPlan,
+    key: &DecoratedKey,
+    rows: &Rows,
+    time: &WriteTime,
+    execution: &Execution<'_>,
+) -> Result<PartitionUpdate, Error> {
+    let mut update = PartitionUpdate::default();
+    let current = if plan.reads() {
+        Some(Current::read(&plan.table, key, rows, execution)?)
+    } else {
+        None
+    };
+    let writer = |existing| RowWriter {
+        execution,
+        time,
+        existing,
+    };
+    match rows {
+        Rows::Static => {}
+        Rows::Slices(slices) => delete_slices(&plan.table, slices, time, &mut update),
+        Rows::Each(clusterings) if plan.kind == Kind::Delete && plan.operations.is_empty() => {
+            delete_rows(&plan.table, clusterings, time, &mut update);
+        }
+        Rows::Each(clusterings) => {
+            update.rows.reserve_exact(clusterings.len());
+            for clustering in clusterings {
+                let existing = current.as_ref().and_then(|current| current.row(clustering));
+                let columns = writer(existing).columns(&plan.operations.regular)?;
+                let mut row = Row::empty(clustering.clone());
+                row.columns = columns;
+                if plan.kind == Kind::Insert {
+                    row.liveness = time.liveness();
+                }
+                if !row.is_empty() {
+                    update.rows.push(row);
+                }
+            }
+        }
+    }
+    if !plan.operations.statics.is_empty() {
+        let existing = current.as_ref().and_then(Current::static_row);
+        update.static_row = static_row(&plan.operations.statics, &writer(existing))?;
+    }
+    Ok(update)
+}
+
+fn static_row(operations: &[Operation], writer: &RowWriter<'_>) -> Result<Option<Row>, Error> {
+    let mut row = Row::empty(Clustering::empty());
+    row.liveness = Liveness::NONE;
+    row.columns = writer.columns(operations)?;
+    Ok((!row.is_empty()).then_some(row))
+}
+
+fn delete_rows(
+    table: &TableSchema,
+    clusterings: &[Clustering],
+    time: &WriteTime,
+    update: &mut PartitionUpdate,
+) {
+    if table.clustering().len() == 0 {
+        update.deletion = Some(time.deletion());
+        return;
+    }
+    for clustering in clusterings {
+        let mut row = Row::empty(clustering.clone());
+        row.deletion = time.deletion();
+        update.rows.push(row);
+    }
+}
+
+fn delete_slices(table: &TableSchema, slices: &[Slice], time: &WriteTime, update: &mut PartitionUpdate) {
+    let comparator = ClusteringComparator::of(table);
+    for slice in slices {
+        if slice.start.values.is_empty() && slice.end.values.is_empty() {
+            update.deletion = Some(time.deletion());
+        } else if !slice.is_empty(&comparator) {
+            update.ranges.push(RangeTombstone {
+                start: slice.start.clone(),
+                end: slice.end.clone(),
+                deletion: time.deletion(),
+            });
+        }
+    }
+}

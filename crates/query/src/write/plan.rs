@@ -1,0 +1,280 @@
+//! Statements to plans.
+//!
+//! Compat: `ModificationStatement`, `UpdateStatement` and `DeleteStatement` of Cassandra 5.0.
+
+use std::sync::Arc;
+
+use ilion_cql::ast;
+use ilion_schema::{Column, ColumnKind, TableKind, TableSchema};
+use ilion_types::CqlType;
+
+use super::condition::Condition;
+use super::json::JsonSource;
+use super::operation::{Operation, OperationPlanner, Operations};
+use super::timing::Timing;
+use super::{Kind, ModifyPlan, Target};
+use crate::context::PlanContext;
+use crate::restrictions::relation::existing;
+use crate::restrictions::{RestrictionUse, Restrictions};
+use crate::term::Term;
+use crate::{ColumnSpec, Error};
+
+/// What a term for something called `name` is planned for.
+pub(super) fn spec(table: &TableSchema, name: &str, ty: CqlType) -> ColumnSpec {
+    ColumnSpec {
+        keyspace: Arc::from(table.keyspace.as_str()),
+        table: Arc::from(table.name.as_str()),
+        name: Arc::from(name),
+        ty,
+    }
+}
+
+pub(super) fn insert(ast: &ast::Insert, context: &PlanContext<'_>) -> Result<ModifyPlan, Error> {
+    let table = context.table(&ast.table)?;
+    let timing = Timing::plan(&ast.using, &table, context)?;
+    let condition = if ast.if_not_exists {
+        Condition::NotExists
+    } else {
+        Condition::None
+    };
+    if table.is_counter() {
+        return Err(Error::invalid(
+            "INSERT statements are not allowed on counter tables, use UPDATE instead",
+        ));
+    }
+    let (target, operations) = match &ast.source {
+        ast::InsertSource::Values { columns, values } => {
+            insert_values(&table, columns, values, &condition, context)?
+        }
+        ast::InsertSource::Json { value, default_unset } => {
+            let source = JsonSource::plan(value, *default_unset, &table, context)?;
+            (Target::Json(source), Operations::default())
+        }
+    };
+    checked(ModifyPlan {
+        table,
+        kind: Kind::Insert,
+        target,
+        operations,
+        timing,
+        condition,
+    })
+}
+
+fn insert_values(
+    table: &Arc<TableSchema>,
+    names: &[ast::Identifier],
+    values: &[ast::Term],
+    condition: &Condition,
+    context: &PlanContext<'_>,
+) -> Result<(Target, Operations), Error> {
+    if names.is_empty() {
+        return Err(Error::invalid("No columns provided to INSERT"));
+    }
+    if names.len() != values.len() {
+        return Err(Error::invalid("Unmatched column names/values"));
+    }
+    if names
+        .iter()
+        .enumerate()
+        .any(|(index, name)| names[..index].contains(name))
+    {
+        return Err(Error::invalid("The column names contains duplicates"));
+    }
+    let planner = OperationPlanner { table, context };
+    let mut keys = Vec::new();
+    let mut operations = Vec::new();
+    for (name, value) in names.iter().zip(values) {
+        let column = existing(table, name)?;
+        if column.is_primary_key() {
+            keys.push((column, Term::plan(value, &planner.receiver(column), context)?));
+        } else {
+            operations.push(planner.set(column, value)?);
+        }
+    }
+    let operations = Operations::new(operations);
+    let target = target_of_values(table, keys, &operations, condition)?;
+    Ok((target, operations))
+}
+
+/// The primary key of an INSERT, given the terms of its columns in any order.
+pub(super) fn target_of_values(
+    table: &TableSchema,
+    mut keys: Vec<(&Column, Term)>,
+    operations: &Operations,
+    condition: &Condition,
+) -> Result<Target, Error> {
+    let sets_clustering = keys
+        .iter()
+        .any(|(column, _)| column.kind == ColumnKind::Clustering);
+    let mut take = |columns: &mut dyn Iterator<Item = &Column>, what: &str| {
+        let mut terms = Vec::new();
+        let mut missing = Vec::new();
+        for column in columns {
+            match keys.iter().position(|(known, _)| known.id == column.id) {
+                Some(index) => terms.push(keys.swap_remove(index).1),
+                None => missing.push(column.name.as_str()),
+            }
+        }
+        if missing.is_empty() {
+            return Ok(terms);
+        }
+        Err(Error::Invalid(format!(
+            "Some {what} are missing: {}",
+            missing.join(", ")
+        )))
+    };
+    let partition_key = take(&mut table.partition_key(), "partition key parts")?;
+    let only_statics =
+        operations.regular.is_empty() && !operations.statics.is_empty() && !condition.is_on_regular();
+    let clustering = if only_statics && !sets_clustering && table.clustering().len() > 0 {
+        None
+    } else {
+        Some(take(&mut table.clustering(), "clustering keys")?)
+    };
+    Ok(Target::Values {
+        partition_key,
+        clustering,
+    })
+}
+
+pub(super) fn update(ast: &ast::Update, context: &PlanContext<'_>) -> Result<ModifyPlan, Error> {
+    let table = context.table(&ast.table)?;
+    let timing = Timing::plan(&ast.using, &table, context)?;
+    let condition = Condition::plan(&ast.condition, &table, context)?;
+    let planner = OperationPlanner {
+        table: &table,
+        context,
+    };
+    let mut operations = Vec::with_capacity(ast.assignments.len());
+    for assignment in &ast.assignments {
+        let column = existing(&table, &assignment.column)?;
+        if column.is_primary_key() {
+            return Err(Error::Invalid(format!(
+                "PRIMARY KEY part {} found in SET part",
+                column.name
+            )));
+        }
+        operations.push(planner.assign(column, &assignment.operation)?);
+    }
+    let operations = Operations::new(operations);
+    let use_for = RestrictionUse::Update {
+        only_statics: only_statics(&operations, &condition),
+    };
+    let restrictions = Restrictions::plan(&table, &ast.relations, use_for, context)?;
+    checked(ModifyPlan {
+        target: Target::Where(Box::new(restrictions)),
+        kind: Kind::Update,
+        table,
+        operations,
+        timing,
+        condition,
+    })
+}
+
+pub(super) fn delete(ast: &ast::Delete, context: &PlanContext<'_>) -> Result<ModifyPlan, Error> {
+    let table = context.table(&ast.table)?;
+    let timing = Timing::plan(&ast.using, &table, context)?;
+    let condition = Condition::plan(&ast.condition, &table, context)?;
+    let planner = OperationPlanner {
+        table: &table,
+        context,
+    };
+    let operations: Vec<Operation> = ast
+        .targets
+        .iter()
+        .map(|part| planner.delete(part))
+        .collect::<Result<_, _>>()?;
+    let operations = Operations::new(operations);
+    let use_for = RestrictionUse::Delete {
+        only_statics: only_statics(&operations, &condition),
+    };
+    let restrictions = Restrictions::plan(&table, &ast.relations, use_for, context)?;
+    check_delete(&table, &restrictions, &operations, &condition)?;
+    checked(ModifyPlan {
+        target: Target::Where(Box::new(restrictions)),
+        kind: Kind::Delete,
+        table,
+        operations,
+        timing,
+        condition,
+    })
+}
+
+/// True if operations and conditions are on static columns, and on no other.
+fn only_statics(operations: &Operations, condition: &Condition) -> bool {
+    operations.regular.is_empty()
+        && !condition.is_on_regular()
+        && (!operations.statics.is_empty() || condition.is_on_statics())
+}
+
+fn check_delete(
+    table: &TableSchema,
+    restrictions: &Restrictions,
+    operations: &Operations,
+    condition: &Condition,
+) -> Result<(), Error> {
+    if !condition.is_none() && !restrictions.is_one_row() {
+        const WANTED: &str =
+            "DELETE statements must restrict all PRIMARY KEY columns with equality relations in order to";
+        if restrictions.has_key_in() || restrictions.has_clustering_in() {
+            // Refused when it is executed, with other words.
+            return Ok(());
+        }
+        if !operations.regular.is_empty() {
+            return Err(Error::Invalid(format!("{WANTED} delete non static columns")));
+        }
+        if !only_statics(operations, condition) {
+            return Err(Error::Invalid(format!(
+                "{WANTED} use IF condition on non static columns"
+            )));
+        }
+    }
+    let deletes_ranges = table.clustering().len() > 0 && !restrictions.gives_rows();
+    if deletes_ranges && !operations.regular.is_empty() {
+        return Err(Error::invalid(
+            "Range deletions are not supported for specific columns",
+        ));
+    }
+    Ok(())
+}
+
+/// The rules for all three statements.
+fn checked(plan: ModifyPlan) -> Result<ModifyPlan, Error> {
+    let refuse_if = |refused: bool, message: &str| {
+        if refused {
+            Err(Error::invalid(message))
+        } else {
+            Ok(())
+        }
+    };
+    let (table, timing) = (&plan.table, &plan.timing);
+    let conditional = plan.is_conditional();
+    refuse_if(
+        conditional && table.is_counter(),
+        "Conditional updates are not supported on counter tables",
+    )?;
+    refuse_if(
+        conditional && timing.has_timestamp(),
+        "Cannot provide custom timestamp for conditional updates",
+    )?;
+    refuse_if(
+        table.is_counter() && timing.has_timestamp(),
+        "Cannot provide custom timestamp for counter updates",
+    )?;
+    refuse_if(
+        table.is_counter() && timing.has_ttl(),
+        "Cannot provide custom TTL for counter updates",
+    )?;
+    refuse_if(
+        table.kind == TableKind::View,
+        "Cannot directly modify a materialized view",
+    )?;
+    if table.kind == TableKind::Virtual {
+        return Err(Error::Invalid(format!(
+            "Modification is not supported by table {}.{}",
+            table.keyspace, table.name
+        )));
+    }
+    Ok(plan)
+}

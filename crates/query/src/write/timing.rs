@@ -1,0 +1,208 @@
+//! USING: the timestamp of a write and how long it lives.
+
+use bytes::Bytes;
+use ilion_cql::ast;
+use ilion_rows::{Cell, DeletionTime, Liveness, NO_TIMESTAMP, NO_TTL};
+use ilion_schema::TableSchema;
+use ilion_types::CqlType;
+
+use super::plan::spec;
+use crate::context::{Execution, PlanContext};
+use crate::term::Term;
+use crate::{Error, Value};
+
+/// Twenty years.
+const TTL_SECS_MAX: i32 = 20 * 365 * 24 * 60 * 60;
+
+/// A planned USING.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Timing {
+    timestamp: Option<Term>,
+    ttl: Option<Term>,
+}
+
+/// When a statement's cells are written and end.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WriteTime {
+    timestamp_micros: i64,
+    /// Of deletions of rows, ranges, partitions and whole collections.
+    deletion_micros: i64,
+    ttl_secs: u32,
+    now_secs: u32,
+}
+
+impl Timing {
+    pub(super) fn plan(
+        using: &ast::Using,
+        table: &TableSchema,
+        context: &PlanContext<'_>,
+    ) -> Result<Self, Error> {
+        let plan = |ast: &Option<ast::Term>, name: &str, ty: CqlType| {
+            let receiver = spec(table, name, ty);
+            ast.as_ref()
+                .map(|term| Term::plan(term, &receiver, context))
+                .transpose()
+        };
+        Ok(Self {
+            timestamp: plan(&using.timestamp, "[timestamp]", CqlType::BigInt)?,
+            ttl: plan(&using.ttl, "[ttl]", CqlType::Int)?,
+        })
+    }
+
+    pub(super) fn has_timestamp(&self) -> bool {
+        self.timestamp.is_some()
+    }
+
+    pub(super) fn has_ttl(&self) -> bool {
+        self.ttl.is_some()
+    }
+
+    /// The times of this execution; `timestamp_micros` is for statements that say none.
+    pub(super) fn evaluate(
+        &self,
+        table: &TableSchema,
+        timestamp_micros: i64,
+        execution: &Execution<'_>,
+    ) -> Result<WriteTime, Error> {
+        let timestamp_micros = self.timestamp(timestamp_micros, execution)?;
+        if timestamp_micros == NO_TIMESTAMP {
+            return Err(Error::Invalid(format!(
+                "Out of bound timestamp, must be in [{}, {}]",
+                i64::MIN + 1,
+                i64::MAX
+            )));
+        }
+        Ok(WriteTime {
+            timestamp_micros,
+            deletion_micros: timestamp_micros,
+            ttl_secs: self.ttl(table, execution)?,
+            now_secs: now_secs(execution),
+        })
+    }
+
+    fn timestamp(&self, default: i64, execution: &Execution<'_>) -> Result<i64, Error> {
+        let Some(term) = &self.timestamp else {
+            return Ok(default);
+        };
+        match term.evaluate(execution)? {
+            Value::Unset => Ok(default),
+            Value::Null => Err(Error::invalid("Invalid null value of timestamp")),
+            Value::Bytes(bytes) => match <[u8; 8]>::try_from(&*bytes) {
+                Ok(bytes) => Ok(i64::from_be_bytes(bytes)),
+                Err(_) => Err(Error::invalid("Invalid timestamp value")),
+            },
+        }
+    }
+
+    fn ttl(&self, table: &TableSchema, execution: &Execution<'_>) -> Result<u32, Error> {
+        let default = table.options.default_time_to_live_secs;
+        let Some(term) = &self.ttl else {
+            check_expiry(default, "default ", table, execution)?;
+            return Ok(default);
+        };
+        let bytes = match term.evaluate(execution)? {
+            Value::Null => return Ok(NO_TTL),
+            Value::Unset => return Ok(default),
+            Value::Bytes(bytes) => bytes,
+        };
+        // An empty int is read as null.
+        let Ok(bytes) = <[u8; 4]>::try_from(&*bytes) else {
+            return Ok(NO_TTL);
+        };
+        let ttl = i32::from_be_bytes(bytes);
+        let Ok(ttl_secs) = u32::try_from(ttl) else {
+            return Err(Error::Invalid(format!(
+                "A TTL must be greater or equal to 0, but was {ttl}"
+            )));
+        };
+        if ttl > TTL_SECS_MAX {
+            return Err(Error::Invalid(format!(
+                "ttl is too large. requested ({ttl}) maximum ({TTL_SECS_MAX})"
+            )));
+        }
+        check_expiry(ttl_secs, "", table, execution)?;
+        Ok(ttl_secs)
+    }
+}
+
+/// The clock that TTLs are measured by.
+pub(super) fn now_secs(execution: &Execution<'_>) -> u32 {
+    u32::try_from(execution.now_secs.max(0)).unwrap_or(u32::MAX - 1)
+}
+
+/// Compat: the policy `REJECT` of `ExpirationDateOverflowHandling`.
+fn check_expiry(
+    ttl_secs: u32,
+    which: &str,
+    table: &TableSchema,
+    execution: &Execution<'_>,
+) -> Result<(), Error> {
+    let expiry_max = execution.query_options.expiry_secs_max;
+    let ends = u64::from(now_secs(execution)) + u64::from(ttl_secs);
+    if ttl_secs == NO_TTL || ends <= u64::from(expiry_max) {
+        return Ok(());
+    }
+    let last = CqlType::Timestamp.print_plain(&(i64::from(expiry_max) * 1000).to_be_bytes())?;
+    Err(Error::Invalid(format!(
+        "Request on table {}.{} with {which}ttl of {ttl_secs} seconds exceeds maximum supported expiration date of {last}. \
+         In order to avoid this use a lower TTL, change the expiration date overflow policy or upgrade to a version where \
+         this limitation is fixed. See CASSANDRA-14092 and CASSANDRA-14227 for more details.",
+        table.keyspace, table.name
+    )))
+}
+
+impl WriteTime {
+    /// Of a conditional write: what it deletes goes just before what it writes, so that a batch may replace a row.
+    #[must_use]
+    pub(super) fn with_deletions_first(self) -> Self {
+        Self {
+            deletion_micros: self.timestamp_micros.saturating_sub(1).max(NO_TIMESTAMP + 1),
+            ..self
+        }
+    }
+
+    /// A cell with this value.
+    #[inline]
+    pub(super) fn cell(&self, value: Bytes) -> Cell {
+        if self.ttl_secs == NO_TTL {
+            Cell::live(self.timestamp_micros, value)
+        } else {
+            Cell::expiring(self.timestamp_micros, self.ttl_secs, self.expires_secs(), value)
+        }
+    }
+
+    /// A counter's cell: it never expires.
+    pub(super) fn counter_cell(&self, context: Bytes) -> Cell {
+        Cell::live(self.timestamp_micros, context)
+    }
+
+    /// A deleted cell.
+    pub(super) fn tombstone(&self) -> Cell {
+        Cell::tombstone(self.timestamp_micros, self.now_secs)
+    }
+
+    /// The row was inserted.
+    #[inline]
+    pub(super) fn liveness(&self) -> Liveness {
+        if self.ttl_secs == NO_TTL {
+            Liveness::live(self.timestamp_micros)
+        } else {
+            Liveness::expiring(self.timestamp_micros, self.ttl_secs, self.expires_secs())
+        }
+    }
+
+    /// Of a row, range, partition or collection.
+    pub(super) fn deletion(&self) -> DeletionTime {
+        DeletionTime::new(self.deletion_micros, self.now_secs)
+    }
+
+    /// Of a collection that is written anew: its new cells have the statement's timestamp.
+    pub(super) fn overwrite_deletion(&self) -> DeletionTime {
+        let before = self.timestamp_micros.saturating_sub(1).max(NO_TIMESTAMP + 1);
+        DeletionTime::new(before, self.now_secs)
+    }
+
+    fn expires_secs(&self) -> u32 {
+        self.now_secs.saturating_add(self.ttl_secs)
+    }
+}
