@@ -88,30 +88,53 @@ impl IndexWalker {
 
     /// The location of `key`, if an entry before `end` has it.
     pub(crate) fn find(&mut self, key: &[u8], end: u64) -> Result<Option<Location>> {
-        while self.stream.position() < end {
-            let Some(prefix) = self.stream.peek(KEY_LENGTH_LEN)?.first_chunk() else {
-                return Err(self.corrupt("the length of a key"));
-            };
-            let key_end = KEY_LENGTH_LEN + usize::from(u16::from_be_bytes(*prefix));
-            let entry = self.stream.peek(key_end + 2 * VINT_LEN_MAX)?;
-            let Some(entry_key) = entry.get(KEY_LENGTH_LEN..key_end) else {
-                return Err(self.corrupt("a key of that length"));
-            };
-            let is_it = entry_key == key;
-            let Some((position, size, len)) = read_numbers(&entry[key_end..]) else {
-                return Err(self.corrupt("the entry of a partition"));
-            };
-            self.stream.consume(key_end + len);
-            if is_it {
-                let promoted_at = self.stream.position();
-                let promoted = (size > 0).then_some((promoted_at, size));
-                return Ok(Some(Location { position, promoted }));
+        loop {
+            let left = end.saturating_sub(self.stream.position());
+            if left == 0 {
+                return Ok(None);
             }
-            if size > 0 {
-                self.stream.skip(size)?;
+            let window = self.stream.rest();
+            let window = &window[..window.len().min(usize::try_from(left).unwrap_or(usize::MAX))];
+            let (passed, found) = find_at_hand(window, key);
+            self.stream.consume(passed);
+            match found {
+                Found::Entry(entry) => return self.take_location(entry).map(Some),
+                Found::Nothing if passed > 0 => {}
+                // It is not wholly at hand, or has a promoted index to move past.
+                Found::Nothing => {
+                    if let Some(location) = self.find_next(key)? {
+                        return Ok(Some(location));
+                    }
+                }
             }
         }
-        Ok(None)
+    }
+
+    /// The location that the next entry has, if it is of `key`.
+    fn find_next(&mut self, key: &[u8]) -> Result<Option<Location>> {
+        let Some(prefix) = self.stream.peek(KEY_LENGTH_LEN)?.first_chunk() else {
+            return Err(self.corrupt("the length of a key"));
+        };
+        let key_len = usize::from(u16::from_be_bytes(*prefix));
+        let bytes = self.stream.peek(KEY_LENGTH_LEN + key_len + 2 * VINT_LEN_MAX)?;
+        let Some(entry) = Entry::read(bytes) else {
+            return Err(self.corrupt("the entry of a partition"));
+        };
+        let is_it = entry.key == key;
+        let numbers = entry.numbers;
+        let location = self.take_location(numbers)?;
+        Ok(is_it.then_some(location))
+    }
+
+    /// Moves past an entry that is at hand.
+    fn take_location(&mut self, entry: Numbers) -> Result<Location> {
+        self.stream.consume(entry.len);
+        let promoted_at = self.stream.position();
+        self.stream.skip(entry.promoted_size)?;
+        Ok(Location {
+            position: entry.position,
+            promoted: (entry.promoted_size > 0).then_some((promoted_at, entry.promoted_size)),
+        })
     }
 
     /// Moves to the first entry that is above `bound`; it is the next one given. Returns false at the end.
@@ -130,10 +153,55 @@ impl IndexWalker {
     }
 }
 
-/// Position, size of the promoted index, and how many bytes both took.
+/// An entry that is at hand, without its promoted index.
+struct Entry<'b> {
+    key: &'b [u8],
+    numbers: Numbers,
+}
+
+struct Numbers {
+    position: u64,
+    promoted_size: u64,
+    /// Bytes of the entry up to its promoted index.
+    len: usize,
+}
+
+impl<'b> Entry<'b> {
+    #[inline]
+    fn read(bytes: &'b [u8]) -> Option<Self> {
+        let (key_len, rest) = bytes.split_first_chunk()?;
+        let (key, rest) = rest.split_at_checked(usize::from(u16::from_be_bytes(*key_len)))?;
+        let (position, position_len) = read_uvint(rest)?;
+        let (promoted_size, size_len) = read_uvint(&rest[position_len..])?;
+        Some(Self {
+            key,
+            numbers: Numbers {
+                position,
+                promoted_size,
+                len: KEY_LENGTH_LEN + key.len() + position_len + size_len,
+            },
+        })
+    }
+}
+
+enum Found {
+    Entry(Numbers),
+    Nothing,
+}
+
+/// Looks for `key` in whole entries without promoted index: how many bytes of other entries come first, and the
+/// entry.
 #[inline]
-fn read_numbers(bytes: &[u8]) -> Option<(u64, u64, usize)> {
-    let (position, position_len) = read_uvint(bytes)?;
-    let (size, size_len) = read_uvint(&bytes[position_len..])?;
-    Some((position, size, position_len + size_len))
+fn find_at_hand(bytes: &[u8], key: &[u8]) -> (usize, Found) {
+    let mut passed = 0;
+    while let Some(entry) = Entry::read(&bytes[passed..]) {
+        if entry.key == key {
+            return (passed, Found::Entry(entry.numbers));
+        }
+        if entry.numbers.promoted_size > 0 {
+            break;
+        }
+        passed += entry.numbers.len;
+    }
+    (passed, Found::Nothing)
 }
