@@ -16,13 +16,9 @@ pub(crate) struct PlanContext<'a> {
     pub options: &'a QueryOptions,
     /// Of names that have none.
     pub keyspace: Option<&'a str>,
-    /// What was parsed; spans of the tree point into it.
-    pub text: &'a str,
     marker_names: &'a [Marker],
     /// What each bind marker receives, as far as planning came.
     markers: RefCell<Vec<Option<ColumnSpec>>>,
-    /// Sentences for the client, said at every execution.
-    pub warnings: RefCell<Vec<String>>,
 }
 
 impl<'a> PlanContext<'a> {
@@ -32,7 +28,6 @@ impl<'a> PlanContext<'a> {
         schema: &'a Arc<Schema>,
         options: &'a QueryOptions,
         keyspace: Option<&'a str>,
-        text: &'a str,
         markers: &'a [Marker],
     ) -> Self {
         Self {
@@ -40,10 +35,8 @@ impl<'a> PlanContext<'a> {
             store,
             options,
             keyspace,
-            text,
             marker_names: markers,
             markers: RefCell::new(vec![None; markers.len()]),
-            warnings: RefCell::default(),
         }
     }
 
@@ -91,11 +84,6 @@ impl<'a> PlanContext<'a> {
         }
     }
 
-    /// Says a sentence to the client at every execution.
-    pub fn warn(&self, sentence: String) {
-        self.warnings.borrow_mut().push(sentence);
-    }
-
     /// What the markers receive, in the order of the text.
     ///
     /// # Errors
@@ -126,8 +114,6 @@ pub(crate) struct Execution<'a> {
     pub values: &'a [Value],
     pub options: &'a ExecuteOptions,
     pub query_options: &'a QueryOptions,
-    /// The clock when the execution began.
-    pub now_micros: i64,
     /// The clock that TTLs are measured by: the request's if it brought one.
     pub now_secs: i64,
     /// Sentences for the client.

@@ -24,8 +24,6 @@
 //! | `select` | SELECT |
 //! | `write` | INSERT, UPDATE, DELETE |
 
-#![allow(dead_code, reason = "the parts are being joined")]
-
 mod batch;
 mod bind;
 mod consistency;

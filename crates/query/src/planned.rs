@@ -25,8 +25,6 @@ pub(crate) struct Planned {
     pub variables: Vec<ColumnSpec>,
     /// The columns of its rows, if they are always the same ones.
     pub result_columns: Option<Arc<[ColumnSpec]>>,
-    /// Sentences for the client at every execution.
-    pub warnings: Vec<String>,
     /// True if every table has its keyspace before it, so that the session's does not matter.
     pub is_qualified: bool,
 }
@@ -47,12 +45,11 @@ impl Planned {
             )));
         }
         let schema = store.schema();
-        let context = PlanContext::new(store, &schema, options, keyspace, text, &parsed.markers);
+        let context = PlanContext::new(store, &schema, options, keyspace, &parsed.markers);
         let plan = Plan::of(&parsed.statement, &context)?;
         Ok(Self {
             result_columns: plan.result_columns(),
             variables: context.variables()?,
-            warnings: context.warnings.take(),
             plan,
             text: text.to_owned(),
             keyspace: keyspace.map(str::to_owned),

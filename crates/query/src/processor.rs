@@ -196,9 +196,6 @@ impl QueryProcessor {
             })
             .collect();
         let mut executed = batch::execute(kind, &members, base.timestamp_micros(), &base)?;
-        for planned in &planned {
-            executed.warnings.extend(planned.warnings.iter().cloned());
-        }
         executed.warnings.extend(warnings.take());
         Ok(executed)
     }
@@ -280,7 +277,6 @@ impl QueryProcessor {
         let warnings = RefCell::default();
         let execution = self.execution(&schema, values, options, &warnings);
         let mut executed = planned.plan.execute(&execution)?;
-        executed.warnings.extend(planned.warnings.iter().cloned());
         executed.warnings.extend(warnings.take());
         Ok(executed)
     }
@@ -292,17 +288,15 @@ impl QueryProcessor {
         options: &'e ExecuteOptions,
         warnings: &'e RefCell<Vec<String>>,
     ) -> Execution<'e> {
-        let now_micros = self.store.now_micros();
         Execution {
             store: &*self.store,
             schema,
             values,
             options,
             query_options: &self.options,
-            now_micros,
             now_secs: options
                 .now_secs
-                .map_or_else(|| now_micros.div_euclid(1_000_000), i64::from),
+                .map_or_else(|| self.store.now_micros().div_euclid(1_000_000), i64::from),
             warnings,
         }
     }

@@ -89,11 +89,6 @@ impl SelectPlan {
         &self.columns
     }
 
-    /// The table.
-    pub fn table(&self) -> &Arc<TableSchema> {
-        &self.table
-    }
-
     /// Which markers make the partition key, in key order; empty if they do not make all of it.
     pub fn partition_key_markers(&self) -> Vec<u16> {
         self.restrictions.partition_key_markers()

@@ -143,11 +143,6 @@ impl Term {
         matches!(self, Self::Null | Self::Constant(_))
     }
 
-    /// True for `null`.
-    pub(crate) fn is_null(&self) -> bool {
-        matches!(self, Self::Null)
-    }
-
     /// Which marker it is, if it is one.
     pub(crate) fn marker_index(&self) -> Option<usize> {
         match self {

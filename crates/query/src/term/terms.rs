@@ -61,14 +61,6 @@ impl Terms {
             },
         }
     }
-
-    /// The planned members; one for a marker.
-    pub(crate) fn terms(&self) -> &[Term] {
-        match self {
-            Self::Each(terms) => terms,
-            Self::Marker(term) => std::slice::from_ref(term),
-        }
-    }
 }
 
 /// The elements of a serialized list or set, sharing its bytes.

@@ -37,7 +37,7 @@ use ilion_schema::TableSchema;
 use crate::context::{Execution, PlanContext};
 use crate::restrictions::Restrictions;
 use crate::term::Term;
-use crate::{ColumnSpec, Error, Executed, Outcome, WriteType};
+use crate::{Error, Executed, Outcome, WriteType};
 
 use condition::Condition;
 use json::JsonSource;
@@ -136,11 +136,6 @@ impl ModifyPlan {
     /// True if what it writes depends on what is stored.
     fn reads(&self) -> bool {
         self.operations.reads()
-    }
-
-    /// Nothing: what a conditional change answers is known when it was carried out.
-    pub fn result_columns(&self) -> Option<Arc<[ColumnSpec]>> {
-        None
     }
 
     /// Appends its mutations, without looking at its condition. `timestamp_micros` is the batch's or the request's, for
