@@ -107,6 +107,21 @@ impl Restrictions {
         }
     }
 
+    /// Refuses what cannot be found without reading everything, unless filtering is allowed: rows of many partitions by
+    /// their clustering.
+    pub fn check_filtering(
+        &self,
+        table: &TableSchema,
+        allow_filtering: bool,
+        context: &PlanContext<'_>,
+    ) -> Result<(), Error> {
+        let is_allowed = allow_filtering || table.kind == TableKind::Virtual;
+        if self.restricts_clustering && !self.is_by_key() && !is_allowed {
+            return Err(rules::needs_filtering(context));
+        }
+        Ok(())
+    }
+
     /// True if the whole partition key is given by `=` or `IN`.
     pub fn is_by_key(&self) -> bool {
         self.partition.keys.is_some()

@@ -49,7 +49,7 @@ impl RestrictionUse {
     }
 }
 
-fn needs_filtering(context: &PlanContext<'_>) -> Error {
+pub(super) fn needs_filtering(context: &PlanContext<'_>) -> Error {
     Error::invalid(if context.options.allow_filtering {
         NEEDS_FILTERING
     } else {
@@ -113,8 +113,7 @@ pub(super) fn check(
     check_partition(table, sorted, use_for, context)?;
     check_statics(sorted, use_for)?;
     check_clustering(table, sorted, use_for)?;
-    check_others(sorted, use_for, context)?;
-    check_range_filtering(table, sorted, use_for, context)
+    check_others(sorted, use_for, context)
 }
 
 fn check_partition(
@@ -231,20 +230,4 @@ fn check_others(sorted: &Sorted, use_for: RestrictionUse, context: &PlanContext<
         "Non PRIMARY KEY columns found in where clause: {} ",
         names(restricted(&sorted.others))
     )))
-}
-
-/// Rows of many partitions cannot be found by their clustering without reading everything.
-fn check_range_filtering(
-    table: &TableSchema,
-    sorted: &Sorted,
-    use_for: RestrictionUse,
-    context: &PlanContext<'_>,
-) -> Result<(), Error> {
-    if !use_for.is_select() || use_for.allows_filtering() || gives_keys(table, &sorted.partition) {
-        return Ok(());
-    }
-    if sorted.clustering.is_empty() {
-        return Ok(());
-    }
-    Err(needs_filtering(context))
 }

@@ -47,7 +47,7 @@ impl Operand {
 
     fn text(&self) -> String {
         match self {
-            Self::Term(term) => term.to_string(),
+            Self::Term(term) => term_text(term),
             Self::Compiled(compiled) => compiled.text.clone(),
         }
     }
@@ -125,7 +125,7 @@ impl Compiler<'_> {
             None => expected.cloned().ok_or_else(|| cannot_infer(&term.to_string()))?,
         };
         let planned = Term::plan(term, &self.spec("[selection]", ty.clone()), self.context)?;
-        Ok(plain(Expr::Term(planned), ty, term.to_string()))
+        Ok(plain(Expr::Term(planned), ty, term_text(term)))
     }
 
     /// The type that a term has whatever stands around it; a mere literal has none.
@@ -470,8 +470,16 @@ impl Compiler<'_> {
     }
 }
 
+/// The text of a term as a column is called.
+fn term_text(term: &ast::Term) -> String {
+    match term {
+        ast::Term::TypeHint { type_name, term } => format!("({type_name}){}", term_text(term)),
+        term => term.to_string(),
+    }
+}
+
 /// An expression without columns.
-pub(super) fn plain(expr: Expr, ty: CqlType, text: String) -> Compiled {
+fn plain(expr: Expr, ty: CqlType, text: String) -> Compiled {
     Compiled {
         expr,
         ty,

@@ -72,8 +72,10 @@ impl SelectPlan {
         }
         let group_by = GroupBy::plan(&ast.group_by, &table, &restrictions, ast.distinct, context)?;
         rules::check_limits(ast, &selection, group_by.as_ref())?;
+        let order = Order::plan(&ast.order_by, &table, &restrictions)?;
+        restrictions.check_filtering(&table, ast.allow_filtering, context)?;
         Ok(Self {
-            order: Order::plan(&ast.order_by, &table, &restrictions)?,
+            order,
             limits: LimitTerms::plan(ast, &Compiler::new(&table, context), context)?,
             is_distinct: ast.distinct,
             table,
