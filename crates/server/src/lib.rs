@@ -15,7 +15,9 @@
 //! | `events` | SCHEMA_CHANGE and the like, for those who registered |
 //! | `statements`, `durability` | what is needed of the layers below |
 //! | `system` | the tables that the server fills |
+//! | `node`, `memory` | [`Node`]: engine, query layer and system tables put together, with or without a server |
 //! | [`settings`] | what the operator wants |
+//! | `log_file`, `signals` | logs; being told to stop |
 //!
 //! The border between tokio and plain threads is the queue in `workers`: tasks of tokio never execute a statement, threads
 //! never wait for a socket. When you add a limit, add it to `settings`, and let it hold in `Session`.
@@ -27,20 +29,29 @@ mod error_table;
 mod events;
 mod execute;
 mod handshake;
+mod log_file;
+mod memory;
 mod metrics;
+mod node;
 mod options;
 mod request;
 mod server;
 mod session;
 pub mod settings;
+mod signals;
 mod statements;
 mod system;
 mod weight;
 mod workers;
 
 pub use durability::{Durability, DurableCallback, NoLog};
+pub use log_file::start_logging;
 pub use metrics::ServerMetrics;
+pub use node::{Node, OpenError};
 pub use options::ServerOptions;
-pub use server::{ClientFacts, Clients, Server, Services, StartError};
+pub use server::{ClientFacts, Clients, PoolFacts, Server, Services, StartError};
+pub use signals::wait_for_stop_signal;
 pub use statements::Statements;
-pub use system::{NoListener, SchemaListener};
+pub use system::{
+    CQL_VERSION, LocalError, LocalNode, NoListener, NodeFacts, RELEASE_VERSION, SchemaListener,
+};

@@ -226,13 +226,29 @@ impl Clients {
             .collect()
     }
 
-    /// Tasks that wait for a thread: of a few rows, and of those that may take long.
-    pub fn waiting_tasks(&self) -> (usize, usize) {
-        (
-            self.queues.waiting(StatementWeight::Point),
-            self.queues.waiting(StatementWeight::Heavy),
-        )
+    /// The pools that execute requests.
+    pub fn pools(&self) -> [PoolFacts; 2] {
+        [
+            ("Native-Transport-Requests", StatementWeight::Point),
+            ("Heavy-Statements", StatementWeight::Heavy),
+        ]
+        .map(|(name, pool)| PoolFacts {
+            name,
+            threads: self.queues.thread_count(pool),
+            waiting: self.queues.waiting(pool),
+        })
     }
+}
+
+/// A pool of threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolFacts {
+    /// Its name, Cassandra's where it has one.
+    pub name: &'static str,
+    /// Its threads.
+    pub threads: usize,
+    /// Tasks that wait for one of them.
+    pub waiting: usize,
 }
 
 /// Takes connections.

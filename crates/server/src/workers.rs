@@ -28,6 +28,7 @@ enum Message {
 pub(crate) struct Queues {
     point: Sender<Message>,
     heavy: Sender<Message>,
+    sizes: PoolSizes,
 }
 
 /// How many threads each pool has.
@@ -40,7 +41,6 @@ pub(crate) struct PoolSizes {
 /// The running threads.
 pub(crate) struct Workers {
     pub queues: Queues,
-    sizes: PoolSizes,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -54,6 +54,14 @@ impl Queues {
     /// How many tasks wait in a queue.
     pub fn waiting(&self, weight: StatementWeight) -> usize {
         self.queue(weight).len()
+    }
+
+    /// How many threads take from a queue.
+    pub fn thread_count(&self, weight: StatementWeight) -> usize {
+        match weight {
+            StatementWeight::Point => self.sizes.point,
+            StatementWeight::Heavy => self.sizes.heavy,
+        }
     }
 
     fn queue(&self, weight: StatementWeight) -> &Sender<Message> {
@@ -70,8 +78,7 @@ impl Workers {
         let (point, point_messages) = unbounded();
         let (heavy, heavy_messages) = unbounded();
         let mut workers = Self {
-            queues: Queues { point, heavy },
-            sizes,
+            queues: Queues { point, heavy, sizes },
             threads: Vec::new(),
         };
         for index in 0..sizes.point {
@@ -105,10 +112,10 @@ impl Workers {
 
     /// Lets what is queued be executed, and ends the threads.
     pub fn stop(self) {
-        for _ in 0..self.sizes.point {
+        for _ in 0..self.queues.sizes.point {
             let _ = self.queues.point.send(Message::Stop);
         }
-        for _ in 0..self.sizes.heavy {
+        for _ in 0..self.queues.sizes.heavy {
             let _ = self.queues.heavy.send(Message::Stop);
         }
         for thread in self.threads {

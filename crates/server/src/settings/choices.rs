@@ -13,13 +13,6 @@ choices!(CommitLogSync, "When a write is acknowledged (`commitlog_sync`).", {
     Group = "group",
 });
 
-choices!(SstableFormat, "The format that new SSTables are written in.", {
-    /// BIG: `nb`.
-    Big = "big",
-    /// BTI, the trie format: `da`.
-    Bti = "bti",
-});
-
 choices!(Authenticator, "Who may connect (`authenticator`).", {
     /// Everybody.
     AllowAll = "AllowAllAuthenticator",

@@ -24,6 +24,7 @@ pub fn document() -> String {
     for foreign in FOREIGN {
         let fate = match foreign.fate {
             Fate::PassedOver => "Passed over with a warning",
+            Fate::RefusedUnless([only]) => &format!("Refused, unless it is `{only}`"),
             Fate::RefusedUnless(_) => "Refused, unless switched off",
         };
         let names = foreign.names.join("`, `");

@@ -24,8 +24,39 @@ pub struct Foreign {
 
 const OFF: &[&str] = &["false", "none", "0", "0s", "0ms", "-1", ""];
 
+const BIG: &[&str] = &["big"];
+
 /// The list.
 pub const FOREIGN: &[Foreign] = &[
+    Foreign {
+        names: &[
+            "saved_caches_directory",
+            "key_cache_size",
+            "key_cache_save_period",
+            "key_cache_keys_to_save",
+            "key_cache_migrate_during_compaction",
+            "key_cache_invalidate_after_sstable_deletion",
+            "row_cache_size",
+            "row_cache_save_period",
+            "row_cache_keys_to_save",
+            "row_cache_class_name",
+            "counter_cache_size",
+            "counter_cache_save_period",
+            "counter_cache_keys_to_save",
+            "cache_load_timeout",
+            "column_index_size",
+            "auto_snapshot",
+            "tombstone_warn_threshold",
+            "tombstone_failure_threshold",
+        ],
+        fate: Fate::PassedOver,
+        reason: "it is not built yet",
+    },
+    Foreign {
+        names: &["sstable_selected_format"],
+        fate: Fate::RefusedUnless(BIG),
+        reason: "other formats are read, not written",
+    },
     Foreign {
         names: &[
             "seed_provider",
@@ -91,7 +122,6 @@ pub const FOREIGN: &[Foreign] = &[
             "disk_optimization_strategy",
             "file_cache_enabled",
             "file_cache_round_up",
-            "row_cache_class_name",
             "column_index_cache_size",
             "commitlog_disk_access_mode",
             "commitlog_max_compression_buffers_in_pool",
@@ -107,13 +137,6 @@ pub const FOREIGN: &[Foreign] = &[
             "index_summary_capacity",
             "index_summary_resize_interval",
             "prepared_statements_cache_size",
-            "key_cache_migrate_during_compaction",
-            "key_cache_keys_to_save",
-            "row_cache_keys_to_save",
-            "counter_cache_size",
-            "counter_cache_save_period",
-            "counter_cache_keys_to_save",
-            "cache_load_timeout",
             "storage_compatibility_mode",
             "uuid_sstable_identifiers_enabled",
             "default_compaction",
@@ -129,7 +152,7 @@ pub const FOREIGN: &[Foreign] = &[
             "rpc_interface_prefer_ipv6",
             "flush_compression",
             "sasi_indexes_enabled",
-            "sstable",
+            "concurrent_compactors",
         ],
         fate: Fate::PassedOver,
         reason: "memory, threads and files are managed otherwise here",

@@ -16,7 +16,7 @@ use std::path::Path;
 
 use ilion_env::Env;
 
-pub use choices::{Authenticator, Authorizer, CommitLogSync, SstableFormat};
+pub use choices::{Authenticator, Authorizer, CommitLogSync};
 pub use document::document;
 pub use foreign::{FOREIGN, Fate, Foreign};
 pub use form::{Limit, Rate, Size};
@@ -95,10 +95,16 @@ impl Loaded {
             if ENVIRONMENT_RESERVED.contains(&variable.as_str()) {
                 continue;
             }
-            if let Some(name) = variable.strip_prefix(ENVIRONMENT_PREFIX) {
-                self.set(&name.to_ascii_lowercase(), &value, || {
-                    format!("environment variable {variable}")
-                })?;
+            let Some(name) = variable.strip_prefix(ENVIRONMENT_PREFIX) else {
+                continue;
+            };
+            let name = name.to_ascii_lowercase();
+            let place = format!("environment variable {variable}");
+            if is_known(&name) {
+                self.set(&name, &value, || place.clone())?;
+            } else {
+                // It may be somebody else's: tests and scripts have variables with our name, too.
+                self.warnings.push(format!("{place}: {}", unknown(&name)));
             }
         }
         Ok(())
@@ -117,15 +123,16 @@ impl Loaded {
         if let Some((setting, unit)) = table::find(name) {
             return set_known(&mut self.settings, setting, value, unit).map_err(refuse);
         }
-        match foreign::find(name) {
-            Some(foreign) if is_passed_over(foreign, value) => {
+        let foreign = foreign::find(name).ok_or_else(|| refuse(unknown(name)))?;
+        match foreign.fate {
+            Fate::PassedOver => {
                 let place = place();
                 self.warnings
                     .push(format!("{place}: {name} is passed over: {}", foreign.reason));
                 Ok(())
             }
-            Some(foreign) => Err(refuse(format!("{name}: {value} is refused: {}", foreign.reason))),
-            None => Err(refuse(unknown(name))),
+            Fate::RefusedUnless(values) if values.contains(&value) => Ok(()),
+            Fate::RefusedUnless(_) => Err(refuse(format!("{name}: {value} is refused: {}", foreign.reason))),
         }
     }
 }
@@ -155,11 +162,9 @@ fn set_known(settings: &mut Settings, setting: &Setting, value: &str, unit: &str
     (setting.parse)(settings, &text).map_err(|expected| format!("{name}: expected {expected}, got {value:?}"))
 }
 
-fn is_passed_over(foreign: &Foreign, value: &str) -> bool {
-    match foreign.fate {
-        Fate::PassedOver => true,
-        Fate::RefusedUnless(values) => values.contains(&value),
-    }
+fn is_known(name: &str) -> bool {
+    let name = canonical(name);
+    table::find(name).is_some() || foreign::find(name).is_some()
 }
 
 fn unknown(name: &str) -> String {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ilion_types::Partitioner;
 
-use super::choices::{Authenticator, Authorizer, CommitLogSync, SstableFormat};
+use super::choices::{Authenticator, Authorizer, CommitLogSync};
 use super::form::{Form, Limit, Rate, Size};
 
 /// One setting, as the loader and the document see it.
@@ -64,14 +64,12 @@ macro_rules! settings {
 settings! {
     /// Name of the cluster; it must stay the same for a data directory.
     cluster_name: String = "Ilion";
-    /// Directory below which Ilion keeps everything, where the four settings below say nothing else.
+    /// Directory below which Ilion keeps everything, where the three settings below say nothing else.
     directory: PathBuf = "ilion-data";
     /// Directory of the tables' files; a list of exactly one. auto: `data` in `directory`.
     data_file_directories: Option<PathBuf> = "auto";
     /// Directory of the commit log. auto: `commitlog` in `directory`.
     commitlog_directory: Option<PathBuf> = "auto";
-    /// Directory of the saved caches. auto: `saved_caches` in `directory`.
-    saved_caches_directory: Option<PathBuf> = "auto";
     /// Directory of the log files. auto: `logs` in `directory`.
     log_directory: Option<PathBuf> = "auto";
     /// How keys become tokens; it must stay the same for a data directory.
@@ -130,34 +128,12 @@ settings! {
     /// Size of the commit log at which the memtables that hold it up are flushed.
     commitlog_total_space: Size = "8GiB", was "commitlog_total_space_in_mb" in "MiB";
 
-    /// Memory for memtables. auto: an eighth of the machine's.
+    /// Memory for memtables. auto: an eighth of the machine's, from 64MiB to 4GiB.
     memtable_heap_space: Option<Size> = "auto", was "memtable_heap_space_in_mb" in "MiB";
     /// Memory for chunks of SSTables. auto: an eighth of the machine's, at most 512MiB.
     file_cache_size: Option<Size> = "auto", was "file_cache_size_in_mb" in "MiB";
-    /// Memory for positions of partitions.
-    key_cache_size: Size = "50MiB", was "key_cache_size_in_mb" in "MiB";
-    /// How often the key cache is saved; 0s is never.
-    key_cache_save_period: Duration = "4h";
-    /// Memory for whole partitions, of tables that ask for it.
-    row_cache_size: Size = "0B", was "row_cache_size_in_mb" in "MiB";
-    /// How often the row cache is saved; 0s is never.
-    row_cache_save_period: Duration = "0s";
-
-    /// Compactions that run at the same time. auto: half of the processors, at least 1.
-    concurrent_compactors: Option<u16> = "auto";
-    /// Bytes a second that compactions write together; 0B/s is no limit.
+    /// Bytes a second that compactions read together; 0B/s is no limit.
     compaction_throughput: Rate = "64MiB/s", was "compaction_throughput_mb_per_sec" in "MiB/s";
-    /// The format that new SSTables are written in: big or bti. In the file it may stand as `sstable: { selected_format: .. }`.
-    sstable_selected_format: SstableFormat = "big";
-    /// Size of the blocks that the index inside a partition points to.
-    column_index_size: Size = "4KiB", was "column_index_size_in_kb" in "KiB";
-    /// Whether a snapshot is taken before a table is truncated or dropped.
-    auto_snapshot: bool = "true";
-
-    /// Tombstones that a query may meet before it is logged.
-    tombstone_warn_threshold: u64 = "1000";
-    /// Tombstones that a query may meet before it fails.
-    tombstone_failure_threshold: u64 = "100000";
     /// A batch above this size gets a warning; 0B is never.
     batch_size_warn_threshold: Size = "5KiB", was "batch_size_warn_threshold_in_kb" in "KiB";
     /// A batch above this size is refused; 0B is never.
@@ -179,11 +155,6 @@ impl Settings {
     /// Where the commit log is.
     pub fn commitlog_path(&self) -> PathBuf {
         self.below_directory(self.commitlog_directory.as_ref(), "commitlog")
-    }
-
-    /// Where the saved caches are.
-    pub fn saved_caches_path(&self) -> PathBuf {
-        self.below_directory(self.saved_caches_directory.as_ref(), "saved_caches")
     }
 
     /// Where the log files are.

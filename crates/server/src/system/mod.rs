@@ -1,4 +1,29 @@
 //! What the server keeps in tables of its own.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | `local` | `system.local`: this node, stored |
+//! | `views` | `system_views`, computed when read |
+//! | `virtual_schema` | `system_virtual_schema`, computed when read |
+//! | `values` | serialized values |
+//!
+//! `system.peers` and `system.peers_v2` stay empty: there is one node. Virtual tables of Cassandra that are not listed in
+//! [`register`] are there and empty.
+
+mod local;
+mod values;
+mod views;
+mod virtual_schema;
+
+use std::sync::{Arc, Weak};
+
+use ilion_engine::{Engine, VirtualRow, VirtualTable};
+use ilion_schema::TableId;
+
+use crate::server::Clients;
+use crate::settings::Settings;
+
+pub use local::{CQL_VERSION, LocalError, LocalNode, NodeFacts, RELEASE_VERSION};
 
 /// Told of every change of the schema, before the client is.
 pub trait SchemaListener: Send + Sync {
@@ -12,4 +37,77 @@ pub struct NoListener;
 
 impl SchemaListener for NoListener {
     fn schema_changed(&self) {}
+}
+
+/// A virtual table whose rows a function computes.
+struct Computed<F>(F);
+
+impl<F: Fn() -> Vec<VirtualRow> + Send + Sync> VirtualTable for Computed<F> {
+    fn rows(&self) -> Vec<VirtualRow> {
+        self.0()
+    }
+}
+
+/// Lets the engine compute what it and the settings have to say.
+pub fn register(engine: &Arc<Engine>, settings: &Settings) {
+    let of_engine = |rows: fn(&Engine) -> Vec<VirtualRow>| {
+        // The engine keeps its tables, so they may not keep the engine.
+        let engine: Weak<Engine> = Arc::downgrade(engine);
+        move || engine.upgrade().map(|engine| rows(&engine)).unwrap_or_default()
+    };
+    let settings = settings.clone();
+    add(engine, "system_views", "settings", move || {
+        views::settings(&settings)
+    });
+    add(
+        engine,
+        "system_views",
+        "caches",
+        of_engine(|engine| views::caches(&engine.facts())),
+    );
+    add(
+        engine,
+        "system_views",
+        "disk_usage",
+        of_engine(|engine| views::disk_usage(&engine.table_facts())),
+    );
+    let schema = "system_virtual_schema";
+    add(
+        engine,
+        schema,
+        "keyspaces",
+        of_engine(|engine| virtual_schema::keyspaces(&engine.schema())),
+    );
+    add(
+        engine,
+        schema,
+        "tables",
+        of_engine(|engine| virtual_schema::tables(&engine.schema())),
+    );
+    add(
+        engine,
+        schema,
+        "columns",
+        of_engine(|engine| virtual_schema::columns(&engine.schema())),
+    );
+}
+
+/// Lets the engine compute what the server has to say.
+pub fn register_clients(engine: &Arc<Engine>, clients: &Clients) {
+    let connected = clients.clone();
+    add(engine, "system_views", "clients", move || {
+        views::clients(&connected.list())
+    });
+    let pools = clients.clone();
+    add(engine, "system_views", "thread_pools", move || {
+        views::thread_pools(&pools.pools())
+    });
+}
+
+fn add<F>(engine: &Engine, keyspace: &str, table: &str, rows: F)
+where
+    F: Fn() -> Vec<VirtualRow> + Send + Sync + 'static,
+{
+    let id = TableId::of_system_table(keyspace, table);
+    engine.register_virtual_table(id, Arc::new(Computed(rows)));
 }

@@ -1,0 +1,68 @@
+//! The command line.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// A Cassandra-compatible column-family store.
+///
+/// Exit codes: 0 done; 1 it failed, stderr says why; 2 wrong arguments or settings; 130 stopped by a second signal.
+#[derive(Parser)]
+#[command(name = "ilion", version, max_term_width = 110)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Subcommand)]
+pub enum Command {
+    /// Runs a node until SIGINT or SIGTERM.
+    Serve(ServeArguments),
+    /// Loads any CQL server over the socket and says what it did and what it cost.
+    Bench(ilion_tools::bench::BenchArgs),
+}
+
+/// How to run a node. Flags beat ILION_* variables, which beat the file; docs/settings.md lists all settings.
+#[derive(Args, Default)]
+pub struct ServeArguments {
+    /// Directory of data, commit log and logs [default: ilion-data].
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// Port of CQL clients; 0 takes a free one [default: 9042].
+    #[arg(long)]
+    pub port: Option<u16>,
+    /// Address that CQL clients connect to [default: 127.0.0.1].
+    #[arg(long, value_name = "IP")]
+    pub address: Option<IpAddr>,
+    /// Port of metrics and administration on 127.0.0.1; 0 takes a free one [default: 9043].
+    #[arg(long, value_name = "PORT")]
+    pub admin_port: Option<u16>,
+    /// Settings file (YAML, with the names of cassandra.yaml).
+    #[arg(long, value_name = "FILE", env = "ILION_CONFIG")]
+    pub config: Option<PathBuf>,
+    /// Any setting by its name in the file; may be repeated.
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+}
+
+impl ServeArguments {
+    /// The settings that flags have, by name.
+    pub fn flags(&self) -> Vec<(&'static str, &'static str, String)> {
+        let mut flags = Vec::new();
+        if let Some(data) = &self.data {
+            flags.push(("--data", "directory", data.display().to_string()));
+        }
+        if let Some(port) = self.port {
+            flags.push(("--port", "native_transport_port", port.to_string()));
+        }
+        if let Some(address) = self.address {
+            flags.push(("--address", "rpc_address", address.to_string()));
+        }
+        if let Some(port) = self.admin_port {
+            flags.push(("--admin-port", "admin_port", port.to_string()));
+        }
+        flags
+    }
+}

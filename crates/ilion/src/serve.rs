@@ -1,0 +1,87 @@
+//! `ilion serve`: settings, logs, node, server; then waiting for a signal; then the same backwards.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ilion_env::{Env, RealEnv};
+use ilion_server::settings::{Loaded, Settings};
+use ilion_server::{Node, Server, ServerOptions, start_logging, wait_for_stop_signal};
+
+use crate::Failure;
+use crate::cli::ServeArguments;
+
+/// How long clients may take to read their answers when the server stops.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Serves until a signal.
+pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
+    let env: Arc<dyn Env> = RealEnv::new();
+    let loaded = load(&*env, arguments)?;
+    let settings = loaded.settings;
+    let log_path = start_logging(&env, &settings.log_path(), &settings.log_level).map_err(Failure::Failed)?;
+    for warning in &loaded.warnings {
+        tracing::warn!("{warning}");
+    }
+    let node = Node::open(env, &settings).map_err(failed("cannot open the data directory"))?;
+    let server = node
+        .serve(&ServerOptions::of(&settings))
+        .map_err(failed("cannot start"))?;
+    greet(&settings, &server, &log_path);
+    let signal = wait_for_stop_signal().map_err(failed("cannot wait for signals"))?;
+    tracing::info!(signal, "stopping");
+    server.stop(PATIENCE);
+    node.engine().drain().map_err(failed("cannot drain"))?;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+fn failed<E: std::error::Error>(doing: &'static str) -> impl Fn(E) -> Failure {
+    move |error| {
+        tracing::error!(%error, doing);
+        Failure::Failed(format!("{doing}: {error}"))
+    }
+}
+
+fn load(env: &dyn Env, arguments: &ServeArguments) -> Result<Loaded, Failure> {
+    let mut loaded = Loaded::default();
+    let usage = |error: ilion_server::settings::SettingsError| Failure::Usage(error.to_string());
+    if let Some(path) = &arguments.config {
+        loaded.add_file(env, path).map_err(usage)?;
+    }
+    loaded.add_environment(std::env::vars()).map_err(usage)?;
+    for (flag, name, value) in arguments.flags() {
+        loaded.set(name, &value, || flag.to_owned()).map_err(usage)?;
+    }
+    for assignment in &arguments.set {
+        let (name, value) = assignment
+            .split_once('=')
+            .ok_or_else(|| Failure::Usage(format!("--set {assignment}: expected NAME=VALUE")))?;
+        loaded
+            .set(name.trim(), value.trim(), || format!("--set {assignment}"))
+            .map_err(usage)?;
+    }
+    Ok(loaded)
+}
+
+/// Tells where things are.
+#[expect(clippy::print_stdout, reason = "what the operator wants to know first")]
+fn greet(settings: &Settings, server: &Server, log_path: &Path) {
+    let address = server.address();
+    println!(
+        "Ilion {} keeps its data in {}, its commit log in {}.",
+        env!("CARGO_PKG_VERSION"),
+        absolute(&settings.data_path()).display(),
+        absolute(&settings.commitlog_path()).display(),
+    );
+    println!(
+        "CQL clients connect to {address}, for instance: cqlsh {} {}",
+        address.ip(),
+        address.port()
+    );
+    println!("Logs are on stderr and in {}.", absolute(log_path).display());
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
+}

@@ -1,0 +1,183 @@
+//! A node: engine, query layer and the tables about itself, put together as the settings say. With or without a server.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use ilion_commitlog::Mode;
+use ilion_engine::{Engine, EngineOptions};
+use ilion_env::Env;
+use ilion_query::{ClusterFacts, EngineStore, LogPosition, QueryOptions, QueryProcessor, Store};
+
+use crate::durability::{Durability, DurableCallback};
+use crate::memory::machine_bytes;
+use crate::server::{Server, Services, StartError};
+use crate::settings::{CommitLogSync, Settings};
+use crate::system::{self, LocalError, LocalNode, NodeFacts};
+use crate::{ServerOptions, Statements};
+
+/// Why a node does not open; the operator must act.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The engine does not.
+    #[error(transparent)]
+    Engine(#[from] ilion_engine::Error),
+    /// The data is another node's.
+    #[error(transparent)]
+    Local(#[from] LocalError),
+    /// Settings contradict each other or the machine.
+    #[error("{0}")]
+    Settings(String),
+}
+
+/// An open node.
+#[derive(Clone)]
+pub struct Node {
+    engine: Arc<Engine>,
+    processor: Arc<QueryProcessor>,
+    local: Arc<LocalNode>,
+}
+
+impl Node {
+    /// Opens the data directory, created if absent, and recovers what the commit log holds.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open(env: Arc<dyn Env>, settings: &Settings) -> Result<Self, OpenError> {
+        let options = engine_options(&*env, settings)?;
+        let engine = Arc::new(Engine::open(env, options)?);
+        let nobody = ClusterFacts {
+            name: settings.cluster_name.clone(),
+            snitch: String::new(),
+            ranges: Vec::new(),
+        };
+        let store: Arc<dyn Store> = Arc::new(EngineStore::new(engine.clone(), nobody));
+        let local = Arc::new(LocalNode::open(store, node_facts(settings, &engine))?);
+        let store = Arc::new(EngineStore::new(engine.clone(), local.cluster()));
+        let processor = Arc::new(QueryProcessor::new(store, query_options(settings)));
+        system::register(&engine, settings);
+        Ok(Self {
+            engine,
+            processor,
+            local,
+        })
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    /// The query layer.
+    pub fn processor(&self) -> &Arc<QueryProcessor> {
+        &self.processor
+    }
+
+    /// What it says about itself.
+    pub fn local(&self) -> &Arc<LocalNode> {
+        &self.local
+    }
+
+    /// Serves CQL over the socket.
+    ///
+    /// # Errors
+    /// See [`StartError`].
+    pub fn serve(&self, options: &ServerOptions) -> Result<Server, StartError> {
+        let services = Services {
+            env: self.engine.env().clone(),
+            statements: self.processor.clone() as Arc<dyn Statements>,
+            durability: Arc::new(EngineLog(self.engine.clone())),
+            schema_listener: self.local.clone(),
+        };
+        let server = Server::start(options, services)?;
+        system::register_clients(&self.engine, &server.clients());
+        Ok(server)
+    }
+}
+
+/// The commit log of the engine, for answers that wait.
+struct EngineLog(Arc<Engine>);
+
+impl Durability for EngineLog {
+    fn on_durable(&self, position: LogPosition, callback: DurableCallback) {
+        let callback = Box::new(move |durable: Result<(), ilion_commitlog::Error>| {
+            callback(durable.map_err(|error| error.to_string()));
+        });
+        self.0.on_durable(position.into(), callback);
+    }
+}
+
+fn node_facts(settings: &Settings, engine: &Engine) -> NodeFacts {
+    let rpc_address = settings.broadcast_rpc_address.unwrap_or(settings.rpc_address);
+    NodeFacts {
+        cluster_name: settings.cluster_name.clone(),
+        data_center: settings.data_center.clone(),
+        rack: settings.rack.clone(),
+        host_id: engine.id(),
+        initial_token: settings.initial_token.clone(),
+        rpc_address: SocketAddr::new(rpc_address, settings.native_transport_port),
+        listen_address: settings.listen_address.unwrap_or(rpc_address),
+    }
+}
+
+fn query_options(settings: &Settings) -> QueryOptions {
+    QueryOptions {
+        prepared_count_max: settings.prepared_statements_max,
+        batch_size_warn_bytes: bytes(settings.batch_size_warn_threshold.0),
+        batch_size_fail_bytes: bytes(settings.batch_size_fail_threshold.0),
+        allow_filtering: settings.allow_filtering_enabled,
+        ..QueryOptions::default()
+    }
+}
+
+const MEMTABLE_BYTES_AUTO: std::ops::RangeInclusive<u64> = (64 << 20)..=(4 << 30);
+const FILE_CACHE_BYTES_AUTO_MAX: u64 = 512 << 20;
+
+fn engine_options(env: &dyn Env, settings: &Settings) -> Result<EngineOptions, OpenError> {
+    let eighth = machine_bytes(env) / 8;
+    let memtables = settings.memtable_heap_space.map_or(
+        eighth.clamp(*MEMTABLE_BYTES_AUTO.start(), *MEMTABLE_BYTES_AUTO.end()),
+        |size| size.0,
+    );
+    let file_cache = settings
+        .file_cache_size
+        .map_or(eighth.min(FILE_CACHE_BYTES_AUTO_MAX), |size| size.0);
+    let segment_bytes = settings.commitlog_segment_size.0;
+    let rate = settings.compaction_throughput.0;
+    Ok(EngineOptions {
+        data_dir: settings.data_path(),
+        commitlog_dir: settings.commitlog_path(),
+        partitioner: settings.partitioner,
+        commit_log: ilion_commitlog::Options {
+            segment_bytes: u32::try_from(segment_bytes).map_err(|_| {
+                OpenError::Settings(format!(
+                    "commitlog_segment_size is at most 1GiB, not {segment_bytes} bytes"
+                ))
+            })?,
+            mode: log_mode(settings),
+            ..ilion_commitlog::Options::default()
+        },
+        commit_log_bytes_max: settings.commitlog_total_space.0,
+        memtable_bytes_max: bytes(memtables),
+        chunk_cache_bytes: file_cache,
+        compaction_bytes_per_sec: (rate > 0).then_some(rate),
+        ..EngineOptions::below(Path::new(&settings.directory))
+    })
+}
+
+fn log_mode(settings: &Settings) -> Mode {
+    let millis = |duration: std::time::Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    match settings.commitlog_sync {
+        CommitLogSync::Batch => Mode::Batch,
+        CommitLogSync::Group => Mode::Group {
+            window_millis: millis(settings.commitlog_sync_group_window),
+        },
+        CommitLogSync::Periodic => Mode::Periodic {
+            period_millis: millis(settings.commitlog_sync_period),
+        },
+    }
+}
+
+fn bytes(size: u64) -> usize {
+    usize::try_from(size).unwrap_or(usize::MAX)
+}

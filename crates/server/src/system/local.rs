@@ -1,0 +1,306 @@
+//! `system.local`: what the node says about itself. It is an ordinary row, as in Cassandra, so that it moves with the data.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ilion_query::{ClusterFacts, Store, StoreError};
+use ilion_rows::{
+    Cell, Clustering, ClusteringFilter, ColumnData, ComplexColumn, Data, DecoratedKey, DeletionTime,
+    Liveness, Mutation, PartitionUpdate, Row, Unfiltered,
+};
+use ilion_schema::TableSchema;
+use ilion_types::{Partitioner, Token};
+use uuid::Uuid;
+
+use super::SchemaListener;
+use super::values::{inet, int, text, uuid};
+
+/// Compat: the versions of Cassandra whose dialect Ilion speaks; drivers choose their queries by them.
+pub const RELEASE_VERSION: &str = "5.0.9";
+/// The version of CQL.
+pub const CQL_VERSION: &str = "3.4.7";
+const NATIVE_PROTOCOL_VERSION: &str = "5";
+const KEY: &[u8] = b"local";
+
+/// What the operator says about this node.
+#[derive(Clone, Debug)]
+pub struct NodeFacts {
+    /// The cluster's name.
+    pub cluster_name: String,
+    /// The data center.
+    pub data_center: String,
+    /// The rack.
+    pub rack: String,
+    /// The node's id, if the data directory names none.
+    pub host_id: Uuid,
+    /// The token, if the data directory names none; nothing is one by chance.
+    pub initial_token: Option<String>,
+    /// Where clients connect.
+    pub rpc_address: SocketAddr,
+    /// The address for other nodes.
+    pub listen_address: IpAddr,
+}
+
+/// Compat: Cassandra's port for other nodes; nothing listens there.
+const STORAGE_PORT: i32 = 7000;
+
+/// Why the node is not what the data directory says.
+#[derive(Debug, thiserror::Error)]
+pub enum LocalError {
+    /// The data belongs to somebody else; settings or directory must change.
+    #[error(
+        "the data directory is of {what} {stored:?}, but the settings say {wanted:?}; change {setting}, or take another directory"
+    )]
+    Foreign {
+        /// What differs.
+        what: &'static str,
+        /// As stored.
+        stored: String,
+        /// As in the settings.
+        wanted: String,
+        /// Which setting.
+        setting: &'static str,
+    },
+    /// A token in the settings or the data is none.
+    #[error("initial_token {0:?} is no token of this partitioner")]
+    Token(String),
+    /// The row cannot be read or written.
+    #[error("system.local: {0}")]
+    Store(#[from] StoreError),
+    /// There is no such table.
+    #[error("system.local is not in the schema; report this")]
+    NoTable,
+}
+
+/// This node, as `system.local` has it.
+pub struct LocalNode {
+    store: Arc<dyn Store>,
+    facts: NodeFacts,
+    tokens: Vec<String>,
+    host_id: Uuid,
+}
+
+/// What an earlier start has left.
+#[derive(Debug, Default)]
+struct Stored {
+    cells: Vec<(String, Bytes)>,
+    tokens: Vec<String>,
+}
+
+impl LocalNode {
+    /// Reads what is stored, completes it, and stores it anew.
+    ///
+    /// # Errors
+    /// See [`LocalError`].
+    pub fn open(store: Arc<dyn Store>, facts: NodeFacts) -> Result<Self, LocalError> {
+        let stored = read(&*store)?;
+        let partitioner = store.partitioner();
+        check("cluster", &stored, "cluster_name", &facts.cluster_name)?;
+        check("partitioner", &stored, "partitioner", partitioner.class_name())?;
+        let host_id = match stored.cell("host_id").map(|bytes| Uuid::from_slice(bytes)) {
+            Some(Ok(id)) => id,
+            _ => facts.host_id,
+        };
+        let tokens = choose_tokens(&*store, &stored, &facts)?;
+        let node = Self {
+            store,
+            facts,
+            tokens,
+            host_id,
+        };
+        node.write()?;
+        Ok(node)
+    }
+
+    /// The node's id.
+    pub fn host_id(&self) -> Uuid {
+        self.host_id
+    }
+
+    /// What DESCRIBE CLUSTER tells.
+    pub fn cluster(&self) -> ClusterFacts {
+        let address = self.facts.rpc_address.ip().to_string();
+        ClusterFacts {
+            name: self.facts.cluster_name.clone(),
+            snitch: "SimpleSnitch".to_owned(),
+            ranges: self
+                .tokens
+                .iter()
+                .map(|token| (token.clone(), vec![address.clone()]))
+                .collect(),
+        }
+    }
+
+    fn write(&self) -> Result<(), LocalError> {
+        let facts = &self.facts;
+        let address = facts.rpc_address.ip();
+        let generation = i32::try_from(self.store.now_micros() / 1_000_000).unwrap_or(i32::MAX);
+        let cells = [
+            ("bootstrapped", text("COMPLETED")),
+            ("broadcast_address", inet(facts.listen_address)),
+            ("broadcast_port", int(STORAGE_PORT)),
+            ("cluster_name", text(&facts.cluster_name)),
+            ("cql_version", text(CQL_VERSION)),
+            ("data_center", text(&facts.data_center)),
+            ("gossip_generation", int(generation)),
+            ("host_id", uuid(self.host_id)),
+            ("listen_address", inet(facts.listen_address)),
+            ("listen_port", int(STORAGE_PORT)),
+            ("native_protocol_version", text(NATIVE_PROTOCOL_VERSION)),
+            ("partitioner", text(self.store.partitioner().class_name())),
+            ("rack", text(&facts.rack)),
+            ("release_version", text(RELEASE_VERSION)),
+            ("rpc_address", inet(address)),
+            ("rpc_port", int(i32::from(facts.rpc_address.port()))),
+            ("schema_version", uuid(self.store.schema().version)),
+        ];
+        self.apply(&cells, Some(&self.tokens))
+    }
+
+    fn apply(&self, cells: &[(&str, Bytes)], tokens: Option<&[String]>) -> Result<(), LocalError> {
+        let table = table(&*self.store)?;
+        let now = self.store.unique_micros();
+        let mut columns: Vec<ColumnData> = cells
+            .iter()
+            .filter_map(|(name, value)| {
+                Some(ColumnData {
+                    column: table.column_named(name)?.id,
+                    data: Data::Simple(Cell::live(now, value.clone())),
+                })
+            })
+            .collect();
+        if let (Some(tokens), Some(column)) = (tokens, table.column_named("tokens")) {
+            columns.push(ColumnData {
+                column: column.id,
+                data: Data::Complex(Box::new(set_of(tokens, now))),
+            });
+        }
+        columns.sort_by_key(|data| data.column);
+        let row = Row {
+            liveness: Liveness::live(now),
+            columns,
+            ..Row::empty(Clustering::empty())
+        };
+        let mutation = Mutation {
+            key: key(&*self.store),
+            table,
+            update: PartitionUpdate {
+                rows: vec![row],
+                ..PartitionUpdate::default()
+            },
+        };
+        self.store.apply(vec![mutation])?;
+        Ok(())
+    }
+}
+
+impl SchemaListener for LocalNode {
+    /// Drivers compare it with that of other nodes to know when all agree.
+    fn schema_changed(&self) {
+        let version = uuid(self.store.schema().version);
+        if let Err(error) = self.apply(&[("schema_version", version)], None) {
+            tracing::error!(%error, "the version of the schema could not be stored");
+        }
+    }
+}
+
+/// The whole set: what was there before is deleted.
+fn set_of(elements: &[String], now_micros: i64) -> ComplexColumn {
+    let mut paths: Vec<Bytes> = elements.iter().map(|element| text(element)).collect();
+    paths.sort_unstable();
+    let secs = u32::try_from(now_micros / 1_000_000).unwrap_or(0);
+    ComplexColumn {
+        deletion: DeletionTime::new(now_micros - 1, secs),
+        cells: paths
+            .into_iter()
+            .map(|path| (path, Cell::live(now_micros, Bytes::new())))
+            .collect(),
+    }
+}
+
+fn table(store: &dyn Store) -> Result<Arc<TableSchema>, LocalError> {
+    let schema = store.schema();
+    schema
+        .table("system", "local")
+        .cloned()
+        .ok_or(LocalError::NoTable)
+}
+
+fn key(store: &dyn Store) -> DecoratedKey {
+    DecoratedKey::new(store.partitioner(), Bytes::from_static(KEY))
+}
+
+fn read(store: &dyn Store) -> Result<Stored, LocalError> {
+    let table = table(store)?;
+    let mut stored = Stored::default();
+    let mut cursor = store.read_partition(&table, &key(store), &ClusteringFilter::all())?;
+    if cursor.next_partition().map_err(StoreError::from)?.is_none() {
+        return Ok(stored);
+    }
+    let now_secs = u32::try_from(store.now_micros() / 1_000_000).unwrap_or(u32::MAX);
+    while let Some(unfiltered) = cursor.next_unfiltered().map_err(StoreError::from)? {
+        if let Unfiltered::Row(row) = unfiltered {
+            stored.take(&table, row, now_secs);
+        }
+    }
+    Ok(stored)
+}
+
+impl Stored {
+    fn take(&mut self, table: &TableSchema, row: Row, now_secs: u32) {
+        for data in row.columns {
+            let Some(column) = table.column(data.column) else {
+                continue;
+            };
+            match data.data {
+                Data::Simple(cell) if cell.is_live(now_secs) => {
+                    self.cells.push((column.name.clone(), cell.value));
+                }
+                Data::Complex(complex) if column.name == "tokens" => {
+                    let live = complex.cells.iter().filter(|(_, cell)| cell.is_live(now_secs));
+                    self.tokens
+                        .extend(live.map(|(path, _)| String::from_utf8_lossy(path).into_owned()));
+                }
+                Data::Simple(_) | Data::Complex(_) => {}
+            }
+        }
+    }
+
+    fn cell(&self, name: &str) -> Option<&Bytes> {
+        self.cells
+            .iter()
+            .find(|(column, _)| column == name)
+            .map(|(_, value)| value)
+    }
+}
+
+fn check(what: &'static str, stored: &Stored, setting: &'static str, wanted: &str) -> Result<(), LocalError> {
+    match stored.cell(setting) {
+        Some(value) if value[..] != *wanted.as_bytes() => Err(LocalError::Foreign {
+            what,
+            stored: String::from_utf8_lossy(value).into_owned(),
+            wanted: wanted.to_owned(),
+            setting,
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// The stored ones if there are any: other tokens would be another node.
+fn choose_tokens(store: &dyn Store, stored: &Stored, facts: &NodeFacts) -> Result<Vec<String>, LocalError> {
+    let partitioner = store.partitioner();
+    match &facts.initial_token {
+        _ if !stored.tokens.is_empty() => Ok(stored.tokens.clone()),
+        Some(token) => match partitioner.parse_token(token) {
+            Ok(_) => Ok(vec![token.clone()]),
+            Err(_) => Err(LocalError::Token(token.clone())),
+        },
+        None => Ok(vec![chance_token(partitioner, store.random_uuid()).to_string()]),
+    }
+}
+
+/// The token of a random key is as random.
+fn chance_token(partitioner: Partitioner, key: Uuid) -> Token {
+    partitioner.token(key.as_bytes())
+}

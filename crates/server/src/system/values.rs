@@ -1,0 +1,54 @@
+//! Values of the server's own tables, serialized.
+
+use std::net::IpAddr;
+
+use bytes::Bytes;
+use uuid::Uuid;
+
+pub(super) fn text(value: &str) -> Bytes {
+    Bytes::copy_from_slice(value.as_bytes())
+}
+
+pub(super) fn int(value: i32) -> Bytes {
+    Bytes::copy_from_slice(&value.to_be_bytes())
+}
+
+pub(super) fn bigint(value: u64) -> Bytes {
+    Bytes::copy_from_slice(&i64::try_from(value).unwrap_or(i64::MAX).to_be_bytes())
+}
+
+pub(super) fn double(value: f64) -> Bytes {
+    Bytes::copy_from_slice(&value.to_be_bytes())
+}
+
+pub(super) fn boolean(value: bool) -> Bytes {
+    Bytes::copy_from_slice(&[u8::from(value)])
+}
+
+pub(super) fn uuid(value: Uuid) -> Bytes {
+    Bytes::copy_from_slice(value.as_bytes())
+}
+
+pub(super) fn inet(value: IpAddr) -> Bytes {
+    match value {
+        IpAddr::V4(address) => Bytes::copy_from_slice(&address.octets()),
+        IpAddr::V6(address) => Bytes::copy_from_slice(&address.octets()),
+    }
+}
+
+/// A frozen map of texts: `n: i32, n x (key, value)`, each with its length.
+pub(super) fn text_map<'a>(pairs: impl ExactSizeIterator<Item = (&'a str, &'a str)>) -> Bytes {
+    let mut out = Vec::new();
+    put_length(&mut out, pairs.len());
+    for (key, value) in pairs {
+        for text in [key, value] {
+            put_length(&mut out, text.len());
+            out.extend_from_slice(text.as_bytes());
+        }
+    }
+    out.into()
+}
+
+fn put_length(out: &mut Vec<u8>, length: usize) {
+    out.extend_from_slice(&i32::try_from(length).unwrap_or(i32::MAX).to_be_bytes());
+}

@@ -1,0 +1,107 @@
+//! `system_views`: what goes on in the node, as tables.
+
+use bytes::Bytes;
+use ilion_engine::{EngineFacts, TableFacts, VirtualRow};
+
+use super::values::{bigint, boolean, double, inet, int, text, text_map};
+use crate::server::{ClientFacts, PoolFacts};
+use crate::settings::Settings;
+
+fn cell(name: &str, value: Bytes) -> (String, Option<Bytes>) {
+    (name.to_owned(), Some(value))
+}
+
+pub(super) fn settings(settings: &Settings) -> Vec<VirtualRow> {
+    settings
+        .printed()
+        .map(|(name, value)| VirtualRow {
+            partition_key: vec![text(name)],
+            clustering: Vec::new(),
+            cells: vec![cell("value", text(&value))],
+        })
+        .collect()
+}
+
+pub(super) fn clients(clients: &[ClientFacts]) -> Vec<VirtualRow> {
+    clients.iter().map(client).collect()
+}
+
+fn client(client: &ClientFacts) -> VirtualRow {
+    let option = |name: &str| {
+        let found = client.options.iter().find(|(option, _)| option == name);
+        found.map(|(_, value)| text(value))
+    };
+    let optional = |name: &str, value: Option<Bytes>| (name.to_owned(), value);
+    let options = client
+        .options
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()));
+    VirtualRow {
+        partition_key: vec![inet(client.peer.ip())],
+        clustering: vec![int(i32::from(client.peer.port()))],
+        cells: vec![
+            cell("client_options", text_map(options)),
+            cell("connection_stage", text(&client.stage.to_ascii_lowercase())),
+            optional("driver_name", option("DRIVER_NAME")),
+            optional("driver_version", option("DRIVER_VERSION")),
+            cell("hostname", text(&client.peer.ip().to_string())),
+            optional("keyspace_name", client.keyspace.as_deref().map(text)),
+            optional(
+                "protocol_version",
+                client.protocol_version.map(|version| int(i32::from(version))),
+            ),
+            cell("request_count", bigint(client.request_count)),
+            cell("ssl_enabled", boolean(false)),
+            // Compat: Cassandra's name of who did not log in.
+            cell("username", text(client.user.as_deref().unwrap_or("anonymous"))),
+        ],
+    }
+}
+
+pub(super) fn caches(facts: &EngineFacts) -> Vec<VirtualRow> {
+    let requests = facts.chunk_cache_hits + facts.chunk_cache_misses;
+    #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+    let ratio = match requests {
+        0 => f64::NAN,
+        _ => facts.chunk_cache_hits as f64 / requests as f64,
+    };
+    let count = i32::try_from(facts.chunk_cache_chunks).unwrap_or(i32::MAX);
+    vec![VirtualRow {
+        partition_key: vec![text("chunks")],
+        clustering: Vec::new(),
+        cells: vec![
+            cell("capacity_bytes", bigint(facts.chunk_cache_bytes_max)),
+            cell("entry_count", int(count)),
+            cell("hit_count", bigint(facts.chunk_cache_hits)),
+            cell("hit_ratio", double(ratio)),
+            cell("request_count", bigint(requests)),
+            cell("size_bytes", bigint(facts.chunk_cache_bytes)),
+        ],
+    }]
+}
+
+pub(super) fn thread_pools(pools: &[PoolFacts]) -> Vec<VirtualRow> {
+    let count = |value: usize| int(i32::try_from(value).unwrap_or(i32::MAX));
+    pools
+        .iter()
+        .map(|pool| VirtualRow {
+            partition_key: vec![text(pool.name)],
+            clustering: Vec::new(),
+            cells: vec![
+                cell("active_tasks_limit", count(pool.threads)),
+                cell("pending_tasks", count(pool.waiting)),
+            ],
+        })
+        .collect()
+}
+
+pub(super) fn disk_usage(tables: &[TableFacts]) -> Vec<VirtualRow> {
+    tables
+        .iter()
+        .map(|table| VirtualRow {
+            partition_key: vec![text(&table.keyspace), text(&table.table)],
+            clustering: Vec::new(),
+            cells: vec![cell("mebibytes", bigint(table.sstable_bytes.div_ceil(1 << 20)))],
+        })
+        .collect()
+}
