@@ -17,6 +17,9 @@ mod source;
 mod subset;
 mod times;
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 
 use ilion_rows::{Clustering, ClusteringComparator, DeletionTime, Marker, Row};
