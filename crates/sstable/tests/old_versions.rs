@@ -7,7 +7,7 @@ mod support;
 
 use std::sync::Arc;
 
-use ilion_env::{Env, MemEnv};
+use ilion_env::MemEnv;
 use ilion_sstable::compression_info::{CompressionInfo, NEVER_RAW};
 use ilion_sstable::{
     BloomFilter, Component, Descriptor, OpenOptions, SSTable, Statistics, Version, list_directory,

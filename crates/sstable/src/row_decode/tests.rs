@@ -72,7 +72,7 @@ fn subsets_have_three_forms() {
 
 #[test]
 fn clusterings_come_in_batches_of_32_with_empty_and_null_values() {
-    let fixed_len = |index: usize| (index % 3 == 0).then_some(4);
+    let fixed_len = |index: usize| index.is_multiple_of(3).then_some(4);
     let value = |index: usize| match index % 5 {
         1 => None,
         2 => Some(Bytes::new()),
