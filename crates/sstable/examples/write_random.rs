@@ -1,8 +1,11 @@
 //! Writes SSTables of random tables, for Cassandra's own tools to judge: `write_random DIR FIRST_SEED COUNT [nb|oa]`.
 //!
-//! Each goes to `DIR/ks/seedN-ID/`, one table a seed; a wide partition is among them.
+//! Each goes to `DIR/ks/seedN-ID/`, one table a seed, a wide partition among many small ones. `DIR/schema.cql` makes the
+//! tables; `expected.jsonl` beside each SSTable is what `sstabledump -l -t` prints, less positions and what has expired.
 
 use std::collections::BTreeMap;
+use std::error::Error;
+use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,13 +13,20 @@ use bytes::Bytes;
 use ilion_env::{Env, RealEnv};
 use ilion_rows::random::{Dice, NOW_SECS, random_table, random_update};
 use ilion_rows::{
-    Clustering, ClusteringComparator, DecoratedKey, Partition, PartitionUpdate, RangeTombstone, Row,
+    Clustering, ClusteringComparator, ClusteringFilter, DecoratedKey, KeyRange, Partition, PartitionUpdate,
+    Row,
 };
 use ilion_schema::TableSchema;
-use ilion_sstable::{Descriptor, EncodingStats, Format, SSTableId, SSTableWriter, Version, WriterOptions};
-use ilion_types::Partitioner;
+use ilion_schema::describe::{Internals, describe_table, describe_type};
+use ilion_sstable::{
+    Descriptor, EncodingStats, Format, OpenOptions, SSTable, SSTableId, SSTableWriter, Scan, Version,
+    WriterOptions, dump,
+};
+use ilion_types::{CqlType, Partitioner};
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [directory, first_seed, count, rest @ ..] = &arguments[..] else {
         return Err("usage: write_random DIR FIRST_SEED COUNT [nb|oa]".into());
@@ -27,22 +37,70 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let version = version.ok_or("a version has two letters")?;
     let first_seed: u64 = first_seed.parse()?;
     let env: Arc<dyn Env> = RealEnv::new();
+    let directory = Path::new(directory);
+    let replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}";
+    let mut schema = format!("CREATE KEYSPACE IF NOT EXISTS ks WITH replication = {replication};\n");
     for seed in first_seed..first_seed + count.parse::<u64>()? {
-        write_seed(&env, Path::new(directory), seed, version)?;
+        let mut dice = Dice::new(seed);
+        let table = named(&random_table(&mut dice), seed, &mut dice);
+        describe(&table, &mut schema)?;
+        write_seed(&env, directory, &table, version, &mut dice)?;
     }
+    env.write_atomically(&directory.join("schema.cql"), schema.as_bytes())?;
+    Ok(())
+}
+
+fn named(table: &Arc<TableSchema>, seed: u64, dice: &mut Dice) -> Arc<TableSchema> {
+    let mut builder = table.to_builder();
+    builder.name = format!("seed{seed}");
+    let class = *dice.pick(&[
+        "LZ4Compressor",
+        "SnappyCompressor",
+        "DeflateCompressor",
+        "ZstdCompressor",
+        "",
+    ]);
+    builder.options.compression.clear();
+    if !class.is_empty() {
+        builder.options.compression = [
+            (
+                "class".to_owned(),
+                format!("org.apache.cassandra.io.compress.{class}"),
+            ),
+            (
+                "chunk_length_in_kb".to_owned(),
+                dice.pick(&[4, 16, 64]).to_string(),
+            ),
+        ]
+        .into();
+    }
+    builder.build()
+}
+
+fn describe(table: &TableSchema, schema: &mut String) -> Result<()> {
+    for column in table.regulars().chain(table.statics()) {
+        if let CqlType::Udt { definition, .. } = &column.ty {
+            let text = describe_type(definition);
+            writeln!(
+                schema,
+                "{}",
+                text.replace("CREATE TYPE", "CREATE TYPE IF NOT EXISTS")
+            )?;
+        }
+    }
+    writeln!(schema, "{}", describe_table(table, Internals::Shown))?;
     Ok(())
 }
 
 fn write_seed(
     env: &Arc<dyn Env>,
     directory: &Path,
-    seed: u64,
+    table: &Arc<TableSchema>,
     version: Version,
-) -> Result<(), Box<dyn std::error::Error>> {
-    let mut dice = Dice::new(seed);
-    let table = random_table(&mut dice);
-    let name = format!("seed{seed}-{}", table.id.0.simple());
-    let directory = directory.join("ks").join(name);
+    dice: &mut Dice,
+) -> Result<()> {
+    let folder = format!("{}-{}", table.name, table.id.0.simple());
+    let directory = directory.join("ks").join(folder);
     env.create_dir_all(&directory)?;
     let descriptor = Descriptor::new(directory, version, SSTableId::Sequence(1), Format::Big);
     let options = WriterOptions {
@@ -51,11 +109,11 @@ fn write_seed(
             min_local_deletion_secs: NOW_SECS,
             min_ttl_secs: 0,
         },
-        column_index_bytes: 4096,
+        column_index_bytes: *dice.pick(&[512, 4096, 65536]),
         ..WriterOptions::default()
     };
-    let mut writer = SSTableWriter::new(env, &descriptor, &table, options)?;
-    for partition in partitions(&table, &mut dice, version) {
+    let mut writer = SSTableWriter::new(env, &descriptor, table, options)?;
+    for partition in partitions(table, dice, version) {
         writer.begin_partition(&partition.head)?;
         for unfiltered in &partition.unfiltereds {
             writer.add(unfiltered)?;
@@ -63,8 +121,20 @@ fn write_seed(
         writer.finish_partition()?;
     }
     writer.finish()?;
+    let dumped = dump_all(env, &descriptor)?;
+    env.write_atomically(&descriptor.directory.join("expected.jsonl"), dumped.as_bytes())?;
     println!("{}", descriptor.path(&ilion_sstable::Component::Data).display());
     Ok(())
+}
+
+fn dump_all(env: &Arc<dyn Env>, descriptor: &Descriptor) -> Result<String> {
+    let sstable = Arc::new(SSTable::open(env, descriptor, &OpenOptions::default())?);
+    let table = sstable.header().to_table("ks", "t")?;
+    let filter = Arc::new(ClusteringFilter::all());
+    let mut cursor = sstable.cursor(&table, KeyRange::all(), filter, Scan::Sequential);
+    let mut out = String::new();
+    while dump::dump_partition(&mut cursor, &table, &mut out)? {}
+    Ok(out)
 }
 
 fn partitions(table: &Arc<TableSchema>, dice: &mut Dice, version: Version) -> Vec<Partition> {
@@ -77,39 +147,44 @@ fn partitions(table: &Arc<TableSchema>, dice: &mut Dice, version: Version) -> Ve
         if number == 0 {
             widen(&mut update, table, dice, &comparator);
         }
-        if version == Version::OA {
-            update.deletion = update.deletion.filter(|deletion| deletion.marked_at_micros >= 0);
-        }
+        let can_hold = |micros: i64| micros >= 0 || version == Version::NB;
+        update.deletion = update
+            .deletion
+            .filter(|deletion| can_hold(deletion.marked_at_micros));
+        update
+            .ranges
+            .retain(|range| can_hold(range.deletion.marked_at_micros));
         partitions.insert(key.clone(), Partition::of(key, update, &comparator));
     }
     partitions.into_values().collect()
 }
 
-/// Many rows, by clusterings that random data does not have, and every range that it had.
+/// Many rows and ranges, some by clusterings that random data does not have.
 fn widen(
     update: &mut PartitionUpdate,
     table: &Arc<TableSchema>,
     dice: &mut Dice,
     comparator: &ClusteringComparator,
 ) {
-    let mut rows: Vec<Row> = std::mem::take(&mut update.rows);
-    let mut ranges: Vec<RangeTombstone> = Vec::new();
     for _ in 0..3_000 {
         let more = random_update(table, dice);
-        ranges.extend(more.ranges.into_iter().take(1));
+        update.ranges.extend(more.ranges.into_iter().take(1));
         let first = Bytes::copy_from_slice(&dice.next_u64().to_be_bytes()[..4]);
-        for mut row in more.rows {
-            let mut values = row.clustering.values().clone();
-            if let Some(value) = values.first_mut() {
-                // Four ASCII bytes are an int and a text.
-                *value = Some(first.iter().map(|byte| byte & 0x7F).collect());
-            }
-            row.clustering = Clustering::new(values);
-            rows.push(row);
-        }
+        update
+            .rows
+            .extend(more.rows.into_iter().map(|row| moved(row, &first)));
     }
+    let rows = &mut update.rows;
     rows.sort_by(|a, b| comparator.compare(&a.clustering, &b.clustering));
     rows.dedup_by(|a, b| comparator.compare(&a.clustering, &b.clustering).is_eq());
-    update.rows = rows;
-    update.ranges = ranges;
+}
+
+/// The row with another first clustering value: four ASCII bytes are an int and a text.
+fn moved(mut row: Row, first: &[u8]) -> Row {
+    let mut values = row.clustering.values().clone();
+    if let Some(value) = values.first_mut() {
+        *value = Some(first.iter().map(|byte| byte & 0x7F).collect());
+    }
+    row.clustering = Clustering::new(values);
+    row
 }
