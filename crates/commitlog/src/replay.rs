@@ -173,6 +173,8 @@ impl<'a> Replay<'a> {
             let Some(expected) = broken.take() else { break true };
             match self.judge(&file, id, kept.end, later)? {
                 Break::Tail { records_given_up } => {
+                    // Cut off also behind skipped damage, or the records given up would be found the next time.
+                    kept.is_sealed = false;
                     self.report.torn_tail = torn_tail(&kept, expected, records_given_up);
                     break false;
                 }
@@ -280,7 +282,7 @@ impl<'a> Replay<'a> {
 
     /// Looks at everything behind a break.
     fn judge(&self, file: &[u8], id: SegmentId, at: u32, later: &[SegmentId]) -> Result<Break> {
-        let here = after_break(file, id, at + 1, at);
+        let here = after_break(file, id, (at + 1).max(HEADER_BYTES as u32), at);
         // A header is synced before the first record is written.
         if here.was_synced || (at == 0 && here.first.is_some()) {
             return Ok(Break::Damage {

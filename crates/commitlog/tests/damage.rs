@@ -162,3 +162,36 @@ fn random_bytes_are_no_log_and_no_panic() {
         assert!(replay(&env, Damage::Skip).is_ok_and(|(found, _)| found.is_empty()));
     }
 }
+
+#[test]
+fn records_given_up_behind_skipped_damage_stay_given_up() {
+    let env = MemEnv::new(1);
+    let unhurried = Options {
+        mode: Mode::Periodic {
+            period_millis: 1_000_000,
+        },
+        ..options(Damage::Refuse)
+    };
+    let (log, _) = CommitLog::open(env.shared(), Path::new("log"), unhurried, &mut |_, _| Ok(())).unwrap();
+    let append = |number| log.append(&Envelope::mutation(&body(number))).unwrap();
+    let synced: Vec<_> = (0..3)
+        .map(|number| {
+            let position = append(number);
+            log.sync().unwrap();
+            position
+        })
+        .collect();
+    let torn = append(3);
+    log.written(append(4)).unwrap();
+
+    let env = env.crash(CrashRule::KeepAll);
+    let (name, _) = segments(&env).remove(0);
+    for position in [synced[1], torn] {
+        let path = Path::new("log").join(&name);
+        env.corrupt_byte(&path, u64::from(position.offset), 1).unwrap();
+    }
+    let (first, report) = replay(&env, Damage::Skip).unwrap();
+    assert_eq!(first, [body(0), body(2)]);
+    assert_eq!(report.torn_tail.unwrap().records_given_up, 1);
+    assert_eq!(replay(&env, Damage::Skip).unwrap().0, first);
+}
