@@ -1,6 +1,6 @@
 //! What planning and executing are given: the schema, the session's keyspace, the bind markers and their values.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use ilion_cql::Marker;
@@ -19,6 +19,8 @@ pub(crate) struct PlanContext<'a> {
     marker_names: &'a [Marker],
     /// What each bind marker receives, as far as planning came.
     markers: RefCell<Vec<Option<ColumnSpec>>>,
+    /// How often it was asked which function a call means.
+    pub resolutions: Cell<u32>,
 }
 
 impl<'a> PlanContext<'a> {
@@ -37,6 +39,7 @@ impl<'a> PlanContext<'a> {
             keyspace,
             marker_names: markers,
             markers: RefCell::new(vec![None; markers.len()]),
+            resolutions: Cell::default(),
         }
     }
 

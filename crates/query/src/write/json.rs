@@ -87,10 +87,11 @@ pub(super) fn bind(
 
 fn members(text: &Bytes) -> Result<Vec<(String, Json)>, Error> {
     let text = String::from_utf8_lossy(text);
+    const REFUSED: &str = "Could not decode JSON string as a map: ";
     let refused = |what: &dyn std::fmt::Display| {
-        Error::Invalid(format!(
-            "Could not decode JSON string as a map: {what}. (String was: {text})"
-        ))
+        let what = what.to_string();
+        let reason = what.strip_prefix(REFUSED).unwrap_or(&what);
+        Error::Invalid(format!("{REFUSED}{reason}. (String was: {text})"))
     };
     match Json::parse(&text).map_err(|error| refused(&error))? {
         Json::Null => Err(Error::invalid("Got null for INSERT JSON values")),

@@ -142,7 +142,8 @@ fn check_expiry(
     if ttl_secs == NO_TTL || ends <= u64::from(expiry_max) {
         return Ok(());
     }
-    let last = CqlType::Timestamp.print_plain(&(i64::from(expiry_max) * 1000).to_be_bytes())?;
+    let last = CqlType::Timestamp.print_literal(&(i64::from(expiry_max) * 1000).to_be_bytes())?;
+    let last = last.trim_matches('\'').replace(".000Z", "+00:00");
     Err(Error::Invalid(format!(
         "Request on table {}.{} with {which}ttl of {ttl_secs} seconds exceeds maximum supported expiration date of {last}. \
          In order to avoid this use a lower TTL, change the expiration date overflow policy or upgrade to a version where \

@@ -6,7 +6,7 @@
 //! | `time` | clocks, version 1 UUIDs, dates |
 //! | `blob` | values as blobs and back |
 //! | `number` | numbers of any type |
-//! | `arithmetic` | `+ - * / %` and negation |
+//! | `arithmetic`, `compute` | `+ - * / %` and negation |
 //! | `cast` | `CAST` |
 //! | `math` | `abs`, `exp`, `log`, `log10`, `round` |
 //! | `collection` | `map_keys`, `collection_sum` and the like; similarity of vectors |
@@ -17,6 +17,7 @@ mod arithmetic;
 mod blob;
 mod cast;
 mod collection;
+mod compute;
 mod json;
 mod math;
 mod number;

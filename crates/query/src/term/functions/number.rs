@@ -79,7 +79,21 @@ impl Number {
     /// # Errors
     /// The result cannot be computed.
     pub(crate) fn total(numbers: &[Self], ty: &CqlType, is_average: bool) -> Result<Bytes, Error> {
-        super::arithmetic::total(numbers, ty, is_average)?.encode(ty)
+        super::compute::total(numbers, ty, is_average)?.encode(ty)
+    }
+
+    /// The number with the other sign; integers wrap.
+    pub(super) fn negated(self) -> Self {
+        match self {
+            Self::Integer(value) => Self::Integer(value.wrapping_neg()),
+            Self::Big(value) => Self::Big(-value),
+            Self::Float(value) => Self::Float(-value),
+            Self::Double(value) => Self::Double(-value),
+            Self::Decimal(value) => Self::Decimal(Decimal {
+                unscaled: -value.unscaled,
+                scale: value.scale,
+            }),
+        }
     }
 
     /// Java's `intValue`, from which narrower ones are cut; floats saturate at 32 bits.

@@ -3,8 +3,11 @@
 use ilion_types::CqlType;
 
 use super::{Lookup, ScalarFunction};
-use crate::term::Assignment;
+use crate::term::{Assignment, test_type_assignment};
 use crate::{ColumnSpec, Error};
+
+/// Choices among functions in one statement: a call inside a call is tried for each choice of the outer one.
+const RESOLUTIONS_MAX: u32 = 20_000;
 
 impl Lookup<'_> {
     /// The one function among `candidates` that takes the arguments.
@@ -14,15 +17,22 @@ impl Lookup<'_> {
             self.check(&only)?;
             return Ok(only);
         }
+        self.context.resolutions.set(self.context.resolutions.get() + 1);
+        self.check_depth()?;
         let signatures = signatures(&candidates);
         let mut fitting = Vec::new();
         for candidate in candidates {
+            let suits = |receiver| test_type_assignment(receiver, candidate.result_type()) != Assignment::No;
+            if !self.receiver.is_none_or(suits) {
+                continue;
+            }
             match self.fit(&candidate) {
                 Assignment::Exact => return Ok(candidate),
                 Assignment::Weak => fitting.push(candidate),
                 Assignment::No => {}
             }
         }
+        self.check_depth()?;
         if fitting.len() > 1 {
             return Err(Error::Invalid(format!(
                 "Ambiguous call to function system.{} (can be matched by following signatures: {}): \
@@ -37,6 +47,15 @@ impl Lookup<'_> {
                 self.name
             ))
         })
+    }
+
+    fn check_depth(&self) -> Result<(), Error> {
+        if self.context.resolutions.get() <= RESOLUTIONS_MAX {
+            return Ok(());
+        }
+        Err(Error::invalid(
+            "Function calls are nested too deep to tell which functions are meant: use type casts to disambiguate",
+        ))
     }
 
     fn fit(&self, candidate: &ScalarFunction) -> Assignment {
