@@ -1,0 +1,242 @@
+//! Tables over their life: written, flushed, compacted, altered, truncated, dropped, opened again.
+
+use ilion_engine::{Engine, Error};
+use ilion_env::{CrashRule, Env, FaultEnv, MemEnv};
+
+use crate::support::{
+    Store, add_column, create_keyspace, create_table, delete_partition, delete_row, drop_table, new_store,
+    open, put, small_options,
+};
+
+#[test]
+fn what_is_written_is_read_before_and_after_a_flush() {
+    let store = new_store(1, small_options());
+    store.put("a", 1, "x", 10);
+    store.put("a", 2, "y", 10);
+    assert_eq!(
+        store.partition("a", false),
+        [(1, "x".to_owned()), (2, "y".to_owned())]
+    );
+    store.flush();
+    store.put("a", 1, "z", 11);
+    assert_eq!(store.sstables(), 1);
+    assert_eq!(
+        store.partition("a", false),
+        [(1, "z".to_owned()), (2, "y".to_owned())]
+    );
+    assert_eq!(
+        store.partition("a", true),
+        [(2, "y".to_owned()), (1, "z".to_owned())]
+    );
+    assert_eq!(store.partition("b", false), []);
+}
+
+#[test]
+fn a_restart_replays_what_was_not_flushed() {
+    let store = new_store(2, small_options());
+    store.put("a", 1, "flushed", 10);
+    store.flush();
+    store.put("a", 2, "logged", 10);
+    let contents = store.contents();
+    let store = store.restart(small_options());
+    assert_eq!(store.contents(), contents);
+    assert_eq!(store.sstables(), 1);
+    let again = store.restart(small_options());
+    assert_eq!(again.contents(), contents);
+}
+
+#[test]
+fn a_flushed_table_lets_go_of_its_log() {
+    let store = new_store(3, small_options());
+    let value = "v".repeat(2000);
+    for round in 0..500 {
+        store.put("a", round, &value, 10);
+    }
+    let before = store.engine.facts().commit_log.segments;
+    store.engine.flush_all().unwrap();
+    let after = store.engine.facts().commit_log.segments;
+    assert!(before > 3 && after <= 2, "{before} segments, then {after}");
+}
+
+#[test]
+fn compaction_merges_files_and_drops_what_is_dead() {
+    let store = new_store(4, small_options());
+    for round in 0..3 {
+        store.put("a", round, "v", 10 + i64::from(round));
+        store.put("gone", round, "v", 10);
+        store.flush();
+    }
+    store.write(delete_partition(&store.table(), "gone", 20));
+    let contents = store.contents();
+    store.env.advance_micros(11 * 86_400 * 1_000_000);
+    store.engine.compact(store.table().id).unwrap();
+    assert_eq!(store.sstables(), 1);
+    assert_eq!(store.contents(), contents);
+    assert_eq!(store.partition("gone", false), []);
+    let files = store.env.list(&directory(&store)).unwrap();
+    let data_files = files
+        .iter()
+        .filter(|entry| entry.name.ends_with("Data.db"))
+        .count();
+    assert_eq!(data_files, 1, "{files:?}");
+    assert_eq!(store.restart(small_options()).contents(), contents);
+}
+
+fn directory(store: &Store) -> std::path::PathBuf {
+    let id = store.table().id;
+    let tables = store.engine.tables();
+    tables
+        .iter()
+        .find(|table| table.schema().id == id)
+        .unwrap()
+        .directory()
+        .to_path_buf()
+}
+
+#[test]
+fn files_are_compacted_when_enough_of_a_size_are_there() {
+    let mut options = small_options();
+    options.is_compacting = true;
+    let store = new_store(5, options);
+    for round in 0..4 {
+        store.put("a", round, "v", 10);
+        store.flush();
+    }
+    store.engine.wait_idle();
+    assert_eq!(store.sstables(), 1);
+    assert_eq!(store.partition("a", false).len(), 4);
+}
+
+#[test]
+fn a_reader_keeps_the_files_that_a_compaction_replaces() {
+    let store = new_store(6, small_options());
+    for round in 0..3 {
+        store.put("a", round, "v", 10);
+        store.flush();
+    }
+    let table = store.table();
+    let all = ilion_rows::ClusteringFilter::all();
+    let mut cursor = store
+        .engine
+        .read_range(&table, &ilion_rows::KeyRange::all(), &all)
+        .unwrap();
+    store.engine.compact(table.id).unwrap();
+    cursor.next_partition().unwrap().unwrap();
+    let mut rows = 0;
+    while cursor.next_unfiltered().unwrap().is_some() {
+        rows += 1;
+    }
+    assert_eq!(rows, 3);
+}
+
+#[test]
+fn truncation_removes_everything_before_it_for_good() {
+    let store = new_store(7, small_options());
+    store.put("a", 1, "flushed", 10);
+    store.flush();
+    store.put("a", 2, "in memory", 10);
+    store.engine.truncate(store.table().id).unwrap();
+    assert!(store.contents().is_empty());
+    store.put("a", 3, "after", 5);
+    let contents = store.contents();
+    assert_eq!(contents["a"].len(), 1);
+    let store = store.restart(small_options());
+    assert_eq!(store.contents(), contents);
+    store.flush();
+    assert_eq!(store.restart(small_options()).contents(), contents);
+}
+
+#[test]
+fn schema_changes_survive_and_replay_in_their_order() {
+    let store = new_store(8, small_options());
+    store.put("a", 1, "old", 10);
+    store.alter(&add_column("w"));
+    store.put("a", 2, "new", 10);
+    store.alter(&create_table("ks", "other"));
+    store.alter(&drop_table("ks", "other"));
+    store.alter(&create_keyspace("second"));
+    let (schema, contents) = (store.engine.schema(), store.contents());
+    let store = store.restart(small_options());
+    assert_eq!(store.engine.schema().version, schema.version);
+    assert!(store.table().column_named("w").is_some());
+    assert!(store.engine.schema().table("ks", "other").is_none());
+    assert_eq!(store.contents(), contents);
+    store.engine.drain().unwrap();
+    let store = store.restart(small_options());
+    assert_eq!(store.engine.schema().version, schema.version);
+    assert_eq!(store.contents(), contents);
+}
+
+#[test]
+fn a_refused_schema_change_changes_nothing() {
+    let store = new_store(9, small_options());
+    let version = store.engine.schema().version;
+    assert!(matches!(
+        store.engine.alter_schema(&create_table("ks", "t")),
+        Err(Error::Schema(_))
+    ));
+    assert_eq!(store.engine.schema().version, version);
+}
+
+#[test]
+fn a_data_directory_has_one_owner() {
+    let store = new_store(10, small_options());
+    assert!(matches!(
+        Engine::open(store.env.shared(), small_options()),
+        Err(Error::InUse(_))
+    ));
+}
+
+#[test]
+fn a_full_disk_stops_writes_and_loses_nothing() {
+    let env = MemEnv::new(11);
+    let faults = FaultEnv::new(env.shared());
+    let engine = Engine::open(faults.clone(), small_options()).unwrap();
+    let store = Store {
+        env: env.clone(),
+        engine,
+    };
+    store.alter(&create_keyspace("ks"));
+    store.alter(&create_table("ks", "t"));
+    store.put("a", 1, "acknowledged", 10);
+    faults.add("enospc write \"*-Data.db\" always").unwrap();
+    assert!(store.engine.flush(store.table().id).is_err());
+    let refused = store.engine.apply(&[put(&store.table(), "a", 2, "late", 11)]);
+    assert!(matches!(refused, Err(Error::Stopped(_))));
+    assert_eq!(store.partition("a", false).len(), 1);
+    drop(store);
+    let after = open(&env.crash(CrashRule::LoseUnsynced), small_options()).unwrap();
+    assert_eq!(after.partition("a", false), [(1, "acknowledged".to_owned())]);
+}
+
+#[test]
+fn a_batch_over_tables_is_one_record() {
+    let store = new_store(12, small_options());
+    store.alter(&create_table("ks", "u"));
+    let other = store.engine.schema().table("ks", "u").unwrap().clone();
+    let batch = [
+        put(&store.table(), "a", 1, "x", 10),
+        put(&other, "a", 1, "y", 10),
+        delete_row(&store.table(), "a", 1, 11),
+    ];
+    let appends = store.engine.facts().commit_log.appends;
+    store.engine.apply(&batch).unwrap();
+    assert_eq!(store.engine.facts().commit_log.appends, appends + 1);
+    assert_eq!(store.partition("a", false), []);
+}
+
+#[test]
+fn memtables_are_flushed_when_they_fill_the_budget() {
+    let mut options = small_options();
+    options.memtable_bytes_max = 2 << 20;
+    let store = new_store(13, options.clone());
+    let value = "v".repeat(1000);
+    for round in 0..4000 {
+        store.put(&format!("k{}", round % 50), round, &value, 10);
+    }
+    assert!(store.engine.facts().flushes > 0);
+    assert!(store.engine.facts().memtable_bytes <= 2 << 20);
+    let contents = store.contents();
+    assert_eq!(contents.values().map(|rows| rows.len()).sum::<usize>(), 4000);
+    assert_eq!(store.restart(options).contents(), contents);
+}

@@ -1,0 +1,8 @@
+//! The engine as its users see it: what was written is read, also after flushes, compactions, restarts and crashes.
+
+#![expect(clippy::unwrap_used, reason = "a failing step is to stop the test")]
+
+mod crash;
+mod lifecycle;
+mod model;
+mod support;
