@@ -3,7 +3,7 @@
 //! Work is a value in a queue. A panic in a thread stops writes for good: reads go on, the reason is told.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -22,6 +22,8 @@ const TICK: Duration = Duration::from_secs(1);
 pub(crate) enum Work {
     /// Freeze and write the table's memtable.
     Flush(Arc<TableStore>),
+    /// The same, since memtables fill their budget.
+    Relieve(Arc<TableStore>),
     /// See whether the table's SSTables should be merged.
     Compact(Arc<TableStore>),
     /// End the threads, after what was asked for before.
@@ -35,6 +37,8 @@ pub(crate) struct Background {
     /// Pieces of work asked for and not done.
     pending: Mutex<usize>,
     done: Condvar,
+    /// A flush that frees memory is asked for or going on.
+    pub(crate) is_relieving: AtomicBool,
     is_stopping: Mutex<bool>,
     stopping: Condvar,
 }
@@ -75,7 +79,7 @@ impl Background {
         };
         *self.pending.lock() += 1;
         let sent = match work {
-            Work::Flush(_) => queues.flush.send(work),
+            Work::Flush(_) | Work::Relieve(_) => queues.flush.send(work),
             Work::Compact(_) => queues.compact.send(work),
             Work::Stop => {
                 *self.is_stopping.lock() = true;
@@ -145,6 +149,13 @@ fn work_through(shared: &Arc<Shared>, queue: &Receiver<Work>) {
             Work::Flush(store) => {
                 // The failure has stopped writes, which every writer is told.
                 let _ = shared.flush_table(store);
+            }
+            Work::Relieve(store) => {
+                let flushed = shared.flush_table(store);
+                shared.background.is_relieving.store(false, Ordering::Release);
+                if flushed.is_ok() && shared.budget.is_flush_due() {
+                    shared.ask_for_flush();
+                }
             }
             Work::Compact(store) => shared.compact_while_due(store),
             Work::Stop => {}

@@ -111,14 +111,17 @@ impl Shared {
         Ok(position)
     }
 
-    /// Has the largest memtable flushed, unless a flush of it is asked for already.
+    /// Has the largest memtable flushed, unless that is being done: the end of that flush asks again.
     pub(crate) fn ask_for_flush(&self) {
+        if self.background.is_relieving.swap(true, Ordering::AcqRel) {
+            return;
+        }
         let tables = self.tables.load();
         let largest = tables
             .values()
             .max_by_key(|store| store.active.read_recursive().memtable.size_bytes());
         if let Some(store) = largest {
-            self.ask_to_flush(store);
+            self.background.send(Work::Relieve(store.clone()));
         }
     }
 
