@@ -69,6 +69,8 @@ impl Background {
         *background.threads.lock() = threads;
         // Started once, by `Engine::open`.
         let _ = background.queues.set(queues);
+        // What recovery asked for reached nobody.
+        background.is_relieving.store(false, Ordering::Release);
         Ok(())
     }
 

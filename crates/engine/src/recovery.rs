@@ -36,7 +36,7 @@ pub(crate) fn open(env: Arc<dyn Env>, options: EngineOptions) -> Result<(Shared,
     let shared = Shared::new(env, options, id);
     let own = Schema::with_system();
     shared.adopt_tables(&own)?;
-    let stored = shared.load_schema()?;
+    let stored = shared.load_schema_in_part()?;
     shared.adopt_tables(&stored)?;
     shared.schema.store(Arc::new(stored));
     let log = replay_log(&shared, id)?;

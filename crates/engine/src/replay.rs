@@ -1,6 +1,7 @@
 //! Records of the log back into memtables, but for what SSTables hold already.
 //!
-//! Changes of the schema are records as well: what follows one is read with the schema that it made.
+//! Changes of the schema are records as well: what follows one is read with the schema that it made, or a later one, as far
+//! as that is on disk. A later schema does no harm: data that only an earlier one knows was dropped in between.
 
 use std::sync::Arc;
 
@@ -61,14 +62,16 @@ impl<'a> Replay<'a> {
     }
 
     /// Ends the replay; returns how many mutations were skipped since their data is on disk or their table is gone.
-    pub(crate) fn finish(mut self) -> Result<u64> {
-        self.renew_schema()?;
+    pub(crate) fn finish(self) -> Result<u64> {
+        let schema = self.shared.load_schema()?;
+        self.shared.adopt_tables(&schema)?;
+        self.shared.schema.store(Arc::new(schema));
         Ok(self.skipped)
     }
 
     fn renew_schema(&mut self) -> Result<()> {
         if std::mem::take(&mut self.is_schema_old) {
-            let schema = self.shared.load_schema()?;
+            let schema = self.shared.load_schema_in_part()?;
             self.shared.adopt_tables(&schema)?;
             self.shared.schema.store(Arc::new(schema));
         }

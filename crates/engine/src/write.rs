@@ -36,7 +36,10 @@ impl Engine {
             [_] => Kind::Mutation,
             _ => Kind::Batch,
         };
-        self.shared.budget.admit();
+        if self.shared.budget.is_flush_due() {
+            self.shared.ask_for_flush();
+            self.shared.budget.admit();
+        }
         self.shared.write(kind, mutations)
     }
 }
@@ -47,7 +50,7 @@ impl Shared {
         self.check_writable()?;
         let stores = self.stores_of(mutations)?;
         let is_logged = |store: &TableStore| store.is_logged.load(Ordering::Relaxed);
-        let written = BUFFER.with_borrow_mut(|buffer| {
+        BUFFER.with_borrow_mut(|buffer| {
             buffer.clear();
             for (mutation, store) in mutations.iter().zip(&stores) {
                 if is_logged(store) {
@@ -59,11 +62,7 @@ impl Shared {
                 *buffer = Vec::new();
             }
             written
-        })?;
-        if self.budget.is_flush_due() {
-            self.ask_for_flush();
-        }
-        Ok(written)
+        })
     }
 
     fn stores_of(&self, mutations: &[Mutation]) -> Result<SmallVec<[Arc<TableStore>; 2]>> {

@@ -199,7 +199,7 @@ fn a_full_disk_stops_writes_and_loses_nothing() {
     store.alter(&create_keyspace("ks"));
     store.alter(&create_table("ks", "t"));
     store.put("a", 1, "acknowledged", 10);
-    faults.add("enospc write \"*-Data.db\" always").unwrap();
+    faults.add("no_space write \"*-Data.db\"").unwrap();
     assert!(store.engine.flush(store.table().id).is_err());
     let refused = store.engine.apply(&[put(&store.table(), "a", 2, "late", 11)]);
     assert!(matches!(refused, Err(Error::Stopped(_))));

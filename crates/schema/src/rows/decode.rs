@@ -22,15 +22,47 @@ impl Schema {
     /// # Errors
     /// Rows do not decode or contradict each other; restore `system_schema`.
     pub fn from_rows(rows: impl IntoIterator<Item = SchemaRow>) -> Result<Schema, Error> {
-        load(rows)
+        load(rows, &mut Faults::Refused)
+    }
+
+    /// As [`Self::from_rows`], but what does not decode is left out and told: for rows of different moments, as a replay
+    /// of the commit log meets them, when half of a later DROP is on disk already.
+    pub fn from_rows_in_part(rows: impl IntoIterator<Item = SchemaRow>) -> (Schema, Vec<Error>) {
+        let mut faults = Faults::Kept(Vec::new());
+        let schema = load(rows, &mut faults).unwrap_or_default();
+        match faults {
+            Faults::Kept(errors) => (schema, errors),
+            Faults::Refused => (schema, Vec::new()),
+        }
     }
 }
 
-fn load(rows: impl IntoIterator<Item = SchemaRow>) -> Result<Schema, Error> {
+/// What becomes of an object that does not decode.
+enum Faults {
+    /// Nothing is decoded.
+    Refused,
+    /// It is left out.
+    Kept(Vec<Error>),
+}
+
+impl Faults {
+    fn take<T>(&mut self, decoded: Result<T, Error>) -> Result<Option<T>, Error> {
+        match (decoded, self) {
+            (Ok(decoded), _) => Ok(Some(decoded)),
+            (Err(error), Self::Refused) => Err(error),
+            (Err(error), Self::Kept(errors)) => {
+                errors.push(error);
+                Ok(None)
+            }
+        }
+    }
+}
+
+fn load(rows: impl IntoIterator<Item = SchemaRow>, faults: &mut Faults) -> Result<Schema, Error> {
     let rows = rows
         .into_iter()
         .filter(|row| !LOCAL_KEYSPACES.contains(&row.keyspace.as_str()));
-    let mut schema = decode_schema(rows)?;
+    let mut schema = decode_keyspaces(rows, faults)?;
     for own in system_keyspaces() {
         match schema.keyspaces.get_mut(&own.name) {
             None => {
@@ -52,6 +84,10 @@ fn load(rows: impl IntoIterator<Item = SchemaRow>) -> Result<Schema, Error> {
 /// # Errors
 /// Rows do not decode or contradict each other.
 pub fn decode_schema(rows: impl IntoIterator<Item = SchemaRow>) -> Result<Schema, Error> {
+    decode_keyspaces(rows, &mut Faults::Refused)
+}
+
+fn decode_keyspaces(rows: impl IntoIterator<Item = SchemaRow>, faults: &mut Faults) -> Result<Schema, Error> {
     let mut by_keyspace: BTreeMap<String, Vec<SchemaRow>> = BTreeMap::new();
     for row in rows {
         by_keyspace.entry(row.keyspace.clone()).or_default().push(row);
@@ -60,51 +96,69 @@ pub fn decode_schema(rows: impl IntoIterator<Item = SchemaRow>) -> Result<Schema
     for (name, rows) in by_keyspace {
         // A dropped keyspace may leave rows behind that lost to a concurrent write; without its own row it is gone.
         if let Some(row) = rows.iter().find(|row| row.table == "keyspaces") {
-            let keyspace = decode_keyspace(&name, row, &rows)?;
-            schema.keyspaces.insert(name, Arc::new(keyspace));
+            let keyspace = decode_keyspace(&name, row, &rows, faults);
+            if let Some(keyspace) = faults.take(keyspace)? {
+                schema.keyspaces.insert(name, Arc::new(keyspace));
+            }
         }
     }
     Ok(schema.sealed(0))
 }
 
-fn decode_keyspace(name: &str, row: &SchemaRow, rows: &[SchemaRow]) -> Result<Keyspace, Error> {
+fn decode_keyspace(
+    name: &str,
+    row: &SchemaRow,
+    rows: &[SchemaRow],
+    faults: &mut Faults,
+) -> Result<Keyspace, Error> {
     let options = row.required("replication", row.text_map("replication")?)?;
     let durable_writes = row.boolean("durable_writes").unwrap_or(true);
     let mut keyspace = Keyspace::new(name, Replication { options }, durable_writes);
-    keyspace.types = decode_types(name, rows)?;
+    keyspace.types = decode_types(name, rows, faults)?;
     let columns = Columns::of(rows)?;
     for row in rows {
-        match row.table {
-            "tables" => {
-                let table = decode_table(row, &columns, &keyspace)?;
-                keyspace.tables.insert(table.name.clone(), table);
-            }
-            "views" => {
-                let (view, table) = decode_view(row, &columns, &keyspace)?;
-                keyspace.tables.insert(table.name.clone(), table);
-                keyspace.views.insert(view.name.clone(), view);
-            }
-            "indexes" => {
-                let index = decode_index(row)?;
-                keyspace.indexes.insert(index.name.clone(), Arc::new(index));
-            }
-            "triggers" => keyspace.triggers.push(Arc::new(decode_trigger(row)?)),
-            "functions" => {
-                let function = decode_function(row, &keyspace)?;
-                keyspace.functions.push(Arc::new(function));
-            }
-            "aggregates" => {
-                let aggregate = decode_aggregate(row, &keyspace)?;
-                keyspace.aggregates.push(Arc::new(aggregate));
-            }
-            _ => {}
-        }
+        let decoded = decode_object(row, &columns, &mut keyspace);
+        faults.take(decoded)?;
     }
     keyspace.sort_functions();
     Ok(keyspace)
 }
 
-fn decode_types(keyspace: &str, rows: &[SchemaRow]) -> Result<BTreeMap<String, Arc<UserType>>, Error> {
+/// Adds what one row stands for.
+fn decode_object(row: &SchemaRow, columns: &Columns<'_>, keyspace: &mut Keyspace) -> Result<(), Error> {
+    match row.table {
+        "tables" => {
+            let table = decode_table(row, columns, keyspace)?;
+            keyspace.tables.insert(table.name.clone(), table);
+        }
+        "views" => {
+            let (view, table) = decode_view(row, columns, keyspace)?;
+            keyspace.tables.insert(table.name.clone(), table);
+            keyspace.views.insert(view.name.clone(), view);
+        }
+        "indexes" => {
+            let index = decode_index(row)?;
+            keyspace.indexes.insert(index.name.clone(), Arc::new(index));
+        }
+        "triggers" => keyspace.triggers.push(Arc::new(decode_trigger(row)?)),
+        "functions" => {
+            let function = decode_function(row, keyspace)?;
+            keyspace.functions.push(Arc::new(function));
+        }
+        "aggregates" => {
+            let aggregate = decode_aggregate(row, keyspace)?;
+            keyspace.aggregates.push(Arc::new(aggregate));
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn decode_types(
+    keyspace: &str,
+    rows: &[SchemaRow],
+    faults: &mut Faults,
+) -> Result<BTreeMap<String, Arc<UserType>>, Error> {
     let rows: BTreeMap<String, &SchemaRow> = rows
         .iter()
         .filter(|row| row.table == "types")
@@ -119,7 +173,7 @@ fn decode_types(keyspace: &str, rows: &[SchemaRow]) -> Result<BTreeMap<String, A
     for name in rows.keys() {
         resolver.find(name);
         if let Some(error) = resolver.error.take() {
-            return Err(error);
+            faults.take(Err::<(), _>(error))?;
         }
     }
     let resolved = resolver.progress.into_inner();
