@@ -1,9 +1,10 @@
 //! Sorted partitions in memory: where writes live until they are flushed.
 //!
 //! A memtable is split into shards by ranges of tokens, each a map behind a lock, so that writers of different
-//! partitions rarely meet. A write copies its bytes into one allocation and merges its rows in place. A reader copies
-//! few rows at a time under the read lock and goes on from the last one; within a partition it sees the deletions as of
-//! when it came there, and rows as of when it reached them.
+//! partitions rarely meet. A write copies its bytes into one allocation and merges its rows in place. A reader takes a
+//! snapshot of a partition under the read lock, which copies nothing; a writer that comes while the snapshot lives copies the few
+//! rows that it changes. So within a partition a reader sees every mutation wholly or not at all, and deletions and rows
+//! of one moment.
 //!
 //! | module | what |
 //! | --- | --- |

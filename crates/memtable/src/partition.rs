@@ -8,20 +8,21 @@ use ilion_rows::{
 use ilion_schema::TableSchema;
 
 use crate::RowChange;
-use crate::row_list::{Place, RowList};
+use crate::row_list::{RowList, Span};
 
 /// A partition. What few partitions have is kept apart, so that one of a single row stays small.
-#[derive(Debug, Default)]
+///
+/// A clone is a snapshot for a reader: it shares everything, and writers copy what is shared before they change it.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Partition {
     rows: RowList,
-    rare: Option<Box<Rare>>,
+    rare: Option<Arc<Rare>>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Rare {
     deletion: DeletionTime,
     static_row: Option<Row>,
-    /// Copied on write while a reader holds it.
     ranges: Option<Arc<RangeList>>,
 }
 
@@ -89,7 +90,7 @@ impl Partition {
         if self.rare.is_none() {
             *grown += size_of::<Rare>().cast_signed();
         }
-        self.rare.get_or_insert_default()
+        Arc::make_mut(self.rare.get_or_insert_default())
     }
 
     /// Deletes the partition: what is older goes at once.
@@ -141,11 +142,9 @@ impl Partition {
         comparator: &ClusteringComparator,
         observer: &mut Observer<'_>,
     ) -> isize {
-        if let Some(rare) = &self.rare {
-            row.shadow(rare.deletion);
-            if row.is_empty() {
-                return 0;
-            }
+        row.shadow(self.deletion());
+        if row.is_empty() {
+            return 0;
         }
         match self.rows.find(&row.clustering, comparator) {
             Ok(place) => match self.rows.at_mut(place) {
@@ -183,48 +182,29 @@ impl Partition {
         grown
     }
 
-    /// The places of the rows in `slice`.
-    pub(crate) fn places(&self, slice: &Slice, comparator: &ClusteringComparator) -> (Place, Place) {
-        let from = self.rows.lower_bound(&slice.start, comparator);
-        let to = self.rows.lower_bound(&slice.end, comparator);
-        (from, to.max(from))
+    /// The rows in `slice`.
+    pub(crate) fn span(&self, slice: &Slice, comparator: &ClusteringComparator) -> Span {
+        self.rows.span(slice, comparator)
     }
 
-    /// Appends copies of up to `limit` rows in `slice` to `out`, in the order of reading. Rows covered by the
-    /// partition's own deleted ranges are left out, as are covered parts. True if all rows of the slice were seen.
-    pub(crate) fn read(
+    /// Takes the next row off the span: a copy without what the partition's own deleted ranges cover.
+    pub(crate) fn take(
         &self,
-        slice: &Slice,
+        span: &mut Span,
         direction: Direction,
-        limit: usize,
         comparator: &ClusteringComparator,
-        out: &mut Vec<Row>,
-    ) -> bool {
-        let (from, to) = self.places(slice, comparator);
-        match direction {
-            Direction::Forward => self.copy(self.rows.between(from, to), limit, comparator, out),
-            Direction::Reversed => self.copy(self.rows.between_reversed(from, to), limit, comparator, out),
-        }
-    }
-
-    fn copy<'r>(
-        &self,
-        rows: impl Iterator<Item = &'r Row>,
-        limit: usize,
-        comparator: &ClusteringComparator,
-        out: &mut Vec<Row>,
-    ) -> bool {
-        let mut rows = rows.fuse();
-        let ranges = self.ranges();
-        for row in rows.by_ref().take(limit) {
+    ) -> Option<Row> {
+        while let Some(row) = self.rows.take(span, direction) {
             let mut row = row.clone();
-            if let Some(ranges) = ranges {
+            if let Some(ranges) = self.ranges() {
                 row.shadow(ranges.covering(&row.clustering, comparator));
+                if row.is_empty() {
+                    continue;
+                }
             }
-            // An empty row is kept as the last one: it marks how far the read has come.
-            out.push(row);
+            return Some(row);
         }
-        rows.next().is_none()
+        None
     }
 }
 

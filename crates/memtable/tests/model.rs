@@ -304,7 +304,7 @@ fn check(read: &[Partition], expected: &[Partition], case: &Case) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(150))]
 
     #[test]
     fn a_memtable_gives_what_the_mutations_say(seed: u64) {
