@@ -16,7 +16,8 @@ use super::selector_term::as_term;
 use crate::context::PlanContext;
 use crate::restrictions::relation::existing;
 use crate::term::functions::{self, Argument, ScalarFunction};
-use crate::term::{Assignment, Term, print_name, resolve_type, test_type_assignment};
+use crate::term::{Assignment, Term, print_name, test_type_assignment};
+use crate::type_name::resolve_type;
 use crate::{ColumnSpec, Error};
 
 /// An expression, its type, and what it is called.
@@ -131,9 +132,11 @@ impl Compiler<'_> {
     /// The type that a term has whatever stands around it; a mere literal has none.
     fn exact_type(&self, term: &ast::Term) -> Result<Option<CqlType>, Error> {
         Ok(match term {
-            ast::Term::TypeHint { type_name, .. } => {
-                Some(resolve_type(type_name, &self.table.keyspace, self.context)?)
-            }
+            ast::Term::TypeHint { type_name, .. } => Some(resolve_type(
+                type_name,
+                Some(&self.table.keyspace),
+                self.context.schema,
+            )?),
             ast::Term::Arithmetic { .. } | ast::Term::Negate(_) => {
                 Argument::Term(term).known_type(self.context)
             }
@@ -320,7 +323,7 @@ impl Compiler<'_> {
     }
 
     fn hint(&mut self, type_name: &ast::CqlTypeName, selector: &Selector) -> Result<Compiled, Error> {
-        let ty = resolve_type(type_name, &self.table.keyspace, self.context)?;
+        let ty = resolve_type(type_name, Some(&self.table.keyspace), self.context.schema)?;
         let inner = self.compile(selector, Some(&ty))?;
         if test_type_assignment(&ty, &inner.ty) == Assignment::No {
             return Err(Error::invalid(format!(

@@ -4,8 +4,9 @@ use ilion_cql::ast;
 use ilion_types::CqlType;
 
 use super::functions::{self, Argument};
-use super::{compound, constant, resolve_type};
+use super::{compound, constant};
 use crate::context::PlanContext;
+use crate::type_name::resolve_type;
 use crate::{ColumnSpec, Error};
 
 /// How well a term fits a receiver.
@@ -87,10 +88,12 @@ pub(crate) fn test_assignment(
     match term {
         ast::Term::Literal(literal) => constant::test(literal, &receiver.ty),
         ast::Term::Bind(_) => Assignment::Weak,
-        ast::Term::TypeHint { type_name, .. } => match resolve_type(type_name, &receiver.keyspace, context) {
-            Ok(ty) => test_type_assignment(&receiver.ty, &ty),
-            Err(_) => Assignment::No,
-        },
+        ast::Term::TypeHint { type_name, .. } => {
+            match resolve_type(type_name, Some(&receiver.keyspace), context.schema) {
+                Ok(ty) => test_type_assignment(&receiver.ty, &ty),
+                Err(_) => Assignment::No,
+            }
+        }
         ast::Term::List(_)
         | ast::Term::Set(_)
         | ast::Term::Map(_)
@@ -112,7 +115,7 @@ pub(super) fn known_type(term: &ast::Term, context: &PlanContext<'_>) -> Option<
         ast::Term::Literal(literal) => constant::own_type(literal),
         ast::Term::Bind(_) => None,
         ast::Term::TypeHint { type_name, .. } => {
-            resolve_type(type_name, context.keyspace.unwrap_or_default(), context).ok()
+            resolve_type(type_name, context.keyspace, context.schema).ok()
         }
         ast::Term::Function { .. }
         | ast::Term::Cast { .. }
@@ -136,7 +139,7 @@ fn result_type(
             functions::scalar_function(name, &arguments, receiver_type, table, context).ok()??
         }
         ast::Term::Cast { type_name, .. } => {
-            return resolve_type(type_name, context.keyspace.unwrap_or_default(), context).ok();
+            return resolve_type(type_name, context.keyspace, context.schema).ok();
         }
         ast::Term::Arithmetic {
             operator,
@@ -162,7 +165,7 @@ pub(super) fn check_hint(
     receiver: &ColumnSpec,
     context: &PlanContext<'_>,
 ) -> Result<(), Error> {
-    let ty = resolve_type(type_name, &receiver.keyspace, context)?;
+    let ty = resolve_type(type_name, Some(&receiver.keyspace), context.schema)?;
     let hinted = ColumnSpec {
         name: whole.to_string().into(),
         ty: ty.clone(),

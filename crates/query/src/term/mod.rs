@@ -253,19 +253,6 @@ fn finish_call(
     })))
 }
 
-/// The type that a statement names; user types without a keyspace are those of `keyspace`.
-///
-/// # Errors
-/// There is no such type.
-pub(crate) fn resolve_type(
-    type_name: &ast::CqlTypeName,
-    keyspace: &str,
-    context: &PlanContext<'_>,
-) -> Result<CqlType, Error> {
-    let user_type = |name: &str| context.schema.keyspace(keyspace)?.types.get(name).cloned();
-    Ok(CqlType::parse_cql(&type_name.to_string(), keyspace, &user_type)?)
-}
-
 /// A function's name as messages have it.
 pub(crate) fn print_name(name: &ast::QualifiedName) -> String {
     match &name.keyspace {

@@ -56,7 +56,6 @@ pub(super) fn execute(members: &[BatchMember<'_>], shape: Shape) -> Result<Execu
     let Some(first) = members.first() else {
         return Ok(Executed::of(Outcome::Void));
     };
-    check_consistency(&first.execution)?;
     let json = members.iter().map(bind_json).collect::<Result<Vec<_>, _>>()?;
     let mut bound = Vec::with_capacity(members.len());
     let mut key = None;
@@ -87,23 +86,6 @@ fn bind_json(member: &BatchMember<'_>) -> Result<Option<ModifyPlan>, Error> {
         Target::Json(source) => json::bind(member.plan, source, &member.execution).map(Some),
         _ => Ok(None),
     }
-}
-
-fn check_consistency(execution: &Execution<'_>) -> Result<(), Error> {
-    let options = execution.options;
-    if options.serial_consistency.is_some_and(|level| !level.is_serial()) {
-        return Err(Error::invalid(
-            "Invalid consistency for conditional update. Must be one of SERIAL or LOCAL_SERIAL",
-        ));
-    }
-    if options.consistency.is_serial() {
-        return Err(Error::Invalid(format!(
-            "{} is not supported as conditional update commit consistency. Use ANY if you mean \"make sure it is accepted \
-             but I don't care how many replicas commit it for non-SERIAL reads\"",
-            options.consistency
-        )));
-    }
-    Ok(())
 }
 
 fn check_no_in(plan: &ModifyPlan, shape: Shape) -> Result<(), Error> {
@@ -178,10 +160,8 @@ fn write(bound: &[Bound<'_>], key: &DecoratedKey) -> Result<Vec<Mutation>, Error
         rows,
     } in bound
     {
-        let time = plan
-            .timing
-            .evaluate(&plan.table, timestamp_micros, execution)?
-            .with_deletions_first();
+        let time = plan.timing.evaluate(&plan.table, timestamp_micros, execution)?;
+        let time = time.of_condition(timestamp_micros);
         let update = mutate::partition_update(plan, key, rows, &time, execution)?;
         mutate::push(plan, key.clone(), update, &mut mutations);
     }

@@ -10,7 +10,7 @@ use ilion_schema::TableSchema;
 
 use super::current::Current;
 use super::mutate::{self, Rows};
-use super::{BatchMember, apply, refuse_serial};
+use super::{BatchMember, apply};
 use crate::batch::merge_partitions;
 use crate::context::Execution;
 use crate::{Error, Executed, Outcome, WriteType};
@@ -20,7 +20,6 @@ pub(super) fn execute(members: &[BatchMember<'_>], timestamp_micros: i64) -> Res
     let Some(first) = members.first() else {
         return Ok(Executed::of(Outcome::Void));
     };
-    refuse_serial(&first.execution, true)?;
     let mut partitions = Vec::new();
     let mut mutations = Vec::new();
     for member in members {

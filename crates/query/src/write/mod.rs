@@ -164,7 +164,6 @@ impl ModifyPlan {
             };
             return conditional::execute(&[member], conditional::Shape::Alone);
         }
-        refuse_serial(execution, self.is_counter())?;
         if self.is_counter() {
             let member = BatchMember {
                 plan: self,
@@ -228,21 +227,4 @@ fn apply(
             .map_err(|refused| refused.of_write(execution.options.consistency, write_type))?;
     }
     Ok(executed)
-}
-
-/// Compat: `ConsistencyLevel.validateForWrite` and `validateCounterForWrite`.
-fn refuse_serial(execution: &Execution<'_>, is_counter: bool) -> Result<(), Error> {
-    let consistency = execution.options.consistency;
-    match (consistency.is_serial(), is_counter) {
-        (true, true) => Err(Error::invalid(
-            "Counter operations are inherently non-serializable",
-        )),
-        (true, false) => Err(Error::invalid(
-            "You must use conditional updates for serializable writes",
-        )),
-        (false, true) if consistency == crate::Consistency::ANY => Err(Error::invalid(
-            "Consistency level ANY is not yet supported for counter table",
-        )),
-        _ => Ok(()),
-    }
 }

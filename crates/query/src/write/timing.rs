@@ -153,11 +153,13 @@ fn check_expiry(
 }
 
 impl WriteTime {
-    /// Of a conditional write: what it deletes goes just before what it writes, so that a batch may replace a row.
+    /// Of a conditional write: its timestamp is the store's, whatever members of a batch say, and what it deletes goes
+    /// just before what it writes, so that a batch may replace a row.
     #[must_use]
-    pub(super) fn with_deletions_first(self) -> Self {
+    pub(super) fn of_condition(self, timestamp_micros: i64) -> Self {
         Self {
-            deletion_micros: self.timestamp_micros.saturating_sub(1).max(NO_TIMESTAMP + 1),
+            timestamp_micros,
+            deletion_micros: timestamp_micros - 1,
             ..self
         }
     }

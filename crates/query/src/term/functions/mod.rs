@@ -33,8 +33,9 @@ use ilion_cql::ast::{self, ArithmeticOperator, QualifiedName};
 use ilion_types::CqlType;
 
 use super::assignment::{Assignment, known_type, test_assignment, test_type_assignment};
-use super::{print_name, resolve_type};
+use super::print_name;
 use crate::context::{Execution, PlanContext};
+use crate::type_name::resolve_type;
 use crate::{ColumnSpec, Error};
 
 pub(crate) use number::Number;
@@ -305,7 +306,7 @@ pub(crate) fn cast_function(
     receiver: &ColumnSpec,
     context: &PlanContext<'_>,
 ) -> Result<Arc<ScalarFunction>, Error> {
-    let to = resolve_type(type_name, &receiver.keyspace, context)?;
+    let to = resolve_type(type_name, Some(&receiver.keyspace), context.schema)?;
     cast_to(argument, &to, context)
 }
 
