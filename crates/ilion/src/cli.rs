@@ -20,6 +20,16 @@ pub struct Cli {
 pub enum Command {
     /// Runs a node until SIGINT or SIGTERM.
     Serve(ServeArguments),
+    /// Says how a running node of this machine is doing, and lists its tables.
+    Status(AdminArguments),
+    /// Says who and what a running node is.
+    Info(AdminArguments),
+    /// Writes memtables to disk; returns when they are there.
+    Flush(TableArguments),
+    /// Merges the SSTables of each table into one; returns when that is done.
+    Compact(TableArguments),
+    /// Brings everything to disk, so that the next start has nothing to replay.
+    Drain(AdminArguments),
     /// Loads any CQL server over the socket and says what it did and what it cost.
     Bench(ilion_tools::bench::BenchArgs),
 }
@@ -45,6 +55,28 @@ pub struct ServeArguments {
     /// Any setting by its name in the file; may be repeated.
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
+}
+
+/// Which node.
+#[derive(Args)]
+pub struct AdminArguments {
+    /// The node's admin_port.
+    #[arg(long, value_name = "PORT", env = "ILION_ADMIN_PORT", default_value_t = 9043)]
+    pub admin_port: u16,
+    /// Prints JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Which tables of which node.
+#[derive(Args)]
+pub struct TableArguments {
+    #[command(flatten)]
+    pub admin: AdminArguments,
+    /// Only this keyspace.
+    pub keyspace: Option<String>,
+    /// Only this table of it.
+    pub table: Option<String>,
 }
 
 impl ServeArguments {

@@ -2,12 +2,14 @@
 //!
 //! Exit codes: 0 done; 1 it failed, stderr says why; 2 wrong arguments or settings; 130 stopped by a second signal.
 
+mod ask;
 mod cli;
 mod serve;
 
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use ilion_server::admin::{InfoReport, StatusReport};
 
 use cli::{Cli, Command};
 
@@ -17,7 +19,12 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Serve(arguments) => serve::run(&arguments),
-        Command::Bench(arguments) => ilion_tools::bench::run(arguments).map_err(Failure::of),
+        Command::Status(arguments) => ask::report::<StatusReport>(&arguments, "/admin/status"),
+        Command::Info(arguments) => ask::report::<InfoReport>(&arguments, "/admin/info"),
+        Command::Flush(arguments) => ask::tables(&arguments, "flush"),
+        Command::Compact(arguments) => ask::tables(&arguments, "compact"),
+        Command::Drain(arguments) => ask::drain(&arguments),
+        Command::Bench(arguments) => ilion_tools::bench::run(arguments).map_err(Failure::of_tool),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -31,11 +38,18 @@ enum Failure {
     Failed(String),
     /// It was asked for wrongly.
     Usage(String),
+    /// It could not be done, and the log on stderr has said why.
+    Logged,
 }
 
 impl Failure {
-    fn of(error: impl Into<anyhow::Error>) -> Self {
-        Self::Failed(format!("{:#}", error.into()))
+    /// With the causes, which `anyhow` keeps apart.
+    fn of_tool(error: anyhow::Error) -> Self {
+        Self::Failed(format!("{error:#}"))
+    }
+
+    fn of(error: impl std::error::Error) -> Self {
+        Self::Failed(error.to_string())
     }
 
     #[expect(clippy::print_stderr, reason = "this is how a program tells why it failed")]
@@ -43,6 +57,7 @@ impl Failure {
         let (message, code) = match self {
             Self::Failed(message) => (message, 1),
             Self::Usage(message) => (message, 2),
+            Self::Logged => return ExitCode::from(1),
         };
         eprintln!("ilion: {message}");
         ExitCode::from(code)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ilion_env::{Env, RealEnv};
+use ilion_server::admin::{AdminDoor, EngineAdmin};
 use ilion_server::settings::{Loaded, Settings};
 use ilion_server::{Node, Server, ServerOptions, start_logging, wait_for_stop_signal};
 
@@ -27,19 +28,23 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let server = node
         .serve(&ServerOptions::of(&settings))
         .map_err(failed("cannot start"))?;
-    greet(&settings, &server, &log_path);
+    let admin = Arc::new(EngineAdmin::new(&node, &server, &settings));
+    let door = AdminDoor::open(settings.admin_port, admin).map_err(failed("cannot start"))?;
+    greet(&settings, &server, &door, &log_path);
     let signal = wait_for_stop_signal().map_err(failed("cannot wait for signals"))?;
     tracing::info!(signal, "stopping");
     server.stop(PATIENCE);
+    drop(door);
     node.engine().drain().map_err(failed("cannot drain"))?;
     tracing::info!("stopped");
     Ok(())
 }
 
+/// For what fails while there is a log: it says so on stderr, too.
 fn failed<E: std::error::Error>(doing: &'static str) -> impl Fn(E) -> Failure {
     move |error| {
-        tracing::error!(%error, doing);
-        Failure::Failed(format!("{doing}: {error}"))
+        tracing::error!("{doing}: {error}");
+        Failure::Logged
     }
 }
 
@@ -66,7 +71,7 @@ fn load(env: &dyn Env, arguments: &ServeArguments) -> Result<Loaded, Failure> {
 
 /// Tells where things are.
 #[expect(clippy::print_stdout, reason = "what the operator wants to know first")]
-fn greet(settings: &Settings, server: &Server, log_path: &Path) {
+fn greet(settings: &Settings, server: &Server, door: &AdminDoor, log_path: &Path) {
     let address = server.address();
     println!(
         "Ilion {} keeps its data in {}, its commit log in {}.",
@@ -79,7 +84,11 @@ fn greet(settings: &Settings, server: &Server, log_path: &Path) {
         address.ip(),
         address.port()
     );
-    println!("Logs are on stderr and in {}.", absolute(log_path).display());
+    println!(
+        "Logs are on stderr and in {}; metrics and administration at http://{}.",
+        absolute(log_path).display(),
+        door.address()
+    );
 }
 
 fn absolute(path: &Path) -> PathBuf {

@@ -70,4 +70,6 @@ pub struct FrameError {
     pub message: Cow<'static, str>,
     /// What to do with the connection.
     pub recovery: Recovery,
+    /// Set for versions 1 and 2: they are answered in themselves, with a header of eight bytes.
+    pub legacy_version: Option<u8>,
 }

@@ -259,6 +259,7 @@ impl FrameDecoder {
             } else {
                 Recovery::AnswerAndClose
             },
+            legacy_version: None,
         };
         let version = Version::from_number(header.version_number)
             .ok_or_else(|| refuse(Version::unsupported_message(header.version_number).into()))?;
@@ -313,6 +314,7 @@ impl FrameDecoder {
                 stream: accepted.stream,
                 message,
                 recovery: Recovery::Continue,
+                legacy_version: None,
             })?
         } else {
             envelope

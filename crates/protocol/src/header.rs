@@ -13,7 +13,7 @@ use crate::version::Version;
 pub const HEADER_BYTES: usize = 9;
 
 /// Set in the version byte of responses.
-const RESPONSE_BIT: u8 = 0x80;
+pub(crate) const RESPONSE_BIT: u8 = 0x80;
 
 /// The flags of an envelope; unknown bits are ignored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

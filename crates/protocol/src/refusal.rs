@@ -14,6 +14,7 @@ pub(crate) fn refuse_legacy(buffer: &[u8]) -> Result<(), FrameError> {
             stream: i16::from(stream.cast_signed()),
             message: Version::unsupported_message(version).into(),
             recovery: Recovery::AnswerAndClose,
+            legacy_version: Some(version),
         }),
         _ => Ok(()),
     }
@@ -26,6 +27,7 @@ fn refuse_stream(message: Cow<'static, str>, recovery: Recovery) -> FrameError {
         stream: 0,
         message,
         recovery,
+        legacy_version: None,
     }
 }
 

@@ -17,11 +17,13 @@
 //! | `system` | the tables that the server fills |
 //! | `node`, `memory` | [`Node`]: engine, query layer and system tables put together, with or without a server |
 //! | [`settings`] | what the operator wants |
+//! | [`admin`] | the door for operators |
 //! | `log_file`, `signals` | logs; being told to stop |
 //!
 //! The border between tokio and plain threads is the queue in `workers`: tasks of tokio never execute a statement, threads
 //! never wait for a socket. When you add a limit, add it to `settings`, and let it hold in `Session`.
 
+pub mod admin;
 mod answer;
 mod connection;
 mod durability;

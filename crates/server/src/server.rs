@@ -185,6 +185,7 @@ impl Server {
         Clients {
             events: self.events.clone(),
             queues: self.workers.queues.clone(),
+            metrics: self.metrics.clone(),
         }
     }
 
@@ -214,6 +215,7 @@ impl Server {
 pub struct Clients {
     events: Arc<Events>,
     queues: Queues,
+    metrics: Arc<ServerMetrics>,
 }
 
 impl Clients {
@@ -224,6 +226,11 @@ impl Clients {
             .iter()
             .map(|session| session.facts())
             .collect()
+    }
+
+    /// Requests answered since the start.
+    pub fn request_count(&self) -> u64 {
+        self.metrics.request_count()
     }
 
     /// The pools that execute requests.

@@ -15,7 +15,7 @@ use crate::compression::Compression;
 use crate::envelope::EnvelopeStart;
 use crate::error::{Error, FrameError};
 use crate::frame::Frame;
-use crate::header::{Flags, Header};
+use crate::header::{Flags, Header, RESPONSE_BIT};
 use crate::notation::{
     CustomPayload, Input, put_bytes, put_bytes_map, put_count, put_i32, put_string, put_string_list,
 };
@@ -297,13 +297,22 @@ pub fn encode_response(
 impl FrameError {
     /// Appends the envelope that answers it; in v5 after STARTUP it still has to go into a segment.
     pub fn encode_answer(&self, out: &mut Vec<u8>) {
+        let begin = out.len();
         let head = ResponseHead::new(self.version, self.stream);
         let start = begin_response(out, &head, Opcode::Error);
         ErrorResponse::protocol(self.message.as_ref()).encode(out, self.version);
         let finished = start.finish(out, None);
         debug_assert!(finished.is_ok(), "a message of an error is below 64 KiB");
+        // Compat: `ProtocolVersion.decode` of Cassandra 5.0 answers old versions in themselves.
+        if let Some(version) = self.legacy_version {
+            out[begin] = RESPONSE_BIT | version;
+            out.remove(begin + STREAM_HIGH_BYTE_AT);
+        }
     }
 }
+
+/// Where the high byte of the stream is in a header; versions 1 and 2 have only the low one.
+const STREAM_HIGH_BYTE_AT: usize = 2;
 
 impl ResponseFrame {
     /// Says what a frame from a server means. Rows and ids are slices of the frame's body.

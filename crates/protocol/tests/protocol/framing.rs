@@ -99,6 +99,12 @@ fn v1_and_v2_are_refused_with_their_eight_byte_header() {
         let mut buffer = BytesMut::from(&[number, 0, 9, 5, 0, 0, 0, 0][..]);
         let error = error_of(&mut server(1000), &mut buffer);
         assert_eq!((error.stream, error.recovery), (9, Recovery::AnswerAndClose));
+        let mut answer = Vec::new();
+        error.encode_answer(&mut answer);
+        let (head, length) = answer[..8].split_at(4);
+        assert_eq!(head, [0x80 | number, 0, 9, Opcode::Error.number()]);
+        let length = u32::from_be_bytes(length.try_into().unwrap());
+        assert_eq!(length as usize, answer.len() - 8);
     }
 }
 

@@ -1,0 +1,72 @@
+//! `ilion status`, `info`, `flush`, `compact`, `drain`: asking a running node of this machine.
+
+use std::fmt::Display;
+
+use ilion_server::admin::AdminClient;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::Failure;
+use crate::cli::{AdminArguments, TableArguments};
+
+/// Prints a report.
+pub fn report<T: DeserializeOwned + Serialize + Display>(
+    arguments: &AdminArguments,
+    path: &str,
+) -> Result<(), Failure> {
+    let report: T = AdminClient::new(arguments.admin_port)
+        .get(path)
+        .map_err(Failure::of)?;
+    match arguments.json {
+        true => say(&serde_json::to_string_pretty(&report).map_err(Failure::of)?),
+        false => say(&report.to_string()),
+    }
+    Ok(())
+}
+
+/// Has something done to tables.
+pub fn tables(arguments: &TableArguments, action: &str) -> Result<(), Failure> {
+    let mut path = format!("/admin/{action}");
+    if let Some(keyspace) = &arguments.keyspace {
+        path.push_str(&format!("?keyspace={}", escape(keyspace)));
+    }
+    if let Some(table) = &arguments.table {
+        path.push_str(&format!("&table={}", escape(table)));
+    }
+    let done = AdminClient::new(arguments.admin.admin_port)
+        .post(&path)
+        .map_err(Failure::of)?;
+    match arguments.admin.json {
+        true => say(&done.to_string()),
+        false => say(&format!("{action}: {} tables done", done["tables"])),
+    }
+    Ok(())
+}
+
+/// Has everything brought to disk.
+pub fn drain(arguments: &AdminArguments) -> Result<(), Failure> {
+    let done = AdminClient::new(arguments.admin_port)
+        .post("/admin/drain")
+        .map_err(Failure::of)?;
+    match arguments.json {
+        true => say(&done.to_string()),
+        false => say("drain: done"),
+    }
+    Ok(())
+}
+
+#[expect(clippy::print_stdout, reason = "this is what the command is for")]
+fn say(text: &str) {
+    println!("{text}");
+}
+
+/// As a URL wants it.
+fn escape(text: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    text.bytes()
+        .map(|byte| match is_plain(byte) {
+            true => char::from(byte).to_string(),
+            false => format!("%{byte:02X}"),
+        })
+        .collect()
+}

@@ -1,0 +1,147 @@
+//! The HTTP side.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use axum::extract::{Query, Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+
+use super::{Admin, AdminError, TableChoice};
+
+/// The door does not open; the operator must act.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot listen for administration on {address}: {source}; choose another port (admin_port)")]
+pub struct DoorError {
+    /// Where.
+    pub address: SocketAddr,
+    /// Why.
+    pub source: io::Error,
+}
+
+/// An open door; it closes when this is dropped.
+pub struct AdminDoor {
+    address: SocketAddr,
+    runtime: Option<Runtime>,
+}
+
+impl AdminDoor {
+    /// Listens on this port of 127.0.0.1; 0 takes a free one.
+    ///
+    /// # Errors
+    /// The port is taken, or there are no threads.
+    pub fn open(port: u16, admin: Arc<dyn Admin>) -> Result<Self, DoorError> {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let failed = |source| DoorError { address, source };
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("ilion-admin")
+            .enable_all()
+            .build()
+            .map_err(failed)?;
+        let listener = runtime.block_on(TcpListener::bind(address)).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        runtime.spawn(async move {
+            if let Err(error) = axum::serve(listener, router(admin)).await {
+                tracing::error!(%error, "the door for administration has closed");
+            }
+        });
+        Ok(Self {
+            address,
+            runtime: Some(runtime),
+        })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for AdminDoor {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+type Shared = State<Arc<dyn Admin>>;
+
+fn router(admin: Arc<dyn Admin>) -> Router {
+    Router::new()
+        .route("/metrics", get(metrics))
+        .route("/admin/status", get(status))
+        .route("/admin/info", get(info))
+        .route("/admin/flush", post(flush))
+        .route("/admin/compact", post(compact))
+        .route("/admin/drain", post(drain))
+        .layer(middleware::from_fn(refuse_browsers))
+        .with_state(admin)
+}
+
+/// Pages of other sites could otherwise have a browser on this machine ask.
+async fn refuse_browsers(request: Request, next: Next) -> Response {
+    match is_of_this_machine(request.headers()) {
+        true => next.run(request).await,
+        false => StatusCode::FORBIDDEN.into_response(),
+    }
+}
+
+fn is_of_this_machine(headers: &HeaderMap) -> bool {
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let name = host.map(|host| host.rsplit_once(':').map_or(host, |(name, _)| name));
+    let is_local = name.is_none_or(|name| matches!(name, "127.0.0.1" | "localhost"));
+    is_local && !headers.contains_key(header::ORIGIN)
+}
+
+async fn metrics(State(admin): Shared) -> Response {
+    const TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    in_thread(move || Ok(([(header::CONTENT_TYPE, TYPE)], admin.metrics()).into_response())).await
+}
+
+async fn status(State(admin): Shared) -> Response {
+    in_thread(move || Ok(Json(admin.status()).into_response())).await
+}
+
+async fn info(State(admin): Shared) -> Response {
+    in_thread(move || Ok(Json(admin.info()).into_response())).await
+}
+
+async fn flush(State(admin): Shared, Query(tables): Query<TableChoice>) -> Response {
+    in_thread(move || Ok(Json(json!({ "tables": admin.flush(&tables)? })).into_response())).await
+}
+
+async fn compact(State(admin): Shared, Query(tables): Query<TableChoice>) -> Response {
+    in_thread(move || Ok(Json(json!({ "tables": admin.compact(&tables)? })).into_response())).await
+}
+
+async fn drain(State(admin): Shared) -> Response {
+    in_thread(move || {
+        admin.drain()?;
+        Ok(Json(json!({})).into_response())
+    })
+    .await
+}
+
+/// Engines block; the threads of the network must not.
+async fn in_thread(work: impl FnOnce() -> Result<Response, AdminError> + Send + 'static) -> Response {
+    let outcome = tokio::task::spawn_blocking(work).await;
+    let error = match outcome {
+        Ok(Ok(response)) => return response,
+        Ok(Err(error)) => error,
+        Err(_) => AdminError::Failed("it met a bug of the server; its log has more".to_owned()),
+    };
+    let status = match error {
+        AdminError::Refused(_) => StatusCode::BAD_REQUEST,
+        AdminError::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
+    };
+    (status, Json(json!({ "error": error.to_string() }))).into_response()
+}

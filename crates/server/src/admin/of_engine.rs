@@ -1,0 +1,277 @@
+//! What the engine and the server have for operators.
+
+use std::sync::Arc;
+
+use ilion_engine::{Engine, TableFacts};
+use ilion_schema::TableId;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::Registry;
+
+use super::{Admin, AdminError, InfoReport, StatusReport, TableChoice, TableReport};
+use crate::node::Node;
+use crate::server::{Clients, Server};
+use crate::settings::Settings;
+use crate::system::RELEASE_VERSION;
+
+/// An [`Admin`] over a node and its server.
+pub struct EngineAdmin {
+    node: Node,
+    clients: Clients,
+    registry: Registry,
+    info: InfoReport,
+    started_nanos: u64,
+}
+
+impl EngineAdmin {
+    /// Speaks for this node and server.
+    pub fn new(node: &Node, server: &Server, settings: &Settings) -> Self {
+        let mut registry = Registry::with_prefix("ilion");
+        server.register_metrics(&mut registry);
+        registry.register_collector(Box::new(OfEngine(node.engine().clone())));
+        let info = InfoReport {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            release_version: RELEASE_VERSION.to_owned(),
+            pid: std::process::id(),
+            cluster_name: settings.cluster_name.clone(),
+            host_id: node.local().host_id().to_string(),
+            cql_address: server.address().to_string(),
+            data_directory: settings.data_path().display().to_string(),
+            commitlog_directory: settings.commitlog_path().display().to_string(),
+            partitioner: node.engine().partitioner().class_name().to_owned(),
+            ..InfoReport::default()
+        };
+        Self {
+            node: node.clone(),
+            clients: server.clients(),
+            registry,
+            info,
+            started_nanos: node.engine().env().monotonic_nanos(),
+        }
+    }
+
+    fn engine(&self) -> &Engine {
+        self.node.engine()
+    }
+
+    /// The tables that are meant, by their ids; all of them if nothing is said.
+    fn choose(&self, choice: &TableChoice) -> Result<Vec<TableId>, AdminError> {
+        let schema = self.engine().schema();
+        let stored = self.engine().tables();
+        let Some(keyspace) = &choice.keyspace else {
+            return match &choice.table {
+                None => Ok(stored.iter().map(|store| store.schema().id).collect()),
+                Some(table) => Err(AdminError::Refused(format!("in which keyspace is {table}?"))),
+            };
+        };
+        let known = schema
+            .keyspace(keyspace)
+            .ok_or_else(|| AdminError::Refused(format!("keyspace {keyspace} does not exist")))?;
+        let Some(table) = &choice.table else {
+            let of_keyspace = stored.iter().map(|store| store.schema());
+            return Ok(of_keyspace
+                .filter(|table| table.keyspace == known.name)
+                .map(|table| table.id)
+                .collect());
+        };
+        match known.tables.get(table) {
+            Some(table) => Ok(vec![table.id]),
+            None => Err(AdminError::Refused(format!(
+                "table {keyspace}.{table} does not exist"
+            ))),
+        }
+    }
+
+    fn for_each(
+        &self,
+        choice: &TableChoice,
+        work: impl Fn(&Engine, TableId) -> ilion_engine::Result<()>,
+    ) -> Result<u64, AdminError> {
+        let tables = self.choose(choice)?;
+        for &table in &tables {
+            work(self.engine(), table).map_err(failed)?;
+        }
+        Ok(tables.len() as u64)
+    }
+}
+
+fn failed(error: ilion_engine::Error) -> AdminError {
+    match error {
+        ilion_engine::Error::Refused(reason) => AdminError::Refused(reason),
+        other => AdminError::Failed(other.to_string()),
+    }
+}
+
+impl Admin for EngineAdmin {
+    fn status(&self) -> StatusReport {
+        let facts = self.engine().facts();
+        let tables = self.engine().table_facts();
+        let clients = self.clients.list();
+        StatusReport {
+            failure: self.engine().failure(),
+            clients: clients.len() as u64,
+            requests: self.clients.request_count(),
+            memtable_bytes: facts.memtable_bytes,
+            memtable_bytes_max: facts.memtable_bytes_max,
+            flushes: facts.flushes,
+            compactions: facts.compactions,
+            compactions_failed: facts.compactions_failed,
+            tables: tables.into_iter().filter(is_of_user).map(report).collect(),
+        }
+    }
+
+    fn info(&self) -> InfoReport {
+        let engine = self.engine();
+        let nanos = engine.env().monotonic_nanos().saturating_sub(self.started_nanos);
+        InfoReport {
+            uptime_secs: nanos / 1_000_000_000,
+            schema_version: engine.schema().version.to_string(),
+            ..self.info.clone()
+        }
+    }
+
+    fn flush(&self, tables: &TableChoice) -> Result<u64, AdminError> {
+        self.for_each(tables, Engine::flush)
+    }
+
+    fn compact(&self, tables: &TableChoice) -> Result<u64, AdminError> {
+        self.for_each(tables, Engine::compact)
+    }
+
+    fn drain(&self) -> Result<(), AdminError> {
+        self.engine().drain().map_err(failed)
+    }
+
+    fn metrics(&self) -> String {
+        let mut out = String::new();
+        match text::encode(&mut out, &self.registry) {
+            Ok(()) => out,
+            Err(error) => format!("# {error}\n"),
+        }
+    }
+}
+
+fn is_of_user(table: &TableFacts) -> bool {
+    let keyspace = table.keyspace.as_str();
+    keyspace != "system" && !keyspace.starts_with("system_")
+}
+
+fn report(table: TableFacts) -> TableReport {
+    TableReport {
+        keyspace: table.keyspace,
+        table: table.table,
+        sstables: table.sstables,
+        sstable_bytes: table.sstable_bytes,
+        memtable_bytes: table.memtable_bytes,
+        estimated_partitions: table.estimated_partitions,
+    }
+}
+
+/// Reads the engine's own counters when Prometheus asks.
+struct OfEngine(Arc<Engine>);
+
+impl std::fmt::Debug for OfEngine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("OfEngine")
+    }
+}
+
+impl Collector for OfEngine {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
+        let facts = self.0.facts();
+        let io = self.0.io();
+        let mut counter = |name: &str, help: &str, value: u64| {
+            let metric = ConstCounter::new(value);
+            let encoder = encoder.encode_descriptor(name, help, None, metric.metric_type())?;
+            metric.encode(encoder)
+        };
+        counter("flushes", "Memtables written to disk", facts.flushes)?;
+        counter(
+            "flushed_bytes",
+            "Bytes of SSTables that flushes wrote",
+            facts.flushed_bytes,
+        )?;
+        counter("compactions", "Compactions done", facts.compactions)?;
+        counter(
+            "compactions_failed",
+            "Compactions that failed",
+            facts.compactions_failed,
+        )?;
+        counter(
+            "compacted_bytes_in",
+            "Bytes that compactions read",
+            facts.compacted_bytes_in,
+        )?;
+        counter(
+            "compacted_bytes_out",
+            "Bytes that compactions wrote",
+            facts.compacted_bytes_out,
+        )?;
+        counter(
+            "chunk_cache_hits",
+            "Reads that the chunk cache answered",
+            facts.chunk_cache_hits,
+        )?;
+        counter(
+            "chunk_cache_misses",
+            "Reads that went to disk",
+            facts.chunk_cache_misses,
+        )?;
+        counter("disk_reads", "Reads of files", io.reads)?;
+        counter("disk_read_bytes", "Bytes read from files", io.bytes_read)?;
+        counter("disk_writes", "Writes to files", io.writes)?;
+        counter("disk_written_bytes", "Bytes written to files", io.bytes_written)?;
+        counter("disk_syncs", "Syncs of files", io.syncs)?;
+        let log = &facts.commit_log;
+        counter(
+            "commit_log_records",
+            "Records appended to the commit log",
+            log.appends,
+        )?;
+        counter(
+            "commit_log_appended_bytes",
+            "Bytes appended to the commit log",
+            log.appended_bytes,
+        )?;
+        counter("commit_log_syncs", "Syncs of the commit log", log.syncs)?;
+        let mut gauge = |name: &str, help: &str, value: u64| {
+            let metric = ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX));
+            let encoder = encoder.encode_descriptor(name, help, None, metric.metric_type())?;
+            metric.encode(encoder)
+        };
+        gauge("memtable_bytes", "Memory of memtables", facts.memtable_bytes)?;
+        gauge(
+            "memtable_bytes_max",
+            "What memtables may come to",
+            facts.memtable_bytes_max,
+        )?;
+        gauge(
+            "chunk_cache_bytes",
+            "Memory of the chunk cache",
+            facts.chunk_cache_bytes,
+        )?;
+        gauge(
+            "commit_log_bytes",
+            "Size of the commit log's files",
+            facts.commit_log.size_bytes,
+        )?;
+        let tables = self.0.table_facts();
+        gauge(
+            "sstables",
+            "SSTables",
+            tables.iter().map(|table| table.sstables).sum(),
+        )?;
+        gauge(
+            "sstable_bytes",
+            "Bytes of SSTables",
+            tables.iter().map(|table| table.sstable_bytes).sum(),
+        )?;
+        gauge(
+            "writes_refused",
+            "1 if writes are refused for good",
+            u64::from(self.0.failure().is_some()),
+        )
+    }
+}

@@ -1,0 +1,159 @@
+//! What operators are told, as JSON and as lines for people.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// How the node is doing.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StatusReport {
+    /// Why writes are refused, if they are.
+    pub failure: Option<String>,
+    /// Connected clients.
+    pub clients: u64,
+    /// Requests answered since the start.
+    pub requests: u64,
+    /// Bytes of memtables.
+    pub memtable_bytes: u64,
+    /// What they may come to.
+    pub memtable_bytes_max: u64,
+    /// Flushes since the start.
+    pub flushes: u64,
+    /// Compactions since the start.
+    pub compactions: u64,
+    /// Those that failed.
+    pub compactions_failed: u64,
+    /// Tables of users.
+    pub tables: Vec<TableReport>,
+}
+
+/// A table.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TableReport {
+    /// Its keyspace.
+    pub keyspace: String,
+    /// Its name.
+    pub table: String,
+    /// SSTables.
+    pub sstables: u64,
+    /// Bytes of their files.
+    pub sstable_bytes: u64,
+    /// Bytes of its memtables.
+    pub memtable_bytes: u64,
+    /// Partitions, about.
+    pub estimated_partitions: u64,
+}
+
+/// Who and what the node is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct InfoReport {
+    /// Version of Ilion.
+    pub version: String,
+    /// Version of Cassandra that it behaves like.
+    pub release_version: String,
+    /// Process.
+    pub pid: u32,
+    /// Seconds since the start.
+    pub uptime_secs: u64,
+    /// Name of the cluster.
+    pub cluster_name: String,
+    /// Id of the node.
+    pub host_id: String,
+    /// Where CQL clients connect.
+    pub cql_address: String,
+    /// Where the tables are.
+    pub data_directory: String,
+    /// Where the commit log is.
+    pub commitlog_directory: String,
+    /// How keys become tokens.
+    pub partitioner: String,
+    /// Version of the schema.
+    pub schema_version: String,
+}
+
+/// A number of bytes for people.
+struct Bytes(u64);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+        let bytes = self.0 as f64;
+        match self.0 {
+            0..1_024 => write!(f, "{} B", self.0),
+            1_024..1_048_576 => write!(f, "{:.1} KiB", bytes / 1_024.0),
+            1_048_576..1_073_741_824 => write!(f, "{:.1} MiB", bytes / 1_048_576.0),
+            _ => write!(f, "{:.1} GiB", bytes / 1_073_741_824.0),
+        }
+    }
+}
+
+impl fmt::Display for StatusReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.failure {
+            None => writeln!(f, "state        serving")?,
+            Some(reason) => writeln!(f, "state        WRITES ARE REFUSED: {reason}")?,
+        }
+        writeln!(f, "clients      {}", self.clients)?;
+        writeln!(f, "requests     {}", self.requests)?;
+        writeln!(
+            f,
+            "memtables    {} of {}",
+            Bytes(self.memtable_bytes),
+            Bytes(self.memtable_bytes_max)
+        )?;
+        writeln!(f, "flushes      {}", self.flushes)?;
+        write!(
+            f,
+            "compactions  {}, {} failed",
+            self.compactions, self.compactions_failed
+        )?;
+        for table in &self.tables {
+            write!(f, "\n{table}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for TableReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}.{}: {} in {} SSTables, {} in memory, about {} partitions",
+            self.keyspace,
+            self.table,
+            Bytes(self.sstable_bytes),
+            self.sstables,
+            Bytes(self.memtable_bytes),
+            self.estimated_partitions,
+        )
+    }
+}
+
+impl fmt::Display for InfoReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "version      Ilion {} (as Cassandra {})",
+            self.version, self.release_version
+        )?;
+        writeln!(f, "process      {}, up {} s", self.pid, self.uptime_secs)?;
+        writeln!(f, "cluster      {}", self.cluster_name)?;
+        writeln!(f, "host id      {}", self.host_id)?;
+        writeln!(f, "CQL          {}", self.cql_address)?;
+        writeln!(f, "data         {}", self.data_directory)?;
+        writeln!(f, "commit log   {}", self.commitlog_directory)?;
+        writeln!(f, "partitioner  {}", self.partitioner)?;
+        write!(f, "schema       {}", self.schema_version)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Bytes;
+
+    #[test]
+    fn bytes_are_shown_with_one_decimal() {
+        let shown = [0, 1023, 1024, 1 << 20, 3 << 29].map(|bytes| Bytes(bytes).to_string());
+        assert_eq!(shown, ["0 B", "1023 B", "1.0 KiB", "1.0 MiB", "1.5 GiB"]);
+    }
+}
