@@ -1,6 +1,6 @@
 //! Which rows of a partition: clustering restrictions that can be slices.
 
-use ilion_rows::{Clustering, ClusteringComparator, Slice, Values};
+use ilion_rows::{Clustering, ClusteringComparator, Slice};
 
 use super::partition::check_product;
 use super::restriction::{Edge, Predicate, Restriction};
@@ -80,40 +80,41 @@ impl ClusteringRestrictions {
             return Ok(vec![Slice::all()]);
         }
         let prefixes = self.prefixes(execution)?;
-        let Some((restriction, edges)) = self.last_slice(execution)? else {
+        let Some(restriction) = self.sliced.last().filter(|last| last.is_slice()) else {
             return Ok(prefixes.iter().map(Slice::exactly).collect());
+        };
+        let Some(edges) = edges_of(restriction, execution)? else {
+            return Ok(Vec::new());
         };
         let below = |prefix: &Clustering| {
             slices_below(&self.comparator, prefix.values(), &restriction.columns, &edges)
         };
         Ok(prefixes.iter().flat_map(below).collect())
     }
+}
 
-    fn last_slice(
-        &self,
-        execution: &Execution<'_>,
-    ) -> Result<Option<(&Restriction, Vec<EdgeValues>)>, Error> {
-        let Some(restriction) = self.sliced.last() else {
+/// The ends of a slice; nothing if it is empty.
+fn edges_of(restriction: &Restriction, execution: &Execution<'_>) -> Result<Option<Vec<EdgeValues>>, Error> {
+    let Predicate::Slice { start, end } = &restriction.predicate else {
+        return Ok(None);
+    };
+    let mut edges = Vec::with_capacity(2);
+    for (edge, side) in [(start, Side::Above), (end, Side::Below)] {
+        let Some(Edge {
+            expression,
+            is_inclusive,
+        }) = edge
+        else {
+            continue;
+        };
+        let Some(values) = expression.evaluate_edge(&restriction.columns, execution)? else {
             return Ok(None);
         };
-        let Predicate::Slice { start, end } = &restriction.predicate else {
-            return Ok(None);
-        };
-        let mut edges = Vec::with_capacity(2);
-        for (edge, side) in [(start, Side::Above), (end, Side::Below)] {
-            if let Some(Edge {
-                expression,
-                is_inclusive,
-            }) = edge
-            {
-                let values: Values = expression.evaluate(&restriction.columns, execution)?;
-                edges.push(EdgeValues {
-                    side,
-                    values,
-                    is_inclusive: *is_inclusive,
-                });
-            }
-        }
-        Ok(Some((restriction, edges)))
+        edges.push(EdgeValues {
+            side,
+            values,
+            is_inclusive: *is_inclusive,
+        });
     }
+    Ok(Some(edges))
 }

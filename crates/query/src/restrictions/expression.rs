@@ -47,23 +47,56 @@ impl Expression {
         }
     }
 
-    /// The values for `columns`, none of them null.
+    /// The values that `columns` are equal to, none of them null.
     pub fn evaluate(&self, columns: &[Column], execution: &Execution<'_>) -> Result<Values, Error> {
-        let columns = columns.get(..self.arity()).unwrap_or(columns);
         match self {
-            Self::One { term, .. } => {
-                let value = given(term.evaluate(execution)?, columns)?;
-                Ok(Values::from_iter([Some(value)]))
+            Self::One { .. } => Ok(one(self.evaluate_one(columns, execution)?)),
+            Self::Tuple { term, .. } => {
+                let tuple = given(term.evaluate(execution)?, columns)?;
+                components(&tuple, columns, &|column| {
+                    format!("Invalid null value for column {}", column.name)
+                })
             }
-            Self::Tuple { term, .. } => components(&given(term.evaluate(execution)?, columns)?, columns),
         }
     }
 
-    /// The value, if it is of one column.
+    /// The value that a column is equal to.
     pub fn evaluate_one(&self, columns: &[Column], execution: &Execution<'_>) -> Result<Bytes, Error> {
         match self {
             Self::One { term, .. } => given(term.evaluate(execution)?, columns),
             Self::Tuple { .. } => first(self.evaluate(columns, execution)?, columns),
+        }
+    }
+
+    /// The values of an end of a slice. Compat: a slice that ends at null is empty, which `None` says.
+    pub fn evaluate_edge(
+        &self,
+        columns: &[Column],
+        execution: &Execution<'_>,
+    ) -> Result<Option<Values>, Error> {
+        let columns = columns.get(..self.arity()).unwrap_or(columns);
+        match self {
+            Self::One { term, .. } => match term.evaluate(execution)? {
+                Value::Null => Ok(None),
+                value => given(value, columns).map(|value| Some(one(value))),
+            },
+            Self::Tuple { term, .. } => {
+                let tuple = given(term.evaluate(execution)?, columns)?;
+                components(&tuple, columns, &|column| {
+                    format!("Invalid null value in condition for column {}", column.name)
+                })
+                .map(Some)
+            }
+        }
+    }
+
+    /// The values that rows are checked against.
+    pub fn evaluate_supported(&self, columns: &[Column], execution: &Execution<'_>) -> Result<Values, Error> {
+        match (self, columns) {
+            (Self::One { term, .. }, [column, ..]) => {
+                supported(term.evaluate(execution)?, "value", column).map(one)
+            }
+            _ => self.evaluate(columns, execution),
         }
     }
 }
@@ -71,17 +104,54 @@ impl Expression {
 impl Expressions {
     /// The members, none with a null.
     pub fn evaluate(&self, columns: &[Column], execution: &Execution<'_>) -> Result<Vec<Values>, Error> {
-        let values = self.terms.evaluate(execution)?;
-        let evaluate = |value| {
-            let value = given(value, columns)?;
-            if self.are_tuples {
-                components(&value, columns)
-            } else {
-                Ok(Values::from_iter([Some(value)]))
-            }
-        };
-        values.into_iter().map(evaluate).collect()
+        let values = self.members(columns, execution)?;
+        values
+            .into_iter()
+            .map(|value| self.member(value, columns))
+            .collect()
     }
+
+    /// The members that rows are checked against; nothing equals null.
+    pub fn evaluate_supported(
+        &self,
+        columns: &[Column],
+        execution: &Execution<'_>,
+    ) -> Result<Vec<Values>, Error> {
+        let values = self.members(columns, execution)?;
+        let given = values
+            .into_iter()
+            .filter(|value| matches!(value, Value::Bytes(_)));
+        given.map(|value| self.member(value, columns)).collect()
+    }
+
+    fn members(&self, columns: &[Column], execution: &Execution<'_>) -> Result<Vec<Value>, Error> {
+        let values = self.terms.evaluate(execution)?;
+        if matches!(self.terms, Terms::Marker(_)) && values == [Value::Null] {
+            return Err(Error::invalid(if self.are_tuples {
+                "Invalid null value for IN restriction".to_owned()
+            } else {
+                format!("Invalid null value for column {}", names(columns))
+            }));
+        }
+        Ok(values)
+    }
+
+    fn member(&self, value: Value, columns: &[Column]) -> Result<Values, Error> {
+        let value = given(value, columns)?;
+        if !self.are_tuples {
+            return Ok(one(value));
+        }
+        components(&value, columns, &|_| {
+            format!(
+                "Invalid null value in condition for columns: [{}]",
+                names(columns)
+            )
+        })
+    }
+}
+
+fn one(value: Bytes) -> Values {
+    Values::from_iter([Some(value)])
 }
 
 /// The value of a term that may not be null.
@@ -96,7 +166,20 @@ pub(super) fn given(value: Value, columns: &[Column]) -> Result<Bytes, Error> {
     }
 }
 
-fn null_value<'a>(columns: impl IntoIterator<Item = &'a Column>) -> Error {
+/// The value of a term that rows are checked against.
+pub(super) fn supported(value: Value, what: &str, column: &Column) -> Result<Bytes, Error> {
+    let kind = match value {
+        Value::Bytes(bytes) => return Ok(bytes),
+        Value::Null => "null",
+        Value::Unset => "unset",
+    };
+    Err(Error::invalid(format!(
+        "Unsupported {kind} {what} for column {}",
+        column.name
+    )))
+}
+
+fn null_value(columns: &[Column]) -> Error {
     Error::invalid(format!(
         "Invalid null value in condition for column {}",
         names(columns)
@@ -112,13 +195,17 @@ fn first(values: Values, columns: &[Column]) -> Result<Bytes, Error> {
 }
 
 /// The components of a tuple, one for each column.
-fn components(tuple: &Bytes, columns: &[Column]) -> Result<Values, Error> {
+fn components(
+    tuple: &Bytes,
+    columns: &[Column],
+    refusal: &dyn Fn(&Column) -> String,
+) -> Result<Values, Error> {
     let mut parts = tuple_components(tuple);
     columns
         .iter()
         .map(|column| match parts.next().transpose()?.flatten() {
             Some(part) => Ok(Some(tuple.slice_ref(part))),
-            None => Err(null_value([column])),
+            None => Err(Error::Invalid(refusal(column))),
         })
         .collect()
 }

@@ -11,11 +11,12 @@ use ilion_rows::{Data, Values};
 use ilion_schema::{Column, ColumnKind};
 use ilion_types::{CqlType, collection_elements, map_entries};
 
+use super::expression::supported;
 use super::restriction::{Contained, Edge, Predicate, Restriction};
+use crate::Error;
 use crate::context::Execution;
 use crate::select::RowView;
 use crate::term::Term;
-use crate::{Error, Value};
 
 /// The checks of one execution.
 #[derive(Debug, Default)]
@@ -83,8 +84,10 @@ impl RowFilter {
 fn tests(restriction: &Restriction, execution: &Execution<'_>) -> Result<Vec<Test>, Error> {
     let columns = &restriction.columns;
     Ok(match &restriction.predicate {
-        Predicate::Equal(expression) => vec![Test::Among(vec![expression.evaluate(columns, execution)?])],
-        Predicate::In(expressions) => vec![Test::Among(expressions.evaluate(columns, execution)?)],
+        Predicate::Equal(expression) => vec![Test::Among(vec![
+            expression.evaluate_supported(columns, execution)?,
+        ])],
+        Predicate::In(expressions) => vec![Test::Among(expressions.evaluate_supported(columns, execution)?)],
         Predicate::Slice { start, end } => {
             let sides = [(start, Ordering::Greater), (end, Ordering::Less)];
             let given = sides
@@ -108,33 +111,19 @@ fn ordered(
     execution: &Execution<'_>,
 ) -> Result<Test, Error> {
     Ok(Test::Ordered {
-        values: edge.expression.evaluate(columns, execution)?,
+        values: edge.expression.evaluate_supported(columns, execution)?,
         wanted,
         is_inclusive: edge.is_inclusive,
     })
 }
 
 fn contains(contained: &Contained, column: &Column, execution: &Execution<'_>) -> Result<Test, Error> {
-    let value = |term: &Term| supported(term.evaluate(execution)?, column);
+    let value = |term: &Term, what: &str| supported(term.evaluate(execution)?, what, column);
     Ok(match contained {
-        Contained::Value(term) => Test::Value(value(term)?),
-        Contained::Key(term) => Test::Key(value(term)?),
-        Contained::Entry(key, term) => Test::Entry(value(key)?, value(term)?),
+        Contained::Value(term) => Test::Value(value(term, "value")?),
+        Contained::Key(term) => Test::Key(value(term, "value")?),
+        Contained::Entry(key, term) => Test::Entry(value(key, "map key")?, value(term, "map value")?),
     })
-}
-
-fn supported(value: Value, column: &Column) -> Result<Bytes, Error> {
-    match value {
-        Value::Bytes(bytes) => Ok(bytes),
-        Value::Null => Err(Error::invalid(format!(
-            "Unsupported null value for column {}",
-            column.name
-        ))),
-        Value::Unset => Err(Error::invalid(format!(
-            "Unsupported unset value for column {}",
-            column.name
-        ))),
-    }
 }
 
 impl Check {

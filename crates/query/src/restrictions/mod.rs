@@ -55,6 +55,7 @@ pub(crate) struct Restrictions {
     clustering: ClusteringRestrictions,
     /// What is left to check row by row.
     filtered: Vec<Restriction>,
+    restricts_partition: bool,
     restricts_clustering: bool,
 }
 
@@ -78,11 +79,14 @@ impl Restrictions {
         let use_for = with_implied_filtering(use_for, table);
         let sorted = sort(table, relations, use_for, context)?;
         rules::check(table, &sorted, use_for, context)?;
-        Ok(Self::decide(table, sorted))
+        let restrictions = Self::decide(table, sorted);
+        rules::check_filtered(&restrictions.filtered)?;
+        Ok(restrictions)
     }
 
     fn decide(table: &TableSchema, sorted: Sorted) -> Self {
         let restricts_clustering = !sorted.clustering.is_empty();
+        let restricts_partition = !sorted.partition.is_empty() || sorted.token.is_some();
         let mut filtered = Vec::new();
         let mut keys = None;
         if gives_keys(table, &sorted.partition) {
@@ -103,8 +107,14 @@ impl Restrictions {
                 sliced,
             },
             filtered,
+            restricts_partition,
             restricts_clustering,
         }
+    }
+
+    /// True if the partition key or the token is restricted.
+    pub fn restricts_partition(&self) -> bool {
+        self.restricts_partition
     }
 
     /// Refuses what cannot be found without reading everything, unless filtering is allowed: rows of many partitions by
@@ -249,8 +259,10 @@ fn sort(
         match restriction.kind() {
             ColumnKind::PartitionKey => restriction::add(&mut sorted.partition, restriction)?,
             ColumnKind::Clustering => {
-                rules::check_clustering_order(table, &sorted.clustering, &restriction, use_for)?;
+                let order = rules::check_clustering_order(table, &sorted.clustering, &restriction, use_for);
+                // What merging refuses comes first.
                 restriction::add(&mut sorted.clustering, restriction)?;
+                order?;
             }
             _ => restriction::add(&mut sorted.others, restriction)?,
         }

@@ -42,7 +42,7 @@ pub(super) fn resolve(
         Subject::Columns(names) => resolver.multi(names).map(Resolved::Columns),
         Subject::Token(names) => resolver.token(names).map(Resolved::Token),
         Subject::Index(name) => Err(Error::invalid(format!(
-            "Invalid index expression, index {name} not found for table {}.{}",
+            "Invalid index expression, index {name} not found for {}.{}",
             table.keyspace, table.name
         ))),
     }
@@ -88,11 +88,20 @@ impl Resolver<'_> {
         Err(Error::invalid(reason))
     }
 
-    fn one_operand(&self) -> Result<&ilion_cql::ast::Term, Error> {
+    /// The one member of an IN. Compat: such an IN is an `=`.
+    fn only_member(&self) -> Option<&ilion_cql::ast::Term> {
         match &self.relation.operand {
-            Operand::Term(term) => Ok(term),
-            _ => self.refuse(format!("Unsupported restriction: {}", self.relation)),
+            Operand::List(members) if members.len() == 1 => members.first(),
+            _ => None,
         }
+    }
+
+    fn one_operand(&self) -> Result<&ilion_cql::ast::Term, Error> {
+        let term = match &self.relation.operand {
+            Operand::Term(term) => Some(term),
+            _ => self.only_member(),
+        };
+        term.ok_or_else(|| Error::invalid(format!("Unsupported restriction: {}", self.relation)))
     }
 
     fn one(&self, name: &str, ty: &CqlType) -> Result<Term, Error> {
@@ -108,6 +117,7 @@ impl Resolver<'_> {
                 check_no_duration(column)?;
                 slice(operator, self.single_expression(column)?)
             }
+            Operator::In if self.only_member().is_some() => Predicate::Equal(self.single_expression(column)?),
             Operator::In => Predicate::In(Expressions {
                 terms: Terms::plan(
                     &self.relation.operand,
@@ -120,6 +130,7 @@ impl Resolver<'_> {
                 Predicate::Contains(vec![self.contained(column, operator)?])
             }
             Operator::Like => {
+                self.one(&column.name, &column.ty)?;
                 return self.refuse(format!(
                     "LIKE restriction is only supported on properly indexed columns. {} is not valid.",
                     self.relation
@@ -206,6 +217,9 @@ impl Resolver<'_> {
             Operator::Less | Operator::LessOrEqual | Operator::Greater | Operator::GreaterOrEqual => {
                 columns.iter().try_for_each(check_no_duration)?;
                 slice(operator, self.tuple_expression(&columns, ty)?)
+            }
+            Operator::In if self.only_member().is_some() => {
+                Predicate::Equal(self.tuple_expression(&columns, ty)?)
             }
             Operator::In => Predicate::In(self.tuple_expressions(&columns, ty)?),
             Operator::NotEqual => {

@@ -231,3 +231,13 @@ fn check_others(sorted: &Sorted, use_for: RestrictionUse, context: &PlanContext<
         names(restricted(&sorted.others))
     )))
 }
+
+/// Multi-column ranges are slices or nothing.
+pub(super) fn check_filtered(filtered: &[Restriction]) -> Result<(), Error> {
+    if filtered.iter().any(|known| known.is_multi && known.is_slice()) {
+        return Err(Error::invalid(
+            "Multi-column slice restrictions cannot be used for filtering.",
+        ));
+    }
+    Ok(())
+}

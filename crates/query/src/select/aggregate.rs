@@ -1,7 +1,8 @@
 //! Native aggregates: `count`, `min`, `max`, `sum` and `avg`.
 //!
-//! Compat: `AggregateFcts` of Cassandra 5.0. Nulls are not counted. Sums of integers wrap in their own type; averages are
-//! computed over a sum that cannot overflow; both are zero over nothing, `min` and `max` are null.
+//! Compat: `AggregateFcts` of Cassandra 5.0. Nulls are not counted. Sums of integers wrap in their own type, averages are
+//! computed over a sum that cannot overflow, the average of decimals moves by a rounded step for each of them; all are zero
+//! over nothing, `min` and `max` are null.
 
 use bytes::Bytes;
 use ilion_types::{CqlType, Decimal, decode_varint, encode_varint};
@@ -54,6 +55,39 @@ impl Kind {
         }
     }
 
+    /// What is said to a call with another number of arguments than one.
+    pub fn wrong_count(self, count: usize) -> String {
+        match self {
+            Self::Count => {
+                format!(
+                    "Invalid number of arguments in call to function system.count: 1 required but {count} provided"
+                )
+            }
+            Self::Min | Self::Max => format!(
+                "Invalid number of arguments for function system.{}(any)",
+                self.name()
+            ),
+            Self::Sum | Self::Avg => self.no_signature(),
+        }
+    }
+
+    /// What is said to a call with an argument that is no number.
+    pub fn no_signature(self) -> String {
+        const SUM: [&str; 9] = [
+            "tinyint", "double", "decimal", "bigint", "float", "smallint", "counter", "varint", "int",
+        ];
+        const AVG: [&str; 9] = [
+            "int", "counter", "tinyint", "bigint", "varint", "smallint", "double", "decimal", "float",
+        ];
+        let name = self.name();
+        let types = if self == Self::Sum { SUM } else { AVG };
+        let signatures = types.map(|ty| format!("system.{name} : ({ty}) -> {ty}"));
+        format!(
+            "Invalid call to function {name}, none of its type signatures match (known type signatures: {})",
+            signatures.join(", ")
+        )
+    }
+
     /// Its result for values of `ty`; nothing if it does not take them.
     pub fn result_type(self, ty: &CqlType) -> Option<CqlType> {
         match self {
@@ -78,12 +112,14 @@ enum State {
     Extreme(Option<Bytes>),
     Integer(i128),
     Big(BigInt),
-    /// Kahan's sum and what it lost, and the plain sum, which knows infinity.
+    /// Kahan's sum and what it lost; the plain sum, which knows infinity; the mean, which does not overflow.
     Float {
         sum: f64,
         lost: f64,
         plain: f64,
+        mean: f64,
     },
+    /// Sum or mean.
     Decimal(Decimal),
 }
 
@@ -98,6 +134,7 @@ impl<'p> Running<'p> {
                 sum: 0.0,
                 lost: 0.0,
                 plain: 0.0,
+                mean: 0.0,
             },
             (_, CqlType::Decimal) => State::Decimal(Decimal {
                 unscaled: BigInt::ZERO,
@@ -145,13 +182,24 @@ impl<'p> Running<'p> {
             _ if value.is_empty() => return Ok(()),
             State::Integer(sum) => *sum += i128::from(integer(&value)),
             State::Big(sum) => *sum += decode_varint(&value),
-            State::Float { sum, lost, plain } => {
+            State::Float {
+                sum,
+                lost,
+                plain,
+                mean,
+            } => {
                 let number = float(&self.plan.ty, &value);
                 *plain += number;
+                #[expect(clippy::cast_precision_loss, reason = "the nearest double is meant")]
+                let count = (self.count + 1) as f64;
+                *mean += number / count - *mean / count;
                 let corrected = number - *lost;
                 let next = *sum + corrected;
                 *lost = (next - *sum) - corrected;
                 *sum = next;
+            }
+            State::Decimal(mean) if self.plan.kind == Kind::Avg => {
+                *mean = moved_mean(mean, &Decimal::decode(&value)?, self.count + 1)?;
             }
             State::Decimal(sum) => *sum = add_decimals(sum, &Decimal::decode(&value)?)?,
         }
@@ -175,21 +223,21 @@ impl<'p> Running<'p> {
             }
             State::Big(sum) if is_average => Some(encode_varint(&(sum / BigInt::from(self.count))).into()),
             State::Big(sum) => Some(encode_varint(sum).into()),
-            State::Float { sum, plain, .. } => {
+            State::Float { sum, plain, mean, .. } => {
                 let sum = if sum.is_nan() && plain.is_infinite() {
                     *plain
                 } else {
                     *sum
                 };
                 #[expect(clippy::cast_precision_loss, reason = "the nearest double is meant")]
-                let value = if is_average { sum / self.count as f64 } else { sum };
+                let value = match is_average {
+                    true if sum.is_infinite() && mean.is_finite() => *mean,
+                    true => sum / self.count as f64,
+                    false => sum,
+                };
                 Some(float_bytes(value, &self.plan.ty))
             }
-            State::Decimal(sum) => {
-                let mut result = sum.clone();
-                if is_average {
-                    result.unscaled = half_even(&sum.unscaled, &BigInt::from(self.count));
-                }
+            State::Decimal(result) => {
                 let mut out = Vec::new();
                 result.encode(&mut out);
                 Some(out.into())
@@ -261,13 +309,22 @@ fn add_decimals(a: &Decimal, b: &Decimal) -> Result<Decimal, Error> {
             _ => Err(Error::invalid("a decimal has too many digits to be added")),
         }
     };
-    if a.unscaled.sign() == Sign::NoSign {
-        return Ok(b.clone());
-    }
+
     Ok(Decimal {
         unscaled: at_scale(a)? + at_scale(b)?,
         scale,
     })
+}
+
+/// The mean of `count` numbers, given the mean of all but the last.
+fn moved_mean(mean: &Decimal, number: &Decimal, count: i64) -> Result<Decimal, Error> {
+    let negated = Decimal {
+        unscaled: -&mean.unscaled,
+        scale: mean.scale,
+    };
+    let mut step = add_decimals(number, &negated)?;
+    step.unscaled = half_even(&step.unscaled, &BigInt::from(count));
+    add_decimals(mean, &step)
 }
 
 /// The quotient by a positive number, rounded half to even.
@@ -331,13 +388,15 @@ mod tests {
     }
 
     #[test]
-    fn averages_of_decimals_round_half_even_at_the_sum_scale() {
+    fn averages_of_decimals_move_by_rounded_steps() {
         let average = |texts: &[&str]| aggregate(Kind::Avg, CqlType::Decimal, texts).unwrap();
-        assert_eq!(average(&["1.0", "2.5"]), "1.8");
-        assert_eq!(average(&["1", "2"]), "2");
+        assert_eq!(average(&["1", "2"]), "1");
         assert_eq!(average(&["2", "3"]), "2");
-        assert_eq!(average(&["-2", "-3"]), "-2");
-        assert_eq!(average(&["-1", "-2"]), "-2");
+        assert_eq!(average(&["1", "1", "3"]), "2");
+        assert_eq!(average(&["0.1", "0.2"]), "0.1");
+        assert_eq!(average(&["1.25", "1.5"]), "1.37");
+        assert_eq!(average(&["-1.5", "-1"]), "-1.3");
+        assert_eq!(average(&["1.25", "1.5", "1"]), "1.25");
     }
 
     #[test]

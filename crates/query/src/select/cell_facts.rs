@@ -10,7 +10,7 @@ use ilion_schema::Column;
 use ilion_types::CqlType;
 
 use super::RowView;
-use super::expression::constant;
+use super::expression::{element_key, slice_end};
 use super::row_view::field_index;
 use crate::Error;
 use crate::context::Execution;
@@ -139,7 +139,6 @@ fn list_with_nulls(members: &[Option<Bytes>]) -> Bytes {
 /// The cell paths of a part.
 enum Paths<'c> {
     All,
-    None,
     Field(usize),
     Between(&'c CqlType, Option<Bytes>, Option<Bytes>),
 }
@@ -148,7 +147,7 @@ impl Paths<'_> {
     fn has(&self, path: &[u8]) -> bool {
         match self {
             Self::All => true,
-            Self::None => false,
+
             Self::Field(index) => field_index(path) == Some(*index),
             Self::Between(ty, from, to) => {
                 from.as_ref().is_none_or(|from| ty.compare(from, path).is_le())
@@ -167,16 +166,14 @@ fn wanted_paths<'c>(column: &'c Column, part: &Part, execution: &Execution<'_>) 
     Ok(match part {
         Part::Whole => Paths::All,
         Part::Field(index) => Paths::Field(*index),
-        Part::Element(key) => match constant(key, execution)? {
-            Some(key) => Paths::Between(key_type, Some(key.clone()), Some(key)),
-            None => Paths::None,
-        },
-        Part::Slice(from, to) => {
-            let end = |term: &Option<Term>| match term {
-                Some(term) => constant(term, execution),
-                None => Ok(None),
-            };
-            Paths::Between(key_type, end(from)?, end(to)?)
+        Part::Element(key) => {
+            let key = element_key(key, &column.name, execution)?;
+            Paths::Between(key_type, Some(key.clone()), Some(key))
         }
+        Part::Slice(from, to) => Paths::Between(
+            key_type,
+            slice_end(from.as_ref(), &column.name, execution)?,
+            slice_end(to.as_ref(), &column.name, execution)?,
+        ),
     })
 }

@@ -6,11 +6,11 @@
 use std::sync::Arc;
 
 use ilion_cql::ast::{self, Selector};
-use ilion_schema::{Column, ColumnKind, TableSchema};
+use ilion_schema::{Column, TableSchema};
 use ilion_types::CqlType;
 
 use super::aggregate::{AggregatePlan, Kind};
-use super::cell_facts::{Fact, Part};
+use super::cell_facts::Fact;
 use super::expression::Expr;
 use super::selector_term::as_term;
 use crate::context::PlanContext;
@@ -144,7 +144,8 @@ impl Compiler<'_> {
         })
     }
 
-    fn column(&mut self, name: &str) -> Result<Compiled, Error> {
+    /// A column.
+    pub(super) fn column(&mut self, name: &str) -> Result<Compiled, Error> {
         let column = existing(self.table, name)?.clone();
         if self.columns.iter().all(|known| known.id != column.id) {
             self.columns.push(column.clone());
@@ -191,6 +192,12 @@ impl Compiler<'_> {
             .keyspace
             .as_deref()
             .is_none_or(|keyspace| keyspace == "system");
+        if is_native
+            && name.name == "count"
+            && matches!(arguments, [Selector::Literal(ast::Literal::Integer(_))])
+        {
+            return self.compile(&Selector::CountRows, expected);
+        }
         if let Some(kind) = Kind::named(&name.name).filter(|_| is_native) {
             return self.native_aggregate(kind, operands);
         }
@@ -222,9 +229,7 @@ impl Compiler<'_> {
         let texts: Vec<String> = operands.iter().map(Operand::text).collect();
         let text = format!("system.{}({})", kind.name(), texts.join(", "));
         let (Some(operand), true) = (operands.pop(), operands.is_empty()) else {
-            return Err(Error::invalid(format!(
-                "Invalid number of arguments for function {text}"
-            )));
+            return Err(Error::Invalid(kind.wrong_count(texts.len())));
         };
         let known = operand.argument().known_type(self.context);
         let argument = match operand {
@@ -237,13 +242,7 @@ impl Compiler<'_> {
             ));
         }
         if kind.result_type(&argument.ty).is_none() {
-            return Err(Error::invalid(format!(
-                "Invalid call to function system.{}, none of its type signatures match (known type signatures: of \
-                 numbers): {} is of type {}",
-                kind.name(),
-                argument.text,
-                argument.ty
-            )));
+            return Err(Error::Invalid(kind.no_signature()));
         }
         Ok(self.aggregate(kind, Some(argument.expr), argument.ty, text))
     }
@@ -271,12 +270,7 @@ impl Compiler<'_> {
                 }
             });
         }
-        if is_aggregate && has_column {
-            return Err(Error::invalid(format!(
-                "the {} function arguments must be either all aggregates or all none",
-                function.name()
-            )));
-        }
+
         Ok(Compiled {
             ty: function.result_type().clone(),
             expr: Expr::Call { function, arguments },
@@ -306,19 +300,26 @@ impl Compiler<'_> {
         let operands = [self.operand(left)?, self.operand(right)?];
         let arguments = [operands[0].argument(), operands[1].argument()];
         let function = functions::arithmetic_function(operator, &arguments, expected, self.context)?;
-        let text = format!(
-            "{} {} {}",
-            operands[0].text(),
-            operator.symbol(),
-            operands[1].text()
-        );
+        let grouped = |selector: &Selector, text: String| match binds_weaker(selector, operator) {
+            true => format!("({text})"),
+            false => text,
+        };
+        let left = grouped(left, operands[0].text());
+        let right = match right {
+            Selector::Arithmetic { .. } => format!("({})", operands[1].text()),
+            _ => operands[1].text(),
+        };
+        let text = format!("{left} {} {right}", operator.symbol());
         self.call(function, Vec::from(operands), text)
     }
 
     fn negation(&mut self, of: &Selector, expected: Option<&CqlType>) -> Result<Compiled, Error> {
         let operand = self.operand(of)?;
         let function = functions::negation_function(&operand.argument(), expected, self.context)?;
-        let text = format!("-{}", operand.text());
+        let text = match of {
+            Selector::Arithmetic { .. } => format!("-({})", operand.text()),
+            _ => format!("-{}", operand.text()),
+        };
         self.call(function, vec![operand], text)
     }
 
@@ -337,139 +338,15 @@ impl Compiler<'_> {
             ..inner
         })
     }
+}
 
-    fn element(&mut self, of: &Selector, key: &ast::Term) -> Result<Compiled, Error> {
-        let of = self.compile(of, None)?;
-        let key_term = self.plan_key(&of, key)?;
-        let ty = match &of.ty {
-            CqlType::Map { value, .. } => CqlType::clone(value),
-            CqlType::Set { element, .. } => CqlType::clone(element),
-            other => other.clone(),
-        };
-        Ok(Compiled {
-            text: format!("{}[{key}]", of.text),
-            expr: Expr::Element {
-                of: Box::new(of.expr),
-                ty: of.ty,
-                key: key_term,
-            },
-            ty,
-            ..of
-        })
-    }
-
-    fn slice(
-        &mut self,
-        of: &Selector,
-        from: Option<&ast::Term>,
-        to: Option<&ast::Term>,
-    ) -> Result<Compiled, Error> {
-        let of = self.compile(of, None)?;
-        let (from_term, to_term) = self.plan_ends(&of, from, to)?;
-        let print = |term: Option<&ast::Term>| term.map(ToString::to_string).unwrap_or_default();
-        Ok(Compiled {
-            text: format!("{}[{}..{}]", of.text, print(from), print(to)),
-            expr: Expr::Slice {
-                of: Box::new(of.expr),
-                ty: of.ty.clone(),
-                from: from_term,
-                to: to_term,
-            },
-            ..of
-        })
-    }
-
-    fn plan_ends(
-        &self,
-        of: &Compiled,
-        from: Option<&ast::Term>,
-        to: Option<&ast::Term>,
-    ) -> Result<(Option<Term>, Option<Term>), Error> {
-        let end = |term: Option<&ast::Term>| term.map(|term| self.plan_key(of, term)).transpose();
-        Ok((end(from)?, end(to)?))
-    }
-
-    /// A key of a map or an element of a set.
-    fn plan_key(&self, of: &Compiled, key: &ast::Term) -> Result<Term, Error> {
-        let key_type = match &of.ty {
-            CqlType::Map { key, .. } => key,
-            CqlType::Set { element, .. } => element,
-            CqlType::List { .. } => {
-                return Err(Error::invalid(format!(
-                    "Element selection is only allowed on sets and maps, but {} is a list",
-                    of.text
-                )));
-            }
-            ty => {
-                return Err(Error::invalid(format!(
-                    "Invalid element selection: {} is of type {ty} is not a collection",
-                    of.text
-                )));
-            }
-        };
-        let spec = self.spec(&format!("key({})", of.text), CqlType::clone(key_type));
-        Term::plan(key, &spec, self.context)
-    }
-
-    fn field(&mut self, of: &Selector, field: &str) -> Result<Compiled, Error> {
-        let of = self.compile(of, None)?;
-        let (index, ty) = field_of(&of, field)?;
-        Ok(Compiled {
-            text: format!("{}.{field}", of.text),
-            expr: Expr::Field {
-                of: Box::new(of.expr),
-                index,
-            },
-            ty,
-            ..of
-        })
-    }
-
-    fn fact(&mut self, fact: Fact, of: &Selector) -> Result<Compiled, Error> {
-        let (column_name, part) = match of {
-            Selector::Column(name) => (name, None),
-            Selector::Element { of, .. } | Selector::Slice { of, .. } | Selector::Field { of, .. } => {
-                match &**of {
-                    Selector::Column(name) => (name, Some(())),
-                    _ => return Err(not_a_column(fact)),
-                }
-            }
-            _ => return Err(not_a_column(fact)),
-        };
-        let column = self.column(column_name)?;
-        let part = match (part, of) {
-            (Some(()), of) => self.part(&column, of)?,
-            (None, _) => Part::Whole,
-        };
-        let Expr::Column(column) = column.expr else {
-            return Err(not_a_column(fact));
-        };
-        if matches!(column.kind, ColumnKind::PartitionKey | ColumnKind::Clustering) {
-            return Err(Error::invalid(format!(
-                "Cannot use selection function {} on PRIMARY KEY part {}",
-                fact.name(),
-                column.name
-            )));
+/// True if a selector before `operator` needs parentheses.
+fn binds_weaker(selector: &Selector, operator: ast::ArithmeticOperator) -> bool {
+    match selector {
+        Selector::Arithmetic { operator: inner, .. } => {
+            operator.is_multiplicative() && !inner.is_multiplicative()
         }
-        Ok(Compiled {
-            ty: fact.result_type(&column, &part),
-            expr: Expr::Fact { column, part, fact },
-            text: format!("{}({})", fact.name(), unquoted(of)),
-            is_aggregate: false,
-            has_column: true,
-        })
-    }
-
-    fn part(&mut self, column: &Compiled, of: &Selector) -> Result<Part, Error> {
-        Ok(match of {
-            Selector::Element { key, .. } => Part::Element(self.plan_key(column, key)?),
-            Selector::Slice { from, to, .. } => {
-                let (from, to) = self.plan_ends(column, from.as_ref(), to.as_ref())?;
-                Part::Slice(from, to)
-            }
-            Selector::Field { field, .. } => Part::Field(field_of(column, field)?.0),
-            _ => Part::Whole,
-        })
+        _ => false,
     }
 }
 
@@ -496,31 +373,4 @@ pub(super) fn cannot_infer(text: &str) -> Error {
     Error::invalid(format!(
         "Cannot infer type for term {text} in selection clause (try using a cast to force a type)"
     ))
-}
-
-fn not_a_column(fact: Fact) -> Error {
-    Error::invalid(format!("{} takes a column or a part of one", fact.name()))
-}
-
-/// The text of a column or a part of one, its name as it is stored.
-fn unquoted(selector: &Selector) -> String {
-    match selector {
-        Selector::Column(name) => name.clone(),
-        Selector::Field { of, field } => format!("{}.{field}", unquoted(of)),
-        Selector::Element { of, key } => format!("{}[{key}]", unquoted(of)),
-        other => other.to_string(),
-    }
-}
-
-fn field_of(of: &Compiled, field: &str) -> Result<(usize, CqlType), Error> {
-    let CqlType::Udt { definition, .. } = &of.ty else {
-        return Err(Error::invalid(format!(
-            "Invalid field selection: {} of type {} is not a user type",
-            of.text, of.ty
-        )));
-    };
-    let (index, ty) = definition
-        .field(field)
-        .ok_or_else(|| Error::invalid(format!("{} of type {} has no field {field}", of.text, of.ty)))?;
-    Ok((index, ty.clone()))
 }

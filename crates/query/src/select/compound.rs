@@ -16,14 +16,17 @@ impl Compiler<'_> {
         selector: &Selector,
         expected: Option<&CqlType>,
     ) -> Result<Compiled, Error> {
-        match selector {
-            Selector::List(members) | Selector::Set(members) => self.list(selector, members, expected),
-            Selector::Tuple(members) => self.tuple(selector, members, expected),
-            Selector::MapOrUserType(entries) => match expected {
-                Some(CqlType::Udt { .. }) => self.user_type(selector, entries, expected),
-                _ => self.map(selector, entries, expected),
+        match (selector, expected) {
+            (Selector::List(members), _) => self.list(selector, members, expected),
+            (Selector::Set(members), _) => self.set(selector, members, expected),
+            (Selector::Tuple(members), _) => self.tuple(members, expected),
+            (Selector::MapOrUserType(entries), Some(ty)) => match ty {
+                CqlType::Map { key, value, .. } => self.map(entries, key, value),
+                CqlType::Udt { .. } => self.user_type(entries, ty),
+                _ => Err(cannot_infer(&selector.to_string())),
             },
-            other => Err(cannot_infer(&other.to_string())),
+            // Without a type it could be a map as well as a user type.
+            (other, _) => Err(cannot_infer(&other.to_string())),
         }
     }
 
@@ -33,92 +36,94 @@ impl Compiler<'_> {
         members: &[Selector],
         expected: Option<&CqlType>,
     ) -> Result<Compiled, Error> {
-        let element = match expected {
-            Some(CqlType::List { element, .. } | CqlType::Set { element, .. }) => Some(&**element),
-            _ => None,
-        };
-        let mut whole = Whole::default();
-        let (members, element) = self.members(selector, members.iter(), element, &mut whole)?;
-        let is_set = matches!(selector, Selector::Set(_));
+        let (members, element) = self.members(selector, members, element_of(expected))?;
+        let whole = Whole::of(&members);
+        let text = format!("[{}]", texts(&members));
         let expr = Expr::List {
-            members,
-            set_of: is_set.then(|| element.clone()),
+            members: exprs(members),
+            set_of: None,
         };
-        let element = element.into();
-        let ty = if is_set {
-            CqlType::Set {
-                element,
-                frozen: false,
-            }
-        } else {
-            CqlType::List {
-                element,
-                frozen: false,
-            }
-        };
-        Ok(whole.compiled(expr, ty, selector))
-    }
-
-    fn map(
-        &mut self,
-        selector: &Selector,
-        entries: &[(Selector, Selector)],
-        expected: Option<&CqlType>,
-    ) -> Result<Compiled, Error> {
-        let (key, value) = match expected {
-            Some(CqlType::Map { key, value, .. }) => (Some(&**key), Some(&**value)),
-            _ => (None, None),
-        };
-        let mut whole = Whole::default();
-        let keys = entries.iter().map(|entry| &entry.0);
-        let (keys, key) = self.members(selector, keys, key, &mut whole)?;
-        let values = entries.iter().map(|entry| &entry.1);
-        let (values, value) = self.members(selector, values, value, &mut whole)?;
-        let expr = Expr::Map {
-            entries: keys.into_iter().zip(values).collect(),
-            key: key.clone(),
-        };
-        let ty = CqlType::Map {
-            key: key.into(),
-            value: value.into(),
+        let ty = CqlType::List {
+            element: element.into(),
             frozen: false,
         };
-        Ok(whole.compiled(expr, ty, selector))
+        Ok(whole.compiled(expr, ty, text))
     }
 
-    fn tuple(
+    fn set(
         &mut self,
         selector: &Selector,
         members: &[Selector],
         expected: Option<&CqlType>,
     ) -> Result<Compiled, Error> {
-        let types = match expected {
-            Some(CqlType::Tuple(types)) if types.len() >= members.len() => types.to_vec(),
-            _ => Vec::new(),
+        let (members, element) = self.members(selector, members, element_of(expected))?;
+        let whole = Whole::of(&members);
+        let text = format!("{{{}}}", texts(&members));
+        let expr = Expr::List {
+            members: exprs(members),
+            set_of: Some(element.clone()),
         };
-        let mut whole = Whole::default();
-        let mut exprs = Vec::with_capacity(members.len());
-        let mut found = Vec::with_capacity(members.len());
-        for (index, member) in members.iter().enumerate() {
-            let compiled = self.compile(member, types.get(index))?;
-            found.push(compiled.ty.clone());
-            exprs.push(Some(whole.take(compiled)));
-        }
-        let ty = CqlType::Tuple(found.into());
-        Ok(whole.compiled(Expr::Tuple(exprs), ty, selector))
+        let ty = CqlType::Set {
+            element: element.into(),
+            frozen: false,
+        };
+        Ok(whole.compiled(expr, ty, text))
     }
 
-    fn user_type(
+    fn map(
         &mut self,
-        selector: &Selector,
         entries: &[(Selector, Selector)],
-        expected: Option<&CqlType>,
+        key: &CqlType,
+        value: &CqlType,
     ) -> Result<Compiled, Error> {
-        let Some(ty @ CqlType::Udt { definition, .. }) = expected else {
-            return Err(cannot_infer(&selector.to_string()));
+        let mut keys = Vec::with_capacity(entries.len());
+        let mut values = Vec::with_capacity(entries.len());
+        for (key_selector, value_selector) in entries {
+            keys.push(self.member(key_selector, key)?);
+            values.push(self.member(value_selector, value)?);
+        }
+        let whole = Whole::of(keys.iter().chain(&values));
+        let pairs = keys.iter().zip(&values);
+        let pairs: Vec<String> = pairs
+            .map(|(key, value)| format!("{}: {}", key.text, value.text))
+            .collect();
+        let expr = Expr::Map {
+            entries: exprs(keys).into_iter().zip(exprs(values)).collect(),
+            key: key.clone(),
         };
-        let mut whole = Whole::default();
-        let mut exprs: Vec<Option<Expr>> = definition.fields.iter().map(|_| None).collect();
+        let ty = CqlType::Map {
+            key: key.clone().into(),
+            value: value.clone().into(),
+            frozen: false,
+        };
+        Ok(whole.compiled(expr, ty, format!("{{{}}}", pairs.join(", "))))
+    }
+
+    fn tuple(&mut self, members: &[Selector], expected: Option<&CqlType>) -> Result<Compiled, Error> {
+        let wanted: &[CqlType] = match expected {
+            Some(CqlType::Tuple(types)) => types,
+            _ => &[],
+        };
+        let members = members
+            .iter()
+            .enumerate()
+            .map(|(index, member)| self.compile(member, wanted.get(index)))
+            .collect::<Result<Vec<_>, _>>()?;
+        let whole = Whole::of(&members);
+        let text = format!("({})", texts(&members));
+        let ty = CqlType::Tuple(members.iter().map(|member| member.ty.clone()).collect());
+        let members = exprs(members).into_iter().map(Some).collect();
+        Ok(whole.compiled(Expr::Tuple(members), ty, text))
+    }
+
+    fn user_type(&mut self, entries: &[(Selector, Selector)], ty: &CqlType) -> Result<Compiled, Error> {
+        let CqlType::Udt { definition, .. } = ty else {
+            return Err(Error::ServerError(format!("{ty} is no user type")));
+        };
+        let mut fields: Vec<Option<Expr>> = definition.fields.iter().map(|_| None).collect();
+        let mut members = Vec::with_capacity(entries.len());
+        let mut pairs = Vec::with_capacity(entries.len());
+        let mut places = Vec::with_capacity(entries.len());
         for (key, value) in entries {
             let name = match key {
                 Selector::Column(name) => name.clone(),
@@ -130,76 +135,104 @@ impl Compiler<'_> {
                     definition.name
                 ))
             })?;
-            exprs[index] = Some(self.member(value, field, &mut whole)?);
+            let member = self.member(value, field)?;
+            pairs.push(format!("{name}: {}", member.text));
+            places.push(index);
+            members.push(member);
         }
-        Ok(whole.compiled(Expr::Tuple(exprs), ty.clone(), selector))
+        let whole = Whole::of(&members);
+        for (index, expr) in places.into_iter().zip(exprs(members)) {
+            fields[index] = Some(expr);
+        }
+        let text = format!("{{{}}}", pairs.join(", "));
+        Ok(whole.compiled(Expr::Tuple(fields), ty.clone(), text))
     }
 
     /// Members of one type: the expected one, or that of the first member that has one by itself. Constants take it.
-    fn members<'s>(
+    fn members(
         &mut self,
         selector: &Selector,
-        members: impl Iterator<Item = &'s Selector> + Clone,
+        members: &[Selector],
         expected: Option<&CqlType>,
-        whole: &mut Whole,
-    ) -> Result<(Vec<Expr>, CqlType), Error> {
+    ) -> Result<(Vec<Compiled>, CqlType), Error> {
         let mut ty = expected.cloned();
-        let mut exprs: Vec<Option<Expr>> = Vec::new();
-        for member in members.clone() {
+        let mut typed = Vec::with_capacity(members.len());
+        for member in members {
             if as_term(member).is_some() {
-                exprs.push(None);
+                typed.push(None);
                 continue;
             }
             let compiled = self.compile(member, ty.as_ref())?;
             let wanted = ty.get_or_insert_with(|| compiled.ty.clone());
-            exprs.push(Some(checked(compiled, wanted, whole)?));
+            typed.push(Some(checked(compiled, wanted)?));
         }
         let ty = ty.ok_or_else(|| cannot_infer(&selector.to_string()))?;
-        let mut all = Vec::with_capacity(exprs.len());
-        for (member, compiled) in members.zip(exprs) {
+        let mut all = Vec::with_capacity(typed.len());
+        for (member, compiled) in members.iter().zip(typed) {
             all.push(match compiled {
-                Some(expr) => expr,
-                None => self.member(member, &ty, whole)?,
+                Some(compiled) => compiled,
+                None => self.member(member, &ty)?,
             });
         }
         Ok((all, ty))
     }
 
-    fn member(&mut self, member: &Selector, ty: &CqlType, whole: &mut Whole) -> Result<Expr, Error> {
+    fn member(&mut self, member: &Selector, ty: &CqlType) -> Result<Compiled, Error> {
         let compiled = self.compile(member, Some(ty))?;
-        checked(compiled, ty, whole)
+        checked(compiled, ty)
     }
 }
 
-fn checked(compiled: Compiled, ty: &CqlType, whole: &mut Whole) -> Result<Expr, Error> {
+fn element_of(expected: Option<&CqlType>) -> Option<&CqlType> {
+    match expected {
+        Some(CqlType::List { element, .. } | CqlType::Set { element, .. }) => Some(element),
+        _ => None,
+    }
+}
+
+fn checked(compiled: Compiled, ty: &CqlType) -> Result<Compiled, Error> {
     if test_type_assignment(ty, &compiled.ty) == Assignment::No {
         return Err(Error::invalid(format!(
             "Invalid value {} of type {}: {ty} is wanted",
             compiled.text, compiled.ty
         )));
     }
-    Ok(whole.take(compiled))
+    Ok(compiled)
+}
+
+fn texts(members: &[Compiled]) -> String {
+    let texts: Vec<&str> = members.iter().map(|member| member.text.as_str()).collect();
+    texts.join(", ")
+}
+
+fn exprs(members: Vec<Compiled>) -> Vec<Expr> {
+    members.into_iter().map(|member| member.expr).collect()
 }
 
 /// What the members of a compound have among them.
-#[derive(Default)]
 struct Whole {
     is_aggregate: bool,
     has_column: bool,
 }
 
 impl Whole {
-    fn take(&mut self, member: Compiled) -> Expr {
-        self.is_aggregate |= member.is_aggregate;
-        self.has_column |= member.has_column;
-        member.expr
+    fn of<'m>(members: impl IntoIterator<Item = &'m Compiled>) -> Self {
+        let mut whole = Self {
+            is_aggregate: false,
+            has_column: false,
+        };
+        for member in members {
+            whole.is_aggregate |= member.is_aggregate;
+            whole.has_column |= member.has_column;
+        }
+        whole
     }
 
-    fn compiled(self, expr: Expr, ty: CqlType, selector: &Selector) -> Compiled {
+    fn compiled(self, expr: Expr, ty: CqlType, text: String) -> Compiled {
         Compiled {
             expr,
             ty,
-            text: selector.to_string(),
+            text,
             is_aggregate: self.is_aggregate,
             has_column: self.has_column,
         }

@@ -41,6 +41,9 @@ impl SelectPlan {
         if self.is_point() && page.resume.is_none() {
             return Ok(self.result(self.point(execution)?, None));
         }
+        if self.group_by.is_some() || self.selection.is_aggregate() {
+            self.warn_of_aggregation(execution);
+        }
         let (out, position) = match &self.group_by {
             Some(group_by) => self.groups(group_by, &page, execution)?,
             None if self.selection.is_aggregate() => (self.aggregate(execution)?, None),
@@ -61,22 +64,26 @@ impl SelectPlan {
 
     fn page(&self, execution: &Execution<'_>) -> Result<Page, Error> {
         let limits = self.limits.evaluate(execution)?;
-        let mut size = execution.options.page_size.filter(|size| *size > 0);
-        if self.order.is_sorting() {
-            let is_one_page = size.is_none_or(|size| limits.rows.is_some_and(|limit| limit <= size));
-            if !is_one_page {
-                return Err(Error::invalid(
-                    "Cannot page queries with both ORDER BY and a IN restriction on the partition key; you must either \
+        let size = execution.options.page_size.filter(|size| *size > 0);
+        if self.order.is_sorting() && size.is_some() {
+            return Err(Error::invalid(
+                "Cannot page queries with both ORDER BY and a IN restriction on the partition key; you must either \
                      remove the ORDER BY or the IN and sort client side, or disable paging for this query",
-                ));
-            }
-            size = None;
+            ));
         }
         let state = execution.options.paging_state.as_ref();
         let resume = state
             .map(|state| Position::decode(state, &self.table))
             .transpose()?;
         Ok(Page { limits, size, resume })
+    }
+
+    fn warn_of_aggregation(&self, execution: &Execution<'_>) {
+        if !self.restrictions.restricts_partition() {
+            execution.warn("Aggregation query used without partition key".into());
+        } else if self.restrictions.has_key_in() {
+            execution.warn("Aggregation query used on multiple partition keys (IN restriction)".into());
+        }
     }
 
     fn scan_plan(&self) -> ScanPlan<'_> {
@@ -165,11 +172,6 @@ impl SelectPlan {
 
     /// Everything as one row.
     fn aggregate(&self, execution: &Execution<'_>) -> Result<RowsOut, Error> {
-        if !self.restrictions.is_by_key() {
-            execution.warn("Aggregation query used without partition key".into());
-        } else if self.restrictions.has_key_in() {
-            execution.warn("Aggregation query used on multiple partition keys (IN restriction)".into());
-        }
         let mut scan = Scan::start(self.scan_plan(), execution, None)?;
         let mut group: Option<Group<'_>> = None;
         loop {

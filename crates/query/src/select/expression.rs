@@ -10,10 +10,10 @@ use ilion_types::{
 
 use super::RowView;
 use super::cell_facts::{Fact, Part};
-use crate::Error;
 use crate::context::Execution;
 use crate::term::Term;
 use crate::term::functions::ScalarFunction;
+use crate::{Error, Value};
 
 /// A planned expression.
 #[derive(Debug)]
@@ -36,6 +36,8 @@ pub(super) enum Expr {
         of: Box<Expr>,
         ty: CqlType,
         key: Term,
+        /// What the collection is called.
+        text: String,
     },
     /// The part of a set or map between two keys, both inside.
     Slice {
@@ -43,6 +45,8 @@ pub(super) enum Expr {
         ty: CqlType,
         from: Option<Term>,
         to: Option<Term>,
+        /// What the collection is called.
+        text: String,
     },
     /// A field of a user type.
     Field {
@@ -87,16 +91,22 @@ impl Expr {
                 let arguments = evaluate_all(arguments, scope)?;
                 function.call(&arguments, scope.execution)?
             }
-            Self::Element { of, ty, key } => match (of.evaluate(scope)?, constant(key, scope.execution)?) {
-                (Some(collection), Some(key)) => element(ty, &collection, &key)?,
-                _ => None,
-            },
-            Self::Slice { of, ty, from, to } => {
-                let end = |term: &Option<Term>| match term {
-                    Some(term) => constant(term, scope.execution),
-                    None => Ok(None),
-                };
-                let (from, to) = (end(from)?, end(to)?);
+            Self::Element { of, ty, key, text } => {
+                let key = element_key(key, text, scope.execution)?;
+                match of.evaluate(scope)? {
+                    Some(collection) => element(ty, &collection, &key)?,
+                    None => None,
+                }
+            }
+            Self::Slice {
+                of,
+                ty,
+                from,
+                to,
+                text,
+            } => {
+                let from = slice_end(from.as_ref(), text, scope.execution)?;
+                let to = slice_end(to.as_ref(), text, scope.execution)?;
                 match of.evaluate(scope)? {
                     Some(collection) => slice(ty, &collection, from.as_deref(), to.as_deref())?,
                     None => None,
@@ -114,11 +124,42 @@ impl Expr {
     }
 }
 
-/// The value of a term without columns.
-pub(super) fn constant(term: &Term, execution: &Execution<'_>) -> Result<Option<Bytes>, Error> {
-    term.evaluate_set(execution, || {
-        "Invalid unset value in the selection clause".to_owned()
+/// The value of a term without columns; what is not set is null.
+fn constant(term: &Term, execution: &Execution<'_>) -> Result<Option<Bytes>, Error> {
+    Ok(match term.evaluate(execution)? {
+        Value::Bytes(bytes) => Some(bytes),
+        Value::Null | Value::Unset => None,
     })
+}
+
+/// The key of an element of the collection that `text` names.
+pub(super) fn element_key(key: &Term, text: &str, execution: &Execution<'_>) -> Result<Bytes, Error> {
+    let kind = match key.evaluate(execution)? {
+        Value::Bytes(bytes) => return Ok(bytes),
+        Value::Null => "null",
+        Value::Unset => "unset",
+    };
+    Err(Error::invalid(format!(
+        "Invalid {kind} value for element selection on {text}"
+    )))
+}
+
+/// An end of a slice of the collection that `text` names; nothing is unbounded.
+pub(super) fn slice_end(
+    end: Option<&Term>,
+    text: &str,
+    execution: &Execution<'_>,
+) -> Result<Option<Bytes>, Error> {
+    let Some(end) = end else {
+        return Ok(None);
+    };
+    match end.evaluate(execution)? {
+        Value::Bytes(bytes) => Ok(Some(bytes)),
+        Value::Unset => Ok(None),
+        Value::Null => Err(Error::invalid(format!(
+            "Invalid null value for slice selection on {text}"
+        ))),
+    }
 }
 
 fn evaluate_all(expressions: &[Expr], scope: Scope<'_>) -> Result<Vec<Option<Bytes>>, Error> {

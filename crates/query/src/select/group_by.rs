@@ -116,6 +116,24 @@ impl GroupBy {
     }
 }
 
+/// True if a function keeps rows in their order, so that groups stay together.
+fn is_monotonic(function: &str) -> bool {
+    const MONOTONIC: [&str; 11] = [
+        "floor",
+        "token",
+        "to_date",
+        "todate",
+        "to_timestamp",
+        "totimestamp",
+        "to_unix_timestamp",
+        "tounixtimestamp",
+        "dateof",
+        "unixtimestampof",
+        "mintimeuuid",
+    ];
+    MONOTONIC.contains(&function)
+}
+
 /// The column that a member of GROUP BY groups by, and the function of it.
 fn column_of(
     selector: &Selector,
@@ -131,18 +149,39 @@ fn column_of(
         }
         return Ok((column.clone(), None));
     }
-    let Selector::Function { name, .. } = selector else {
-        return Err(Error::invalid(
-            "Only column names and monotonic scalar functions are supported in the GROUP BY clause.",
-        ));
-    };
     let mut compiler = Compiler::new(table, context);
-    let compiled = compiler.compile(selector, None)?;
-    // Compat: of the native functions only `floor` is monotonic in a way that keeps groups together.
-    if compiled.is_aggregate || name.name != "floor" {
-        return Err(Error::invalid(
-            "Only column names and monotonic scalar functions are supported in the GROUP BY clause.",
-        ));
+    let compiled = match selector {
+        Selector::Function { .. } => compiler.compile(selector, None)?,
+        _ => {
+            return Err(Error::invalid(
+                "Only column names and monotonic scalar functions are supported in the GROUP BY clause.",
+            ));
+        }
+    };
+    match &compiled.expr {
+        Expr::Aggregate(index) => {
+            let name = compiler
+                .aggregates
+                .get(*index)
+                .map_or("", |plan| plan.kind.name());
+            return Err(Error::invalid(format!(
+                "Aggregate functions are not supported within the GROUP BY clause, got: system.{name}"
+            )));
+        }
+        Expr::Call { function, .. } if !is_monotonic(function.name()) => {
+            let types: Vec<String> = function
+                .argument_types()
+                .iter()
+                .map(ToString::to_string)
+                .collect();
+            return Err(Error::invalid(format!(
+                "Only monotonic functions are supported in the GROUP BY clause. Got: system.{} : ({}) -> {} ",
+                function.name(),
+                types.join(", "),
+                function.result_type()
+            )));
+        }
+        _ => {}
     }
     match compiler.columns.as_slice() {
         [] => Err(Error::invalid(

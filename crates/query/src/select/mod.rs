@@ -3,13 +3,14 @@
 //! | module | what |
 //! | --- | --- |
 //! | `selection`, `rows_out` | what is answered of each row |
-//! | `compile`, `compound`, `selector_term` | selectors to expressions |
+//! | `compile`, `access`, `compound`, `selector_term` | selectors to expressions |
 //! | `expression`, `cell_facts`, `aggregate` | expressions and their values |
 //! | `row_view` | a row as CQL sees it |
 //! | `order`, `group_by`, `limits`, `rules` | the other clauses |
 //! | `scan` | reading partitions and rows |
 //! | `execute`, `paging` | putting a page together; where the next goes on |
 
+mod access;
 mod aggregate;
 mod cell_facts;
 mod compile;
@@ -38,6 +39,7 @@ use self::limits::LimitTerms;
 use self::order::Order;
 use self::selection::Selection;
 use crate::context::PlanContext;
+use crate::restrictions::relation::existing;
 use crate::restrictions::{RestrictionUse, Restrictions};
 use crate::{ColumnSpec, Error, StatementWeight};
 
@@ -62,6 +64,9 @@ impl SelectPlan {
         rules::check_filtering(ast, context.options)?;
         let table = context.table(&ast.table)?;
         let (selection, columns) = Selection::plan(ast, &table, context)?;
+        for ordering in &ast.order_by {
+            existing(&table, &ordering.column)?;
+        }
         let use_for = RestrictionUse::Select {
             allow_filtering: ast.allow_filtering,
             only_statics: selection.has_only_statics(),

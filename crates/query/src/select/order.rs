@@ -103,7 +103,8 @@ fn is_reversed(
         while let Some(next) = clustering.next().filter(|next| next.id != column.id) {
             if !restrictions.is_equal_on(next) {
                 return Err(Error::invalid(
-                    "Ordering by clustered columns must follow the declared order in the PRIMARY KEY",
+                    "Order by currently only supports the ordering of columns following their declared order in the \
+                     PRIMARY KEY",
                 ));
             }
         }

@@ -52,6 +52,34 @@ impl<'a> RowView<'a> {
     }
 }
 
+/// A row that outlives the scan.
+#[derive(Clone, Debug)]
+pub(super) struct OwnedRow {
+    key: Vec<Bytes>,
+    static_row: Option<Row>,
+    row: Option<Row>,
+}
+
+impl OwnedRow {
+    /// A copy.
+    pub fn of(view: RowView<'_>) -> Self {
+        Self {
+            key: view.key.to_vec(),
+            static_row: view.static_row.cloned(),
+            row: view.row.cloned(),
+        }
+    }
+
+    /// As CQL sees it.
+    pub fn view(&self) -> RowView<'_> {
+        RowView {
+            key: &self.key,
+            static_row: self.static_row.as_ref(),
+            row: self.row.as_ref(),
+        }
+    }
+}
+
 /// The value of a simple cell as clients see it.
 pub(crate) fn cell_value(column: &Column, cell: &Cell) -> Bytes {
     if column.ty == CqlType::Counter {

@@ -12,7 +12,7 @@ use super::RowView;
 use super::aggregate::{AggregatePlan, Running};
 use super::compile::Compiler;
 use super::expression::{Expr, Scope};
-use super::row_view::{cell_value, complex_value};
+use super::row_view::{OwnedRow, cell_value, complex_value};
 use super::rows_out::RowsOut;
 use crate::context::{Execution, PlanContext};
 use crate::{ColumnSpec, Error};
@@ -45,6 +45,8 @@ pub(super) struct Selected {
     expr: Expr,
     /// Of a group, it is computed from aggregates at the end; others from the first row.
     is_aggregate: bool,
+    /// Computed at the end, it needs the first row as well.
+    is_mixed: bool,
 }
 
 impl Selection {
@@ -102,6 +104,7 @@ impl Selection {
             expressions.push(Selected {
                 expr: compiled.expr,
                 is_aggregate: compiled.is_aggregate,
+                is_mixed: compiled.is_aggregate && compiled.has_column,
             });
         }
         let Compiler {
@@ -177,6 +180,11 @@ impl Selection {
         first: Option<RowView<'_>>,
         execution: &Execution<'_>,
     ) -> Result<Group<'p>, Error> {
+        let is_mixed = match &self.kind {
+            SelectionKind::Columns(_) => false,
+            SelectionKind::Expressions { expressions, .. } => expressions.iter().any(|one| one.is_mixed),
+        };
+        let row = first.filter(|_| is_mixed).map(OwnedRow::of);
         let of_row = |expr: &Expr| match first {
             None => Ok(None),
             Some(_) => expr.evaluate(Scope {
@@ -205,6 +213,7 @@ impl Selection {
         Ok(Group {
             selection: self,
             first,
+            row,
             aggregates,
         })
     }
@@ -229,6 +238,8 @@ pub(super) struct Group<'p> {
     selection: &'p Selection,
     /// What is selected of the first row.
     first: Vec<Option<Bytes>>,
+    /// The first row itself, if the end needs it.
+    row: Option<OwnedRow>,
     aggregates: Vec<Running<'p>>,
 }
 
@@ -250,7 +261,7 @@ impl Group<'_> {
         if let SelectionKind::Expressions { expressions, .. } = &self.selection.kind {
             let results: Vec<Option<Bytes>> = self.aggregates.iter().map(Running::result).collect();
             let scope = Scope {
-                row: None,
+                row: self.row.as_ref().map(OwnedRow::view),
                 aggregates: &results,
                 execution,
             };
