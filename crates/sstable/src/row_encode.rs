@@ -127,21 +127,23 @@ impl RowEncoder {
         }
     }
 
-    /// Appends the static row, an empty one if there is none; nothing if the table has no static columns.
+    /// Appends the static row, an empty one if there is none; nothing if the table has no static columns. True if it has
+    /// something in it.
     pub(crate) fn encode_static(
         &mut self,
         row: Option<&Row>,
         stats: &mut MetadataCollector,
         out: &mut Writer,
-    ) -> Result<(), Unstorable> {
+    ) -> Result<bool, Unstorable> {
         if self.statics.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         self.body.clear();
         if let Some(row) = row {
             self.statics.choose(row)?;
         }
-        let flags = match row.filter(|row| !is_blank(row, &self.statics)) {
+        let row = row.filter(|row| !is_blank(row, &self.statics));
+        let flags = match row {
             Some(row) => encode_body(row, &self.statics, self.times, stats, &mut self.body)?,
             None => {
                 self.statics.encode_empty_subset(&mut self.body);
@@ -151,7 +153,7 @@ impl RowEncoder {
         out.u8(flags | unfiltered_flag::EXTENSION);
         out.u8(unfiltered_flag::EXTENDED_IS_STATIC);
         self.append_body(0, out);
-        Ok(())
+        Ok(row.is_some())
     }
 
     /// Appends a row. Gives the place of its clustering values in `out`; nothing if the row has nothing to store.

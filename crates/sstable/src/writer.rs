@@ -74,6 +74,8 @@ struct OpenPartition {
     /// In Data.db.
     start: u64,
     head_length: u64,
+    /// Neither a deletion nor a static row.
+    is_blank: bool,
     /// Start of the unfiltered before, from the partition's start.
     previous_start: u64,
     first: Option<Bound>,
@@ -127,7 +129,8 @@ impl SSTableWriter {
         })
     }
 
-    /// Starts a partition, with its static row. Keys must ascend.
+    /// Starts a partition, with its static row. Keys must ascend. A partition that turns out to have nothing in it is
+    /// not written.
     ///
     /// # Errors
     /// Refused if the key does not ascend, or holds what cannot be stored; or the operating system refused. The writer is
@@ -150,7 +153,7 @@ impl SSTableWriter {
                 let row = head.static_row.as_ref();
                 self.encoder.encode_static(row, &mut self.stats, &mut self.buffer)
             });
-        self.check(stored)?;
+        let has_static_row = self.check(stored)?;
         self.stats.partition_deletion(&head.deletion);
         self.row_index.begin_partition();
         self.open = Some(OpenPartition {
@@ -158,6 +161,7 @@ impl SSTableWriter {
             deletion: head.deletion,
             start,
             head_length: self.position() - start,
+            is_blank: head.deletion.is_live() && !has_static_row,
             previous_start: 0,
             first: None,
         });
@@ -247,6 +251,10 @@ impl SSTableWriter {
         let Some(open) = self.open.take() else {
             return Err(self.refuse("a partition ends that did not begin"));
         };
+        if open.is_blank && open.first.is_none() {
+            self.forget_head(&open);
+            return Ok(());
+        }
         encode_end_of_partition(&mut self.buffer);
         let length = self.position() - open.start;
         let ended = EndedPartition {
@@ -275,6 +283,14 @@ impl SSTableWriter {
         self.last_key = Some(open.key);
         self.partitions += 1;
         self.flush_if_large()
+    }
+
+    /// Takes the head of a partition back, which is still in the buffer: only rows let it overflow.
+    fn forget_head(&mut self, open: &OpenPartition) {
+        let kept = usize::try_from(open.start - self.data.position()).unwrap_or(usize::MAX);
+        let mut bytes = std::mem::take(&mut self.buffer).into_vec();
+        bytes.truncate(kept);
+        self.buffer = Writer::from_vec(bytes);
     }
 
     /// Partitions so far.

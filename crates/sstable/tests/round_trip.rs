@@ -136,7 +136,13 @@ fn random_partitions(
         update.deletion = update
             .deletion
             .filter(|deletion| !cannot_hold(deletion.marked_at_micros));
-        partitions.insert(key.clone(), Partition::of(key, update, &comparator));
+        // Partitions with nothing in them are not written.
+        if update != PartitionUpdate::default() {
+            partitions.insert(key.clone(), Partition::of(key, update, &comparator));
+        }
+    }
+    if partitions.is_empty() {
+        return random_partitions(table, partitioner, version, dice);
     }
     partitions.into_values().collect()
 }

@@ -164,8 +164,7 @@ impl StatsMetadata {
         if version.is_oa_or_later() {
             encode_covered(&self.covered_clusterings, clustering_types, out);
         } else {
-            encode_list(&self.covered_clusterings.start.values, out);
-            encode_list(&self.covered_clusterings.end.values, out);
+            encode_lists(&self.covered_clusterings, out);
         }
         out.bool(self.has_legacy_counter_shards);
         out.u64(self.total_columns);
@@ -314,10 +313,17 @@ fn decode_intervals(
     Ok(intervals)
 }
 
-fn encode_list(values: &Values, out: &mut Writer) {
-    out.i32(i32::try_from(values.len()).unwrap_or(i32::MAX));
-    for value in values {
-        out.bytes16(value.as_deref().unwrap_or_default());
+fn encode_lists(slice: &Slice, out: &mut Writer) {
+    let (start, end) = (&slice.start.values, &slice.end.values);
+    let is_too_long = |value: &Option<Bytes>| value.as_ref().is_some_and(|value| value.len() > 0xFFFF);
+    let fits = !start.iter().chain(end).any(is_too_long);
+    for values in [start, end] {
+        // No values mean everything, which is always true.
+        let values: &[Option<Bytes>] = if fits { values } else { &[] };
+        out.i32(i32::try_from(values.len()).unwrap_or(i32::MAX));
+        for value in values {
+            out.bytes16(value.as_deref().unwrap_or_default());
+        }
     }
 }
 
