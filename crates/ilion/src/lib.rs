@@ -1,1 +1,44 @@
-//! Ilion: a Cassandra-compatible column-family store.
+//! Ilion: a Cassandra-compatible column-family store, in your own process.
+//!
+//! [`Database::open`] opens a data directory, created if absent; [`Database::execute`] executes CQL; [`Database::prepare`]
+//! keeps a statement that is executed often. Results are read page by page while they are iterated.
+//!
+//! ```no_run
+//! # fn main() -> Result<(), ilion::Error> {
+//! let database = ilion::Database::open("music")?;
+//! database.execute(
+//!     "CREATE KEYSPACE IF NOT EXISTS music WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+//!     (),
+//! )?;
+//! database.execute("CREATE TABLE IF NOT EXISTS music.songs (id int PRIMARY KEY, title text)", ())?;
+//! let insert = database.prepare("INSERT INTO music.songs (id, title) VALUES (?, ?)")?;
+//! insert.execute((1, "La Grange"))?;
+//! for row in database.execute("SELECT id, title FROM music.songs", ())? {
+//!     let row = row?;
+//!     println!("{}: {}", row.get::<i32>("id")?, row.get::<String>("title")?);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | module | what |
+//! | --- | --- |
+//! | `database` | [`Database`], [`Statement`] |
+//! | `rows` | [`Rows`], [`Row`] |
+//! | `arguments` | [`Arguments`], [`ToValue`]: Rust values for bind markers |
+//! | `from_value` | [`FromValue`]: columns as Rust values |
+//! | `error` | [`Error`] |
+
+mod arguments;
+mod database;
+mod error;
+mod from_value;
+mod rows;
+
+pub use arguments::{Arguments, ToValue};
+pub use database::{Database, Statement};
+pub use error::Error;
+pub use from_value::FromValue;
+pub use ilion_server::settings::Settings;
+pub use ilion_types::{CqlType, Decimal, Duration, Uuid, Value};
+pub use rows::{Row, Rows};

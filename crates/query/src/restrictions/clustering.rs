@@ -43,9 +43,6 @@ impl ClusteringRestrictions {
 
     /// What `=` and `IN` say of the leading columns, in stored order.
     fn prefixes(&self, execution: &Execution<'_>) -> Result<Vec<Clustering>, Error> {
-        if let Some(only) = self.only_prefix(execution)? {
-            return Ok(vec![only]);
-        }
         let mut prefixes = vec![Clustering::empty()];
         let mut has_in = false;
         for restriction in &self.sliced {
@@ -66,20 +63,6 @@ impl ClusteringRestrictions {
             sort_prefixes(&self.comparator, &mut prefixes);
         }
         Ok(prefixes)
-    }
-
-    /// The prefix, if there is only `=`.
-    fn only_prefix(&self, execution: &Execution<'_>) -> Result<Option<Clustering>, Error> {
-        if !self.sliced.iter().all(Restriction::is_equal) {
-            return Ok(None);
-        }
-        let mut values = Values::with_capacity(self.sliced.len());
-        for restriction in &self.sliced {
-            if let Predicate::Equal(expression) = &restriction.predicate {
-                values.extend(expression.evaluate(&restriction.columns, execution)?);
-            }
-        }
-        Ok(Some(Clustering::new(values)))
     }
 
     /// The exact rows, if every clustering column is given.

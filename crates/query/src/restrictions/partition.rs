@@ -4,7 +4,6 @@ use bytes::Bytes;
 use ilion_rows::{DecoratedKey, KeyRange};
 use ilion_schema::{Column, TableSchema};
 use ilion_types::{KEY_LEN_MAX, Partitioner, encode_composite};
-use smallvec::SmallVec;
 
 use super::expression::Expression;
 use super::restriction::{Predicate, Restriction, names};
@@ -25,14 +24,17 @@ impl PartitionRestrictions {
     pub fn partition_keys(&self, execution: &Execution<'_>) -> Result<Vec<DecoratedKey>, Error> {
         let restrictions = self.keys.as_deref().unwrap_or_default();
         let partitioner = execution.store.partitioner();
-        if self.token.is_none()
-            && let Some(expressions) = equal_expressions(restrictions)
+        if let [
+            Restriction {
+                columns,
+                predicate: Predicate::Equal(expression),
+                ..
+            },
+        ] = restrictions
+            && self.token.is_none()
         {
-            let mut components = SmallVec::<[Bytes; 4]>::new();
-            for (columns, expression) in expressions {
-                components.push(expression.evaluate_one(columns, execution)?);
-            }
-            return Ok(vec![decorate(partitioner, compose(&components)?)?]);
+            let key = expression.evaluate_one(columns, execution)?;
+            return Ok(vec![decorate(partitioner, key)?]);
         }
         let mut keys = Vec::new();
         for components in self.combinations(restrictions, execution)? {
@@ -86,20 +88,6 @@ impl PartitionRestrictions {
     }
 }
 
-/// The one value of each column, if `=` gives all of them.
-fn equal_expressions(restrictions: &[Restriction]) -> Option<impl Iterator<Item = (&[Column], &Expression)>> {
-    let expression = |restriction: &Restriction| matches!(restriction.predicate, Predicate::Equal(_));
-    let all_equal = !restrictions.is_empty() && restrictions.iter().all(expression);
-    all_equal.then(|| {
-        restrictions
-            .iter()
-            .filter_map(|restriction| match &restriction.predicate {
-                Predicate::Equal(expression) => Some((restriction.columns.as_slice(), expression)),
-                _ => None,
-            })
-    })
-}
-
 fn continued(head: &[Bytes], value: &Bytes) -> Vec<Bytes> {
     head.iter().chain([value]).cloned().collect()
 }
@@ -142,12 +130,7 @@ pub(crate) fn compose(components: &[Bytes]) -> Result<Bytes, Error> {
     if let [only] = components {
         return Ok(only.clone());
     }
-    const LENGTH_AND_END: usize = 3;
-    let len: usize = components
-        .iter()
-        .map(|component| component.len() + LENGTH_AND_END)
-        .sum();
-    let mut key = Vec::with_capacity(len);
+    let mut key = Vec::new();
     encode_composite(components.iter().map(Bytes::as_ref), &mut key)?;
     Ok(Bytes::from(key))
 }

@@ -7,7 +7,6 @@ use ilion_rows::{
 };
 use ilion_schema::{Column, TableId, TableSchema};
 use ilion_types::KEY_LEN_MAX;
-use smallvec::SmallVec;
 
 use super::current::Current;
 use super::operation::Operation;
@@ -88,7 +87,7 @@ pub(super) fn keys(plan: &ModifyPlan, execution: &Execution<'_>) -> Result<Vec<D
                     let values = terms
                         .iter()
                         .map(|term| key_value(term, columns.next(), execution));
-                    compose(&values.collect::<Result<SmallVec<[Bytes; 4]>, _>>()?)?
+                    compose(&values.collect::<Result<Vec<_>, _>>()?)?
                 }
             };
             Ok(vec![decorate(partitioner, key)?])

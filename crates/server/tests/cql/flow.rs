@@ -73,7 +73,10 @@ fn large_requests_beyond_the_limit_are_not_read() {
     for _ in 0..20 {
         client.receive();
     }
-    assert_eq!(setup.server.clients().list()[0].requests_in_flight, 0);
+    // An answer is sent a moment before its request is counted as done.
+    while setup.server.clients().list()[0].requests_in_flight > 0 {
+        std::thread::yield_now();
+    }
 }
 
 #[test]

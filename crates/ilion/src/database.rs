@@ -1,0 +1,181 @@
+//! The database and its statements.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ilion_env::{Env, RealEnv};
+use ilion_query::{ClientState, ExecuteOptions, Executed, Outcome, Prepared, Values};
+use ilion_server::settings::Settings;
+use ilion_server::{Node, SchemaListener as _};
+use parking_lot::Mutex;
+
+use crate::{Arguments, Error, Rows};
+
+/// Rows that are read at a time.
+const PAGE_ROWS: u32 = 5000;
+
+/// An open database. Clones share it; it closes when the last clone, statement and result is gone.
+#[derive(Clone)]
+pub struct Database {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    node: Node,
+    /// Held while it is copied out or in. `USE` sets it for the whole database.
+    client: Mutex<ClientState>,
+}
+
+/// A prepared statement.
+#[derive(Clone)]
+pub struct Statement {
+    database: Database,
+    prepared: Arc<Prepared>,
+}
+
+/// What is executed again for each page.
+#[derive(Clone)]
+enum Source {
+    Text(Arc<str>),
+    Prepared(Arc<Prepared>),
+}
+
+/// A result whose rest was not read yet.
+pub(crate) struct Paged {
+    database: Database,
+    source: Source,
+    values: Values,
+    paging_state: Vec<u8>,
+}
+
+impl Database {
+    /// Opens a directory, created if absent, and recovers what was written before. Writes are durable when they return.
+    ///
+    /// # Errors
+    /// The directory is in use, damaged or somebody else's, or the operating system refuses.
+    pub fn open(directory: impl Into<PathBuf>) -> Result<Self, Error> {
+        let settings = Settings {
+            directory: directory.into(),
+            ..Settings::default()
+        };
+        Self::open_with(&settings)
+    }
+
+    /// Opens as the settings say; those of the network have no effect.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_with(settings: &Settings) -> Result<Self, Error> {
+        Self::open_on(RealEnv::new(), settings)
+    }
+
+    /// Opens over other files, clock and randomness; for tests.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_on(env: Arc<dyn Env>, settings: &Settings) -> Result<Self, Error> {
+        let node = Node::open(env, settings)?;
+        let client = Mutex::default();
+        Ok(Self {
+            inner: Arc::new(Inner { node, client }),
+        })
+    }
+
+    /// Executes a statement with values for its bind markers. A text that comes often is better prepared.
+    ///
+    /// # Errors
+    /// It was not carried out, or a value does not fit.
+    pub fn execute(&self, cql: &str, arguments: impl Arguments) -> Result<Rows, Error> {
+        if arguments.count() == 0 {
+            return self.run(Source::Text(cql.into()), Values::None, None);
+        }
+        self.prepare(cql)?.execute(arguments)
+    }
+
+    /// Keeps a statement to execute it often.
+    ///
+    /// # Errors
+    /// It is not CQL, or not possible with this schema.
+    pub fn prepare(&self, cql: &str) -> Result<Statement, Error> {
+        let client = self.inner.client.lock().clone();
+        let prepared = self.inner.node.processor().prepare(&client, cql, None)?;
+        Ok(Statement {
+            database: self.clone(),
+            prepared,
+        })
+    }
+
+    /// Brings everything to disk, so that the next start has nothing to recover.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn flush(&self) -> Result<(), Error> {
+        Ok(self.inner.node.engine().drain()?)
+    }
+
+    /// The node below: engine, query layer, and a server if one is wanted.
+    pub fn node(&self) -> &Node {
+        &self.inner.node
+    }
+
+    fn run(&self, source: Source, values: Values, paging_state: Option<Vec<u8>>) -> Result<Rows, Error> {
+        let options = ExecuteOptions {
+            values: values.clone(),
+            page_size: Some(PAGE_ROWS),
+            paging_state: paging_state.map(Into::into),
+            ..ExecuteOptions::default()
+        };
+        let executed = self.execute_once(&source, &options)?;
+        if let Some(position) = executed.durable_at {
+            self.inner.node.engine().wait_durable(position.into())?;
+        }
+        match executed.outcome {
+            Outcome::Rows(result) => Ok(Rows::new(result, |paging_state| Paged {
+                database: self.clone(),
+                source,
+                values,
+                paging_state,
+            })),
+            Outcome::SchemaChange(changes) => {
+                if !changes.is_empty() {
+                    self.inner.node.local().schema_changed();
+                }
+                Ok(Rows::none())
+            }
+            Outcome::Void | Outcome::SetKeyspace(_) => Ok(Rows::none()),
+        }
+    }
+
+    fn execute_once(&self, source: &Source, options: &ExecuteOptions) -> Result<Executed, Error> {
+        let processor = self.inner.node.processor();
+        let mut client = self.inner.client.lock().clone();
+        let executed = match source {
+            Source::Text(cql) => processor.query(&mut client, cql, options),
+            Source::Prepared(prepared) => processor.execute(&mut client, prepared, options),
+        }?;
+        if matches!(executed.outcome, Outcome::SetKeyspace(_)) {
+            *self.inner.client.lock() = client;
+        }
+        Ok(executed)
+    }
+}
+
+impl Statement {
+    /// Executes it with values for its bind markers.
+    ///
+    /// # Errors
+    /// It was not carried out, or a value does not fit.
+    pub fn execute(&self, arguments: impl Arguments) -> Result<Rows, Error> {
+        let values = arguments.to_values(&self.prepared.variables)?;
+        let source = Source::Prepared(self.prepared.clone());
+        self.database.run(source, values, None)
+    }
+}
+
+impl Paged {
+    /// The next page, and what comes after it.
+    pub fn read(self) -> Result<Rows, Error> {
+        self.database
+            .run(self.source, self.values, Some(self.paging_state))
+    }
+}
