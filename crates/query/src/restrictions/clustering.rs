@@ -1,6 +1,6 @@
 //! Which rows of a partition: clustering restrictions that can be slices.
 
-use ilion_rows::{Clustering, ClusteringComparator, Slice};
+use ilion_rows::{Clustering, ClusteringComparator, Slice, Values};
 
 use super::partition::check_product;
 use super::restriction::{Edge, Predicate, Restriction};
@@ -41,27 +41,39 @@ impl ClusteringRestrictions {
         given.map(|restriction| restriction.columns.len()).sum::<usize>() == self.comparator.len()
     }
 
+    /// What `=` says of the leading columns, if no IN is among them.
+    fn only_prefix(&self, execution: &Execution<'_>) -> Result<Option<Clustering>, Error> {
+        let mut prefix = Values::new();
+        for restriction in &self.sliced {
+            match &restriction.predicate {
+                Predicate::Equal(expression) => {
+                    prefix.extend(expression.evaluate(&restriction.columns, execution)?);
+                }
+                Predicate::In(_) => return Ok(None),
+                Predicate::Slice { .. } | Predicate::Contains(_) => break,
+            }
+        }
+        Ok(Some(Clustering::new(prefix)))
+    }
+
     /// What `=` and `IN` say of the leading columns, in stored order.
     fn prefixes(&self, execution: &Execution<'_>) -> Result<Vec<Clustering>, Error> {
+        if let Some(prefix) = self.only_prefix(execution)? {
+            return Ok(vec![prefix]);
+        }
         let mut prefixes = vec![Clustering::empty()];
-        let mut has_in = false;
         for restriction in &self.sliced {
             let columns = &restriction.columns;
             let values = match &restriction.predicate {
                 Predicate::Equal(expression) => vec![expression.evaluate(columns, execution)?],
-                Predicate::In(expressions) => {
-                    has_in = true;
-                    expressions.evaluate(columns, execution)?
-                }
+                Predicate::In(expressions) => expressions.evaluate(columns, execution)?,
                 Predicate::Slice { .. } | Predicate::Contains(_) => break,
             };
             let count = prefixes.len().saturating_mul(values.len());
             check_product("clustering key", count, execution.query_options.in_slices_max)?;
             prefixes = extend_prefixes(&prefixes, &values);
         }
-        if has_in {
-            sort_prefixes(&self.comparator, &mut prefixes);
-        }
+        sort_prefixes(&self.comparator, &mut prefixes);
         Ok(prefixes)
     }
 

@@ -79,9 +79,7 @@ impl Restrictions {
         let use_for = with_implied_filtering(use_for, table);
         let sorted = sort(table, relations, use_for, context)?;
         rules::check(table, &sorted, use_for, context)?;
-        let restrictions = Self::decide(table, sorted);
-        rules::check_filtered(&restrictions.filtered)?;
-        Ok(restrictions)
+        Ok(Self::decide(table, sorted))
     }
 
     fn decide(table: &TableSchema, sorted: Sorted) -> Self {
@@ -118,7 +116,7 @@ impl Restrictions {
     }
 
     /// Refuses what cannot be found without reading everything, unless filtering is allowed: rows of many partitions by
-    /// their clustering.
+    /// their clustering; and what cannot be filtered by.
     pub fn check_filtering(
         &self,
         table: &TableSchema,
@@ -129,7 +127,7 @@ impl Restrictions {
         if self.restricts_clustering && !self.is_by_key() && !is_allowed {
             return Err(rules::needs_filtering(context));
         }
-        Ok(())
+        rules::check_filtered(&self.filtered)
     }
 
     /// True if the whole partition key is given by `=` or `IN`.
@@ -183,6 +181,16 @@ impl Restrictions {
     /// The partitions, if [`Self::is_by_key`]: in the order of the key columns' types, each once.
     pub fn partition_keys(&self, execution: &Execution<'_>) -> Result<Vec<DecoratedKey>, Error> {
         self.partition.partition_keys(execution)
+    }
+
+    /// The one partition, if [`Self::is_one_row`]; nothing if the token says otherwise.
+    pub fn only_key(&self, execution: &Execution<'_>) -> Result<Option<DecoratedKey>, Error> {
+        self.partition.only_key(execution)
+    }
+
+    /// True if every row of a partition is wanted.
+    pub fn wants_all_rows(&self) -> bool {
+        self.clustering.sliced.is_empty()
     }
 
     /// The partitions, by token, if not [`Self::is_by_key`]; nothing if there can be none.
@@ -259,7 +267,7 @@ fn sort(
         match restriction.kind() {
             ColumnKind::PartitionKey => restriction::add(&mut sorted.partition, restriction)?,
             ColumnKind::Clustering => {
-                let order = rules::check_clustering_order(table, &sorted.clustering, &restriction, use_for);
+                let order = rules::check_clustering_order(&sorted.clustering, &restriction, use_for);
                 // What merging refuses comes first.
                 restriction::add(&mut sorted.clustering, restriction)?;
                 order?;

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use ilion_rows::{DecoratedKey, KeyRange};
 use ilion_schema::{Column, TableSchema};
 use ilion_types::{KEY_LEN_MAX, Partitioner, encode_composite};
+use smallvec::SmallVec;
 
 use super::expression::Expression;
 use super::restriction::{Predicate, Restriction, names};
@@ -23,19 +24,11 @@ impl PartitionRestrictions {
     /// The partitions, in the order of their key columns, each once.
     pub fn partition_keys(&self, execution: &Execution<'_>) -> Result<Vec<DecoratedKey>, Error> {
         let restrictions = self.keys.as_deref().unwrap_or_default();
-        let partitioner = execution.store.partitioner();
-        if let [
-            Restriction {
-                columns,
-                predicate: Predicate::Equal(expression),
-                ..
-            },
-        ] = restrictions
-            && self.token.is_none()
-        {
-            let key = expression.evaluate_one(columns, execution)?;
-            return Ok(vec![decorate(partitioner, key)?]);
+        if restrictions.iter().all(Restriction::is_equal) {
+            return Ok(self.only_key(execution)?.into_iter().collect());
         }
+        let partitioner = execution.store.partitioner();
+
         let mut keys = Vec::new();
         for components in self.combinations(restrictions, execution)? {
             keys.push(decorate(partitioner, compose(&components)?)?);
@@ -44,6 +37,23 @@ impl PartitionRestrictions {
             keep_within(&mut keys, token.range(execution)?.as_ref());
         }
         Ok(keys)
+    }
+
+    /// The partition, if every column is given by `=`.
+    pub fn only_key(&self, execution: &Execution<'_>) -> Result<Option<DecoratedKey>, Error> {
+        let mut components: SmallVec<[Bytes; 2]> = SmallVec::new();
+        for restriction in self.keys.as_deref().unwrap_or_default() {
+            let Predicate::Equal(expression) = &restriction.predicate else {
+                return Err(Error::ServerError("the partition key is not given by =".into()));
+            };
+            components.push(expression.evaluate_one(&restriction.columns, execution)?);
+        }
+        let key = decorate(execution.store.partitioner(), compose(&components)?)?;
+        if let Some(token) = &self.token {
+            let range = token.range(execution)?;
+            return Ok(Some(key).filter(|key| range.is_some_and(|range| range.contains(key))));
+        }
+        Ok(Some(key))
     }
 
     /// One value for each column, in every combination, in the order of the types.

@@ -75,7 +75,6 @@ pub(super) fn check_operator(relation: &Relation, use_for: RestrictionUse) -> Re
 
 /// Refuses a clustering column after one that is restricted by a range.
 pub(super) fn check_clustering_order(
-    table: &TableSchema,
     known: &[Restriction],
     new: &Restriction,
     use_for: RestrictionUse,
@@ -91,10 +90,11 @@ pub(super) fn check_clustering_order(
         )));
     }
     if new.is_slice() && new_first.position < last_first.position {
-        let next = table
-            .clustering()
-            .nth(usize::from(new_first.position) + 1)
-            .unwrap_or(last_first);
+        let later = known.iter().map(Restriction::first);
+        let next = later
+            .into_iter()
+            .find(|column| column.position > new_first.position);
+        let next = next.unwrap_or(last_first);
         return Err(Error::invalid(format!(
             "PRIMARY KEY column \"{}\" cannot be restricted (preceding column \"{}\" is restricted by a non-EQ relation)",
             next.name, new_first.name

@@ -2,8 +2,10 @@
 //!
 //! A page ends after exactly as many rows (or groups) as were asked for, and says where to go on only if something is left.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
-use ilion_rows::{ClusteringFilter, Cursor, ReadPurge, Unfiltered};
+use ilion_rows::{ClusteringFilter, ColumnData, Cursor, Data, ReadPurge, Row, Unfiltered};
 
 use super::group_by::{GroupBy, GroupKey};
 use super::limits::Limits;
@@ -107,12 +109,15 @@ impl SelectPlan {
     fn point(&self, execution: &Execution<'_>) -> Result<RowsOut, Error> {
         let mut out = RowsOut::default();
         let refused = |error: crate::StoreError| error.of_read(execution.options.consistency);
-        let Some(key) = self.restrictions.partition_keys(execution)?.pop() else {
+        let Some(key) = self.restrictions.only_key(execution)? else {
             return Ok(out);
         };
-        let filter = ClusteringFilter {
-            slices: self.restrictions.slices(execution)?,
-            reversed: false,
+        let filter = match self.restrictions.wants_all_rows() {
+            true => Cow::Borrowed(&self.all_rows),
+            false => Cow::Owned(ClusteringFilter {
+                slices: self.restrictions.slices(execution)?,
+                reversed: false,
+            }),
         };
         let cursor = execution
             .store
@@ -128,6 +133,7 @@ impl SelectPlan {
                     static_row: head.static_row.as_ref(),
                     row: Some(&row),
                 };
+                out.cells.reserve(self.columns.len() * 4 + size_of(&row));
                 self.selection.write(view, execution, &mut out)?;
             }
         }
@@ -257,6 +263,15 @@ impl SelectPlan {
         }
         Ok((sink.finish(page.limits.rows), None))
     }
+}
+
+/// About how many bytes the values of a row take.
+fn size_of(row: &Row) -> usize {
+    let size = |entry: &ColumnData| match &entry.data {
+        Data::Simple(cell) => cell.value.len(),
+        Data::Complex(complex) => complex.cells.len() * 16,
+    };
+    row.columns.iter().map(size).sum()
 }
 
 fn scan_key(scan: &Scan<'_>) -> Bytes {

@@ -31,6 +31,7 @@ mod selector_term;
 use std::sync::Arc;
 
 use ilion_cql::ast;
+use ilion_rows::ClusteringFilter;
 use ilion_schema::TableSchema;
 
 use self::compile::Compiler;
@@ -56,6 +57,8 @@ pub(crate) struct SelectPlan {
     group_by: Option<GroupBy>,
     limits: LimitTerms,
     is_distinct: bool,
+    /// What point reads of tables without clustering ask for.
+    all_rows: ClusteringFilter,
 }
 
 impl SelectPlan {
@@ -72,8 +75,9 @@ impl SelectPlan {
             only_statics: selection.has_only_statics(),
         };
         let restrictions = Restrictions::plan(&table, &ast.relations, use_for, context)?;
+        rules::check_distinct_limit(ast)?;
         if ast.distinct {
-            rules::check_distinct(&table, &selection, &restrictions)?;
+            rules::check_distinct(&table, &selection, &restrictions, &ast.order_by)?;
         }
         let group_by = GroupBy::plan(&ast.group_by, &table, &restrictions, ast.distinct, context)?;
         rules::check_limits(ast, &selection, group_by.as_ref())?;
@@ -83,6 +87,7 @@ impl SelectPlan {
             order,
             limits: LimitTerms::plan(ast, &Compiler::new(&table, context), context)?,
             is_distinct: ast.distinct,
+            all_rows: ClusteringFilter::all(),
             table,
             columns,
             selection,

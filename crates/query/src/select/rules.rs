@@ -18,18 +18,32 @@ pub(super) fn check_filtering(ast: &ast::Select, options: &QueryOptions) -> Resu
     Ok(())
 }
 
+/// Refuses PER PARTITION LIMIT where there is one row a partition.
+pub(super) fn check_distinct_limit(ast: &ast::Select) -> Result<(), Error> {
+    if ast.distinct && ast.per_partition_limit.is_some() {
+        return Err(Error::invalid(
+            "PER PARTITION LIMIT is not allowed with SELECT DISTINCT queries",
+        ));
+    }
+    Ok(())
+}
+
 /// Refuses a DISTINCT that is not of partitions.
 pub(super) fn check_distinct(
     table: &TableSchema,
     selection: &Selection,
     restrictions: &Restrictions,
+    ordering: &[ast::Ordering],
 ) -> Result<(), Error> {
     if restrictions.restricts_clustering() || restrictions.restricts_regular() {
         return Err(Error::invalid(
             "SELECT DISTINCT with WHERE clause only supports restriction by partition key and/or static columns.",
         ));
     }
-    for column in &selection.columns {
+    // Compat: what rows are sorted by is selected with them.
+    let sorted_by = ordering.iter().filter(|_| restrictions.has_key_in());
+    let sorted_by = sorted_by.filter_map(|ordering| table.column_named(&ordering.column));
+    for column in selection.columns.iter().chain(sorted_by) {
         if !matches!(column.kind, ColumnKind::PartitionKey | ColumnKind::Static) {
             return Err(Error::invalid(format!(
                 "SELECT DISTINCT queries must only request partition key columns and/or static columns (not {})",
@@ -51,7 +65,7 @@ pub(super) fn check_distinct(
     Ok(())
 }
 
-/// Refuses PER PARTITION LIMIT where there is one row a partition, or one in all.
+/// Refuses PER PARTITION LIMIT where there is one row in all.
 pub(super) fn check_limits(
     ast: &ast::Select,
     selection: &Selection,
@@ -59,11 +73,6 @@ pub(super) fn check_limits(
 ) -> Result<(), Error> {
     if ast.per_partition_limit.is_none() {
         return Ok(());
-    }
-    if ast.distinct {
-        return Err(Error::invalid(
-            "PER PARTITION LIMIT is not allowed with SELECT DISTINCT queries",
-        ));
     }
     if selection.is_aggregate() && group_by.is_none() {
         return Err(Error::invalid(
