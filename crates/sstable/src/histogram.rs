@@ -177,7 +177,8 @@ impl TombstoneHistogram {
         if above == 0 {
             return 0.0;
         }
-        let whole: u64 = self.bins[..above].iter().map(|(_, count)| *count).sum();
+        let counts = self.bins[..above].iter().map(|(_, count)| *count);
+        let whole = counts.fold(0, u64::saturating_add);
         let Some((next, next_count)) = self.bins.get(above) else {
             return whole as f64;
         };

@@ -220,7 +220,7 @@ fn encode_normal(registers: &[u8; REGISTERS], out: &mut Writer) {
     varint(out, (WORDS * 4) as u32);
     for word in registers.chunks(REGISTERS_PER_WORD) {
         let packed = word.iter().enumerate().fold(0, |packed, (index, register)| {
-            packed | (u32::from(*register & 31) << (REGISTER_BITS * index))
+            packed | (u32::from((*register).min(31)) << (REGISTER_BITS * index))
         });
         out.u32(packed);
     }
