@@ -11,11 +11,11 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use ilion_schema::TableSchema;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use crate::{
-    ClusteringComparator, Cursor, DecoratedKey, DeletionTime, Direction, Marker, PartitionHead, ReadError,
-    Row, Unfiltered, merge_rows,
+    Clustering, ClusteringComparator, Cursor, DecoratedKey, DeletionTime, Direction, Marker, PartitionHead,
+    ReadError, Row, Unfiltered, merge_rows,
 };
 
 /// Where a source stands between partitions.
@@ -71,6 +71,7 @@ impl Queue {
 /// Reads several sources as one. All sources must read in the same direction and give the same slices.
 pub struct MergeCursor {
     table: Arc<TableSchema>,
+    is_counter: bool,
     comparator: ClusteringComparator,
     direction: Direction,
     sources: Vec<Source>,
@@ -102,6 +103,7 @@ impl MergeCursor {
             .collect();
         let mut merge = Self {
             comparator: ClusteringComparator::of(&table),
+            is_counter: table.is_counter(),
             table,
             direction,
             partitions: Queue::default(),
@@ -222,20 +224,32 @@ impl MergeCursor {
         Some((index, unfiltered))
     }
 
+    /// The next row, if it has this clustering.
+    fn take_row(&mut self, clustering: &Clustering) -> Option<Row> {
+        let index = self.unfiltereds.top()?;
+        match &self.sources[index].next {
+            Some(Unfiltered::Row(row)) if self.comparator.compare(&row.clustering, clustering).is_eq() => {}
+            _ => return None,
+        }
+        match self.take_unfiltered()? {
+            (_, Unfiltered::Row(row)) => Some(row),
+            (_, Unfiltered::Marker(_)) => None,
+        }
+    }
+
     /// Joins every row of the same clustering.
     fn join_rows(&mut self, mut row: Row) -> Option<Row> {
-        while let Some(index) = self.unfiltereds.top()
-            && let Some(Unfiltered::Row(other)) = &self.sources[index].next
-            && self
-                .comparator
-                .compare(&other.clustering, &row.clustering)
-                .is_eq()
-        {
-            if let Some((_, Unfiltered::Row(other))) = self.take_unfiltered() {
-                row.merge(other, &self.table);
-            }
+        let active = self.deletion.max(self.open);
+        if self.is_counter {
+            let clustering = row.clustering.clone();
+            let mut rows: SmallVec<[Row; 4]> = smallvec![row];
+            rows.extend(std::iter::from_fn(|| self.take_row(&clustering)));
+            return merge_rows(rows, active, &self.table);
         }
-        row.shadow(self.deletion.max(self.open));
+        while let Some(other) = self.take_row(&row.clustering) {
+            row.merge(other, &self.table);
+        }
+        row.shadow(active);
         (!row.is_empty()).then_some(row)
     }
 

@@ -11,6 +11,7 @@ use std::cmp::Ordering;
 use bytes::Bytes;
 use ilion_schema::{Column, TableSchema};
 use ilion_types::CqlType;
+use smallvec::SmallVec;
 
 use crate::{
     Cell, ColumnData, ComplexColumn, Data, DeletionTime, Liveness, NO_DELETION_TIME, Row, counter, paths,
@@ -174,12 +175,32 @@ pub fn merge_rows(
     active: DeletionTime,
     table: &TableSchema,
 ) -> Option<Row> {
+    if table.is_counter() {
+        return merge_counter_rows(rows.into_iter().collect(), active, table);
+    }
     let mut rows = rows.into_iter();
     let mut merged = rows.next()?;
     for row in rows {
         merged.merge(row, table);
     }
     merged.shadow(active);
+    (!merged.is_empty()).then_some(merged)
+}
+
+/// Counts add up, so what is deleted has to go before: after, it could not be told from the rest.
+fn merge_counter_rows(
+    mut rows: SmallVec<[Row; 4]>,
+    active: DeletionTime,
+    table: &TableSchema,
+) -> Option<Row> {
+    let mut merged = Row::empty(rows.first()?.clustering.clone());
+    for row in &mut rows {
+        row.shadow(active);
+        merged.deletion = merged.deletion.max(row.deletion);
+    }
+    for row in rows {
+        merged.merge(row, table);
+    }
     (!merged.is_empty()).then_some(merged)
 }
 

@@ -3,7 +3,8 @@
 //! A case starts with a directive; its input are sources, `--` between them, in the notation of `ilion_rows::notation`.
 //! The line `partition 1` may be left out. `table` sets the table for the cases behind it.
 //!
-//! * `merge [reversed]`: what a merge of the sources gives, in whatever order they come.
+//! * `merge [reversed] [at_once]`: what a merge of the sources gives, in whatever order they come; also if two of them are
+//!   merged first, unless it says `at_once`.
 //! * `read now=N gc_before=N [warn=N fail=N]`: what a reader sees, and what it met.
 //! * `compact now=N gc_before=N [below=N]`: what a compaction leaves.
 //! * `filter [reversed]`: the first source is the wanted slices; what is given of the others, merged.
@@ -98,6 +99,9 @@ fn run_merge(test: &TestCase, table: &Arc<TableSchema>) -> String {
         all.rotate_left(1);
         let again = print(&mut merge(all.iter().copied(), table, direction), table);
         assert_eq!(again, answer, "the order of sources matters:\n{}", test.input);
+    }
+    if test.args.contains_key("at_once") {
+        return answer;
     }
     let tree = merge_two_by_two(&all, table, direction);
     assert_eq!(tree, answer, "what is merged first matters:\n{}", test.input);
