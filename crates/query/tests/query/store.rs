@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use ilion_memtable::Memtable;
@@ -12,18 +11,20 @@ use ilion_rows::{
     KeyRange, Liveness, MergeCursor, Mutation, PartitionUpdate, Row,
 };
 use ilion_schema::{Applied, RowChange, Schema, SchemaChange, SchemaRow, TableId, TableSchema, row_changes};
-use ilion_types::{Partitioner, Uuid, ticks_of_unix_micros, time_uuid_from_ticks};
+use ilion_types::{Partitioner, Uuid};
 use parking_lot::Mutex;
 
-/// 2023-11-14 22:13:20
-const START_MICROS: i64 = 1_700_000_000_000_000;
+use crate::clock::Clock;
+
+/// A store whose clock the test moves.
+pub trait TestStore: Store {
+    fn clock(&self) -> &Clock;
+}
 
 pub struct MemoryStore {
     schema: Mutex<Arc<Schema>>,
     tables: Mutex<HashMap<TableId, Arc<Memtable>>>,
-    now_micros: AtomicI64,
-    last_micros: AtomicI64,
-    uuids: AtomicU64,
+    clock: Clock,
     turn: Mutex<()>,
 }
 
@@ -31,18 +32,20 @@ impl MemoryStore {
     pub fn new() -> Self {
         let store = Self {
             schema: Mutex::new(Arc::new(Schema::with_system())),
-            tables: Mutex::default(),
-            now_micros: AtomicI64::new(START_MICROS),
-            last_micros: AtomicI64::new(START_MICROS),
-            uuids: AtomicU64::new(0),
-            turn: Mutex::new(()),
+            ..Self::empty()
         };
         store.write_schema(&Schema::default(), &store.schema());
         store
     }
 
-    pub fn advance(&self, micros: i64) {
-        self.now_micros.fetch_add(micros, Ordering::SeqCst);
+    /// Without any keyspace, not even those of the server.
+    pub fn empty() -> Self {
+        Self {
+            schema: Mutex::default(),
+            tables: Mutex::default(),
+            clock: Clock::new(),
+            turn: Mutex::new(()),
+        }
     }
 
     fn memtable(&self, table: &Arc<TableSchema>) -> Arc<Memtable> {
@@ -172,32 +175,37 @@ impl Store for MemoryStore {
     }
 
     fn now_micros(&self) -> i64 {
-        self.now_micros.load(Ordering::SeqCst)
+        self.clock.now_micros()
     }
 
     fn unique_micros(&self) -> i64 {
-        let now = self.now_micros();
-        let next = |last: i64| Some(now.max(last + 1));
-        let before = self
-            .last_micros
-            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, next);
-        now.max(before.unwrap() + 1)
+        self.clock.unique_micros()
     }
 
     fn time_uuid(&self) -> Uuid {
-        time_uuid_from_ticks(ticks_of_unix_micros(self.unique_micros()), 0x8000_0000_0000_0001)
+        self.clock.time_uuid()
     }
 
     fn random_uuid(&self) -> Uuid {
-        let number = self.uuids.fetch_add(1, Ordering::SeqCst);
-        Uuid::from_u64_pair(0x4000, (2 << 62) | number)
+        self.clock.random_uuid()
     }
 
     fn cluster(&self) -> ClusterFacts {
-        ClusterFacts {
-            name: "Test Cluster".to_owned(),
-            snitch: "org.apache.cassandra.locator.SimpleSnitch".to_owned(),
-            ranges: vec![("0".to_owned(), vec!["127.0.0.1:7000".to_owned()])],
-        }
+        cluster_facts()
+    }
+}
+
+impl TestStore for MemoryStore {
+    fn clock(&self) -> &Clock {
+        &self.clock
+    }
+}
+
+/// What DESCRIBE CLUSTER tells in tests.
+pub fn cluster_facts() -> ClusterFacts {
+    ClusterFacts {
+        name: "Test Cluster".to_owned(),
+        snitch: "org.apache.cassandra.locator.SimpleSnitch".to_owned(),
+        ranges: vec![("0".to_owned(), vec!["127.0.0.1:7000".to_owned()])],
     }
 }

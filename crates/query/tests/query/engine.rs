@@ -1,0 +1,192 @@
+//! The engine on a disk in memory, which is made to flush, compact and restart between statements.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use ilion_engine::{Engine, EngineOptions};
+use ilion_env::MemEnv;
+use ilion_query::{ClusterFacts, EngineStore, LogPosition, PartitionGuard, Store, StoreError};
+use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange, Mutation};
+use ilion_schema::{Applied, Schema, SchemaChange, TableId, TableSchema, is_system_keyspace};
+use ilion_types::{Partitioner, Uuid};
+
+use crate::clock::Clock;
+use crate::session::Session;
+use crate::store::{TestStore, cluster_facts};
+
+/// More unique times than one change of the schema takes; also, times of drops are kept in milliseconds.
+const CHANGE_MICROS: i64 = 1000;
+
+/// What is left when the engine is closed.
+pub struct EngineDisk {
+    env: MemEnv,
+    clock: Arc<Clock>,
+    engine: Option<Arc<Engine>>,
+    steps: usize,
+}
+
+impl EngineDisk {
+    pub fn new() -> Self {
+        Self {
+            env: MemEnv::new(7),
+            clock: Arc::new(Clock::new()),
+            engine: None,
+            steps: 0,
+        }
+    }
+
+    pub fn open(&mut self) -> Arc<dyn TestStore> {
+        let mut options = EngineOptions::below(Path::new("/ilion"));
+        options.memtable_shards = 2;
+        options.is_compacting = false;
+        options.commit_log.segment_bytes = 256 << 10;
+        let engine = Arc::new(Engine::open(self.env.shared(), options).unwrap());
+        self.engine = Some(engine.clone());
+        Arc::new(MovedStore {
+            engine: EngineStore::new(engine, cluster_facts()),
+            env: self.env.clone(),
+            clock: self.clock.clone(),
+        })
+    }
+
+    /// Another thing each time.
+    pub fn move_data(&mut self, session: &mut Session) {
+        self.steps += 1;
+        match self.steps % 8 {
+            1 | 5 => self.flush(),
+            3 => self.compact(),
+            7 if !session.has_prepared() => session.reconnect(|| {
+                self.engine = None;
+                self.open()
+            }),
+            _ => {}
+        }
+    }
+
+    fn flush(&self) {
+        for table in self.user_tables() {
+            self.engine().flush(table).unwrap();
+        }
+    }
+
+    fn compact(&self) {
+        self.flush();
+        for table in self.user_tables() {
+            self.engine().compact(table).unwrap();
+        }
+    }
+
+    fn engine(&self) -> &Engine {
+        self.engine.as_ref().expect("it was opened")
+    }
+
+    fn user_tables(&self) -> Vec<TableId> {
+        let schema = self.engine().schema();
+        let keyspaces = schema.keyspaces.values();
+        keyspaces
+            .filter(|keyspace| !is_system_keyspace(&keyspace.name))
+            .flat_map(|keyspace| keyspace.tables.values().map(|table| table.id))
+            .collect()
+    }
+}
+
+/// The engine with the clock of the test.
+struct MovedStore {
+    engine: EngineStore,
+    env: MemEnv,
+    clock: Arc<Clock>,
+}
+
+impl TestStore for MovedStore {
+    fn clock(&self) -> &Clock {
+        &self.clock
+    }
+}
+
+impl Store for MovedStore {
+    fn schema(&self) -> Arc<Schema> {
+        self.engine.schema()
+    }
+
+    fn apply(&self, mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError> {
+        self.engine.apply(mutations)
+    }
+
+    fn read_partition(
+        &self,
+        table: &Arc<TableSchema>,
+        key: &DecoratedKey,
+        filter: &ClusteringFilter,
+    ) -> Result<Box<dyn Cursor>, StoreError> {
+        self.engine.read_partition(table, key, filter)
+    }
+
+    fn read_range(
+        &self,
+        table: &Arc<TableSchema>,
+        range: &KeyRange,
+        filter: &ClusteringFilter,
+    ) -> Result<Box<dyn Cursor>, StoreError> {
+        self.engine.read_range(table, range, filter)
+    }
+
+    fn truncate(&self, table: TableId) -> Result<(), StoreError> {
+        self.engine.truncate(table)
+    }
+
+    /// The engine takes times of its own; they are to come after what was written before and ahead of what comes.
+    fn alter_schema(&self, change: &SchemaChange) -> Result<Option<Applied>, StoreError> {
+        self.clock.skip(CHANGE_MICROS);
+        self.env.set_micros(self.clock.unique_micros());
+        let applied = self.engine.alter_schema(change);
+        self.clock.skip(CHANGE_MICROS);
+        applied
+    }
+
+    fn lock_partitions(&self, partitions: &[(TableId, DecoratedKey)]) -> Box<dyn PartitionGuard + '_> {
+        self.engine.lock_partitions(partitions)
+    }
+
+    fn partitioner(&self) -> Partitioner {
+        self.engine.partitioner()
+    }
+
+    fn now_micros(&self) -> i64 {
+        self.clock.now_micros()
+    }
+
+    fn unique_micros(&self) -> i64 {
+        self.clock.unique_micros()
+    }
+
+    fn time_uuid(&self) -> Uuid {
+        self.clock.time_uuid()
+    }
+
+    fn random_uuid(&self) -> Uuid {
+        self.clock.random_uuid()
+    }
+
+    fn cluster(&self) -> ClusterFacts {
+        self.engine.cluster()
+    }
+}
+
+/// An answer without what differs from run to run: times of writes, and UUIDs made of them.
+pub fn without_times(answer: &str) -> String {
+    let words = answer.split_inclusive(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+    let mut out = String::new();
+    let mut is_fraction = false;
+    for word in words {
+        let is_time = word.starts_with("17000000") && word.len() > 12;
+        let is_uuid = word.len() == 37 && word.matches('-').count() == 4;
+        let is_millis = is_fraction && word.ends_with("Z'");
+        out += if is_time || is_uuid || is_millis {
+            "TIME "
+        } else {
+            word
+        };
+        is_fraction = word.ends_with('.');
+    }
+    out
+}

@@ -1,0 +1,263 @@
+//! The directives of the test files.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use datadriven::TestCase;
+use ilion_query::{
+    BatchKind, BatchStatement, ClientState, Consistency, ExecuteOptions, Outcome, Prepared, QueryOptions,
+    QueryProcessor, Values,
+};
+use ilion_rows::{ClusteringFilter, KeyRange};
+
+use crate::print::{self, Types};
+use crate::store::{MemoryStore, TestStore};
+use crate::values::parse_values;
+
+/// One client and the server that it talks to.
+pub struct Session {
+    store: Arc<dyn TestStore>,
+    processor: QueryProcessor,
+    options: QueryOptions,
+    client: ClientState,
+    prepared: HashMap<String, Arc<Prepared>>,
+}
+
+impl Session {
+    pub fn in_memory() -> Self {
+        Self::over(Arc::new(MemoryStore::new()))
+    }
+
+    pub fn over(store: Arc<dyn TestStore>) -> Self {
+        Self {
+            processor: QueryProcessor::new(store.clone(), QueryOptions::default()),
+            store,
+            options: QueryOptions::default(),
+            client: ClientState::default(),
+            prepared: HashMap::new(),
+        }
+    }
+
+    /// Whether what this process knows and the disk does not is in use.
+    pub fn has_prepared(&self) -> bool {
+        !self.prepared.is_empty()
+    }
+
+    /// Goes on with another server; the one before is gone when `open` is called.
+    pub fn reconnect(&mut self, open: impl FnOnce() -> Arc<dyn TestStore>) {
+        let nothing: Arc<dyn TestStore> = Arc::new(MemoryStore::empty());
+        self.processor = QueryProcessor::new(nothing.clone(), QueryOptions::default());
+        self.store = nothing;
+        self.store = open();
+        self.processor = QueryProcessor::new(self.store.clone(), self.options.clone());
+    }
+
+    pub fn run(&mut self, case: &mut TestCase) -> String {
+        let types = if case.take_flag("types").unwrap() {
+            Types::Shown
+        } else {
+            Types::Hidden
+        };
+        let input = case.input.clone();
+        let output = match case.directive.as_str() {
+            "cql" => self.cql(&input, &options(case), types),
+            "values" => self.values(&input, &options(case), types),
+            "prepare" => self.prepare(&input, case),
+            "execute" => self.execute(&input, case, types),
+            "page" => self.page(input.trim(), case, types),
+            "batch" => self.batch(&input, case),
+            "clock" => {
+                self.store
+                    .clock()
+                    .advance(case.take_arg::<i64>("secs").unwrap() * 1_000_000);
+                String::new()
+            }
+            "options" => self.set_options(case),
+            "dump" => self.dump(&case.take_arg::<String>("table").unwrap()),
+            other => panic!("unknown directive {other}"),
+        };
+        case.expect_empty().unwrap();
+        output
+    }
+
+    fn cql(&mut self, script: &str, options: &ExecuteOptions, types: Types) -> String {
+        let statements = ilion_cql::split_statements(script);
+        let last = statements.len().saturating_sub(1);
+        let mut out = String::new();
+        for (index, statement) in statements.into_iter().enumerate() {
+            let result = self.processor.query(&mut self.client, statement, options);
+            let answer = print::answer(&result, types);
+            if index == last || answer != "ok\n" {
+                out += &answer;
+            }
+        }
+        out
+    }
+
+    fn values(&mut self, input: &str, options: &ExecuteOptions, types: Types) -> String {
+        let (statement, lines) = input.split_once('\n').unwrap_or((input, ""));
+        let variables = self
+            .processor
+            .prepare(&self.client, statement, None)
+            .map(|prepared| prepared.variables.clone())
+            .unwrap_or_default();
+        let mut out = String::new();
+        for line in lines_or_one_empty(lines) {
+            let options = ExecuteOptions {
+                values: parse_values(line, &variables),
+                ..options.clone()
+            };
+            let result = self.processor.query(&mut self.client, statement, &options);
+            out += &print::answer(&result, types);
+        }
+        out
+    }
+
+    fn prepare(&mut self, statement: &str, case: &mut TestCase) -> String {
+        let name: String = case.take_arg("name").unwrap();
+        let keyspace: Option<String> = case.try_take_arg("keyspace").unwrap();
+        let statement = statement.trim_end();
+        match self
+            .processor
+            .prepare(&self.client, statement, keyspace.as_deref())
+        {
+            Ok(prepared) => {
+                assert_eq!(
+                    self.processor.prepared(&prepared.id).map(|known| known.id),
+                    Some(prepared.id)
+                );
+                let out = print::prepared(&prepared);
+                self.prepared.insert(name, prepared);
+                out
+            }
+            Err(refused) => print::error(&refused),
+        }
+    }
+
+    fn execute(&mut self, lines: &str, case: &mut TestCase, types: Types) -> String {
+        let prepared = self.named(&case.take_arg::<String>("name").unwrap());
+        let options = options(case);
+        let mut out = String::new();
+        for line in lines_or_one_empty(lines) {
+            let options = ExecuteOptions {
+                values: parse_values(line, &prepared.variables),
+                ..options.clone()
+            };
+            let result = self.processor.execute(&mut self.client, &prepared, &options);
+            out += &print::answer(&result, types);
+        }
+        out
+    }
+
+    fn named(&self, name: &str) -> Arc<Prepared> {
+        self.prepared
+            .get(name)
+            .unwrap_or_else(|| panic!("nothing is prepared as {name}"))
+            .clone()
+    }
+
+    fn page(&mut self, statement: &str, case: &mut TestCase, types: Types) -> String {
+        let mut options = ExecuteOptions {
+            page_size: Some(case.take_arg("size").unwrap()),
+            ..options(case)
+        };
+        let mut out = String::new();
+        loop {
+            let result = self.processor.query(&mut self.client, statement, &options);
+            let rows = match &result {
+                Ok(executed) => match &executed.outcome {
+                    Outcome::Rows(rows) => rows,
+                    _ => return out + &print::answer(&result, types),
+                },
+                Err(_) => return out + &print::answer(&result, types),
+            };
+            if out.is_empty() {
+                out += &print::header(&rows.columns, types);
+            }
+            out += &print::body(rows);
+            match &rows.paging_state {
+                None => return out + "(end)\n",
+                Some(state) => {
+                    out += "(page)\n";
+                    options.paging_state = Some(state.clone().into());
+                }
+            }
+        }
+    }
+
+    fn batch(&mut self, lines: &str, case: &mut TestCase) -> String {
+        let kind = match case.take_arg::<String>("kind").unwrap().as_str() {
+            "logged" => BatchKind::Logged,
+            "unlogged" => BatchKind::Unlogged,
+            "counter" => BatchKind::Counter,
+            other => panic!("unknown kind {other}"),
+        };
+        let members = lines
+            .lines()
+            .map(|line| {
+                let (name, rest) = line.split_once(' ').unwrap_or((line, ""));
+                if name == "cql" {
+                    return (BatchStatement::Text(rest.to_owned()), Values::None);
+                }
+                let prepared = self.named(name);
+                let values = parse_values(rest, &prepared.variables);
+                (BatchStatement::Prepared(prepared), values)
+            })
+            .collect();
+        let result = self
+            .processor
+            .batch(&mut self.client, kind, members, &options(case));
+        print::answer(&result, Types::Hidden)
+    }
+
+    fn set_options(&mut self, case: &mut TestCase) -> String {
+        let mut options = QueryOptions::default();
+        if let Some(limit) = case.try_take_arg("batch_warn").unwrap() {
+            options.batch_size_warn_bytes = limit;
+        }
+        if let Some(limit) = case.try_take_arg("batch_fail").unwrap() {
+            options.batch_size_fail_bytes = limit;
+        }
+        if let Some(limit) = case.try_take_arg("in_partitions").unwrap() {
+            options.in_partitions_max = limit;
+        }
+        if let Some(limit) = case.try_take_arg("in_slices").unwrap() {
+            options.in_slices_max = limit;
+        }
+        self.options = options.clone();
+        self.processor = QueryProcessor::new(self.store.clone(), options);
+        String::new()
+    }
+
+    fn dump(&self, name: &str) -> String {
+        let (keyspace, name) = name.split_once('.').unwrap();
+        let schema = self.store.schema();
+        let table = schema.table(keyspace, name).unwrap();
+        let mut cursor = self
+            .store
+            .read_range(table, &KeyRange::all(), &ClusteringFilter::all())
+            .unwrap();
+        print::dump(table, &mut *cursor)
+    }
+}
+
+fn lines_or_one_empty(lines: &str) -> Vec<&str> {
+    match lines.trim_end() {
+        "" => vec![""],
+        lines => lines.lines().collect(),
+    }
+}
+
+fn options(case: &mut TestCase) -> ExecuteOptions {
+    let mut options = ExecuteOptions {
+        page_size: case.try_take_arg("page").unwrap(),
+        timestamp_micros: case.try_take_arg("timestamp").unwrap(),
+        now_secs: case.try_take_arg("now").unwrap(),
+        keyspace: case.try_take_arg("keyspace").unwrap(),
+        ..ExecuteOptions::default()
+    };
+    if let Some(code) = case.try_take_arg("consistency").unwrap() {
+        options.consistency = Consistency(code);
+    }
+    options
+}
