@@ -10,6 +10,8 @@
 //! | `cast` | `CAST` |
 //! | `math` | `abs`, `exp`, `log`, `log10`, `round` |
 //! | `collection` | `map_keys`, `collection_sum` and the like; similarity of vectors |
+//! | `floor` | the start of the interval that a time is in |
+//! | `mask` | masking |
 //! | `json` | `to_json`, `from_json` |
 //! | `token` | `token` |
 
@@ -18,7 +20,9 @@ mod blob;
 mod cast;
 mod collection;
 mod compute;
+mod floor;
 mod json;
+mod mask;
 mod math;
 mod number;
 mod signature;
@@ -258,6 +262,7 @@ impl Lookup<'_> {
         time::candidates(self.name, &mut candidates);
         blob::candidates(self.name, &mut candidates);
         math::candidates(self.name, &mut candidates);
+        floor::candidates(self.name, &mut candidates);
         if !candidates.is_empty() {
             return self.pick(candidates).map(Some);
         }
@@ -265,6 +270,7 @@ impl Lookup<'_> {
             "token" => Some(token::make(self)?),
             "to_json" | "tojson" => Some(json::make_to_json(self)?),
             "from_json" | "fromjson" => Some(json::make_from_json(self)?),
+            name if name.starts_with("mask_") => mask::make(self)?,
             _ => collection::make(self)?,
         };
         made.map(|function| self.pick(vec![function])).transpose()
