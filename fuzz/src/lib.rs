@@ -5,6 +5,7 @@ pub mod cql;
 pub mod frame;
 pub mod mutation_codec;
 pub mod notation;
+pub mod sstable;
 pub mod types;
 
 /// Takes the first byte as a choice.

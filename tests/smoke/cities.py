@@ -18,7 +18,7 @@ COPY_OPTIONS = "WITH HEADER = TRUE AND NULL = '<null>'"
 
 
 def read():
-    with open(os.environ["ILION_SMOKE_CITIES"], encoding="utf-8", newline="") as source:
+    with open(os.environ["SMOKE_CITIES"], encoding="utf-8", newline="") as source:
         return [
             City(row["cc"], row["admin1"], row["name"], number, row["admin2"], float(row["lat"]), float(row["lon"]))
             for number, row in enumerate(csv.DictReader(source))

@@ -37,7 +37,7 @@ def node(request, tmp_path_factory):
         host, port = against.rsplit(":", 1)
         yield Node(host, int(port))
         return
-    node = OwnNode(os.environ["ILION_BIN"], str(tmp_path_factory.mktemp("node") / "data"))
+    node = OwnNode(os.environ["SMOKE_ILION"], str(tmp_path_factory.mktemp("node") / "data"))
     node.start()
     yield node
     assert node.is_running(), f"the node ended during the tests:\n{node.last_words()}"

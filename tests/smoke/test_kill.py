@@ -60,7 +60,7 @@ class Load:
 def victim(request, tmp_path):
     if request.config.getoption("--against"):
         pytest.skip("that server is not ours to kill")
-    node = OwnNode(os.environ["ILION_BIN"], str(tmp_path / "data"))
+    node = OwnNode(os.environ["SMOKE_ILION"], str(tmp_path / "data"))
     node.start()
     yield node
     if node.is_running():

@@ -19,7 +19,8 @@ pub struct Mutation {
 
 /// What changes inside a partition.
 ///
-/// Invariant: `rows` ascend by clustering, each clustering once; each range's start is before its end.
+/// Invariant: `rows` ascend by clustering, each clustering once; no row holds what its own deletion covers ([`Row::merge`]
+/// keeps it so); each range's start is before its end.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PartitionUpdate {
     /// Partition deletion.

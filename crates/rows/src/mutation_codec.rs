@@ -33,11 +33,12 @@
 
 mod decode;
 mod encode;
+mod reader;
 #[cfg(test)]
 mod tests;
 
-pub use decode::{Decoded, MutationReader, decode_mutation};
 pub use encode::encode_mutation;
+pub use reader::{Decoded, MutationReader, decode_mutation};
 
 const VERSION: u8 = 1;
 

@@ -18,20 +18,25 @@
 //! `body_size` counts what follows it; `previous_size` is the distance to the start of the unfiltered before (of the
 //! partition, for the first one). Compat: `org.apache.cassandra.db.rows.UnfilteredSerializer`.
 
+mod cell;
 mod columns;
+mod times;
 
 use std::ops::Range;
 
 use ilion_codec::{Writer, unsigned_vint_len};
-use ilion_rows::{Cell, ComplexColumn, Data, DeletionTime, Liveness, Marker, NO_DELETION_TIME, NO_TTL, Row};
+use ilion_rows::{ComplexColumn, Data, Liveness, Marker, NO_TTL, Row};
 use ilion_schema::TableSchema;
 
 use crate::metadata_collector::MetadataCollector;
-use crate::statistics::SECONDS_MAX_BEFORE_OA;
-use crate::values::{FixedLen, Unstorable, encode_bound, encode_value, encode_values};
+use crate::values::{FixedLen, Unstorable, encode_bound, encode_values};
 use crate::{EncodingStats, Version};
 
+use cell::encode_cell;
 use columns::{ColumnLayout, StoredColumn};
+use times::Times;
+
+pub(crate) use times::encode_deletion;
 
 /// Bits of an unfiltered's first byte.
 mod unfiltered_flag {
@@ -45,54 +50,6 @@ mod unfiltered_flag {
     pub(super) const EXTENSION: u8 = 0x80;
     /// Of the second byte.
     pub(super) const EXTENDED_IS_STATIC: u8 = 0x01;
-}
-
-/// Bits of a cell's first byte.
-mod cell_flag {
-    pub(super) const IS_DELETED: u8 = 0x01;
-    pub(super) const IS_EXPIRING: u8 = 0x02;
-    pub(super) const HAS_EMPTY_VALUE: u8 = 0x04;
-    pub(super) const USE_ROW_TIMESTAMP: u8 = 0x08;
-    pub(super) const USE_ROW_TTL: u8 = 0x10;
-}
-
-/// The differences that times are stored as.
-#[derive(Clone, Copy, Debug)]
-struct Times {
-    min: EncodingStats,
-    /// Local times above this cannot be stored.
-    secs_max: u32,
-}
-
-impl Times {
-    #[inline]
-    fn micros(self, micros: i64, out: &mut Writer) {
-        let difference = micros.wrapping_sub(self.min.min_timestamp_micros);
-        out.uvint(difference.cast_unsigned());
-    }
-
-    /// Compat: versions before oa end in 2038, and times after that are cut (`expiration_date_overflow_policy: CAP`).
-    #[inline]
-    fn secs(self, secs: u32, out: &mut Writer) {
-        let secs = match secs {
-            NO_DELETION_TIME => secs,
-            _ => secs.min(self.secs_max),
-        };
-        let difference = secs.wrapping_sub(self.min.min_local_deletion_secs);
-        out.uvint32(difference.cast_signed());
-    }
-
-    #[inline]
-    fn ttl(self, secs: u32, out: &mut Writer) {
-        let difference = secs.wrapping_sub(self.min.min_ttl_secs);
-        out.uvint32(difference.cast_signed());
-    }
-
-    #[inline]
-    fn deletion(self, deletion: &DeletionTime, out: &mut Writer) {
-        self.micros(deletion.marked_at_micros, out);
-        self.secs(deletion.local_secs, out);
-    }
 }
 
 /// Encodes the rows and markers of one table, and tells the collector what it stored.
@@ -115,14 +72,7 @@ impl RowEncoder {
                 .collect(),
             statics: ColumnLayout::of(table, table.statics()),
             regulars: ColumnLayout::of(table, table.regulars()),
-            times: Times {
-                min,
-                secs_max: if version.is_oa_or_later() {
-                    NO_DELETION_TIME
-                } else {
-                    SECONDS_MAX_BEFORE_OA
-                },
-            },
+            times: Times::new(min, version),
             body: Writer::new(),
         }
     }
@@ -222,32 +172,6 @@ pub(crate) fn encode_end_of_partition(out: &mut Writer) {
     out.u8(unfiltered_flag::END_OF_PARTITION);
 }
 
-/// Appends a deletion time of fixed size (PDEL).
-pub(crate) fn encode_deletion(
-    version: Version,
-    deletion: &DeletionTime,
-    out: &mut Writer,
-) -> Result<(), Unstorable> {
-    if version.is_oa_or_later() {
-        if deletion.is_live() {
-            out.u8(0x80);
-            return Ok(());
-        }
-        if deletion.marked_at_micros < 0 {
-            return Err(Unstorable::NegativeDeletion);
-        }
-        out.i64(deletion.marked_at_micros);
-        out.u32(deletion.local_secs);
-    } else if deletion.is_live() {
-        out.i32(i32::MAX);
-        out.i64(i64::MIN);
-    } else {
-        out.u32(deletion.local_secs.min(SECONDS_MAX_BEFORE_OA));
-        out.i64(deletion.marked_at_micros);
-    }
-    Ok(())
-}
-
 /// True if nothing of the row would be stored: columns may have been dropped since it was written.
 fn is_blank(row: &Row, layout: &ColumnLayout) -> bool {
     layout.chosen().is_empty() && row.liveness.is_none() && row.deletion.is_live()
@@ -333,57 +257,4 @@ fn encode_complex(
         encode_cell(cell, column, Some(path), liveness, times, out)?;
     }
     Ok(())
-}
-
-#[inline]
-fn encode_cell(
-    cell: &Cell,
-    column: &StoredColumn,
-    path: Option<&[u8]>,
-    liveness: &Liveness,
-    times: Times,
-    out: &mut Writer,
-) -> Result<(), Unstorable> {
-    let flags = flags_of(cell, liveness);
-    out.u8(flags);
-    if flags & cell_flag::USE_ROW_TIMESTAMP == 0 {
-        times.micros(cell.timestamp_micros, out);
-    }
-    if flags & cell_flag::USE_ROW_TTL == 0 {
-        if flags & (cell_flag::IS_DELETED | cell_flag::IS_EXPIRING) != 0 {
-            times.secs(cell.local_deletion_secs, out);
-        }
-        if flags & cell_flag::IS_EXPIRING != 0 {
-            times.ttl(cell.ttl_secs, out);
-        }
-    }
-    if let Some(path) = path {
-        out.bytes_vint(path);
-    }
-    if flags & cell_flag::HAS_EMPTY_VALUE == 0 {
-        encode_value(column.value_len, &cell.value, out)?;
-    }
-    Ok(())
-}
-
-#[inline]
-fn flags_of(cell: &Cell, liveness: &Liveness) -> u8 {
-    let mut flags = 0;
-    if cell.is_expiring() {
-        flags |= cell_flag::IS_EXPIRING;
-        let is_of_row =
-            cell.ttl_secs == liveness.ttl_secs && cell.local_deletion_secs == liveness.expires_secs;
-        if is_of_row {
-            flags |= cell_flag::USE_ROW_TTL;
-        }
-    } else if cell.is_tombstone() {
-        flags |= cell_flag::IS_DELETED;
-    }
-    if cell.value.is_empty() {
-        flags |= cell_flag::HAS_EMPTY_VALUE;
-    }
-    if cell.timestamp_micros == liveness.timestamp_micros && !liveness.is_none() {
-        flags |= cell_flag::USE_ROW_TIMESTAMP;
-    }
-    flags
 }

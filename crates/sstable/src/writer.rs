@@ -6,6 +6,7 @@
 //!
 //! Invariant: no component has bytes before its SSTable's ADD is in the transaction log; the caller sees to it.
 
+mod clustering_span;
 mod component_writer;
 mod options;
 mod partition_index;
@@ -20,10 +21,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use ilion_codec::Writer;
 use ilion_env::Env;
-use ilion_rows::{
-    Bound, BoundKind, Clustering, ClusteringComparator, DecoratedKey, DeletionTime, PartitionHead, Slice,
-    Unfiltered, Values,
-};
+use ilion_rows::{ClusteringComparator, DecoratedKey, DeletionTime, PartitionHead, Unfiltered};
 use ilion_schema::TableSchema;
 
 use crate::metadata_collector::MetadataCollector;
@@ -37,6 +35,7 @@ use crate::{
 
 pub use options::{CommitLogInterval, WriterOptions};
 
+use clustering_span::ClusteringSpan;
 use partition_index::{EndedPartition, PartitionIndexWriter};
 use row_index::{Prefix, RowIndexBuilder};
 
@@ -50,7 +49,6 @@ pub struct SSTableWriter {
     options: WriterOptions,
     header: SerializationHeader,
     bloom_filter_fp_chance: f64,
-    comparator: ClusteringComparator,
     data: ChunkWriter,
     /// Encoded bytes that Data.db does not have yet.
     buffer: Writer,
@@ -62,8 +60,7 @@ pub struct SSTableWriter {
     first_key: Option<Bytes>,
     last_key: Option<DecoratedKey>,
     partitions: u64,
-    /// Where the last unfiltered of the open partition stands; kept for its memory.
-    last: Last,
+    span: ClusteringSpan,
 }
 
 /// The partition at hand.
@@ -78,15 +75,6 @@ struct OpenPartition {
     is_blank: bool,
     /// Start of the unfiltered before, from the partition's start.
     previous_start: u64,
-    first: Option<Bound>,
-}
-
-/// A clustering or bound, in memory that is used again.
-#[derive(Debug, Default)]
-struct Last {
-    values: Values,
-    /// Nothing for a row.
-    kind: Option<BoundKind>,
 }
 
 impl SSTableWriter {
@@ -116,13 +104,12 @@ impl SSTableWriter {
             encoder: RowEncoder::new(table, options.encoding_stats, version),
             row_index: RowIndexBuilder::new(version, options.column_index_bytes),
             stats: MetadataCollector::new(comparator.clone()),
-            comparator,
+            span: ClusteringSpan::new(comparator),
             buffer: Writer::with_capacity(BUFFER_BYTES + BUFFER_BYTES / 4),
             open: None,
             first_key: None,
             last_key: None,
             partitions: 0,
-            last: Last::default(),
             env: env.clone(),
             descriptor: descriptor.clone(),
             options,
@@ -156,6 +143,7 @@ impl SSTableWriter {
         let has_static_row = self.check(stored)?;
         self.stats.partition_deletion(&head.deletion);
         self.row_index.begin_partition();
+        self.span.begin_partition();
         self.open = Some(OpenPartition {
             key: key.clone(),
             deletion: head.deletion,
@@ -163,7 +151,6 @@ impl SSTableWriter {
             head_length: self.position() - start,
             is_blank: head.deletion.is_live() && !has_static_row,
             previous_start: 0,
-            first: None,
         });
         Ok(())
     }
@@ -179,6 +166,7 @@ impl SSTableWriter {
         };
         let start = position - open.start;
         let previous_size = start - open.previous_start;
+        let partition_start = open.start;
         let (stats, buffer) = (&mut self.stats, &mut self.buffer);
         let stored = match unfiltered {
             Unfiltered::Row(row) => self.encoder.encode_row(row, previous_size, stats, buffer),
@@ -189,11 +177,13 @@ impl SSTableWriter {
                     .map(Some)
             }
         };
-        let partition_start = open.start;
+        if matches!(stored, Ok(Some(_))) {
+            open.previous_start = start;
+        }
         let Some(clustering) = self.check(stored)? else {
             return Ok(());
         };
-        self.note_clustering(unfiltered, start);
+        self.span.add(unfiltered);
         let end = self.position() - partition_start;
         let clustering = &self.buffer.as_slice()[clustering];
         let prefix = match unfiltered {
@@ -204,45 +194,6 @@ impl SSTableWriter {
         self.flush_if_large()
     }
 
-    /// Remembers the first and the last unfiltered of the partition, and where the last one starts.
-    #[inline]
-    fn note_clustering(&mut self, unfiltered: &Unfiltered, start: u64) {
-        debug_assert!(self.ascends(unfiltered), "unfiltereds come in clustering order");
-        let (values, kind) = clustering_of(unfiltered);
-        if let Some(open) = &mut self.open {
-            open.previous_start = start;
-            let first = || Bound::new(kind.unwrap_or(BoundKind::InclStart), values.clone());
-            open.first.get_or_insert_with(first);
-        }
-        self.last.values.clone_from(values);
-        self.last.kind = kind;
-    }
-
-    /// True if it stands after the last one of its partition. Too slow for every row of a release build.
-    fn ascends(&self, unfiltered: &Unfiltered) -> bool {
-        if self.open.as_ref().is_none_or(|open| open.first.is_none()) {
-            return true;
-        }
-        let (values, kind) = clustering_of(unfiltered);
-        let comparator = &self.comparator;
-        let clustering = |values: &Values| Clustering::new(values.clone());
-        let bound = |kind: BoundKind, values: &Values| Bound::new(kind, values.clone());
-        let last = &self.last.values;
-        let order = match (self.last.kind, kind) {
-            (None, None) => comparator.compare(&clustering(last), &clustering(values)),
-            (Some(before), None) => {
-                comparator.compare_bound_to_row(&bound(before, last), &clustering(values))
-            }
-            (None, Some(kind)) => comparator
-                .compare_bound_to_row(&bound(kind, values), &clustering(last))
-                .reverse(),
-            (Some(before), Some(kind)) => {
-                comparator.compare_bounds(&bound(before, last), &bound(kind, values))
-            }
-        };
-        order.is_lt()
-    }
-
     /// Ends the partition.
     ///
     /// # Errors
@@ -251,7 +202,7 @@ impl SSTableWriter {
         let Some(open) = self.open.take() else {
             return Err(self.refuse("a partition ends that did not begin"));
         };
-        if open.is_blank && open.first.is_none() {
+        if open.is_blank && self.span.is_empty() {
             self.forget_head(&open);
             return Ok(());
         }
@@ -266,15 +217,11 @@ impl SSTableWriter {
         };
         let stored = self.index.add(&ended, &mut self.row_index)?;
         self.check(stored)?;
-        if let Some(start) = open.first {
-            let end = Bound::new(
-                self.last.kind.unwrap_or(BoundKind::InclEnd),
-                self.last.values.clone(),
-            );
-            if !start.kind.is_start() || !end.kind.is_end() {
+        if let Some(slice) = self.span.finish_partition() {
+            if !slice.start.kind.is_start() || !slice.end.kind.is_end() {
                 return Err(self.refuse("a deleted range is open at an end of its partition"));
             }
-            self.stats.clusterings(&Slice { start, end });
+            self.stats.clusterings(&slice);
         }
         self.stats.end_partition(&open.key.key, length);
         if self.first_key.is_none() {
@@ -378,14 +325,6 @@ impl SSTableWriter {
     #[cold]
     fn refuse(&self, reason: &str) -> Error {
         Error::Refused(format!("{} cannot be written: {reason}", self.descriptor))
-    }
-}
-
-/// Its values, and the kind of a marker.
-fn clustering_of(unfiltered: &Unfiltered) -> (&Values, Option<BoundKind>) {
-    match unfiltered {
-        Unfiltered::Row(row) => (row.clustering.values(), None),
-        Unfiltered::Marker(marker) => (&marker.bound.values, Some(marker.bound.kind)),
     }
 }
 

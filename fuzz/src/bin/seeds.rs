@@ -14,7 +14,8 @@ fn main() -> Result<()> {
     frames("requests.txt", 0)?;
     frames("responses.txt", 1)?;
     values()?;
-    segments()
+    segments()?;
+    sstables()
 }
 
 fn write(target: &str, name: &str, bytes: &[u8]) -> Result<()> {
@@ -102,6 +103,14 @@ fn segments() -> Result<()> {
     ];
     for (number, piece) in pieces.iter().enumerate() {
         write("commitlog", &number.to_string(), piece)?;
+    }
+    Ok(())
+}
+
+fn sstables() -> Result<()> {
+    for seed in 0..40_u8 {
+        let edit = [seed, 12 + (seed & 3), seed, seed.wrapping_mul(7), 1 << (seed & 7)];
+        write("sstable", &seed.to_string(), &edit)?;
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use ilion_rows::{
 };
 use ilion_schema::{Column, TableId, TableSchema};
 use ilion_types::KEY_LEN_MAX;
+use smallvec::SmallVec;
 
 use super::current::Current;
 use super::operation::Operation;
@@ -87,7 +88,7 @@ pub(super) fn keys(plan: &ModifyPlan, execution: &Execution<'_>) -> Result<Vec<D
                     let values = terms
                         .iter()
                         .map(|term| key_value(term, columns.next(), execution));
-                    compose(&values.collect::<Result<Vec<_>, _>>()?)?
+                    compose(&values.collect::<Result<SmallVec<[Bytes; 4]>, _>>()?)?
                 }
             };
             Ok(vec![decorate(partitioner, key)?])

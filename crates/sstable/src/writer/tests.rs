@@ -5,7 +5,7 @@ use std::path::Path;
 use ilion_env::{FaultEnv, MemEnv};
 use ilion_rows::notation::{parse_mutations, parse_table};
 use ilion_rows::random::{Dice, random_table, random_update};
-use ilion_rows::{Partition, PartitionUpdate};
+use ilion_rows::{Bound, BoundKind, Partition, PartitionUpdate, Slice, Values};
 use ilion_types::Partitioner;
 
 use super::*;

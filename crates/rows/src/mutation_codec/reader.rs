@@ -1,0 +1,102 @@
+//! The mutations of a record, one after the other.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ilion_codec::{Error, Reader};
+use ilion_schema::{TableId, TableSchema};
+use uuid::Uuid;
+
+use super::VERSION;
+use super::decode::Decoder;
+use crate::Mutation;
+
+/// What a record says at one place.
+#[derive(Clone, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly all are mutations, and they are taken out at once"
+)]
+pub enum Decoded {
+    /// A mutation, in the columns that its table has now; its update may be empty.
+    Mutation(Mutation),
+    /// A mutation of a table that is not there (any more): skipped.
+    NoSuchTable(TableId),
+}
+
+/// Reads the mutations of one record.
+#[derive(Clone, Debug)]
+pub struct MutationReader {
+    record: Bytes,
+    offset: usize,
+}
+
+/// Reads a record of exactly one mutation.
+///
+/// # Errors
+/// The bytes are not one mutation; offsets count from the start of `record`.
+pub fn decode_mutation(
+    record: &Bytes,
+    resolve: &dyn Fn(TableId) -> Option<Arc<TableSchema>>,
+) -> Result<Decoded, Error> {
+    let mut reader = MutationReader::new(record.clone());
+    let wrong_count = |offset| Error {
+        offset,
+        expected: "exactly one mutation",
+    };
+    let decoded = reader.next_mutation(resolve)?.ok_or(wrong_count(0))?;
+    if reader.offset != record.len() {
+        return Err(wrong_count(reader.offset));
+    }
+    Ok(decoded)
+}
+
+impl MutationReader {
+    /// Starts at the first mutation of `record`.
+    pub fn new(record: Bytes) -> Self {
+        Self { record, offset: 0 }
+    }
+
+    /// The next mutation; nothing at the end of the record.
+    ///
+    /// # Errors
+    /// The bytes are no mutation; offsets count from the start of the record. After an error in a mutation the next call
+    /// goes on behind it, if its size could be read, else at the end.
+    pub fn next_mutation(
+        &mut self,
+        resolve: &dyn Fn(TableId) -> Option<Arc<TableSchema>>,
+    ) -> Result<Option<Decoded>, Error> {
+        if self.offset == self.record.len() {
+            return Ok(None);
+        }
+        let mut reader = Reader::new(&self.record);
+        reader.skip(self.offset)?;
+        self.offset = self.record.len();
+        let size = reader.u32()? as usize;
+        let start = reader.offset();
+        if size > reader.remaining() {
+            return Err(reader.error("a whole mutation"));
+        }
+        self.offset = start + size;
+        let mut body = Reader::new(&self.record[..self.offset]);
+        body.skip(start)?;
+        decode_body(&self.record, &mut body, resolve).map(Some)
+    }
+}
+
+fn decode_body(
+    record: &Bytes,
+    input: &mut Reader<'_>,
+    resolve: &dyn Fn(TableId) -> Option<Arc<TableSchema>>,
+) -> Result<Decoded, Error> {
+    if input.peek_u8()? != VERSION {
+        return Err(input.error("a mutation of version 1 (a newer Ilion wrote this)"));
+    }
+    input.skip(1)?;
+    let id = TableId(Uuid::from_bytes(input.uuid_bytes()?));
+    let Some(table) = resolve(id) else {
+        return Ok(Decoded::NoSuchTable(id));
+    };
+    let (key, update) = Decoder::run(record, &table, input)?;
+    Ok(Decoded::Mutation(Mutation { table, key, update }))
+}

@@ -1,0 +1,67 @@
+//! One cell.
+
+use ilion_codec::Writer;
+use ilion_rows::{Cell, Liveness};
+
+use super::columns::StoredColumn;
+use super::times::Times;
+use crate::values::{Unstorable, encode_value};
+
+const IS_DELETED: u8 = 0x01;
+const IS_EXPIRING: u8 = 0x02;
+const HAS_EMPTY_VALUE: u8 = 0x04;
+const USE_ROW_TIMESTAMP: u8 = 0x08;
+const USE_ROW_TTL: u8 = 0x10;
+
+#[inline]
+pub(super) fn encode_cell(
+    cell: &Cell,
+    column: &StoredColumn,
+    path: Option<&[u8]>,
+    liveness: &Liveness,
+    times: Times,
+    out: &mut Writer,
+) -> Result<(), Unstorable> {
+    let flags = flags_of(cell, liveness);
+    out.u8(flags);
+    if flags & USE_ROW_TIMESTAMP == 0 {
+        times.micros(cell.timestamp_micros, out);
+    }
+    if flags & USE_ROW_TTL == 0 {
+        if flags & (IS_DELETED | IS_EXPIRING) != 0 {
+            times.secs(cell.local_deletion_secs, out);
+        }
+        if flags & IS_EXPIRING != 0 {
+            times.ttl(cell.ttl_secs, out);
+        }
+    }
+    if let Some(path) = path {
+        out.bytes_vint(path);
+    }
+    if flags & HAS_EMPTY_VALUE == 0 {
+        encode_value(column.value_len, &cell.value, out)?;
+    }
+    Ok(())
+}
+
+#[inline]
+fn flags_of(cell: &Cell, liveness: &Liveness) -> u8 {
+    let mut flags = 0;
+    if cell.is_expiring() {
+        flags |= IS_EXPIRING;
+        let is_of_row =
+            cell.ttl_secs == liveness.ttl_secs && cell.local_deletion_secs == liveness.expires_secs;
+        if is_of_row {
+            flags |= USE_ROW_TTL;
+        }
+    } else if cell.is_tombstone() {
+        flags |= IS_DELETED;
+    }
+    if cell.value.is_empty() {
+        flags |= HAS_EMPTY_VALUE;
+    }
+    if cell.timestamp_micros == liveness.timestamp_micros && !liveness.is_none() {
+        flags |= USE_ROW_TIMESTAMP;
+    }
+    flags
+}
