@@ -46,22 +46,27 @@ class OwnNode(Node):
 
     def __init__(self, binary, data):
         super().__init__("127.0.0.1", free_port())
+        self.admin_port = free_port()
         self.binary = binary
         self.data = data
         self.process = None
         self.log = os.path.join(os.path.dirname(data), os.path.basename(data) + ".log")
 
     def start(self):
-        # Port 0 of the admin door: several nodes may run at once.
-        environment = dict(os.environ, ILION_ADMIN_PORT="0")
-        command = [self.binary, "serve", "--data", self.data, "--port", str(self.port)]
+        ports = ["--port", str(self.port), "--admin-port", str(self.admin_port)]
+        command = [self.binary, "serve", "--data", self.data, *ports]
         with open(self.log, "ab") as log:
-            self.process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=environment)
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         deadline = time.monotonic() + START_SECS
         while not answers(self.host, self.port):
             assert self.process.poll() is None, f"the node ended with {self.process.returncode}:\n{self.last_words()}"
             assert time.monotonic() < deadline, f"no CQL on port {self.port}:\n{self.last_words()}"
             time.sleep(0.02)
+
+    def flush(self, *names):
+        """Brings memtables to disk: of a keyspace, of a table, or all."""
+        command = [self.binary, "flush", "--admin-port", str(self.admin_port), *names]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
     def stop(self):
         """Asks it to end and returns its exit code."""

@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# Measures Ilion and a real Cassandra in one run, on one machine, each alone and with an empty data directory, with the commit
+# log in `periodic` and in `batch` sync; prints a table with the ratios. Needs Java 17 and Maven (or CASSANDRA_JARS).
+#   scripts/compare-cassandra.sh [OPERATIONS]     500,000 by default; half as many warm each server up
+# Environment: ILION (the binary; by default the release build), KEEP (a directory for the results), SYNCS, CASSANDRA_HEAP.
+set -euo pipefail
+here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd -- "$here/.." && pwd)
+operations=${1:-500000}
+ilion=${ILION:-${CARGO_TARGET_DIR:-$root/target}/release/ilion}
+[[ -x $ilion ]] || (cd "$root" && cargo build --release --quiet)
+work=$(mktemp -d)
+results=${KEEP:-$work/results}
+mkdir -p "$results"
+ilion_pid=
+
+finish() {
+  [[ -z $ilion_pid ]] || kill "$ilion_pid" 2>/dev/null || true
+  "$here/cassandra/peer" stop "$work/cassandra" || true
+  rm -rf "$work"
+}
+trap finish EXIT
+
+memory_mib() { awk '/^VmRSS/ {printf "%.0f", $2 / 1024}' "/proc/$1/status"; }
+
+# bench NAME PID PORT WORKLOAD [MORE]: the result goes to NAME.json.
+bench() {
+  local name=$1 pid=$2 port=$3
+  shift 3
+  "$ilion" bench "$@" --port "$port" --pid "$pid" --keys "$operations" --json >"$results/$name.json"
+}
+
+# load NAME PID PORT FLUSH...: the workloads, the last ones when FLUSH has brought the data to disk.
+load() {
+  local name=$1 pid=$2 port=$3 warm_up=$((operations / 2))
+  shift 3
+  sleep 3
+  memory_mib "$pid" >"$results/$name-idle.txt"
+  bench "$name-write" "$pid" "$port" write --warm-up "$warm_up"
+  bench "$name-read" "$pid" "$port" read --warm-up "$warm_up"
+  "$@"
+  bench "$name-read-disk" "$pid" "$port" read --warm-up "$warm_up"
+  bench "$name-scan-disk" "$pid" "$port" scan --warm-up 1
+}
+
+cassandra() {
+  local sync=$1 pid port
+  rm -rf "$work/cassandra"
+  read -r pid port < <(CASSANDRA_SYNC=$sync "$here/cassandra/peer" start "$work/cassandra")
+  load "cassandra-$sync" "$pid" "$port" "$here/cassandra/peer" tool "$work/cassandra" nodetool flush ilion_bench
+  "$here/cassandra/peer" stop "$work/cassandra"
+}
+
+free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+
+ilion() {
+  local sync=$1 port admin
+  rm -rf "$work/ilion"
+  port=$(free_port) admin=$(free_port)
+  "$ilion" serve --data "$work/ilion" --port "$port" --admin-port "$admin" --set commitlog_sync="$sync" \
+    >"$results/ilion-$sync.log" 2>&1 </dev/null &
+  ilion_pid=$!
+  until (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do
+    kill -0 "$ilion_pid" || { cat "$results/ilion-$sync.log" >&2; exit 1; }
+    sleep 0.05
+  done
+  load "ilion-$sync" "$ilion_pid" "$port" "$ilion" flush --admin-port "$admin" ilion_bench
+  kill "$ilion_pid"
+  wait "$ilion_pid" || true
+  ilion_pid=
+}
+
+for sync in ${SYNCS:-periodic batch}; do
+  echo "$sync: Cassandra" >&2
+  cassandra "$sync"
+  echo "$sync: Ilion" >&2
+  ilion "$sync"
+done
+
+python3 "$here/compare_table.py" "$results" ${SYNCS:-periodic batch}
