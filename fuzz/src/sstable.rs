@@ -6,7 +6,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use ilion_env::{Env, MemEnv};
+use ilion_env::MemEnv;
 use ilion_memtable::Memtable;
 use ilion_rows::random::{Dice, random_bound, random_mutation, random_table};
 use ilion_rows::{
@@ -64,7 +64,7 @@ pub fn run(data: &[u8]) {
 }
 
 fn descriptor() -> Descriptor {
-    Descriptor::new(Path::new(DIR), Version::NB, SSTableId::Generation(1), Format::Big)
+    Descriptor::new(Path::new(DIR), Version::NB, SSTableId::Sequence(1), Format::Big)
 }
 
 fn write(seed: usize) -> Whole {
