@@ -135,9 +135,11 @@ impl Restrictions {
         self.partition.keys.is_some()
     }
 
-    /// True if `IN` may give several partition keys.
+    /// True if `IN` restricts the partition key.
     pub fn has_key_in(&self) -> bool {
-        let mut keys = self.partition.keys.iter().flatten();
+        let filtered = self.filtered.iter();
+        let filtered = filtered.filter(|restriction| restriction.kind() == ColumnKind::PartitionKey);
+        let mut keys = self.partition.keys.iter().flatten().chain(filtered);
         keys.any(Restriction::is_in)
     }
 

@@ -4,13 +4,12 @@
 //! one for each field.
 
 use bytes::Bytes;
-use ilion_codec::Writer;
 use ilion_rows::{Cell, ComplexColumn, Data};
 use ilion_schema::Column;
 use ilion_types::CqlType;
 
 use super::RowView;
-use super::expression::{element_key, slice_end};
+use super::expression::{element_key, list_with_nulls, slice_end};
 use super::row_view::field_index;
 use crate::Error;
 use crate::context::Execution;
@@ -124,16 +123,6 @@ impl Fact {
         };
         Ok((!facts.is_empty()).then(|| list_with_nulls(&facts)))
     }
-}
-
-/// A list in which members may be null.
-fn list_with_nulls(members: &[Option<Bytes>]) -> Bytes {
-    let mut out = Writer::new();
-    out.i32(i32::try_from(members.len()).unwrap_or(i32::MAX));
-    for member in members {
-        out.bytes32_or_null(member.as_deref());
-    }
-    out.into_vec().into()
 }
 
 /// The cell paths of a part.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use ilion_codec::Writer;
 use ilion_schema::Column;
 use ilion_types::{
     CqlType, collection_elements, encode_list, encode_map, encode_tuple, map_entries, tuple_components,
@@ -227,16 +228,28 @@ fn required(expr: &Expr, what: &str, scope: Scope<'_>) -> Result<Bytes, Error> {
         .ok_or_else(|| Error::invalid(format!("null is not supported inside {what}")))
 }
 
+/// Compat: a list of columns may hold nulls; a set, which has to be sorted, may not.
 fn list(members: &[Expr], set_of: Option<&CqlType>, scope: Scope<'_>) -> Result<Bytes, Error> {
+    let Some(ty) = set_of else {
+        return Ok(list_with_nulls(&evaluate_all(members, scope)?));
+    };
     let mut values = members
         .iter()
         .map(|member| required(member, "collections", scope))
         .collect::<Result<Vec<_>, _>>()?;
-    if let Some(ty) = set_of {
-        values.sort_by(|a, b| ty.compare(a, b));
-        values.dedup_by(|a, b| ty.compare(a, b).is_eq());
-    }
+    values.sort_by(|a, b| ty.compare(a, b));
+    values.dedup_by(|a, b| ty.compare(a, b).is_eq());
     Ok(encode_list(values.iter().map(Bytes::as_ref)).into())
+}
+
+/// A list in which members may be null.
+pub(super) fn list_with_nulls(members: &[Option<Bytes>]) -> Bytes {
+    let mut out = Writer::new();
+    out.i32(i32::try_from(members.len()).unwrap_or(i32::MAX));
+    for member in members {
+        out.bytes32_or_null(member.as_deref());
+    }
+    out.into_vec().into()
 }
 
 fn map(entries: &[(Expr, Expr)], ty: &CqlType, scope: Scope<'_>) -> Result<Bytes, Error> {

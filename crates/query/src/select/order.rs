@@ -70,13 +70,11 @@ impl Order {
 
     fn compare(&self, a: &[Option<Bytes>], b: &[Option<Bytes>]) -> Ordering {
         for ((column, direction), (a, b)) in self.sort_by.iter().zip(a.iter().zip(b)) {
-            let ascending = match (a, b) {
-                (Some(a), Some(b)) => column.ty.compare(a, b),
-                (a, b) => a.is_some().cmp(&b.is_some()),
-            };
-            let order = match direction {
-                Direction::Ascending => ascending,
-                Direction::Descending => ascending.reverse(),
+            let order = match (a, b, direction) {
+                (Some(a), Some(b), Direction::Ascending) => column.ty.compare(a, b),
+                (Some(a), Some(b), Direction::Descending) => column.ty.compare(b, a),
+                // Compat: a partition with static values only comes first either way.
+                (a, b, _) => a.is_some().cmp(&b.is_some()),
             };
             if order.is_ne() {
                 return order;

@@ -298,7 +298,6 @@ fn write_columns(columns: &[Column], row: RowView<'_>, out: &mut RowsOut) {
     out.end_row();
 }
 
-/// Compat: an empty value is an empty string whatever its type.
 fn json_row(members: &[(String, CqlType)], values: &[Option<Bytes>]) -> Result<String, Error> {
     let mut out = String::from("{");
     for (index, ((name, ty), value)) in members.iter().zip(values).enumerate() {
@@ -309,7 +308,7 @@ fn json_row(members: &[(String, CqlType)], values: &[Option<Bytes>]) -> Result<S
         out.push_str(": ");
         match value {
             None => out.push_str("null"),
-            Some(value) if value.is_empty() => out.push_str("\"\""),
+
             Some(value) => ty.print_json_into(value, &mut out)?,
         }
     }
