@@ -91,6 +91,7 @@ impl Node {
         };
         let server = Server::start(options, services)?;
         system::register_clients(&self.engine, &server.clients());
+        self.local.listens_on(server.address().port());
         Ok(server)
     }
 }

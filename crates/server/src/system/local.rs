@@ -132,6 +132,16 @@ impl LocalNode {
         }
     }
 
+    /// Tells clients the address at which the server listens, where the settings left the port to chance.
+    pub(crate) fn listens_on(&self, port: u16) {
+        if port == self.facts.rpc_address.port() {
+            return;
+        }
+        if let Err(error) = self.apply(&[("rpc_port", int(i32::from(port)))], None) {
+            tracing::error!(%error, "the port could not be stored");
+        }
+    }
+
     fn write(&self) -> Result<(), LocalError> {
         let facts = &self.facts;
         let address = facts.rpc_address.ip();

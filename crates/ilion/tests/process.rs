@@ -1,0 +1,168 @@
+//! The binary as an operator meets it: what it prints, how it ends.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "helpers of tests fail where the test fails"
+)]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_ilion");
+
+fn ilion(arguments: &[&str]) -> Output {
+    Command::new(BINARY).args(arguments).output().unwrap()
+}
+
+fn stderr_of(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A running node, killed when the test is over.
+struct Process {
+    child: Child,
+    greeting: Vec<String>,
+}
+
+impl Process {
+    fn start(data: &Path) -> Self {
+        let mut child = Command::new(BINARY)
+            .args(["serve", "--port", "0", "--admin-port", "0", "--data"])
+            .arg(data)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let greeting: Vec<String> = stdout.lines().take(3).map(|line| line.unwrap()).collect();
+        assert_eq!(greeting.len(), 3, "it did not start");
+        Self { child, greeting }
+    }
+
+    /// The word after these in the greeting.
+    fn word_after(&self, words: &str) -> String {
+        let line = self.greeting.iter().find(|line| line.contains(words)).unwrap();
+        let (_, rest) = line.split_once(words).unwrap();
+        rest.split([',', ' ']).next().unwrap().to_owned()
+    }
+
+    fn cql_address(&self) -> String {
+        self.word_after("connect to ")
+    }
+
+    fn admin_port(&self) -> String {
+        let address = self.word_after("administration at http://");
+        let (_, port) = address.rsplit_once(':').unwrap();
+        port.trim_end_matches('.').to_owned()
+    }
+
+    fn end(mut self, signal: &str) -> ExitStatus {
+        let pid = self.child.id().to_string();
+        assert!(
+            Command::new("kill")
+                .args([signal, &pid])
+                .status()
+                .unwrap()
+                .success()
+        );
+        self.child.wait().unwrap()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_node_says_where_things_are_serves_and_ends_in_order() {
+    let directory = tempfile::tempdir().unwrap();
+    for signal in ["-TERM", "-INT"] {
+        let process = Process::start(directory.path());
+        assert!(process.greeting[0].contains(directory.path().join("data").to_str().unwrap()));
+        let mut stream = TcpStream::connect(process.cql_address()).unwrap();
+        stream.write_all(&[4, 0, 0, 0, 5, 0, 0, 0, 0]).unwrap();
+        let mut head = [0; 9];
+        stream.read_exact(&mut head).unwrap();
+        assert_eq!(head[4], 6, "OPTIONS is answered with SUPPORTED");
+        assert_eq!(process.end(signal).code(), Some(0), "{signal}");
+    }
+    assert!(directory.path().join("logs/ilion.log").metadata().unwrap().len() > 0);
+}
+
+#[test]
+fn the_commands_for_operators_reach_the_node() {
+    let directory = tempfile::tempdir().unwrap();
+    let process = Process::start(directory.path());
+    let port = process.admin_port();
+    let out = |arguments: &[&str]| {
+        let output = ilion(&[arguments, &["--admin-port", &port]].concat());
+        assert!(output.status.success(), "{arguments:?}: {}", stderr_of(&output));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    assert!(out(&["status"]).starts_with("state        serving\n"));
+    assert!(out(&["info"]).contains(&process.cql_address()));
+    assert!(out(&["info", "--json"]).contains("\"release_version\": \"5.0.9\""));
+    assert_eq!(out(&["flush", "system", "local"]), "flush: 1 tables done\n");
+    assert_eq!(out(&["compact", "system", "local"]), "compact: 1 tables done\n");
+    assert_eq!(out(&["drain"]), "drain: done\n");
+    let refused = ilion(&["flush", "nobody", "--admin-port", &port]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert_eq!(
+        stderr_of(&refused),
+        "ilion: the node refused: keyspace nobody does not exist\n"
+    );
+}
+
+#[test]
+fn a_directory_in_use_and_a_port_in_use_are_said_plainly() {
+    let directory = tempfile::tempdir().unwrap();
+    let process = Process::start(directory.path());
+    let data = directory.path().to_str().unwrap();
+    let locked = ilion(&["serve", "--port", "0", "--admin-port", "0", "--data", data]);
+    assert_eq!(locked.status.code(), Some(1));
+    assert!(
+        stderr_of(&locked).contains("is in use by another process"),
+        "{}",
+        stderr_of(&locked)
+    );
+
+    let other = tempfile::tempdir().unwrap();
+    let address = process.cql_address();
+    let (_, port) = address.rsplit_once(':').unwrap();
+    let other = other.path().to_str().unwrap();
+    let taken = ilion(&["serve", "--port", port, "--admin-port", "0", "--data", other]);
+    assert_eq!(taken.status.code(), Some(1));
+    assert!(
+        stderr_of(&taken).contains("another server runs there, choose another port"),
+        "{}",
+        stderr_of(&taken)
+    );
+}
+
+#[test]
+fn wrong_settings_and_arguments_end_with_2() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("ilion.yaml");
+    std::fs::write(&file, "cluster_name: x\ncommitlog_sink: batch\n").unwrap();
+    let file = file.to_str().unwrap();
+    let unknown = ilion(&["serve", "--config", file]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert_eq!(
+        stderr_of(&unknown),
+        format!("ilion: {file}, line 2: unknown setting commitlog_sink; did you mean commitlog_sync?\n")
+    );
+    for arguments in [
+        &["serve", "--set", "cluster_name"][..],
+        &["serve", "--nonsense"],
+        &["dance"],
+    ] {
+        assert_eq!(ilion(arguments).status.code(), Some(2), "{arguments:?}");
+    }
+    assert_eq!(ilion(&["--version"]).status.code(), Some(0));
+}

@@ -1,0 +1,71 @@
+//! A whole node on a disk in memory: real statements over a real socket, and the door for operators.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "helpers of tests fail where the test fails"
+)]
+
+#[path = "../cql/client.rs"]
+mod client;
+
+mod admin;
+mod prepared;
+mod system;
+
+use std::sync::Arc;
+
+use ilion_env::MemEnv;
+use ilion_protocol::{Response, Version};
+use ilion_server::settings::Settings;
+use ilion_server::{Node, Server, ServerOptions};
+
+use client::Client;
+
+pub struct Setup {
+    pub env: Arc<MemEnv>,
+    pub settings: Settings,
+    pub node: Node,
+    pub server: Server,
+}
+
+impl Setup {
+    pub fn client(&self, version: Version) -> Client {
+        Client::open(self.server.address(), version, None)
+    }
+}
+
+pub fn start() -> Setup {
+    start_on(Arc::new(MemEnv::new(1)))
+}
+
+pub fn start_on(env: Arc<MemEnv>) -> Setup {
+    let settings = Settings {
+        directory: "/ilion".into(),
+        native_transport_port: 0,
+        ..Settings::default()
+    };
+    let node = Node::open(env.clone(), &settings).unwrap();
+    let server = node.serve(&ServerOptions::of(&settings)).unwrap();
+    Setup {
+        env,
+        settings,
+        node,
+        server,
+    }
+}
+
+/// Executes what must succeed.
+pub fn run(client: &mut Client, text: &str) -> Response {
+    let response = client.query(text);
+    assert!(matches!(response, Response::Result(_)), "{text}: {response:?}");
+    response
+}
+
+pub fn make_table(client: &mut Client) {
+    run(
+        client,
+        "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+    );
+    run(client, "CREATE TABLE ks.t (k int PRIMARY KEY, v text)");
+}

@@ -1,0 +1,169 @@
+//! PREPARE and EXECUTE: metadata, its ids, and when it is sent.
+
+use ilion_protocol::{
+    Execute, MetadataMode, Prepare, Prepared, QueryParams, Request, Response, ResultBody, Value, Values,
+    Version,
+};
+
+use crate::client::{Client, error_of, rows_of};
+use crate::{make_table, run, start};
+
+fn prepare(client: &mut Client, text: &str) -> Prepared {
+    let request = Request::Prepare(Prepare {
+        text: text.to_owned(),
+        keyspace: None,
+    });
+    match client.ask(request) {
+        Response::Result(ResultBody::Prepared(prepared)) => prepared,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn execute(prepared: &Prepared, skip_metadata: bool, key: i32) -> Request {
+    Request::Execute(Execute {
+        id: prepared.id.clone(),
+        result_metadata_id: prepared.result_metadata_id.clone(),
+        params: QueryParams {
+            values: Values::from_iter([Value::Bytes(&key.to_be_bytes())]),
+            skip_metadata,
+            ..QueryParams::default()
+        },
+    })
+}
+
+#[test]
+fn a_prepared_statement_tells_its_markers_and_its_result() {
+    let setup = start();
+    for version in Version::SUPPORTED {
+        let mut client = setup.client(version);
+        if version == Version::V3 {
+            make_table(&mut client);
+        }
+        let insert = prepare(&mut client, "INSERT INTO ks.t (v, k) VALUES (?, ?)");
+        let names: Vec<&str> = insert.bind.columns.iter().map(|column| &*column.name).collect();
+        assert_eq!(names, ["v", "k"]);
+        let indexes: &[u16] = if version == Version::V3 { &[] } else { &[1] };
+        assert_eq!(insert.bind.partition_key_indexes, indexes);
+        assert_eq!(insert.result.column_count, 0);
+        let select = prepare(&mut client, "SELECT * FROM ks.t WHERE k = ?");
+        assert_eq!(select.result.column_count, 2);
+        // The same text has the same id on every connection.
+        let again = prepare(&mut setup.client(version), "SELECT * FROM ks.t WHERE k = ?");
+        assert_eq!(again.id, select.id);
+    }
+}
+
+#[test]
+fn metadata_is_left_out_when_the_client_has_it() {
+    let setup = start();
+    let mut client = setup.client(Version::V5);
+    make_table(&mut client);
+    run(&mut client, "INSERT INTO ks.t (k, v) VALUES (1, 'one')");
+    for version in Version::SUPPORTED {
+        let mut client = setup.client(version);
+        let select = prepare(&mut client, "SELECT * FROM ks.t WHERE k = ?");
+        let with = rows_of(client.ask(execute(&select, false, 1)));
+        assert!(with.metadata.columns.is_some());
+        let without = rows_of(client.ask(execute(&select, true, 1)));
+        assert_eq!(
+            without.metadata.columns,
+            None,
+            "{version} {:?}",
+            MetadataMode::Skip
+        );
+        assert_eq!(without.metadata.column_count, 2);
+        let cells: Vec<_> = without.cells().collect();
+        assert_eq!(cells, [Some(&[0, 0, 0, 1][..]), Some(b"one")]);
+    }
+}
+
+#[test]
+fn changed_columns_are_told_with_their_new_id_in_v5_and_always_before() {
+    let setup = start();
+    let mut modern = setup.client(Version::V5);
+    let mut old = setup.client(Version::V4);
+    make_table(&mut modern);
+    run(&mut modern, "INSERT INTO ks.t (k, v) VALUES (1, 'one')");
+    let text = "SELECT * FROM ks.t WHERE k = ?";
+    let of_modern = prepare(&mut modern, text);
+    let of_old = prepare(&mut old, text);
+    run(&mut modern, "ALTER TABLE ks.t ADD w int");
+    let rows = rows_of(modern.ask(execute(&of_modern, true, 1)));
+    assert_eq!(rows.metadata.column_count, 3);
+    let new_id = rows.metadata.new_metadata_id.clone().unwrap();
+    assert_ne!(new_id, of_modern.result_metadata_id);
+    // With the new id there is nothing to tell any more.
+    let renewed = Prepared {
+        result_metadata_id: new_id,
+        ..of_modern
+    };
+    let rows = rows_of(modern.ask(execute(&renewed, true, 1)));
+    assert_eq!(
+        (rows.metadata.columns, rows.metadata.new_metadata_id),
+        (None, None)
+    );
+    let rows = rows_of(old.ask(execute(&of_old, true, 1)));
+    assert_eq!(rows.metadata.columns.unwrap().len(), 3);
+}
+
+#[test]
+fn conditional_writes_always_tell_their_columns() {
+    let setup = start();
+    let mut client = setup.client(Version::V5);
+    make_table(&mut client);
+    let insert = prepare(&mut client, "INSERT INTO ks.t (k) VALUES (?) IF NOT EXISTS");
+    for width in [1, 3] {
+        let rows = rows_of(client.ask(execute(&insert, true, 1)));
+        let columns = rows.metadata.columns.unwrap();
+        assert_eq!(&*columns[0].name, "[applied]");
+        assert_eq!(columns.len(), width);
+        assert_eq!(rows.metadata.new_metadata_id, None);
+    }
+}
+
+#[test]
+fn a_statement_that_nobody_prepared_here_is_named() {
+    let setup = start();
+    let mut client = setup.client(Version::V5);
+    let nobody = Prepared {
+        id: bytes::Bytes::from_static(&[7; 16]),
+        ..Prepared::default()
+    };
+    let error = error_of(client.ask(execute(&nobody, false, 1)));
+    assert!(
+        error.message.contains("07070707070707070707070707070707"),
+        "{error}"
+    );
+}
+
+#[test]
+fn pages_follow_each_other() {
+    let setup = start();
+    let mut client = setup.client(Version::V4);
+    make_table(&mut client);
+    for key in 0..25 {
+        run(
+            &mut client,
+            &format!("INSERT INTO ks.t (k, v) VALUES ({key}, 'x')"),
+        );
+    }
+    let mut sizes = Vec::new();
+    let mut paging_state = None;
+    loop {
+        let request = Request::Query(ilion_protocol::Query {
+            text: "SELECT k FROM ks.t".to_owned(),
+            params: QueryParams {
+                page_size: Some(10),
+                paging_state: paging_state.take(),
+                ..QueryParams::default()
+            },
+        });
+        let rows = rows_of(client.ask(request));
+        sizes.push(rows.row_count);
+        paging_state = rows.metadata.paging_state.clone();
+        if paging_state.is_none() {
+            break;
+        }
+    }
+    assert_eq!(sizes, [10, 10, 5]);
+}

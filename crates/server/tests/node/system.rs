@@ -1,0 +1,135 @@
+//! What drivers ask of a node when they connect.
+
+use ilion_protocol::{Rows, Version};
+
+use crate::client::{Client, rows_of};
+use crate::{make_table, run, start, start_on};
+
+fn ask(client: &mut Client, text: &str) -> Rows {
+    rows_of(run(client, text))
+}
+
+/// The first row by names of its columns.
+fn cell(rows: &Rows, name: &str) -> Option<Vec<u8>> {
+    let columns = rows.metadata.columns.as_ref().unwrap();
+    let index = columns.iter().position(|column| &*column.name == name).unwrap();
+    rows.rows().next().unwrap()[index].map(<[u8]>::to_vec)
+}
+
+#[test]
+fn the_local_row_says_who_the_node_is() {
+    let setup = start();
+    let mut client = setup.client(Version::V5);
+    let local = ask(&mut client, "SELECT * FROM system.local WHERE key='local'");
+    assert_eq!(local.row_count, 1);
+    for (column, expected) in [
+        ("bootstrapped", "COMPLETED"),
+        ("cluster_name", "Ilion"),
+        ("cql_version", "3.4.7"),
+        ("data_center", "datacenter1"),
+        ("native_protocol_version", "5"),
+        ("partitioner", "org.apache.cassandra.dht.Murmur3Partitioner"),
+        ("rack", "rack1"),
+        ("release_version", "5.0.9"),
+    ] {
+        assert_eq!(
+            cell(&local, column),
+            Some(expected.as_bytes().to_vec()),
+            "{column}"
+        );
+    }
+    for column in ["broadcast_address", "listen_address", "rpc_address"] {
+        assert_eq!(cell(&local, column), Some(vec![127, 0, 0, 1]), "{column}");
+    }
+    let port = i32::from(setup.server.address().port());
+    assert_eq!(cell(&local, "rpc_port"), Some(port.to_be_bytes().to_vec()));
+    assert_eq!(ask(&mut client, "SELECT * FROM system.peers").row_count, 0);
+    assert_eq!(ask(&mut client, "SELECT * FROM system.peers_v2").row_count, 0);
+}
+
+#[test]
+fn id_and_token_stay_when_the_node_starts_again() {
+    let text = "SELECT host_id, tokens FROM system.local";
+    let setup = start();
+    let before = ask(&mut setup.client(Version::V5), text);
+    let env = setup.env.clone();
+    setup.server.stop(std::time::Duration::from_secs(5));
+    drop(setup.node);
+    let setup = start_on(env);
+    let after = ask(&mut setup.client(Version::V5), text);
+    assert_eq!(before, after);
+    assert_eq!(
+        cell(&after, "host_id").unwrap(),
+        setup.node.engine().id().as_bytes()
+    );
+}
+
+#[test]
+fn the_version_of_the_schema_changes_with_it() {
+    let setup = start();
+    let mut client = setup.client(Version::V5);
+    let text = "SELECT schema_version FROM system.local WHERE key = 'local'";
+    let before = cell(&ask(&mut client, text), "schema_version");
+    make_table(&mut client);
+    let after = cell(&ask(&mut client, text), "schema_version");
+    assert_ne!(before, after);
+    assert_eq!(after.unwrap(), setup.node.engine().schema().version.as_bytes());
+}
+
+#[test]
+fn connected_clients_are_listed() {
+    let setup = start();
+    let mut client = setup.client(Version::V4);
+    make_table(&mut client);
+    run(&mut client, "USE ks");
+    let _second = setup.client(Version::V5);
+    let rows = ask(&mut client, "SELECT * FROM system_views.clients");
+    assert_eq!(rows.row_count, 2);
+    let port = i32::from(client.stream.local_addr().unwrap().port());
+    let mine = ask(
+        &mut client,
+        &format!("SELECT * FROM system_views.clients WHERE address = '127.0.0.1' AND port = {port}"),
+    );
+    assert_eq!(cell(&mine, "keyspace_name"), Some(b"ks".to_vec()));
+    assert_eq!(
+        cell(&mine, "protocol_version"),
+        Some(4_i32.to_be_bytes().to_vec())
+    );
+    assert_eq!(cell(&mine, "connection_stage"), Some(b"ready".to_vec()));
+    assert_eq!(cell(&mine, "driver_name"), None);
+}
+
+#[test]
+fn what_drivers_read_of_the_schema_is_there() {
+    let setup = start();
+    let mut client = setup.client(Version::V5);
+    make_table(&mut client);
+    for table in [
+        "keyspaces",
+        "tables",
+        "columns",
+        "types",
+        "functions",
+        "aggregates",
+        "triggers",
+        "indexes",
+        "views",
+    ] {
+        ask(&mut client, &format!("SELECT * FROM system_schema.{table}"));
+    }
+    for table in ["keyspaces", "tables", "columns"] {
+        let rows = ask(
+            &mut client,
+            &format!("SELECT * from system_virtual_schema.{table}"),
+        );
+        assert!(rows.row_count > 1, "{table}");
+    }
+    for table in ["settings", "caches", "thread_pools", "disk_usage"] {
+        let rows = ask(&mut client, &format!("SELECT * FROM system_views.{table}"));
+        assert!(rows.row_count > 0, "{table}");
+    }
+    assert_eq!(
+        ask(&mut client, "SELECT * FROM system_views.sstable_tasks").row_count,
+        0
+    );
+}
