@@ -76,7 +76,10 @@ impl Term {
     ) -> Result<Self, Error> {
         match ast {
             ast::Term::Literal(literal) => constant::plan(literal, receiver),
-            ast::Term::Bind(marker) => Ok(Self::Marker(Marker::plan(marker, receiver, context))),
+            ast::Term::Bind(marker) => {
+                context.mark(marker.index, receiver.clone());
+                Ok(Self::Marker(Marker::of(marker.index, &receiver.ty)))
+            }
             ast::Term::Function { name, arguments } => plan_call(name, arguments, receiver, context),
             ast::Term::TypeHint { type_name, term } => {
                 assignment::check_hint(type_name, term, ast, receiver, context)?;
@@ -163,28 +166,31 @@ impl Term {
 }
 
 impl Marker {
-    fn plan(marker: &ast::BindMarker, receiver: &ColumnSpec, context: &PlanContext<'_>) -> Self {
-        context.mark(marker.index, receiver.clone());
-        let ty = receiver.ty.clone();
+    fn of(index: usize, ty: &CqlType) -> Self {
         Self {
-            index: marker.index,
+            index,
             has_order: ty.contains(&|inner| matches!(inner, CqlType::Set { .. } | CqlType::Map { .. })),
-            ty,
+            ty: ty.clone(),
         }
     }
 
     #[inline]
     fn evaluate(&self, execution: &Execution<'_>) -> Result<Value, Error> {
-        let value = execution.value(self.index)?;
-        let Value::Bytes(bytes) = value else {
-            return Ok(value.clone());
-        };
+        match execution.value(self.index)? {
+            Value::Bytes(bytes) => self.checked(bytes).map(Value::Bytes),
+            missing => Ok(missing.clone()),
+        }
+    }
+
+    /// The bytes as they are stored, if they are a value of the type.
+    #[inline]
+    fn checked(&self, bytes: &Bytes) -> Result<Bytes, Error> {
         if self.has_order {
             let decoded = ilion_types::Value::decode(&self.ty, bytes)?;
-            return Ok(Value::Bytes(decoded.to_bytes(&self.ty)?.into()));
+            return Ok(decoded.to_bytes(&self.ty)?.into());
         }
         self.ty.validate(bytes)?;
-        Ok(Value::Bytes(bytes.clone()))
+        Ok(bytes.clone())
     }
 }
 

@@ -1,10 +1,11 @@
 //! Right sides that are lists of values: what follows `IN`.
 
 use bytes::Bytes;
+use ilion_codec::Reader;
 use ilion_cql::ast;
-use ilion_types::{CqlType, collection_elements};
+use ilion_types::CqlType;
 
-use super::Term;
+use super::{Marker, Term};
 use crate::context::{Execution, PlanContext};
 use crate::{ColumnSpec, Error, Value};
 
@@ -14,7 +15,14 @@ pub(crate) enum Terms {
     /// `(a, b)`
     Each(Vec<Term>),
     /// A marker for the whole list.
-    Marker(Term),
+    Marker(ListMarker),
+}
+
+/// A marker that receives a list. Unlike in a list that is stored, its elements may be null.
+#[derive(Clone, Debug)]
+pub(crate) struct ListMarker {
+    index: usize,
+    element: Marker,
 }
 
 impl Terms {
@@ -42,7 +50,14 @@ impl Terms {
                     },
                     ..receiver.clone()
                 };
-                Term::plan(term, &list, context).map(Self::Marker)
+                let marker = term
+                    .as_bind_marker()
+                    .ok_or_else(|| Error::invalid("IN needs a list of values or a marker for it"))?;
+                context.mark(marker.index, list);
+                Ok(Self::Marker(ListMarker {
+                    index: marker.index,
+                    element: Marker::of(marker.index, &receiver.ty),
+                }))
             }
             ast::Operand::None => Err(Error::invalid("IN needs a list of values")),
         }
@@ -55,17 +70,42 @@ impl Terms {
     pub(crate) fn evaluate(&self, execution: &Execution<'_>) -> Result<Vec<Value>, Error> {
         match self {
             Self::Each(terms) => terms.iter().map(|term| term.evaluate(execution)).collect(),
-            Self::Marker(term) => match term.evaluate(execution)? {
-                Value::Bytes(list) => elements(&list).map(|all| all.into_iter().map(Value::Bytes).collect()),
-                missing => Ok(vec![missing]),
+            Self::Marker(marker) => match execution.value(marker.index)? {
+                Value::Bytes(list) => marker.elements(list),
+                missing => Ok(vec![missing.clone()]),
             },
+        }
+    }
+
+    /// What a marker for the whole list is bound to; nothing for a list of terms.
+    pub(crate) fn whole<'e>(&self, execution: &'e Execution<'_>) -> Result<Option<&'e Value>, Error> {
+        match self {
+            Self::Each(_) => Ok(None),
+            Self::Marker(marker) => execution.value(marker.index).map(Some),
         }
     }
 }
 
-/// The elements of a serialized list or set, sharing its bytes.
-pub(super) fn elements(list: &Bytes) -> Result<Vec<Bytes>, Error> {
-    collection_elements(list)?
-        .map(|element| Ok(list.slice_ref(element?)))
-        .collect()
+impl ListMarker {
+    fn elements(&self, list: &Bytes) -> Result<Vec<Value>, Error> {
+        let refused = || Error::invalid("Not enough bytes to read a list");
+        let mut reader = Reader::new(list);
+        let count = reader.i32().map_err(|_| refused())?;
+        let count = usize::try_from(count).map_err(|_| refused())?;
+        if count > reader.remaining() / 4 {
+            return Err(refused());
+        }
+        let mut values = Vec::with_capacity(count);
+        for _ in 0..count {
+            values.push(match reader.bytes32_or_null().map_err(|_| refused())? {
+                None => Value::Null,
+                Some(element) => Value::Bytes(self.element.checked(&list.slice_ref(element))?),
+            });
+        }
+        if reader.is_empty() {
+            Ok(values)
+        } else {
+            Err(Error::invalid("Unexpected extraneous bytes after list value"))
+        }
+    }
 }

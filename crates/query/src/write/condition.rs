@@ -131,25 +131,23 @@ impl ColumnCondition {
     /// Whether it holds for a row, static for a static column.
     pub(super) fn holds(&self, row: Option<&Row>, execution: &Execution<'_>) -> Result<bool, Error> {
         let stored = self.stored(row, execution)?;
-        let wanted = match &self.wanted {
-            Wanted::One(term) => vec![term.evaluate(execution)?],
-            Wanted::Any(terms) => terms.evaluate(execution)?,
-        };
-        let operator = match self.operator {
-            Operator::In => Operator::Equal,
-            other => other,
-        };
-        for value in wanted {
-            let value = match value {
-                Value::Bytes(bytes) => Some(bytes),
-                Value::Null => None,
-                Value::Unset => return Err(Error::invalid("Invalid 'unset' value in condition")),
-            };
-            if self.compare(operator, stored.as_ref(), value.as_ref())? {
-                return Ok(true);
+        match &self.wanted {
+            Wanted::One(term) => self.compare(self.operator, stored.as_ref(), &term.evaluate(execution)?),
+            Wanted::Any(terms) => {
+                match terms.whole(execution)? {
+                    Some(Value::Null) => return Err(Error::invalid("Invalid null list in IN condition")),
+                    Some(Value::Unset) => return Err(unset_value()),
+                    _ => {}
+                }
+                for value in terms.evaluate(execution)? {
+                    // Compat: unset members are left out.
+                    if value != Value::Unset && self.compare(Operator::Equal, stored.as_ref(), &value)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
             }
         }
-        Ok(false)
     }
 
     fn stored(&self, row: Option<&Row>, execution: &Execution<'_>) -> Result<Option<Bytes>, Error> {
@@ -208,22 +206,16 @@ impl ColumnCondition {
         Ok(found.map(|value| whole.slice_ref(value)))
     }
 
-    fn compare(
-        &self,
-        operator: Operator,
-        stored: Option<&Bytes>,
-        wanted: Option<&Bytes>,
-    ) -> Result<bool, Error> {
-        let Some(wanted) = wanted else {
-            return match operator {
-                Operator::Equal => Ok(stored.is_none()),
-                Operator::NotEqual => Ok(stored.is_some()),
-                _ => Err(Error::Invalid(format!(
-                    "Invalid comparison with null for operator \"{operator}\""
-                ))),
-            };
+    fn compare(&self, operator: Operator, stored: Option<&Bytes>, wanted: &Value) -> Result<bool, Error> {
+        let is_containment = matches!(operator, Operator::Contains | Operator::ContainsKey);
+        let wanted = match wanted {
+            Value::Bytes(wanted) => wanted,
+            // Compat: nothing is in a collection that is not there.
+            Value::Unset if is_containment && stored.is_none() => return Ok(false),
+            Value::Unset => return Err(unset_value()),
+            Value::Null => return compare_with_null(operator, stored),
         };
-        if matches!(operator, Operator::Contains | Operator::ContainsKey) {
+        if is_containment {
             return contains(&self.column.ty, operator, stored, wanted);
         }
         // Compat: a collection without cells is compared as an empty one.
@@ -235,6 +227,20 @@ impl ColumnCondition {
             None => return Ok(operator == Operator::NotEqual),
         };
         Ok(satisfies(operator, ordering))
+    }
+}
+
+fn unset_value() -> Error {
+    Error::invalid("Invalid 'unset' value in condition")
+}
+
+fn compare_with_null(operator: Operator, stored: Option<&Bytes>) -> Result<bool, Error> {
+    match operator {
+        Operator::Equal => Ok(stored.is_none()),
+        Operator::NotEqual => Ok(stored.is_some()),
+        _ => Err(Error::Invalid(format!(
+            "Invalid comparison with null for operator \"{operator}\""
+        ))),
     }
 }
 

@@ -187,7 +187,7 @@ pub(super) fn delete(ast: &ast::Delete, context: &PlanContext<'_>) -> Result<Mod
         .collect::<Result<_, _>>()?;
     let operations = Operations::new(operations);
     let use_for = RestrictionUse::Delete {
-        only_statics: only_statics(&operations, &condition),
+        only_statics: !operations.is_empty() && only_statics(&operations, &condition),
     };
     let restrictions = Restrictions::plan(&table, &ast.relations, use_for, context)?;
     check_delete(&table, &restrictions, &operations, &condition)?;
@@ -221,7 +221,8 @@ fn check_delete(
             // Refused when it is executed, with other words.
             return Ok(());
         }
-        if !operations.regular.is_empty() {
+        // A deletion without columns is one of whole rows.
+        if !operations.regular.is_empty() || operations.is_empty() {
             return Err(Error::Invalid(format!("{WANTED} delete non static columns")));
         }
         if !only_statics(operations, condition) {
