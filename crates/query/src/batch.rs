@@ -15,7 +15,7 @@ use crate::merge::{data_len, merge_updates};
 use crate::plan::Plan;
 use crate::protect::check_change;
 use crate::term::Term;
-use crate::write::{ModifyPlan, execute_conditional_batch, execute_counter_batch};
+use crate::write::{ModifyPlan, execute_conditional_batch, execute_counter_batch, partitions_read};
 use crate::{BatchKind, ColumnSpec, Error, Executed, Outcome, Value, WriteType};
 
 pub(crate) use crate::write::BatchMember as Member;
@@ -76,7 +76,7 @@ impl BatchPlan {
     pub fn reads(&self) -> bool {
         self.members
             .iter()
-            .any(|member| member.is_conditional() || member.is_counter())
+            .any(|member| member.is_conditional() || member.is_counter() || member.reads())
     }
 
     /// Which markers make the partition key of the first member, if all are of one table.
@@ -208,6 +208,8 @@ pub(crate) fn execute(
         return execute_counter_batch(members, timestamp_micros);
     }
     check_write(execution.options)?;
+    let read = partitions_read(members)?;
+    let guard = (!read.is_empty()).then(|| execution.store.lock_partitions(&read));
     let mut mutations = Vec::with_capacity(members.len());
     for member in members {
         member
@@ -228,6 +230,7 @@ pub(crate) fn execute(
             .apply(mutations)
             .map_err(|refused| refused.of_write(execution.options.consistency, write_type))?;
     }
+    drop(guard);
     Ok(executed)
 }
 

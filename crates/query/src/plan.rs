@@ -69,9 +69,7 @@ impl Plan {
     pub fn weight(&self) -> StatementWeight {
         match self {
             Self::Select(select) => select.weight(),
-            Self::Modify(modify) if !modify.is_conditional() && !modify.is_counter() => {
-                StatementWeight::Point
-            }
+            Self::Modify(modify) if !reads(modify) => StatementWeight::Point,
             Self::Batch(batch) if !batch.reads() => StatementWeight::Point,
             Self::Use(_) => StatementWeight::Point,
             _ => StatementWeight::Heavy,
@@ -102,6 +100,10 @@ fn modify(ast: Modification, context: &PlanContext<'_>) -> Result<Plan, Error> {
     let plan = ModifyPlan::plan(&ast, context)?;
     check_change(plan.table())?;
     Ok(Plan::Modify(Box::new(plan)))
+}
+
+fn reads(modify: &ModifyPlan) -> bool {
+    modify.is_conditional() || modify.is_counter() || modify.reads()
 }
 
 /// The levels that a change may be executed with.

@@ -31,8 +31,8 @@ mod timing;
 use std::sync::Arc;
 
 use ilion_cql::ast;
-use ilion_rows::Mutation;
-use ilion_schema::TableSchema;
+use ilion_rows::{DecoratedKey, Mutation};
+use ilion_schema::{TableId, TableSchema};
 
 use crate::context::{Execution, PlanContext};
 use crate::restrictions::Restrictions;
@@ -133,8 +133,8 @@ impl ModifyPlan {
         self.timing.has_timestamp()
     }
 
-    /// True if what it writes depends on what is stored.
-    fn reads(&self) -> bool {
+    /// True if what it writes depends on what is stored, without a condition: positions in lists.
+    pub fn reads(&self) -> bool {
         self.operations.reads()
     }
 
@@ -172,12 +172,12 @@ impl ModifyPlan {
             return count::execute(&[member], execution.timestamp_micros());
         }
         let mut mutations = Vec::new();
-        let guard = if self.reads() {
-            let keys = mutate::partitions(self, execution)?;
-            Some(execution.store.lock_partitions(&keys))
+        let partitions = if self.reads() {
+            mutate::partitions(self, execution)?
         } else {
-            None
+            Vec::new()
         };
+        let guard = (!partitions.is_empty()).then(|| execution.store.lock_partitions(&partitions));
         self.mutations(execution, execution.timestamp_micros(), &mut mutations)?;
         let executed = apply(execution, mutations, WriteType::Simple);
         drop(guard);
@@ -189,6 +189,18 @@ impl ModifyPlan {
 pub(crate) struct BatchMember<'a> {
     pub plan: &'a ModifyPlan,
     pub execution: Execution<'a>,
+}
+
+/// The partitions that members read before they write, to be locked.
+///
+/// # Errors
+/// A value is not possible in a key.
+pub(crate) fn partitions_read(members: &[BatchMember<'_>]) -> Result<Vec<(TableId, DecoratedKey)>, Error> {
+    let mut partitions = Vec::new();
+    for member in members.iter().filter(|member| member.plan.reads()) {
+        partitions.extend(mutate::partitions(member.plan, &member.execution)?);
+    }
+    Ok(partitions)
 }
 
 /// Carries out a batch of which some member is conditional: all conditions hold, or nothing is written. The caller has

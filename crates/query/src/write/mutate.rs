@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use ilion_rows::{
-    Clustering, ClusteringComparator, DecoratedKey, Liveness, Mutation, PartitionUpdate, RangeTombstone, Row,
-    Slice, Values,
+    Clustering, ClusteringComparator, ColumnData, Data, DecoratedKey, Liveness, Mutation, PartitionUpdate,
+    RangeTombstone, Row, Slice, Values,
 };
 use ilion_schema::{Column, TableId, TableSchema};
 use ilion_types::KEY_LEN_MAX;
@@ -190,7 +190,8 @@ pub(super) fn partition_update(
                 let columns = writer(existing).columns(&plan.operations.regular)?;
                 let mut row = Row::empty(clustering.clone());
                 row.columns = columns;
-                if plan.kind == Kind::Insert {
+                // Compat: a row of a compact table is there as long as its columns are.
+                if plan.kind == Kind::Insert && !plan.table.is_compact() {
                     row.liveness = time.liveness();
                 }
                 if !row.is_empty() {
@@ -225,8 +226,20 @@ fn delete_rows(
     }
     for clustering in clusterings {
         let mut row = Row::empty(clustering.clone());
-        row.deletion = time.deletion();
+        if table.is_compact() {
+            row.columns = table.regulars().map(|column| deleted(column, time)).collect();
+            row.columns.sort_by_key(|deleted| deleted.column);
+        } else {
+            row.deletion = time.deletion();
+        }
         update.rows.push(row);
+    }
+}
+
+fn deleted(column: &Column, time: &WriteTime) -> ColumnData {
+    ColumnData {
+        column: column.id,
+        data: Data::Simple(time.tombstone()),
     }
 }
 

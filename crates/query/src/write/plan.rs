@@ -94,6 +94,16 @@ fn insert_values(
     }
     let operations = Operations::new(operations);
     let target = target_of_values(table, keys, &operations, condition)?;
+    if let Some(column) = table
+        .regulars()
+        .next()
+        .filter(|_| table.is_compact() && operations.is_empty())
+    {
+        return Err(Error::Invalid(format!(
+            "Column {} is mandatory for this COMPACT STORAGE table",
+            column.name
+        )));
+    }
     Ok((target, operations))
 }
 

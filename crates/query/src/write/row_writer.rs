@@ -240,6 +240,9 @@ impl RowWriter<'_> {
                 self.set_path(path_at(&current, index)?, value, out);
             }
             Action::DeleteIndex(index) => {
+                if index.evaluate(self.execution)? == Value::Unset {
+                    return Ok(());
+                }
                 let index = self.index(index)?;
                 if current.is_empty() {
                     return Err(Error::invalid(
