@@ -84,7 +84,9 @@ def dump(cassandra, directory):
     files = glob.glob(os.path.join(directory, "*-Data.db"))
     assert len(files) == 1, f"one SSTable in {directory}, but there are {files}"
     printed = cassandra.tool("sstabledump", files[0], "-l", "-t")
-    return [stable(json.loads(line)) for line in printed.splitlines() if line.startswith("{")]
+    partitions = [stable(json.loads(line)) for line in printed.splitlines() if line.startswith("{")]
+    assert partitions, f"sstabledump printed no partition:\n{printed[:1000]}"
+    return partitions
 
 
 def stable(value):
@@ -126,6 +128,9 @@ def import_all(cassandra, ours):
 def main():
     work = tempfile.mkdtemp()
     verdicts = Verdicts()
+    only = set(sys.argv[1:])
+    if only:
+        data.TABLES = [table for table in data.TABLES if table.name in only]
     ilion = OwnNode(os.environ["ILION"], os.path.join(work, "ilion"))
     ilion.start()
     ours = fill(ilion)
