@@ -38,12 +38,15 @@ pub(crate) fn read_unsigned(bytes: &[u8]) -> Option<(u64, usize)> {
 /// Appends `value` in its shortest form.
 #[inline]
 pub(crate) fn write_unsigned(out: &mut Vec<u8>, value: u64) {
-    let len = unsigned_vint_len(value);
-    if len == 1 {
-        #[expect(clippy::cast_possible_truncation, reason = "below 128")]
-        out.push(value as u8);
-        return;
+    match u8::try_from(value) {
+        Ok(byte @ ..0x80) => out.push(byte),
+        _ => write_long(out, value),
     }
+}
+
+/// Appends a value of two bytes or more. Apart, so that lengths and flags, which are short, cost next to nothing.
+fn write_long(out: &mut Vec<u8>, value: u64) {
+    let len = unsigned_vint_len(value);
     let mut buffer = [0u8; 9];
     buffer[1..].copy_from_slice(&value.to_be_bytes());
     if len == 9 {
