@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use ilion_cql::ast::{self, Selector};
-use ilion_schema::{Column, TableSchema};
+use ilion_schema::TableSchema;
 use ilion_types::CqlType;
 
 use super::aggregate::{AggregatePlan, Kind};
@@ -60,8 +60,6 @@ pub(super) struct Compiler<'a> {
     pub context: &'a PlanContext<'a>,
     /// Aggregates that were met.
     pub aggregates: Vec<AggregatePlan>,
-    /// Columns that were met, each once.
-    pub columns: Vec<Column>,
 }
 
 impl<'a> Compiler<'a> {
@@ -71,7 +69,6 @@ impl<'a> Compiler<'a> {
             table,
             context,
             aggregates: Vec::new(),
-            columns: Vec::new(),
         }
     }
 }
@@ -147,9 +144,7 @@ impl Compiler<'_> {
     /// A column.
     pub(super) fn column(&mut self, name: &str) -> Result<Compiled, Error> {
         let column = existing(self.table, name)?.clone();
-        if self.columns.iter().all(|known| known.id != column.id) {
-            self.columns.push(column.clone());
-        }
+
         Ok(Compiled {
             ty: column.ty.clone(),
             text: name.to_owned(),

@@ -133,7 +133,8 @@ impl SelectPlan {
                     static_row: head.static_row.as_ref(),
                     row: Some(&row),
                 };
-                out.cells.reserve(self.columns.len() * 4 + size_of(&row));
+                out.cells
+                    .reserve(self.columns.len() * 4 + key.key.len() + size_of(&row));
                 self.selection.write(view, execution, &mut out)?;
             }
         }
@@ -271,7 +272,11 @@ fn size_of(row: &Row) -> usize {
         Data::Simple(cell) => cell.value.len(),
         Data::Complex(complex) => complex.cells.len() * 16,
     };
-    row.columns.iter().map(size).sum()
+    let clustering = row.clustering.values().iter().flatten();
+    clustering
+        .map(Bytes::len)
+        .chain(row.columns.iter().map(size))
+        .sum()
 }
 
 fn scan_key(scan: &Scan<'_>) -> Bytes {

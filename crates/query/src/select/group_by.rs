@@ -11,6 +11,7 @@ use ilion_schema::{Column, ColumnKind, TableSchema};
 use super::RowView;
 use super::compile::Compiler;
 use super::expression::{Expr, Scope};
+use super::selected_columns::columns_in;
 use crate::Error;
 use crate::context::{Execution, PlanContext};
 use crate::restrictions::Restrictions;
@@ -183,7 +184,7 @@ fn column_of(
         }
         _ => {}
     }
-    match compiler.columns.as_slice() {
+    match columns_in(selector, table)?.as_slice() {
         [] => Err(Error::invalid(
             "GROUP BY functions must have one clustering column name as parameter",
         )),

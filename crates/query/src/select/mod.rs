@@ -2,7 +2,7 @@
 //!
 //! | module | what |
 //! | --- | --- |
-//! | `selection`, `rows_out` | what is answered of each row |
+//! | `selection`, `selected_columns`, `rows_out` | what is answered of each row |
 //! | `compile`, `access`, `compound`, `selector_term` | selectors to expressions |
 //! | `expression`, `cell_facts`, `aggregate` | expressions and their values |
 //! | `row_view` | a row as CQL sees it |
@@ -25,6 +25,7 @@ pub(crate) mod row_view;
 mod rows_out;
 mod rules;
 mod scan;
+mod selected_columns;
 mod selection;
 mod selector_term;
 
@@ -32,7 +33,7 @@ use std::sync::Arc;
 
 use ilion_cql::ast;
 use ilion_rows::ClusteringFilter;
-use ilion_schema::TableSchema;
+use ilion_schema::{Column, ColumnKind, TableSchema};
 
 use self::compile::Compiler;
 use self::group_by::GroupBy;
@@ -45,6 +46,13 @@ use crate::restrictions::{RestrictionUse, Restrictions};
 use crate::{ColumnSpec, Error, StatementWeight};
 
 pub(crate) use self::row_view::RowView;
+
+/// True if of columns beside the partition key, only static ones are selected, and at least one.
+fn has_only_statics(selected: &[Column]) -> bool {
+    let of_partition = [ColumnKind::PartitionKey, ColumnKind::Static];
+    selected.iter().all(|column| of_partition.contains(&column.kind))
+        && selected.iter().any(|column| column.kind == ColumnKind::Static)
+}
 
 /// A planned SELECT.
 #[derive(Debug)]
@@ -66,18 +74,19 @@ impl SelectPlan {
     pub fn plan(ast: &ast::Select, context: &PlanContext<'_>) -> Result<Self, Error> {
         rules::check_filtering(ast, context.options)?;
         let table = context.table(&ast.table)?;
-        let (selection, columns) = Selection::plan(ast, &table, context)?;
+        let selected = selected_columns::columns_of(&ast.selection, &table)?;
         for ordering in &ast.order_by {
             existing(&table, &ordering.column)?;
         }
         let use_for = RestrictionUse::Select {
             allow_filtering: ast.allow_filtering,
-            only_statics: selection.has_only_statics(),
+            only_statics: ast.selection != ast::Selection::All && has_only_statics(&selected),
         };
         let restrictions = Restrictions::plan(&table, &ast.relations, use_for, context)?;
+        let (selection, columns) = Selection::plan(ast, &table, context)?;
         rules::check_distinct_limit(ast)?;
         if ast.distinct {
-            rules::check_distinct(&table, &selection, &restrictions, &ast.order_by)?;
+            rules::check_distinct(&table, &selected, &restrictions, &ast.order_by)?;
         }
         let group_by = GroupBy::plan(&ast.group_by, &table, &restrictions, ast.distinct, context)?;
         rules::check_limits(ast, &selection, group_by.as_ref())?;

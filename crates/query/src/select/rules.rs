@@ -1,7 +1,7 @@
 //! What CQL refuses in a SELECT beyond its WHERE. Pure.
 
 use ilion_cql::ast;
-use ilion_schema::{ColumnKind, TableSchema};
+use ilion_schema::{Column, ColumnKind, TableSchema};
 
 use super::group_by::GroupBy;
 use super::selection::Selection;
@@ -31,7 +31,7 @@ pub(super) fn check_distinct_limit(ast: &ast::Select) -> Result<(), Error> {
 /// Refuses a DISTINCT that is not of partitions.
 pub(super) fn check_distinct(
     table: &TableSchema,
-    selection: &Selection,
+    selected: &[Column],
     restrictions: &Restrictions,
     ordering: &[ast::Ordering],
 ) -> Result<(), Error> {
@@ -43,7 +43,7 @@ pub(super) fn check_distinct(
     // Compat: what rows are sorted by is selected with them.
     let sorted_by = ordering.iter().filter(|_| restrictions.has_key_in());
     let sorted_by = sorted_by.filter_map(|ordering| table.column_named(&ordering.column));
-    for column in selection.columns.iter().chain(sorted_by) {
+    for column in selected.iter().chain(sorted_by) {
         if !matches!(column.kind, ColumnKind::PartitionKey | ColumnKind::Static) {
             return Err(Error::invalid(format!(
                 "SELECT DISTINCT queries must only request partition key columns and/or static columns (not {})",
@@ -55,7 +55,7 @@ pub(super) fn check_distinct(
         return Ok(());
     }
     for column in table.partition_key() {
-        if selection.columns.iter().all(|selected| selected.id != column.id) {
+        if selected.iter().all(|selected| selected.id != column.id) {
             return Err(Error::invalid(format!(
                 "SELECT DISTINCT queries must request all the partition key columns (missing {})",
                 column.name

@@ -20,17 +20,13 @@ use crate::{ColumnSpec, Error};
 /// A planned selection.
 #[derive(Debug)]
 pub(super) struct Selection {
-    pub kind: SelectionKind,
-    /// The columns that it reads.
-    pub columns: Vec<Column>,
-    /// `*`
-    pub is_wildcard: bool,
+    kind: SelectionKind,
     /// The selected columns, if they are answered as one JSON text.
     json: Option<Vec<(String, CqlType)>>,
 }
 
 #[derive(Debug)]
-pub(super) enum SelectionKind {
+enum SelectionKind {
     /// Columns as they are.
     Columns(Vec<Column>),
     Expressions {
@@ -41,7 +37,7 @@ pub(super) enum SelectionKind {
 
 /// A selected expression.
 #[derive(Debug)]
-pub(super) struct Selected {
+struct Selected {
     expr: Expr,
     /// Of a group, it is computed from aggregates at the end; others from the first row.
     is_aggregate: bool,
@@ -81,9 +77,7 @@ impl Selection {
         };
         let specs = columns.iter().map(spec).collect();
         let selection = Self {
-            kind: SelectionKind::Columns(columns.clone()),
-            columns,
-            is_wildcard: true,
+            kind: SelectionKind::Columns(columns),
             json: None,
         };
         (selection, specs)
@@ -107,13 +101,8 @@ impl Selection {
                 is_mixed: compiled.is_aggregate && compiled.has_column,
             });
         }
-        let Compiler {
-            aggregates, columns, ..
-        } = compiler;
         let selection = Self {
-            kind: kind_of(expressions, aggregates),
-            columns,
-            is_wildcard: false,
+            kind: kind_of(expressions, compiler.aggregates),
             json: None,
         };
         Ok((selection, specs))
@@ -125,18 +114,6 @@ impl Selection {
             SelectionKind::Columns(_) => false,
             SelectionKind::Expressions { aggregates, .. } => !aggregates.is_empty(),
         }
-    }
-
-    /// True if of columns beside the partition key, it reads only static ones, and at least one.
-    pub fn has_only_statics(&self) -> bool {
-        let is_of_partition =
-            |column: &Column| matches!(column.kind, ColumnKind::PartitionKey | ColumnKind::Static);
-        !self.is_wildcard
-            && self.columns.iter().all(is_of_partition)
-            && self
-                .columns
-                .iter()
-                .any(|column| column.kind == ColumnKind::Static)
     }
 
     /// Appends a row.
