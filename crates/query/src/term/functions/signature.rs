@@ -7,7 +7,7 @@ use crate::term::{Assignment, test_type_assignment};
 use crate::{ColumnSpec, Error};
 
 /// Choices among functions in one statement: a call inside a call is tried for each choice of the outer one.
-const RESOLUTIONS_MAX: u32 = 20_000;
+const RESOLUTIONS_MAX: u32 = 2_000;
 
 impl Lookup<'_> {
     /// The one function among `candidates` that takes the arguments.
@@ -19,34 +19,36 @@ impl Lookup<'_> {
         }
         self.context.resolutions.set(self.context.resolutions.get() + 1);
         self.check_depth()?;
-        let signatures = signatures(&candidates);
         let mut fitting = Vec::new();
-        for candidate in candidates {
+        for (index, candidate) in candidates.iter().enumerate() {
             let suits = |receiver| test_type_assignment(receiver, candidate.result_type()) != Assignment::No;
             if !self.receiver.is_none_or(suits) {
                 continue;
             }
-            match self.fit(&candidate) {
-                Assignment::Exact => return Ok(candidate),
-                Assignment::Weak => fitting.push(candidate),
+            match self.fit(candidate) {
+                Assignment::Exact => return Ok(candidates.swap_remove(index)),
+                Assignment::Weak => fitting.push(index),
                 Assignment::No => {}
             }
         }
         self.check_depth()?;
-        if fitting.len() > 1 {
-            return Err(Error::Invalid(format!(
-                "Ambiguous call to function system.{} (can be matched by following signatures: {}): \
-                 use type casts to disambiguate",
+        match fitting.as_slice() {
+            [only] => Ok(candidates.swap_remove(*only)),
+            [] => Err(Error::Invalid(format!(
+                "Invalid call to function system.{}, none of its type signatures match (known type signatures: {})",
                 self.name,
-                self::signatures(&fitting)
-            )));
+                signatures(&candidates)
+            ))),
+            _ => {
+                candidates = keep(candidates, &fitting);
+                Err(Error::Invalid(format!(
+                    "Ambiguous call to function system.{} (can be matched by following signatures: {}): \
+                     use type casts to disambiguate",
+                    self.name,
+                    signatures(&candidates)
+                )))
+            }
         }
-        fitting.pop().ok_or_else(|| {
-            Error::Invalid(format!(
-                "Invalid call to function system.{}, none of its type signatures match (known type signatures: {signatures})",
-                self.name
-            ))
-        })
     }
 
     fn check_depth(&self) -> Result<(), Error> {
@@ -98,6 +100,13 @@ impl Lookup<'_> {
             ty: ty.clone(),
         }
     }
+}
+
+fn keep(functions: Vec<ScalarFunction>, wanted: &[usize]) -> Vec<ScalarFunction> {
+    let all = functions.into_iter().enumerate();
+    all.filter(|(index, _)| wanted.contains(index))
+        .map(|(_, function)| function)
+        .collect()
 }
 
 fn signatures(functions: &[ScalarFunction]) -> String {
