@@ -37,7 +37,16 @@ pub fn start_logging(env: &Arc<dyn Env>, directory: &Path, filter: &str) -> Resu
         .with(of_file)
         .try_init()
         .map_err(|error| error.to_string())?;
+    std::panic::set_hook(Box::new(log_panic));
     Ok(path)
+}
+
+/// A panic costs one request or one thread; the log has to say which.
+fn log_panic(panic: &std::panic::PanicHookInfo<'_>) {
+    let thread = std::thread::current();
+    let name = thread.name().unwrap_or("unnamed");
+    let trace = std::backtrace::Backtrace::capture();
+    tracing::error!("a bug, please report it: thread {name}: {panic}\n{trace}");
 }
 
 struct LogFile {

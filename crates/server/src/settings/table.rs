@@ -106,7 +106,7 @@ settings! {
     /// Requests of a connection that may be waiting or running; then nothing is read from it.
     native_transport_max_requests_in_flight: u32 = "2048";
     /// Bytes of such requests; then nothing is read from the connection.
-    native_transport_receive_queue_capacity: Size = "32MiB",
+    native_transport_receive_queue_capacity: Size = "8MiB",
         was "native_transport_receive_queue_capacity_in_bytes" in "B";
     /// Bytes of answers that a connection may leave unread; then its requests wait.
     native_transport_send_queue_capacity: Size = "8MiB";
