@@ -6,11 +6,12 @@
 //! | module | what |
 //! | --- | --- |
 //! | `constant` | constants and what they mean to their receiver |
-//! | `compound` | literals of collections, tuples, user types and vectors |
+//! | `compound`, `assemble` | literals of collections, tuples, user types and vectors |
 //! | `assignment` | what may stand for what |
 //! | `terms` | right sides that are lists |
 //! | `functions` | native functions, casts and arithmetic |
 
+mod assemble;
 mod assignment;
 mod compound;
 mod constant;

@@ -1,26 +1,21 @@
 //! Conditional statements and batches of them: all conditions are decided on what is stored, under the lock of the
 //! partition; either everything is written, or the answer shows what was in the way.
 //!
-//! Compat: `CQL3CasRequest` and `ModificationStatement.buildCasResultSet` of Cassandra 5.0: `[applied]` first; after a
-//! failed `IF [NOT] EXISTS` all columns, after other failed conditions the columns that they name (in a batch with the
-//! primary key before them); no further columns if nothing is stored there at all.
+//! Compat: `CQL3CasRequest` of Cassandra 5.0.
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use ilion_rows::{Clustering, ClusteringComparator, DecoratedKey, Mutation, Slice};
 use ilion_schema::{Column, ColumnId, TableSchema};
-use ilion_types::{CqlType, decode_composite};
 
+use super::answer::{applied, refused};
 use super::condition::{ColumnCondition, Condition};
 use super::current::Current;
 use super::mutate::{self, Rows};
-use super::plan::spec;
 use super::{BatchMember, ModifyPlan, Target, apply, json};
 use crate::batch::merge_partitions;
 use crate::context::Execution;
-use crate::select::RowView;
-use crate::{Error, Executed, Outcome, ResultSet, WriteType};
+use crate::{Error, Executed, Outcome, WriteType};
 
 /// Whether a statement stands alone or in a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,14 +131,7 @@ fn decide(
     let mutations = write(bound, key)?;
     let mut executed = apply(execution, mutations, WriteType::Cas)?;
     drop(guard);
-    let columns = [spec(table, "[applied]", CqlType::Boolean)];
-    executed.outcome = Outcome::Rows(ResultSet {
-        columns: columns.into(),
-        metadata_id: None,
-        row_count: 1,
-        cells: applied_cell(true).to_vec(),
-        paging_state: None,
-    });
+    executed.outcome = Outcome::Rows(applied(table));
     Ok(executed)
 }
 
@@ -347,78 +335,4 @@ fn shown_columns<'t>(bound: &[Bound<'_>], table: &'t TableSchema, shape: Shape) 
         }
     }
     columns
-}
-
-/// The answer when nothing was written.
-fn refused(
-    table: &TableSchema,
-    key: &DecoratedKey,
-    columns: &[&Column],
-    current: &Current,
-) -> Result<ResultSet, Error> {
-    let key = components(table, &key.key)?;
-    let static_row = current.static_row();
-    let mut views: Vec<RowView<'_>> = current
-        .rows()
-        .iter()
-        .map(|row| RowView {
-            key: &key,
-            static_row,
-            row: Some(row),
-        })
-        .collect();
-    if views.is_empty() && static_row.is_some() {
-        views.push(RowView {
-            key: &key,
-            static_row,
-            row: None,
-        });
-    }
-    let mut specs = vec![spec(table, "[applied]", CqlType::Boolean)];
-    let mut cells = Vec::new();
-    if views.is_empty() {
-        cells.extend(applied_cell(false));
-    } else {
-        specs.extend(
-            columns
-                .iter()
-                .map(|column| spec(table, &column.name, column.ty.clone())),
-        );
-    }
-    for view in &views {
-        cells.extend(applied_cell(false));
-        for column in columns {
-            append_cell(view.value(column), &mut cells)?;
-        }
-    }
-    Ok(ResultSet {
-        columns: specs.into(),
-        metadata_id: None,
-        row_count: u32::try_from(views.len().max(1)).unwrap_or(u32::MAX),
-        cells,
-        paging_state: None,
-    })
-}
-
-fn components(table: &TableSchema, key: &Bytes) -> Result<Vec<Bytes>, Error> {
-    if table.partition_key().len() == 1 {
-        return Ok(vec![key.clone()]);
-    }
-    let components = decode_composite(key)?;
-    Ok(components.into_iter().map(|part| key.slice_ref(part)).collect())
-}
-
-fn applied_cell(applied: bool) -> [u8; 5] {
-    [0, 0, 0, 1, u8::from(applied)]
-}
-
-fn append_cell(value: Option<Bytes>, cells: &mut Vec<u8>) -> Result<(), Error> {
-    let Some(value) = value else {
-        cells.extend((-1i32).to_be_bytes());
-        return Ok(());
-    };
-    let len = i32::try_from(value.len()).map_err(|_| Error::ServerError("a value is too long".to_owned()))?;
-    cells.extend(len.to_be_bytes());
-    cells.extend_from_slice(&value);
-    Ok(())
 }

@@ -14,9 +14,10 @@
 //! | `row_writer` | operations to the columns of a row |
 //! | `current` | what is stored now |
 //! | `condition` | IF: planning and deciding |
-//! | `conditional` | conditional statements and batches, and what they answer |
+//! | `conditional`, `answer` | conditional statements and batches, and what they answer |
 //! | `count` | increments to counter contexts |
 
+mod answer;
 mod condition;
 mod conditional;
 mod count;

@@ -1,0 +1,100 @@
+//! What conditional statements answer: `[applied]`, and after a refusal what is stored.
+//!
+//! Compat: `ModificationStatement.buildCasResultSet` of Cassandra 5.0: after a failed `IF [NOT] EXISTS` all columns, after
+//! other failed conditions the columns that they name (in a batch with the primary key before them); no further columns
+//! if nothing is stored there at all.
+
+use bytes::Bytes;
+use ilion_rows::DecoratedKey;
+use ilion_schema::{Column, TableSchema};
+use ilion_types::{CqlType, decode_composite};
+
+use super::current::Current;
+use super::plan::spec;
+use crate::select::RowView;
+use crate::{Error, ResultSet};
+
+/// The answer when everything was written.
+pub(super) fn applied(table: &TableSchema) -> ResultSet {
+    ResultSet {
+        columns: [spec(table, "[applied]", CqlType::Boolean)].into(),
+        metadata_id: None,
+        row_count: 1,
+        cells: applied_cell(true).to_vec(),
+        paging_state: None,
+    }
+}
+
+/// The answer when nothing was written.
+pub(super) fn refused(
+    table: &TableSchema,
+    key: &DecoratedKey,
+    columns: &[&Column],
+    current: &Current,
+) -> Result<ResultSet, Error> {
+    let key = components(table, &key.key)?;
+    let static_row = current.static_row();
+    let mut views: Vec<RowView<'_>> = current
+        .rows()
+        .iter()
+        .map(|row| RowView {
+            key: &key,
+            static_row,
+            row: Some(row),
+        })
+        .collect();
+    if views.is_empty() && static_row.is_some() {
+        views.push(RowView {
+            key: &key,
+            static_row,
+            row: None,
+        });
+    }
+    let mut specs = vec![spec(table, "[applied]", CqlType::Boolean)];
+    let mut cells = Vec::new();
+    if views.is_empty() {
+        cells.extend(applied_cell(false));
+    } else {
+        specs.extend(
+            columns
+                .iter()
+                .map(|column| spec(table, &column.name, column.ty.clone())),
+        );
+    }
+    for view in &views {
+        cells.extend(applied_cell(false));
+        for column in columns {
+            append_cell(view.value(column), &mut cells)?;
+        }
+    }
+    Ok(ResultSet {
+        columns: specs.into(),
+        metadata_id: None,
+        row_count: u32::try_from(views.len().max(1)).unwrap_or(u32::MAX),
+        cells,
+        paging_state: None,
+    })
+}
+
+fn components(table: &TableSchema, key: &Bytes) -> Result<Vec<Bytes>, Error> {
+    if table.partition_key().len() == 1 {
+        return Ok(vec![key.clone()]);
+    }
+    let components = decode_composite(key)?;
+    Ok(components.into_iter().map(|part| key.slice_ref(part)).collect())
+}
+
+fn applied_cell(applied: bool) -> [u8; 5] {
+    [0, 0, 0, 1, u8::from(applied)]
+}
+
+fn append_cell(value: Option<Bytes>, cells: &mut Vec<u8>) -> Result<(), Error> {
+    let Some(value) = value else {
+        cells.extend((-1i32).to_be_bytes());
+        return Ok(());
+    };
+    let len = i32::try_from(value.len()).map_err(|_| Error::ServerError("a value is too long".to_owned()))?;
+    cells.extend(len.to_be_bytes());
+    cells.extend_from_slice(&value);
+    Ok(())
+}
