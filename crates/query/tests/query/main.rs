@@ -25,6 +25,7 @@
 
 mod clock;
 mod engine;
+mod hostile;
 mod print;
 mod processor;
 mod session;
