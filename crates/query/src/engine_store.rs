@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ilion_commitlog::{Error as LogError, Position};
 use ilion_engine::{Engine, Error as EngineError};
+use ilion_rows::counter::CounterId;
 use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange, Mutation};
 use ilion_schema::{Applied, Schema, SchemaChange, TableId, TableSchema};
 use ilion_types::Partitioner;
@@ -118,6 +119,10 @@ impl Store for EngineStore {
 
     fn random_uuid(&self) -> Uuid {
         self.engine.env().random_uuid()
+    }
+
+    fn counter_id(&self) -> CounterId {
+        self.engine.id().into_bytes()
     }
 
     fn cluster(&self) -> ClusterFacts {

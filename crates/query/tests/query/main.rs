@@ -24,6 +24,7 @@
 #![expect(clippy::expect_used, reason = "a mistake in a test file is to stop the test")]
 
 mod clock;
+mod concurrent;
 mod engine;
 mod hostile;
 mod print;
