@@ -22,8 +22,10 @@
 //! | `term` | expressions for one value; native functions |
 //! | `restrictions` | WHERE |
 //! | `select` | SELECT |
+//! | `aggregate` | native aggregates over values |
 //! | `write` | INSERT, UPDATE, DELETE |
 
+mod aggregate;
 mod batch;
 mod bind;
 mod consistency;

@@ -1,25 +1,11 @@
-//! Native aggregates: `count`, `min`, `max`, `sum` and `avg`.
-//!
-//! Compat: `AggregateFcts` of Cassandra 5.0. Nulls are not counted. Sums of integers wrap in their own type, averages are
-//! computed over a sum that cannot overflow, the average of decimals moves by a rounded step for each of them; all are zero
-//! over nothing, `min` and `max` are null.
+//! Aggregates of a selection: what each is of, and adding rows.
 
 use bytes::Bytes;
-use ilion_types::{CqlType, Decimal, decode_varint, encode_varint};
-use num_bigint::{BigInt, Sign};
+use ilion_types::CqlType;
 
 use super::expression::{Expr, Scope};
 use crate::Error;
-
-/// Which aggregate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Count,
-    Min,
-    Max,
-    Sum,
-    Avg,
-}
+use crate::aggregate::{Kind, Running};
 
 /// A planned aggregate.
 #[derive(Debug)]
@@ -31,384 +17,36 @@ pub(super) struct AggregatePlan {
     pub ty: CqlType,
 }
 
-impl Kind {
-    /// The aggregate of this name.
-    pub fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "count" => Self::Count,
-            "min" => Self::Min,
-            "max" => Self::Max,
-            "sum" => Self::Sum,
-            "avg" => Self::Avg,
-            _ => return None,
-        })
-    }
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Count => "count",
-            Self::Min => "min",
-            Self::Max => "max",
-            Self::Sum => "sum",
-            Self::Avg => "avg",
-        }
-    }
-
-    /// What is said to a call with another number of arguments than one.
-    pub fn wrong_count(self, count: usize) -> String {
-        match self {
-            Self::Count => {
-                format!(
-                    "Invalid number of arguments in call to function system.count: 1 required but {count} provided"
-                )
-            }
-            Self::Min | Self::Max => format!(
-                "Invalid number of arguments for function system.{}(any)",
-                self.name()
-            ),
-            Self::Sum | Self::Avg => self.no_signature(),
-        }
-    }
-
-    /// What is said to a call with an argument that is no number.
-    pub fn no_signature(self) -> String {
-        const SUM: [&str; 9] = [
-            "tinyint", "double", "decimal", "bigint", "float", "smallint", "counter", "varint", "int",
-        ];
-        const AVG: [&str; 9] = [
-            "int", "counter", "tinyint", "bigint", "varint", "smallint", "double", "decimal", "float",
-        ];
-        let name = self.name();
-        let types = if self == Self::Sum { SUM } else { AVG };
-        let signatures = types.map(|ty| format!("system.{name} : ({ty}) -> {ty}"));
-        format!(
-            "Invalid call to function {name}, none of its type signatures match (known type signatures: {})",
-            signatures.join(", ")
-        )
-    }
-
-    /// Its result for values of `ty`; nothing if it does not take them.
-    pub fn result_type(self, ty: &CqlType) -> Option<CqlType> {
-        match self {
-            Self::Count => Some(CqlType::BigInt),
-            Self::Min | Self::Max => Some(ty.clone()),
-            Self::Sum | Self::Avg => (ty.is_numeric() || *ty == CqlType::Counter).then(|| ty.clone()),
-        }
-    }
-}
-
 /// An aggregate while rows are added.
 #[derive(Debug)]
-pub(super) struct Running<'p> {
-    plan: &'p AggregatePlan,
-    count: i64,
-    state: State,
+pub(super) struct RunningAggregate<'p> {
+    argument: Option<&'p Expr>,
+    running: Running<'p>,
 }
 
-#[derive(Debug)]
-enum State {
-    Count,
-    Extreme(Option<Bytes>),
-    Integer(i128),
-    Big(BigInt),
-    /// Kahan's sum and what it lost; the plain sum, which knows infinity; the mean, which does not overflow.
-    Float {
-        sum: f64,
-        lost: f64,
-        plain: f64,
-        mean: f64,
-    },
-    /// Sum or mean.
-    Decimal(Decimal),
-}
-
-impl<'p> Running<'p> {
+impl<'p> RunningAggregate<'p> {
     /// Over nothing yet.
     pub fn new(plan: &'p AggregatePlan) -> Self {
-        let state = match (plan.kind, &plan.ty) {
-            (Kind::Count, _) => State::Count,
-            (Kind::Min | Kind::Max, _) => State::Extreme(None),
-            (_, CqlType::Varint) => State::Big(BigInt::ZERO),
-            (_, CqlType::Float | CqlType::Double) => State::Float {
-                sum: 0.0,
-                lost: 0.0,
-                plain: 0.0,
-                mean: 0.0,
-            },
-            (_, CqlType::Decimal) => State::Decimal(Decimal {
-                unscaled: BigInt::ZERO,
-                scale: 0,
-            }),
-            _ => State::Integer(0),
-        };
         Self {
-            plan,
-            count: 0,
-            state,
+            argument: plan.argument.as_ref(),
+            running: Running::new(plan.kind, &plan.ty),
         }
     }
 
     /// Adds a row.
     pub fn add(&mut self, scope: Scope<'_>) -> Result<(), Error> {
-        let Some(argument) = &self.plan.argument else {
-            self.count += 1;
+        let Some(argument) = self.argument else {
+            self.running.add_row();
             return Ok(());
         };
         match argument.evaluate(scope)? {
             None => Ok(()),
-            Some(value) => self.add_value(value),
+            Some(value) => self.running.add(value),
         }
-    }
-
-    fn add_value(&mut self, value: Bytes) -> Result<(), Error> {
-        let ty = comparable(&self.plan.ty);
-        match &mut self.state {
-            State::Count => {}
-            State::Extreme(best) => {
-                let wins = best.as_ref().is_none_or(|best| {
-                    let order = ty.compare(&value, best);
-                    if self.plan.kind == Kind::Min {
-                        order.is_lt()
-                    } else {
-                        order.is_gt()
-                    }
-                });
-                if wins {
-                    *best = Some(value);
-                }
-            }
-            // An empty value is no number.
-            _ if value.is_empty() => return Ok(()),
-            State::Integer(sum) => *sum += i128::from(integer(&value)),
-            State::Big(sum) => *sum += decode_varint(&value),
-            State::Float {
-                sum,
-                lost,
-                plain,
-                mean,
-            } => {
-                let number = float(&self.plan.ty, &value);
-                *plain += number;
-                #[expect(clippy::cast_precision_loss, reason = "the nearest double is meant")]
-                let count = (self.count + 1) as f64;
-                *mean += number / count - *mean / count;
-                let corrected = number - *lost;
-                let next = *sum + corrected;
-                *lost = (next - *sum) - corrected;
-                *sum = next;
-            }
-            State::Decimal(mean) if self.plan.kind == Kind::Avg => {
-                *mean = moved_mean(mean, &Decimal::decode(&value)?, self.count + 1)?;
-            }
-            State::Decimal(sum) => *sum = add_decimals(sum, &Decimal::decode(&value)?)?,
-        }
-        self.count += 1;
-        Ok(())
     }
 
     /// The result.
     pub fn result(&self) -> Option<Bytes> {
-        let is_average = self.plan.kind == Kind::Avg && self.count > 0;
-        match &self.state {
-            State::Count => Some(Bytes::copy_from_slice(&self.count.to_be_bytes())),
-            State::Extreme(best) => best.clone(),
-            State::Integer(sum) => {
-                let value = if is_average {
-                    sum / i128::from(self.count)
-                } else {
-                    *sum
-                };
-                Some(narrow(value, &self.plan.ty))
-            }
-            State::Big(sum) if is_average => Some(encode_varint(&(sum / BigInt::from(self.count))).into()),
-            State::Big(sum) => Some(encode_varint(sum).into()),
-            State::Float { sum, plain, mean, .. } => {
-                let sum = if sum.is_nan() && plain.is_infinite() {
-                    *plain
-                } else {
-                    *sum
-                };
-                #[expect(clippy::cast_precision_loss, reason = "the nearest double is meant")]
-                let value = match is_average {
-                    true if sum.is_infinite() && mean.is_finite() => *mean,
-                    true => sum / self.count as f64,
-                    false => sum,
-                };
-                Some(float_bytes(value, &self.plan.ty))
-            }
-            State::Decimal(result) => {
-                let mut out = Vec::new();
-                result.encode(&mut out);
-                Some(out.into())
-            }
-        }
-    }
-}
-
-/// A counter compares as the number that clients see.
-fn comparable(ty: &CqlType) -> &CqlType {
-    match ty {
-        CqlType::Counter => &CqlType::BigInt,
-        ty => ty,
-    }
-}
-
-/// A signed integer of 1, 2, 4 or 8 bytes.
-fn integer(bytes: &[u8]) -> i64 {
-    let start = if bytes.first().is_some_and(|byte| *byte >= 0x80) {
-        -1
-    } else {
-        0
-    };
-    bytes
-        .iter()
-        .take(8)
-        .fold(start, |value: i64, byte| (value << 8) | i64::from(*byte))
-}
-
-/// The low bytes, as many as the type has.
-fn narrow(value: i128, ty: &CqlType) -> Bytes {
-    let len = match ty {
-        CqlType::TinyInt => 1,
-        CqlType::SmallInt => 2,
-        CqlType::Int => 4,
-        _ => 8,
-    };
-    Bytes::copy_from_slice(&value.to_be_bytes()[16 - len..])
-}
-
-fn float(ty: &CqlType, bytes: &[u8]) -> f64 {
-    match (ty, bytes.first_chunk::<4>(), bytes.first_chunk::<8>()) {
-        (CqlType::Float, Some(bytes), _) => f64::from(f32::from_be_bytes(*bytes)),
-        (CqlType::Double, _, Some(bytes)) => f64::from_be_bytes(*bytes),
-        _ => f64::NAN,
-    }
-}
-
-fn float_bytes(value: f64, ty: &CqlType) -> Bytes {
-    #[expect(clippy::cast_possible_truncation, reason = "the nearest float is meant")]
-    let narrow = value as f32;
-    match ty {
-        CqlType::Float => Bytes::copy_from_slice(&narrow.to_be_bytes()),
-        _ => Bytes::copy_from_slice(&value.to_be_bytes()),
-    }
-}
-
-/// Most digits by which two scales may differ, so that a sum stays small enough to hold.
-const DIGITS_MAX: i64 = 10_000;
-
-fn add_decimals(a: &Decimal, b: &Decimal) -> Result<Decimal, Error> {
-    let scale = a.scale.max(b.scale);
-    let at_scale = |number: &Decimal| {
-        let digits = i64::from(scale) - i64::from(number.scale);
-        match u32::try_from(digits) {
-            Ok(digits) if i64::from(digits) <= DIGITS_MAX => {
-                Ok(&number.unscaled * BigInt::from(10).pow(digits))
-            }
-            _ => Err(Error::invalid("a decimal has too many digits to be added")),
-        }
-    };
-
-    Ok(Decimal {
-        unscaled: at_scale(a)? + at_scale(b)?,
-        scale,
-    })
-}
-
-/// The mean of `count` numbers, given the mean of all but the last.
-fn moved_mean(mean: &Decimal, number: &Decimal, count: i64) -> Result<Decimal, Error> {
-    let negated = Decimal {
-        unscaled: -&mean.unscaled,
-        scale: mean.scale,
-    };
-    let mut step = add_decimals(number, &negated)?;
-    step.unscaled = half_even(&step.unscaled, &BigInt::from(count));
-    add_decimals(mean, &step)
-}
-
-/// The quotient by a positive number, rounded half to even.
-fn half_even(numerator: &BigInt, denominator: &BigInt) -> BigInt {
-    let quotient = numerator / denominator;
-    let rest = numerator % denominator;
-    let twice: BigInt = BigInt::from(rest.magnitude().clone()) * 2;
-    let is_odd = (&quotient % BigInt::from(2)).sign() != Sign::NoSign;
-    let rounds_away = match twice.cmp(denominator) {
-        std::cmp::Ordering::Greater => true,
-        std::cmp::Ordering::Equal => is_odd,
-        std::cmp::Ordering::Less => false,
-    };
-    if !rounds_away {
-        return quotient;
-    }
-    if numerator.sign() == Sign::Minus {
-        quotient - 1
-    } else {
-        quotient + 1
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn aggregate(kind: Kind, ty: CqlType, texts: &[&str]) -> Option<String> {
-        let plan = AggregatePlan {
-            kind,
-            argument: None,
-            ty: ty.clone(),
-        };
-        let mut running = Running::new(&plan);
-        for text in texts {
-            running.add_value(ty.parse_plain(text).unwrap().into()).unwrap();
-        }
-        let result = kind.result_type(&ty).unwrap();
-        running.result().map(|bytes| result.print_plain(&bytes).unwrap())
-    }
-
-    #[test]
-    fn sums_wrap_and_averages_do_not() {
-        let max = "2147483647";
-        assert_eq!(
-            aggregate(Kind::Sum, CqlType::Int, &[max, "1"]).as_deref(),
-            Some("-2147483648")
-        );
-        assert_eq!(
-            aggregate(Kind::Avg, CqlType::Int, &[max, "1"]).as_deref(),
-            Some("1073741824")
-        );
-        assert_eq!(
-            aggregate(Kind::Avg, CqlType::Int, &["-1", "-2"]).as_deref(),
-            Some("-1")
-        );
-        assert_eq!(
-            aggregate(Kind::Sum, CqlType::TinyInt, &["-100", "-100"]).as_deref(),
-            Some("56")
-        );
-    }
-
-    #[test]
-    fn averages_of_decimals_move_by_rounded_steps() {
-        let average = |texts: &[&str]| aggregate(Kind::Avg, CqlType::Decimal, texts).unwrap();
-        assert_eq!(average(&["1", "2"]), "1");
-        assert_eq!(average(&["2", "3"]), "2");
-        assert_eq!(average(&["1", "1", "3"]), "2");
-        assert_eq!(average(&["0.1", "0.2"]), "0.1");
-        assert_eq!(average(&["1.25", "1.5"]), "1.37");
-        assert_eq!(average(&["-1.5", "-1"]), "-1.3");
-        assert_eq!(average(&["1.25", "1.5", "1"]), "1.25");
-    }
-
-    #[test]
-    fn nothing_sums_to_zero_and_has_no_extremes() {
-        for kind in [Kind::Sum, Kind::Avg] {
-            assert_eq!(aggregate(kind, CqlType::Int, &[]).as_deref(), Some("0"));
-            assert_eq!(aggregate(kind, CqlType::Double, &[]).as_deref(), Some("0.0"));
-        }
-        assert_eq!(aggregate(Kind::Min, CqlType::Int, &[]), None);
-        assert_eq!(
-            aggregate(Kind::Max, CqlType::Text, &["b", "c", "a"]).as_deref(),
-            Some("c")
-        );
+        self.running.result()
     }
 }

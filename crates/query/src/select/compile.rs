@@ -9,10 +9,11 @@ use ilion_cql::ast::{self, Selector};
 use ilion_schema::TableSchema;
 use ilion_types::CqlType;
 
-use super::aggregate::{AggregatePlan, Kind};
+use super::aggregate::AggregatePlan;
 use super::cell_facts::Fact;
 use super::expression::Expr;
 use super::selector_term::as_term;
+use crate::aggregate::Kind;
 use crate::context::PlanContext;
 use crate::restrictions::relation::existing;
 use crate::term::functions::{self, Argument, ScalarFunction};

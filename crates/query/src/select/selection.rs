@@ -9,7 +9,7 @@ use ilion_schema::{Column, ColumnKind, TableSchema};
 use ilion_types::{CqlType, json};
 
 use super::RowView;
-use super::aggregate::{AggregatePlan, Running};
+use super::aggregate::{AggregatePlan, RunningAggregate};
 use super::compile::Compiler;
 use super::expression::{Expr, Scope};
 use super::row_view::{OwnedRow, cell_value, complex_value};
@@ -184,7 +184,7 @@ impl Selection {
                     false => of_row(&selected.expr),
                 };
                 let values = expressions.iter().map(value).collect::<Result<Vec<_>, Error>>()?;
-                (values, aggregates.iter().map(Running::new).collect())
+                (values, aggregates.iter().map(RunningAggregate::new).collect())
             }
         };
         Ok(Group {
@@ -217,7 +217,7 @@ pub(super) struct Group<'p> {
     first: Vec<Option<Bytes>>,
     /// The first row itself, if the end needs it.
     row: Option<OwnedRow>,
-    aggregates: Vec<Running<'p>>,
+    aggregates: Vec<RunningAggregate<'p>>,
 }
 
 impl Group<'_> {
@@ -236,7 +236,7 @@ impl Group<'_> {
     /// Appends the group's row.
     pub fn write(mut self, execution: &Execution<'_>, out: &mut RowsOut) -> Result<(), Error> {
         if let SelectionKind::Expressions { expressions, .. } = &self.selection.kind {
-            let results: Vec<Option<Bytes>> = self.aggregates.iter().map(Running::result).collect();
+            let results: Vec<Option<Bytes>> = self.aggregates.iter().map(RunningAggregate::result).collect();
             let scope = Scope {
                 row: self.row.as_ref().map(OwnedRow::view),
                 aggregates: &results,

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use ilion_types::{CqlType, collection_elements, encode_list, map_entries, vector_elements};
 
-use super::{Argument, Lookup, Number, ScalarFunction};
+use super::{Argument, Lookup, ScalarFunction};
 use crate::Error;
+use crate::aggregate::{Kind, Running};
 
 /// The function of this name for the type of its argument; nothing if the name is another's.
 pub(super) fn make(lookup: &Lookup<'_>) -> Result<Option<ScalarFunction>, Error> {
@@ -114,14 +115,18 @@ fn total(lookup: &Lookup<'_>) -> Result<ScalarFunction, Error> {
     if !element.is_numeric() {
         return Err(wrong(lookup, "numeric set or list", &ty));
     }
-    let is_average = lookup.name == "collection_avg";
+    let kind = if lookup.name == "collection_avg" {
+        Kind::Avg
+    } else {
+        Kind::Sum
+    };
     let result = (*element).clone();
     let body = move |value: &Bytes| {
-        let mut numbers = Vec::new();
+        let mut running = Running::new(kind, &element);
         for part in collection_elements(value)? {
-            numbers.extend(Number::decode(&element, part?)?);
+            running.add(value.slice_ref(part?))?;
         }
-        Number::total(&numbers, &element, is_average).map(Some)
+        Ok(running.result())
     };
     Ok(ScalarFunction::of_value(lookup.name, ty, result, body))
 }

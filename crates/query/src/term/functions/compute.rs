@@ -158,6 +158,7 @@ fn divide(left: &Decimal, right: &Decimal) -> Result<Decimal, String> {
     let scale = (QUOTIENT_DIGITS_MIN - whole_digits)
         .max(i64::from(left.scale))
         .max(i64::from(right.scale))
+        .max(QUOTIENT_DIGITS_MIN)
         .clamp(0, SCALE_MAX);
     // left / right at `scale`: the numerator gets what the division takes away.
     let shift = scale - i64::from(left.scale) + i64::from(right.scale);
@@ -200,41 +201,6 @@ fn strip_zeros(mut value: Decimal) -> Decimal {
     value
 }
 
-/// The sum of numbers in the type that they have, or their average: of integers over a sum that cannot overflow, of
-/// decimals half even at the sum's scale, as the aggregates of Cassandra do.
-pub(super) fn total(numbers: &[Number], ty: &CqlType, is_average: bool) -> Result<Number, Error> {
-    let wide = match ty {
-        CqlType::Float | CqlType::Double => CqlType::Double,
-        CqlType::Decimal => CqlType::Decimal,
-        _ => CqlType::Varint,
-    };
-    let mut sum = Number::Integer(0);
-    for number in numbers {
-        sum = compute(ArithmeticOperator::Add, &sum, number, &wide).map_err(Error::Invalid)?;
-    }
-    if !is_average || numbers.is_empty() {
-        return Ok(sum);
-    }
-    if let Number::Decimal(sum) = sum {
-        let unscaled = half_even(&sum.unscaled, &BigInt::from(numbers.len()));
-        return Ok(Number::Decimal(Decimal { unscaled, ..sum }));
-    }
-    let count = Number::Integer(i64::try_from(numbers.len()).unwrap_or(i64::MAX));
-    compute(ArithmeticOperator::Divide, &sum, &count, &wide).map_err(Error::Invalid)
-}
-
-/// The quotient by a positive number, rounded half to even.
-fn half_even(numerator: &BigInt, denominator: &BigInt) -> BigInt {
-    let rounded = half_up(numerator, denominator);
-    let twice: BigInt = (numerator % denominator) * 2;
-    let is_tie = twice.magnitude() == denominator.magnitude();
-    if is_tie && (&rounded % BigInt::from(2)).sign() != Sign::NoSign {
-        numerator / denominator
-    } else {
-        rounded
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -252,7 +218,7 @@ mod tests {
         assert_eq!(decimals(Add, "1.1", "2.22"), "3.32");
         assert_eq!(decimals(Multiply, "1.5", "0.2"), "0.30");
         assert_eq!(decimals(Divide, "1", "4"), "0.25");
-        assert_eq!(decimals(Divide, "10", "3"), "3.3333333333333333333333333333333");
+        assert_eq!(decimals(Divide, "10", "3"), "3.33333333333333333333333333333333");
         assert_eq!(decimals(Divide, "-1", "8"), "-0.125");
         assert_eq!(decimals(Divide, "1", "0"), "Division by zero");
         assert_eq!(decimals(Modulo, "7.5", "2"), "1.5");

@@ -74,14 +74,6 @@ impl Number {
         Ok(bytes.into())
     }
 
-    /// Sum or average of numbers of type `ty`; zero if there are none.
-    ///
-    /// # Errors
-    /// The result cannot be computed.
-    pub(crate) fn total(numbers: &[Self], ty: &CqlType, is_average: bool) -> Result<Bytes, Error> {
-        super::compute::total(numbers, ty, is_average)?.encode(ty)
-    }
-
     /// The number with the other sign; integers wrap.
     pub(super) fn negated(self) -> Self {
         match self {
