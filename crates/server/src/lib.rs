@@ -7,7 +7,7 @@
 //!
 //! | module | what |
 //! | --- | --- |
-//! | `server`, `options` | [`Server`]: listening, starting and stopping |
+//! | `server`, `acceptor`, `options` | [`Server`]: starting and stopping; taking connections |
 //! | `connection`, `handshake` | the task of a connection; OPTIONS and STARTUP |
 //! | `session` | what is shared about a connection; its limits; answers on their way |
 //! | `workers`, `execute`, `weight` | pools, and what a thread does with a task |
@@ -23,6 +23,7 @@
 //! The border between tokio and plain threads is the queue in `workers`: tasks of tokio never execute a statement, threads
 //! never wait for a socket. When you add a limit, add it to `settings`, and let it hold in `Session`.
 
+mod acceptor;
 pub mod admin;
 mod answer;
 mod connection;

@@ -1,0 +1,164 @@
+//! Taking connections, and counting them while they are open.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::connection::{Connection, ConnectionLimits};
+use crate::events::Events;
+use crate::metrics::ServerMetrics;
+use crate::options::ServerOptions;
+use crate::session::{Session, SessionLimits};
+use crate::workers::Queues;
+
+/// Takes connections.
+pub(crate) struct Acceptor {
+    options: ServerOptions,
+    events: Arc<Events>,
+    metrics: Arc<ServerMetrics>,
+    queues: Queues,
+    stopping: watch::Receiver<bool>,
+    /// Open connections by the client's address.
+    by_address: Arc<Mutex<HashMap<IpAddr, u64>>>,
+    next_id: u64,
+}
+
+/// After a failed accept (too many open files) there is nothing to do but to wait for some to close.
+const ACCEPT_RETRY: Duration = Duration::from_millis(100);
+
+impl Acceptor {
+    pub fn new(
+        options: ServerOptions,
+        events: Arc<Events>,
+        metrics: Arc<ServerMetrics>,
+        queues: Queues,
+        stopping: watch::Receiver<bool>,
+    ) -> Self {
+        Self {
+            options,
+            events,
+            metrics,
+            queues,
+            stopping,
+            by_address: Arc::default(),
+            next_id: 0,
+        }
+    }
+
+    /// Until the server stops; returns when all connections have ended.
+    pub async fn run(mut self, listener: TcpListener) {
+        let mut connections = JoinSet::new();
+        let mut stopping = self.stopping.clone();
+        loop {
+            tokio::select! {
+                accepted = listener.accept() => match accepted {
+                    Ok((stream, peer)) => self.accept(stream, peer, &mut connections),
+                    Err(error) => {
+                        tracing::warn!(%error, "a connection could not be accepted");
+                        tokio::time::sleep(ACCEPT_RETRY).await;
+                    }
+                },
+                Some(_) = connections.join_next() => {}
+                _ = stopping.changed() => break,
+            }
+        }
+        drop(listener);
+        while connections.join_next().await.is_some() {}
+    }
+
+    fn accept(&mut self, stream: TcpStream, peer: SocketAddr, connections: &mut JoinSet<()>) {
+        if !self.has_room_for(peer.ip()) {
+            self.metrics.connections_refused.inc();
+            tracing::warn!(%peer, "a connection was refused: there are too many (native_transport_max_concurrent_connections)");
+            return;
+        }
+        // Answers are written whole; waiting for more to send would only delay them.
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%peer, %error, "a connection broke");
+            return;
+        }
+        self.next_id += 1;
+        connections.spawn(self.connection(stream, peer));
+    }
+
+    fn has_room_for(&self, address: IpAddr) -> bool {
+        let by_address = self.by_address.lock();
+        let all: u64 = by_address.values().sum();
+        let of_address = by_address.get(&address).copied().unwrap_or(0);
+        let is_below = |limit: Option<u64>, count: u64| limit.is_none_or(|limit| count < limit);
+        is_below(self.options.connections_max, all)
+            && is_below(self.options.connections_per_address_max, of_address)
+    }
+
+    fn connection(&self, stream: TcpStream, peer: SocketAddr) -> impl Future<Output = ()> + use<> {
+        let stream = Arc::new(stream);
+        let limits = SessionLimits {
+            requests_max: self.options.requests_in_flight_max,
+            request_bytes_max: self.options.request_bytes_max,
+            queued_bytes_max: self.options.queued_bytes_max,
+        };
+        let session = Arc::new(Session::new(self.next_id, peer, stream.clone(), limits));
+        let connection_limits = ConnectionLimits {
+            frame_bytes_max: self.options.frame_bytes_max,
+            startup_timeout: self.options.startup_timeout,
+            idle_timeout: self.options.idle_timeout,
+        };
+        let connection = Connection::new(
+            session.clone(),
+            stream,
+            self.queues.clone(),
+            self.metrics.clone(),
+            connection_limits,
+            self.stopping.clone(),
+        );
+        let entry = Entry::new(self, session);
+        async move {
+            connection.run().await;
+            drop(entry);
+        }
+    }
+}
+
+/// Counts a connection while it is open, however its task ends.
+struct Entry {
+    session: Arc<Session>,
+    events: Arc<Events>,
+    metrics: Arc<ServerMetrics>,
+    by_address: Arc<Mutex<HashMap<IpAddr, u64>>>,
+}
+
+impl Entry {
+    fn new(acceptor: &Acceptor, session: Arc<Session>) -> Self {
+        acceptor.events.add(&session);
+        acceptor.metrics.connections.inc();
+        acceptor.metrics.connections_total.inc();
+        *acceptor.by_address.lock().entry(session.peer.ip()).or_default() += 1;
+        Self {
+            session,
+            events: acceptor.events.clone(),
+            metrics: acceptor.metrics.clone(),
+            by_address: acceptor.by_address.clone(),
+        }
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        self.session.close();
+        self.events.remove(&self.session);
+        self.metrics.connections.dec();
+        let mut by_address = self.by_address.lock();
+        if let Some(count) = by_address.get_mut(&self.session.peer.ip()) {
+            *count -= 1;
+            if *count == 0 {
+                by_address.remove(&self.session.peer.ip());
+            }
+        }
+    }
+}
