@@ -44,19 +44,22 @@ class OwnNode(Node):
 
     is_ours = True
 
-    def __init__(self, binary, data):
+    def __init__(self, binary, data, settings=()):
         super().__init__("127.0.0.1", free_port())
         self.admin_port = free_port()
         self.binary = binary
         self.data = data
+        self.settings = settings
         self.process = None
         self.log = os.path.join(os.path.dirname(data), os.path.basename(data) + ".log")
 
-    def start(self):
+    def command(self):
         ports = ["--port", str(self.port), "--admin-port", str(self.admin_port)]
-        command = [self.binary, "serve", "--data", self.data, *ports]
+        return [self.binary, "serve", "--data", self.data, *ports, *(f"--set={setting}" for setting in self.settings)]
+
+    def start(self):
         with open(self.log, "ab") as log:
-            self.process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+            self.process = subprocess.Popen(self.command(), stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         deadline = time.monotonic() + START_SECS
         while not answers(self.host, self.port):
             assert self.process.poll() is None, f"the node ended with {self.process.returncode}:\n{self.last_words()}"

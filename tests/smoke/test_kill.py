@@ -15,6 +15,10 @@ CLIENTS = 8
 ACKNOWLEDGED = [300, 2000, 5000]
 
 
+# Memtables so small that files are flushed and compacted all the time.
+CRAMPED = ["memtable_heap_space=1MiB", "commitlog_segment_size=1MiB"]
+
+
 class Load:
     """Writers that remember what was acknowledged, until the server is gone."""
 
@@ -38,7 +42,7 @@ class Load:
         c = 0
         while True:
             c += 1
-            row = (k, c, f"{k}/{c}")
+            row = (k, c, f"{k}/{c} " + 500 * "x")
             with self.lock:
                 self.attempted.add(row)
             try:
@@ -56,11 +60,11 @@ class Load:
             assert not thread.is_alive()
 
 
-@pytest.fixture
+@pytest.fixture(params=[(), CRAMPED], ids=["usual", "cramped"])
 def victim(request, tmp_path):
     if request.config.getoption("--against"):
         pytest.skip("that server is not ours to kill")
-    node = OwnNode(os.environ["SMOKE_ILION"], str(tmp_path / "data"))
+    node = OwnNode(os.environ["SMOKE_ILION"], str(tmp_path / "data"), request.param)
     node.start()
     yield node
     if node.is_running():

@@ -1,0 +1,111 @@
+"""The process: how it starts, what it refuses, how it is asked, how it ends."""
+
+import json
+import os
+import subprocess
+import urllib.request
+
+import pytest
+
+from conftest import connect
+from node import OwnNode, free_port
+
+RUN_SECS = 60
+
+
+@pytest.fixture
+def own(request, tmp_path):
+    if request.config.getoption("--against"):
+        pytest.skip("only for a process of ours")
+    node = OwnNode(os.environ["SMOKE_ILION"], str(tmp_path / "data"))
+    yield node
+    if node.is_running():
+        node.stop()
+
+
+def refused(command):
+    """Runs a node that should not start; returns its exit code and what it says."""
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=RUN_SECS)
+    assert done.returncode != 0
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_three_lines_say_where_everything_is(own):
+    own.start()
+    said = own.last_words()
+    for part in (own.data, f"127.0.0.1:{own.port}", "cqlsh", "log"):
+        assert part in said
+
+
+def test_a_second_process_on_the_same_data_is_refused(own, tmp_path):
+    own.start()
+    second = OwnNode(own.binary, own.data)
+    _, said = refused(second.command())
+    assert own.data in said
+    cluster = connect(own)
+    assert cluster.connect().execute("SELECT key FROM system.local").one().key == "local"
+    cluster.shutdown()
+
+
+def test_a_port_in_use_is_named(own, tmp_path):
+    own.start()
+    second = OwnNode(own.binary, str(tmp_path / "other"))
+    second.port = own.port
+    _, said = refused(second.command())
+    assert str(own.port) in said
+
+
+@pytest.mark.parametrize(
+    "setting, part",
+    [("no_such_setting=1", "no_such_setting"), ("commitlog_sync=sometimes", "sometimes"), ("native_transport_port=x", "x")],
+)
+def test_a_wrong_setting_is_named(own, setting, part):
+    code, said = refused(own.command() + ["--set", setting])
+    assert code == 2 and part in said
+
+
+def test_a_file_in_place_of_the_data_directory_is_named(own):
+    with open(own.data, "w") as file:
+        file.write("not a directory")
+    _, said = refused(own.command())
+    assert own.data in said
+
+
+def test_the_admin_door_tells_what_goes_on(own):
+    own.start()
+    cluster = connect(own)
+    session = cluster.connect()
+    session.execute("CREATE KEYSPACE told WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
+    session.execute("CREATE TABLE told.t (k int PRIMARY KEY)")
+    session.execute("INSERT INTO told.t (k) VALUES (1)")
+
+    def ask(*words):
+        command = [own.binary, words[0], "--admin-port", str(own.admin_port), *words[1:]]
+        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=RUN_SECS).stdout
+
+    assert "told" in ask("status")
+    assert json.loads(ask("info", "--json"))
+    ask("flush", "told", "t")
+    ask("compact", "told")
+    [directory] = [name for name in os.listdir(os.path.join(own.data, "data", "told")) if name.startswith("t-")]
+    files = os.listdir(os.path.join(own.data, "data", "told", directory))
+    assert any(name.endswith("-big-Data.db") for name in files)
+    with urllib.request.urlopen(f"http://127.0.0.1:{own.admin_port}/metrics", timeout=RUN_SECS) as answer:
+        assert b"# TYPE" in answer.read()
+    ask("drain")
+    cluster.shutdown()
+
+
+def test_asking_where_nobody_is_fails_with_a_word(own):
+    command = [own.binary, "status", "--admin-port", str(free_port())]
+    code, said = refused(command)
+    assert code == 1 and "127.0.0.1" in said
+
+
+def test_the_bench_finds_no_fault(own):
+    own.start()
+    for workload in ("write", "read", "scan"):
+        command = [own.binary, "bench", workload, "--port", str(own.port), "--keys", "2000", "--json"]
+        done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=RUN_SECS)
+        result = json.loads(done.stdout)
+        assert result["errors"] == 0 and result["rows"] == 2000
