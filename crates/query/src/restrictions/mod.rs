@@ -15,6 +15,8 @@ mod slices;
 #[cfg(test)]
 mod tests;
 mod token;
+mod token_relation;
+mod tuple_relation;
 
 use std::sync::Arc;
 

@@ -1,16 +1,17 @@
 //! From one relation of the text to a restriction: names resolved, terms planned for what they are compared with.
 //!
-//! Compat: `SingleColumnRelation`, `MultiColumnRelation` and `TokenRelation` of Cassandra 5.0.
+//! Here are relations on one column; `tuple_relation` and `token_relation` have the others. Compat: `SingleColumnRelation` of
+//! Cassandra 5.0.
 
 use std::sync::Arc;
 
 use ilion_cql::ast::{Operand, Operator, Relation, Subject};
-use ilion_schema::{Column, ColumnKind, TableSchema};
+use ilion_schema::{Column, TableSchema};
 use ilion_types::{CqlType, quote_name};
 
 use super::expression::{Expression, Expressions};
-use super::restriction::{Contained, Edge, Predicate, Restriction, names};
-use super::token::{TokenEdge, TokenRestriction};
+use super::restriction::{Contained, Edge, Predicate, Restriction};
+use super::token::TokenRestriction;
 use crate::context::PlanContext;
 use crate::term::{Term, Terms};
 use crate::{ColumnSpec, Error};
@@ -68,14 +69,16 @@ fn restriction(columns: Vec<Column>, predicate: Predicate) -> Restriction {
     }
 }
 
-struct Resolver<'a> {
-    relation: &'a Relation,
-    table: &'a TableSchema,
-    context: &'a PlanContext<'a>,
+/// Resolves one relation.
+pub(super) struct Resolver<'a> {
+    pub relation: &'a Relation,
+    pub table: &'a TableSchema,
+    pub context: &'a PlanContext<'a>,
 }
 
 impl Resolver<'_> {
-    fn spec(&self, name: &str, ty: CqlType) -> ColumnSpec {
+    /// What a term of this relation receives.
+    pub(super) fn spec(&self, name: &str, ty: CqlType) -> ColumnSpec {
         ColumnSpec {
             keyspace: Arc::from(self.table.keyspace.as_str()),
             table: Arc::from(self.table.name.as_str()),
@@ -84,19 +87,21 @@ impl Resolver<'_> {
         }
     }
 
-    fn refuse<T>(&self, reason: String) -> Result<T, Error> {
+    /// The request is refused.
+    pub(super) fn refuse<T>(&self, reason: String) -> Result<T, Error> {
         Err(Error::invalid(reason))
     }
 
     /// The one member of an IN. Compat: such an IN is an `=`.
-    fn only_member(&self) -> Option<&ilion_cql::ast::Term> {
+    pub(super) fn only_member(&self) -> Option<&ilion_cql::ast::Term> {
         match &self.relation.operand {
             Operand::List(members) if members.len() == 1 => members.first(),
             _ => None,
         }
     }
 
-    fn one_operand(&self) -> Result<&ilion_cql::ast::Term, Error> {
+    /// The value compared with.
+    pub(super) fn one_operand(&self) -> Result<&ilion_cql::ast::Term, Error> {
         let term = match &self.relation.operand {
             Operand::Term(term) => Some(term),
             _ => self.only_member(),
@@ -104,7 +109,8 @@ impl Resolver<'_> {
         term.ok_or_else(|| Error::invalid(format!("Unsupported restriction: {}", self.relation)))
     }
 
-    fn one(&self, name: &str, ty: &CqlType) -> Result<Term, Error> {
+    /// The value compared with, as a term.
+    pub(super) fn one(&self, name: &str, ty: &CqlType) -> Result<Term, Error> {
         Term::plan(self.one_operand()?, &self.spec(name, ty.clone()), self.context)
     }
 
@@ -206,127 +212,10 @@ impl Resolver<'_> {
         let value = self.one(&format!("value({name})"), value)?;
         Ok(Predicate::Contains(vec![Contained::Entry(key, value)]))
     }
-
-    fn multi(&self, identifiers: &[String]) -> Result<Restriction, Error> {
-        let columns = self.multi_columns(identifiers)?;
-        let types = columns.iter().map(|column| column.ty.clone()).collect();
-        let ty = CqlType::Tuple(types);
-        let operator = self.relation.operator;
-        let predicate = match operator {
-            Operator::Equal => Predicate::Equal(self.tuple_expression(&columns, ty)?),
-            Operator::Less | Operator::LessOrEqual | Operator::Greater | Operator::GreaterOrEqual => {
-                columns.iter().try_for_each(check_no_duration)?;
-                slice(operator, self.tuple_expression(&columns, ty)?)
-            }
-            Operator::In if self.only_member().is_some() => {
-                Predicate::Equal(self.tuple_expression(&columns, ty)?)
-            }
-            Operator::In => Predicate::In(self.tuple_expressions(&columns, ty)?),
-            Operator::NotEqual => {
-                return self.refuse(format!("Unsupported \"!=\" relation: {}", self.relation));
-            }
-            _ => {
-                return self.refuse(format!("{operator} cannot be used for multi-column relations"));
-            }
-        };
-        Ok(Restriction {
-            columns,
-            is_multi: true,
-            predicate,
-        })
-    }
-
-    fn multi_columns(&self, identifiers: &[String]) -> Result<Vec<Column>, Error> {
-        let mut columns: Vec<Column> = Vec::with_capacity(identifiers.len());
-        for name in identifiers {
-            let column = existing(self.table, name)?;
-            if column.kind != ColumnKind::Clustering {
-                return self.refuse(format!(
-                    "Multi-column relations can only be applied to clustering columns but was applied to: {name}"
-                ));
-            }
-            if columns.iter().any(|known| known.id == column.id) {
-                return self.refuse(format!(
-                    "Column \"{name}\" appeared twice in a relation: {}",
-                    self.relation
-                ));
-            }
-            if columns
-                .last()
-                .is_some_and(|previous| column.position != previous.position + 1)
-            {
-                return self.refuse(format!(
-                    "Clustering columns must appear in the PRIMARY KEY order in multi-column relations: {}",
-                    self.relation
-                ));
-            }
-            columns.push(column.clone());
-        }
-        Ok(columns)
-    }
-
-    fn tuple_expression(&self, columns: &[Column], ty: CqlType) -> Result<Expression, Error> {
-        let ast = self.one_operand()?;
-        check_arity(ast, columns.len())?;
-        let receiver = self.spec(&format!("({})", joined(columns)), ty);
-        Ok(Expression::Tuple {
-            term: Term::plan(ast, &receiver, self.context)?,
-            arity: columns.len(),
-        })
-    }
-
-    fn tuple_expressions(&self, columns: &[Column], ty: CqlType) -> Result<Expressions, Error> {
-        if let Operand::List(members) = &self.relation.operand {
-            members
-                .iter()
-                .try_for_each(|member| check_arity(member, columns.len()))?;
-        }
-        // The marker of a whole list is named "in(a,b)".
-        let receiver = self.spec(&joined(columns), ty);
-        Ok(Expressions {
-            terms: Terms::plan(&self.relation.operand, &receiver, self.context)?,
-            are_tuples: true,
-        })
-    }
-
-    fn token(&self, identifiers: &[String]) -> Result<TokenRestriction, Error> {
-        let columns = identifiers
-            .iter()
-            .map(|name| existing(self.table, name))
-            .collect::<Result<Vec<_>, _>>()?;
-        check_token_columns(self.table, &columns)?;
-        let operator = self.relation.operator;
-        let ty = self.context.store.partitioner().token_type();
-        let edge = |is_inclusive| {
-            Ok::<_, Error>(Some(TokenEdge {
-                term: self.one("partition key token", &ty)?,
-                is_inclusive,
-            }))
-        };
-        let mut restriction = TokenRestriction::default();
-        match operator {
-            Operator::Equal => restriction.equal = edge(true)?,
-            Operator::Greater | Operator::GreaterOrEqual => {
-                restriction.start = edge(operator == Operator::GreaterOrEqual)?;
-            }
-            Operator::Less | Operator::LessOrEqual => {
-                restriction.end = edge(operator == Operator::LessOrEqual)?;
-            }
-            Operator::NotEqual => {
-                return self.refuse(format!("Unsupported \"!=\" relation: {}", self.relation));
-            }
-            _ => return self.refuse(format!("{operator} cannot be used with the token function")),
-        }
-        Ok(restriction)
-    }
 }
 
-fn joined(columns: &[Column]) -> String {
-    let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-    names.join(",")
-}
-
-fn slice(operator: Operator, expression: Expression) -> Predicate {
+/// One end of a slice.
+pub(super) fn slice(operator: Operator, expression: Expression) -> Predicate {
     let edge = Some(Edge {
         expression,
         is_inclusive: matches!(operator, Operator::LessOrEqual | Operator::GreaterOrEqual),
@@ -344,52 +233,6 @@ fn slice(operator: Operator, expression: Expression) -> Predicate {
     }
 }
 
-fn check_arity(ast: &ilion_cql::ast::Term, count: usize) -> Result<(), Error> {
-    match ast {
-        ilion_cql::ast::Term::Tuple(members) if members.len() != count => Err(Error::invalid(format!(
-            "Expected {count} elements in value tuple, but got {}: {ast}",
-            members.len()
-        ))),
-        _ => Ok(()),
-    }
-}
-
-fn check_token_columns(table: &TableSchema, columns: &[&Column]) -> Result<(), Error> {
-    let wanted = table.partition_key();
-    if columns
-        .iter()
-        .map(|column| column.id)
-        .eq(wanted.clone().map(|column| column.id))
-    {
-        return Ok(());
-    }
-    if !wanted
-        .clone()
-        .all(|key| columns.iter().any(|column| column.id == key.id))
-    {
-        return Err(Error::invalid(
-            "The token() function must be applied to all partition key components or none of them",
-        ));
-    }
-    if columns
-        .iter()
-        .any(|column| column.kind != ColumnKind::PartitionKey)
-    {
-        return Err(Error::invalid(
-            "The token() function must contains only partition key components",
-        ));
-    }
-    if columns.len() > wanted.len() {
-        return Err(Error::invalid(
-            "The token() function contains duplicate partition key components",
-        ));
-    }
-    Err(Error::invalid(format!(
-        "The token function arguments must be in the partition key order: {}",
-        names(wanted)
-    )))
-}
-
 /// Unfrozen collections and user types are not one value to compare.
 fn check_not_multi_cell(column: &Column, operator: Operator) -> Result<(), Error> {
     if !column.is_complex() || matches!(operator, Operator::Contains | Operator::ContainsKey) {
@@ -403,7 +246,8 @@ fn check_not_multi_cell(column: &Column, operator: Operator) -> Result<(), Error
     }))
 }
 
-fn check_no_duration(column: &Column) -> Result<(), Error> {
+/// Durations have no order.
+pub(super) fn check_no_duration(column: &Column) -> Result<(), Error> {
     if !column.ty.contains_duration() {
         return Ok(());
     }

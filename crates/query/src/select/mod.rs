@@ -7,7 +7,7 @@
 //! | `expression`, `cell_facts`, `aggregate` | expressions and their values |
 //! | `row_view` | a row as CQL sees it |
 //! | `order`, `group_by`, `limits`, `rules` | the other clauses |
-//! | `scan` | reading partitions and rows |
+//! | `scan`, `segments` | reading partitions and rows |
 //! | `execute`, `paging` | putting a page together; where the next goes on |
 
 mod access;
@@ -25,6 +25,7 @@ pub(crate) mod row_view;
 mod rows_out;
 mod rules;
 mod scan;
+mod segments;
 mod selected_columns;
 mod selection;
 mod selector_term;

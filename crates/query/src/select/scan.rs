@@ -8,15 +8,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ilion_rows::{
-    Bound, BoundKind, Clustering, ClusteringComparator, ClusteringFilter, Cursor, DecoratedKey, KeyBound,
-    KeyRange, PartitionHead, ReadLaw, ReadPurge, Row, Slice, Unfiltered,
+    Clustering, ClusteringFilter, Cursor, DecoratedKey, PartitionHead, ReadLaw, ReadPurge, Row, Unfiltered,
 };
 use ilion_schema::TableSchema;
 use ilion_types::decode_composite;
 use smallvec::{SmallVec, smallvec};
 
 use super::RowView;
-use super::paging::{self, Position};
+use super::paging::Position;
+use super::segments::{Rest, Segment, segments};
 use crate::context::Execution;
 use crate::restrictions::{Restrictions, RowFilter};
 use crate::{Error, StoreError};
@@ -32,21 +32,6 @@ pub(super) struct ScanPlan<'p> {
     /// One row a partition is enough.
     pub is_distinct: bool,
     pub is_reversed: bool,
-}
-
-/// Partitions that are still to be read.
-enum Segment {
-    Partition(DecoratedKey),
-    /// The partition that an earlier page ended in.
-    Rest(DecoratedKey, Rest),
-    Range(KeyRange),
-}
-
-/// What an earlier page left of a partition.
-struct Rest {
-    slices: Vec<Slice>,
-    /// Rows or groups that were given of it.
-    given: u32,
 }
 
 /// The partition that rows are being given of.
@@ -93,76 +78,16 @@ impl<'e> Scan<'e> {
             slices: plan.restrictions.slices(execution)?,
             reversed: plan.is_reversed,
         };
-        let mut scan = Self {
+        Ok(Self {
             plan,
             execution,
             filter: plan.restrictions.row_filter(execution)?,
+            segments: segments(plan, &clusterings, execution, resume)?,
             clusterings,
-            segments: VecDeque::new(),
             cursor: None,
             partition: None,
             given_before: None,
-        };
-        scan.segments = scan.segments(resume)?;
-        Ok(scan)
-    }
-
-    fn segments(&self, resume: Option<&Position>) -> Result<VecDeque<Segment>, Error> {
-        let restrictions = self.plan.restrictions;
-        // The WHERE asks for rows, and no row can match it.
-        if self.clusterings.slices.is_empty() {
-            return Ok(VecDeque::new());
-        }
-        if restrictions.is_by_key() {
-            let keys = restrictions.partition_keys(self.execution)?;
-            return match resume {
-                None => Ok(keys.into_iter().map(Segment::Partition).collect()),
-                Some(position) => self.resume_keys(keys, position),
-            };
-        }
-        let Some(range) = restrictions.key_range(self.execution)? else {
-            return Ok(VecDeque::new());
-        };
-        match resume {
-            None => Ok(VecDeque::from([Segment::Range(range)])),
-            Some(position) => self.resume_range(range, position),
-        }
-    }
-
-    fn resume_keys(&self, keys: Vec<DecoratedKey>, position: &Position) -> Result<VecDeque<Segment>, Error> {
-        let index = keys
-            .iter()
-            .position(|key| key.key == position.key)
-            .ok_or_else(paging::invalid)?;
-        let mut keys = keys.into_iter().skip(index);
-        let mut segments: VecDeque<Segment> = keys
-            .next()
-            .and_then(|key| self.rest(key, position))
-            .into_iter()
-            .collect();
-        segments.extend(keys.map(Segment::Partition));
-        Ok(segments)
-    }
-
-    fn resume_range(&self, range: KeyRange, position: &Position) -> Result<VecDeque<Segment>, Error> {
-        let key = DecoratedKey::new(self.execution.store.partitioner(), position.key.clone());
-        if !range.contains(&key) {
-            return Err(paging::invalid());
-        }
-        let rest = Segment::Range(KeyRange {
-            start: KeyBound::After(key.clone()),
-            end: range.end,
-        });
-        Ok(self.rest(key, position).into_iter().chain([rest]).collect())
-    }
-
-    /// What is left of the partition in which a page ended.
-    fn rest(&self, key: DecoratedKey, position: &Position) -> Option<Segment> {
-        let after = position.clustering.as_ref()?;
-        let comparator = ClusteringComparator::of(self.plan.table);
-        let slices = slices_after(&comparator, &self.clusterings, after);
-        let given = position.given_of_partition;
-        (!slices.is_empty()).then_some(Segment::Rest(key, Rest { slices, given }))
+        })
     }
 
     /// The partition of the last step.
@@ -373,30 +298,4 @@ pub(super) fn components(table: &TableSchema, key: &Bytes) -> Result<Components,
     }
     let components = decode_composite(key)?;
     Ok(components.into_iter().map(|part| key.slice_ref(part)).collect())
-}
-
-/// The slices without what was given up to a row, in the direction of the read.
-fn slices_after(
-    comparator: &ClusteringComparator,
-    filter: &ClusteringFilter,
-    last: &Clustering,
-) -> Vec<Slice> {
-    let kind = if filter.reversed {
-        BoundKind::ExclEnd
-    } else {
-        BoundKind::ExclStart
-    };
-    let bound = Bound::new(kind, last.values().clone());
-    let mut slices = filter.slices.clone();
-    slices.retain_mut(|slice| {
-        if filter.reversed {
-            if comparator.compare_bounds(&bound, &slice.end).is_lt() {
-                slice.end = bound.clone();
-            }
-        } else if comparator.compare_bounds(&bound, &slice.start).is_gt() {
-            slice.start = bound.clone();
-        }
-        !slice.is_empty(comparator)
-    });
-    slices
 }

@@ -1,0 +1,121 @@
+//! What a read goes through: partitions by key, a range of them, the rest of the one that a page ended in.
+
+use std::collections::VecDeque;
+
+use ilion_rows::{
+    Bound, BoundKind, Clustering, ClusteringComparator, ClusteringFilter, DecoratedKey, KeyBound, KeyRange,
+    Slice,
+};
+
+use super::paging::{self, Position};
+use super::scan::ScanPlan;
+use crate::Error;
+use crate::context::Execution;
+
+/// Partitions that are still to be read.
+pub(super) enum Segment {
+    Partition(DecoratedKey),
+    /// The partition that an earlier page ended in.
+    Rest(DecoratedKey, Rest),
+    Range(KeyRange),
+}
+
+/// What an earlier page left of a partition.
+pub(super) struct Rest {
+    pub slices: Vec<Slice>,
+    /// Rows or groups that were given of it.
+    pub given: u32,
+}
+
+/// What a read has to go through, or what earlier pages left of it.
+///
+/// # Errors
+/// The position is none of this read's.
+pub(super) fn segments(
+    plan: ScanPlan<'_>,
+    clusterings: &ClusteringFilter,
+    execution: &Execution<'_>,
+    resume: Option<&Position>,
+) -> Result<VecDeque<Segment>, Error> {
+    // The WHERE asks for rows, and no row can match it.
+    if clusterings.slices.is_empty() {
+        return Ok(VecDeque::new());
+    }
+    let comparator = ClusteringComparator::of(plan.table);
+    let rest = |key, position: &Position| rest(&comparator, clusterings, key, position);
+    if plan.restrictions.is_by_key() {
+        let keys = plan.restrictions.partition_keys(execution)?;
+        return match resume {
+            None => Ok(keys.into_iter().map(Segment::Partition).collect()),
+            Some(position) => resume_keys(keys, position, rest),
+        };
+    }
+    let Some(range) = plan.restrictions.key_range(execution)? else {
+        return Ok(VecDeque::new());
+    };
+    let Some(position) = resume else {
+        return Ok(VecDeque::from([Segment::Range(range)]));
+    };
+    let key = DecoratedKey::new(execution.store.partitioner(), position.key.clone());
+    if !range.contains(&key) {
+        return Err(paging::invalid());
+    }
+    let after = Segment::Range(KeyRange {
+        start: KeyBound::After(key.clone()),
+        end: range.end,
+    });
+    Ok(rest(key, position).into_iter().chain([after]).collect())
+}
+
+fn resume_keys(
+    keys: Vec<DecoratedKey>,
+    position: &Position,
+    rest: impl Fn(DecoratedKey, &Position) -> Option<Segment>,
+) -> Result<VecDeque<Segment>, Error> {
+    let index = keys
+        .iter()
+        .position(|key| key.key == position.key)
+        .ok_or_else(paging::invalid)?;
+    let mut keys = keys.into_iter().skip(index);
+    let first = keys.next().and_then(|key| rest(key, position));
+    Ok(first.into_iter().chain(keys.map(Segment::Partition)).collect())
+}
+
+/// What is left of the partition in which a page ended.
+fn rest(
+    comparator: &ClusteringComparator,
+    clusterings: &ClusteringFilter,
+    key: DecoratedKey,
+    position: &Position,
+) -> Option<Segment> {
+    let after = position.clustering.as_ref()?;
+    let slices = slices_after(comparator, clusterings, after);
+    let given = position.given_of_partition;
+    (!slices.is_empty()).then_some(Segment::Rest(key, Rest { slices, given }))
+}
+
+/// The slices without what was given up to a row, in the direction of the read.
+fn slices_after(
+    comparator: &ClusteringComparator,
+    filter: &ClusteringFilter,
+    last: &Clustering,
+) -> Vec<Slice> {
+    let kind = if filter.reversed {
+        BoundKind::ExclEnd
+    } else {
+        BoundKind::ExclStart
+    };
+    let bound = Bound::new(kind, last.values().clone());
+    let mut slices = filter.slices.clone();
+    slices.retain_mut(|slice| {
+        if filter.reversed {
+            if comparator.compare_bounds(&bound, &slice.end).is_lt() {
+                slice.end = bound.clone();
+            }
+        } else if comparator.compare_bounds(&bound, &slice.start).is_gt() {
+            slice.start = bound.clone();
+        }
+        !slice.is_empty(comparator)
+    });
+    slices
+}
