@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures Ilion and a real Cassandra in one run, on one machine, each alone and with an empty data directory, with the commit
 # log in `periodic` and in `batch` sync; prints a table with the ratios. Needs Java 17 and Maven (or CASSANDRA_JARS).
-#   scripts/compare-cassandra.sh [OPERATIONS]     500,000 by default; half as many warm each server up
+#   scripts/compare-cassandra.sh [OPERATIONS]     500,000 by default; as many before warm each server up
 # Environment: ILION (the binary; by default the release build), KEEP (a directory for the results), SYNCS, CASSANDRA_HEAP.
 set -euo pipefail
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
@@ -32,7 +32,7 @@ bench() {
 
 # load NAME PID PORT FLUSH...: the workloads, the last ones when FLUSH has brought the data to disk.
 load() {
-  local name=$1 pid=$2 port=$3 warm_up=$((operations / 2))
+  local name=$1 pid=$2 port=$3 warm_up=$operations
   shift 3
   sleep 3
   memory_mib "$pid" >"$results/$name-idle.txt"

@@ -8,13 +8,13 @@ use std::time::Duration;
 use bigdecimal::BigDecimal;
 use futures::TryStreamExt;
 use num_bigint::BigInt;
-use scylla::deserialize::value::DeserializeValue;
-use scylla::serialize::value::SerializeValue;
 use scylla::client::Compression;
 use scylla::client::session::Session;
 use scylla::client::session_builder::SessionBuilder;
+use scylla::deserialize::value::DeserializeValue;
 use scylla::errors::{DbError, ExecutionError, RequestAttemptError};
 use scylla::response::PagingState;
+use scylla::serialize::value::SerializeValue;
 use scylla::statement::batch::{Batch, BatchType};
 use scylla::statement::unprepared::Statement;
 use scylla::value::{Counter, CqlDate, CqlDuration, CqlTime, CqlTimestamp, CqlTimeuuid};
@@ -29,9 +29,14 @@ async fn main() -> Outcome {
     let [_, host, port] = arguments.as_slice() else {
         return Err("say HOST PORT".into());
     };
-    for compression in [None, Some(Compression::Lz4), Some(Compression::Snappy)] {
+    let compressions = [
+        ("none", None),
+        ("lz4", Some(Compression::Lz4)),
+        ("snappy", Some(Compression::Snappy)),
+    ];
+    for (name, compression) in compressions {
         run(&format!("{host}:{port}"), compression).await?;
-        println!("rust v4 {compression:?}: ok");
+        println!("rust v4 {name}: ok");
     }
     Ok(())
 }
@@ -54,12 +59,17 @@ async fn run(address: &str, compression: Option<Compression>) -> Outcome {
 }
 
 async fn execute(session: &Session, cql: &str) -> Outcome {
-    session.query_unpaged(cql, ()).await.map_err(|error| format!("{cql}: {error}"))?;
+    session
+        .query_unpaged(cql, ())
+        .await
+        .map_err(|error| format!("{cql}: {error}"))?;
     Ok(())
 }
 
 async fn connect(session: &Session) -> Outcome {
-    let result = session.query_unpaged("SELECT release_version FROM system.local", ()).await?;
+    let result = session
+        .query_unpaged("SELECT release_version FROM system.local", ())
+        .await?;
     let (version,) = result.into_rows_result()?.single_row::<(String,)>()?;
     assert!(!version.is_empty());
     execute(session, &format!("DROP KEYSPACE IF EXISTS {KEYSPACE}")).await?;
@@ -91,8 +101,14 @@ async fn metadata(session: &Session) -> Outcome {
 }
 
 async fn prepared(session: &Session) -> Outcome {
-    execute(session, "CREATE TABLE prepared (k int PRIMARY KEY, a text, b text)").await?;
-    let insert = session.prepare("INSERT INTO prepared (k, a, b) VALUES (?, ?, ?)").await?;
+    execute(
+        session,
+        "CREATE TABLE prepared (k int PRIMARY KEY, a text, b text)",
+    )
+    .await?;
+    let insert = session
+        .prepare("INSERT INTO prepared (k, a, b) VALUES (?, ?, ?)")
+        .await?;
     session.execute_unpaged(&insert, (1, "one", None::<&str>)).await?;
     let select = session.prepare("SELECT a, b FROM prepared WHERE k = ?").await?;
     let result = session.execute_unpaged(&select, (1,)).await?.into_rows_result()?;
@@ -108,10 +124,15 @@ async fn paging(session: &Session) -> Outcome {
         session.execute_unpaged(&insert, (c,)).await?;
     }
     let select = Statement::new("SELECT c FROM pages WHERE k = 1").with_page_size(50);
-    let rows = session.query_iter(select.clone(), ()).await?.rows_stream::<(i32,)>()?;
+    let rows = session
+        .query_iter(select.clone(), ())
+        .await?
+        .rows_stream::<(i32,)>()?;
     let seen: Vec<(i32,)> = rows.try_collect().await?;
     assert!(seen.iter().map(|row| row.0).eq(0..230));
-    let (page, response) = session.query_single_page(select, (), PagingState::start()).await?;
+    let (page, response) = session
+        .query_single_page(select, (), PagingState::start())
+        .await?;
     assert_eq!(page.into_rows_result()?.rows_num(), 50);
     assert!(!response.finished());
     Ok(())
@@ -119,7 +140,9 @@ async fn paging(session: &Session) -> Outcome {
 
 async fn batch(session: &Session) -> Outcome {
     execute(session, "CREATE TABLE batched (k int PRIMARY KEY, v text)").await?;
-    let insert = session.prepare("INSERT INTO batched (k, v) VALUES (?, ?)").await?;
+    let insert = session
+        .prepare("INSERT INTO batched (k, v) VALUES (?, ?)")
+        .await?;
     let mut batch = Batch::new(BatchType::Logged);
     batch.append_statement(insert);
     batch.append_statement("INSERT INTO batched (k, v) VALUES (2, 'text')");
@@ -132,7 +155,9 @@ async fn batch(session: &Session) -> Outcome {
     counters.append_statement("UPDATE counted SET hits = hits + 5 WHERE k = 1");
     counters.append_statement("UPDATE counted SET hits = hits - 2 WHERE k = 1");
     session.batch(&counters, ((), ())).await?;
-    let result = session.query_unpaged("SELECT hits FROM counted WHERE k = 1", ()).await?;
+    let result = session
+        .query_unpaged("SELECT hits FROM counted WHERE k = 1", ())
+        .await?;
     assert_eq!(result.into_rows_result()?.single_row::<(Counter,)>()?.0.0, 3);
     Ok(())
 }
@@ -143,7 +168,12 @@ async fn types(session: &Session) -> Outcome {
     round_trip(session, "blob", vec![0u8, 255]).await?;
     round_trip(session, "boolean", true).await?;
     round_trip(session, "date", CqlDate((1 << 31) + 20_778)).await?;
-    round_trip(session, "decimal", BigDecimal::from_str("-12345678901234567890.123456789")?).await?;
+    round_trip(
+        session,
+        "decimal",
+        BigDecimal::from_str("-12345678901234567890.123456789")?,
+    )
+    .await?;
     round_trip(session, "double", 1.5e300f64).await?;
     let duration = CqlDuration {
         months: 14,
@@ -158,13 +188,28 @@ async fn types(session: &Session) -> Outcome {
     round_trip(session, "text", "Z\u{fc}rich \u{6771}\u{4eac}".to_owned()).await?;
     round_trip(session, "time", CqlTime(48_654_234_567_891)).await?;
     round_trip(session, "timestamp", CqlTimestamp(1_795_258_800_123)).await?;
-    round_trip(session, "timeuuid", CqlTimeuuid::from_str("50554d6e-29bb-11e5-b345-feff819cdc9f")?).await?;
+    round_trip(
+        session,
+        "timeuuid",
+        CqlTimeuuid::from_str("50554d6e-29bb-11e5-b345-feff819cdc9f")?,
+    )
+    .await?;
     round_trip(session, "tinyint", i8::MIN).await?;
-    round_trip(session, "uuid", uuid::Uuid::from_str("123e4567-e89b-42d3-a456-426614174000")?).await?;
+    round_trip(
+        session,
+        "uuid",
+        uuid::Uuid::from_str("123e4567-e89b-42d3-a456-426614174000")?,
+    )
+    .await?;
     round_trip(session, "varint", BigInt::from(10).pow(40)).await?;
     round_trip(session, "list<int>", vec![3, 1, 3]).await?;
     round_trip(session, "set<text>", vec!["a".to_owned(), "b".to_owned()]).await?;
-    round_trip(session, "frozen<map<int, frozen<list<text>>>>", std::collections::BTreeMap::from([(1, vec!["a".to_owned()])])).await?;
+    round_trip(
+        session,
+        "frozen<map<int, frozen<list<text>>>>",
+        std::collections::BTreeMap::from([(1, vec!["a".to_owned()])]),
+    )
+    .await?;
     round_trip(session, "tuple<int, text>", (1, "a".to_owned())).await?;
     round_trip(session, "vector<float, 3>", vec![0.5f32, -1.0, 2.0]).await
 }
@@ -173,11 +218,22 @@ async fn round_trip<T>(session: &Session, name: &str, value: T) -> Outcome
 where
     T: SerializeValue + for<'f, 'm> DeserializeValue<'f, 'm> + PartialEq + Debug,
 {
-    let table: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-    execute(session, &format!("CREATE TABLE t_{table} (k int PRIMARY KEY, v {name})")).await?;
-    let insert = session.prepare(format!("INSERT INTO t_{table} (k, v) VALUES (?, ?)")).await?;
+    let table: String = name
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+        .collect();
+    execute(
+        session,
+        &format!("CREATE TABLE t_{table} (k int PRIMARY KEY, v {name})"),
+    )
+    .await?;
+    let insert = session
+        .prepare(format!("INSERT INTO t_{table} (k, v) VALUES (?, ?)"))
+        .await?;
     session.execute_unpaged(&insert, (1, &value)).await?;
-    let select = session.prepare(format!("SELECT v FROM t_{table} WHERE k = 1")).await?;
+    let select = session
+        .prepare(format!("SELECT v FROM t_{table} WHERE k = 1"))
+        .await?;
     let result = session.execute_unpaged(&select, ()).await?.into_rows_result()?;
     let (seen,) = result.single_row::<(T,)>()?;
     assert_eq!(seen, value, "{name}");
@@ -189,11 +245,23 @@ async fn errors(session: &Session) -> Outcome {
         ExecutionError::LastAttemptError(RequestAttemptError::DbError(error, _)) => Ok(error),
         other => Err(format!("no answer from the server but {other}")),
     };
-    let syntax = session.query_unpaged("SELEKT 1", ()).await.err().ok_or("no error")?;
+    let syntax = session
+        .query_unpaged("SELEKT 1", ())
+        .await
+        .err()
+        .ok_or("no error")?;
     assert_eq!(code(syntax)?, DbError::SyntaxError);
-    let invalid = session.query_unpaged("SELECT * FROM no_such_table", ()).await.err().ok_or("no error")?;
+    let invalid = session
+        .query_unpaged("SELECT * FROM no_such_table", ())
+        .await
+        .err()
+        .ok_or("no error")?;
     assert_eq!(code(invalid)?, DbError::Invalid);
-    let exists = session.query_unpaged("CREATE TABLE people (k int PRIMARY KEY)", ()).await.err().ok_or("no error")?;
+    let exists = session
+        .query_unpaged("CREATE TABLE people (k int PRIMARY KEY)", ())
+        .await
+        .err()
+        .ok_or("no error")?;
     assert!(matches!(code(exists)?, DbError::AlreadyExists { .. }));
     Ok(())
 }
