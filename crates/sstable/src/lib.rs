@@ -14,6 +14,8 @@
 //! | `sstable` | [`SSTable`]: one SSTable open for reads |
 //! | `reader` | its partition index, and cursors over its partitions |
 //! | `open` | its parts that stay in memory |
+//! | `trie` | nodes of Partitions.db and Rows.db, and walks over them |
+//! | `comparable` | keys and clusterings as the bytes that tries are walked with |
 //! | `row_decode` | rows and markers from bytes |
 //! | `dump` | partitions as JSON, as `sstabledump` prints them |
 //! | `statistics` | Statistics.db: validation, cardinality, statistics, serialization header |
@@ -29,6 +31,7 @@ mod error;
 
 pub mod bloom;
 pub mod chunks;
+mod comparable;
 pub mod component;
 mod component_file;
 pub mod compression_info;
@@ -49,6 +52,7 @@ mod sstable;
 pub mod statistics;
 pub mod toc;
 mod transaction;
+mod trie;
 mod values;
 pub mod version;
 mod writer;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ilion_env::Env;
 
 use crate::chunks::READ_AHEAD_BYTES;
-use crate::reader::{IndexWalker, Summary};
+use crate::reader::{IndexWalker, PartitionIndex, PartitionTrie, Summary};
 use crate::{
     BloomFilter, ChunkReader, Component, Descriptor, Error, Format, OpenOptions, Result, SerializationHeader,
     StatsMetadata, read_component, statistics, toc,
@@ -15,8 +15,7 @@ use crate::{
 /// What an open SSTable holds.
 pub(crate) struct OpenedParts {
     pub(crate) data: Arc<ChunkReader>,
-    pub(crate) index: Arc<ChunkReader>,
-    pub(crate) summary: Summary,
+    pub(crate) index: PartitionIndex,
     pub(crate) filter: Option<BloomFilter>,
     pub(crate) stats: StatsMetadata,
     pub(crate) header: SerializationHeader,
@@ -26,24 +25,16 @@ pub(crate) struct OpenedParts {
 impl OpenedParts {
     pub(crate) fn open(env: &dyn Env, descriptor: &Descriptor, options: &OpenOptions) -> Result<Self> {
         descriptor.version.check_readable()?;
-        if descriptor.format == Format::Bti {
-            let reason =
-                format!("{descriptor}: SSTables of the trie-indexed format (BTI) cannot be read yet");
-            return Err(Error::Refused(reason));
-        }
         let components = listed_components(env, descriptor)?;
         check_compression_info(env, descriptor, &components)?;
         let statistics = read_statistics(env, descriptor, options)?;
         let cache = options.chunk_cache.clone();
-        let data = Arc::new(ChunkReader::open(env, descriptor, cache.clone())?);
-        let index_path = descriptor.path(&Component::Index);
-        let index = Arc::new(ChunkReader::open_plain(env, &index_path, cache)?);
+        let data = Arc::new(ChunkReader::open(env, descriptor, cache)?);
         Ok(Self {
-            summary: open_summary(env, descriptor, options, &index)?,
+            index: open_index(env, descriptor, options, &data)?,
             filter: open_filter(env, descriptor)?,
             size_bytes: size_of(env, descriptor, &components),
             data,
-            index,
             stats: statistics.stats,
             header: statistics.header,
         })
@@ -51,7 +42,7 @@ impl OpenedParts {
 
     pub(crate) fn estimated_keys(&self) -> u64 {
         match self.stats.partition_sizes.count() {
-            0 => self.summary.estimated_keys.max(1),
+            0 => self.index.estimated_keys().max(1),
             count => count,
         }
     }
@@ -115,6 +106,26 @@ fn read_statistics(
 fn is_same_class(found: &str, expected: &str) -> bool {
     let simple = |class: &str| class.rsplit('.').next().map(str::to_owned);
     simple(found) == simple(expected)
+}
+
+fn open_index(
+    env: &dyn Env,
+    descriptor: &Descriptor,
+    options: &OpenOptions,
+    data: &Arc<ChunkReader>,
+) -> Result<PartitionIndex> {
+    let open = |component: Component| {
+        let path = descriptor.path(&component);
+        ChunkReader::open_plain(env, &path, options.chunk_cache.clone()).map(Arc::new)
+    };
+    if descriptor.format == Format::Bti {
+        let (partitions, rows) = (open(Component::Partitions)?, open(Component::Rows)?);
+        let trie = PartitionTrie::open(partitions, rows, data.clone(), options.partitioner)?;
+        return Ok(PartitionIndex::Trie(Arc::new(trie)));
+    }
+    let index = open(Component::Index)?;
+    let summary = Box::new(open_summary(env, descriptor, options, &index)?);
+    Ok(PartitionIndex::Sorted { summary, index })
 }
 
 fn open_summary(

@@ -1,20 +1,28 @@
 //! Reading an SSTable's partitions: where they are, and cursors over them.
 //!
-//! A key goes through the Bloom filter, then [`summary::Summary`] says which part of Index.db to look at, then
-//! [`index_walker::IndexWalker`] finds the partition's position; wide partitions have a [`block_index::BlockIndex`]
-//! there. [`partition_reader::PartitionReader`] gives what a filter wants of the partition at a position.
+//! A key goes through the Bloom filter, then to the [`PartitionIndex`]. In the BIG format, [`summary::Summary`] says which part
+//! of Index.db to look at, then [`index_walker::IndexWalker`] finds the partition's position; in the BTI format,
+//! [`partition_trie::PartitionTrie`] does. Wide partitions have a row index: a [`block_index::BlockIndex`] or a
+//! [`row_trie::RowTrie`]. [`partition_reader::PartitionReader`] gives what a filter wants of the partition at a position.
 
 mod backward;
 mod block_index;
 mod forward;
 mod index_walker;
+mod location;
 mod partition_cursor;
+mod partition_index;
 mod partition_reader;
+mod partition_trie;
 mod range_cursor;
+mod row_index;
+mod row_trie;
 mod summary;
 
-pub(crate) use index_walker::{IndexWalker, Location};
+pub(crate) use index_walker::IndexWalker;
+pub(crate) use partition_index::{IndexCursor, PartitionIndex};
 pub(crate) use partition_reader::PartitionReader;
+pub(crate) use partition_trie::PartitionTrie;
 pub(crate) use summary::Summary;
 
 pub use partition_cursor::PartitionCursor;

@@ -1,6 +1,7 @@
 //! One SSTable, open for reads by many threads.
 //!
-//! In memory: the summary, the Bloom filter, the chunk map, the statistics. Index.db and Data.db are read as needed.
+//! In memory: the summary (BIG only), the Bloom filter, the chunk map, the statistics. The partition index and Data.db are
+//! read as needed.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use parking_lot::RwLock;
 
 use crate::chunks::READ_AHEAD_BYTES;
 use crate::open::OpenedParts;
-use crate::reader::{IndexWalker, Location, PartitionReader};
+use crate::reader::{IndexCursor, PartitionReader};
 use crate::row_decode::RowFormat;
 use crate::{
     BloomFilter, ChunkCache, DataStream, Descriptor, KeyHash, PartitionCursor, RangeCursor, Result,
@@ -85,12 +86,12 @@ impl SSTable {
 
     /// Its first partition's key.
     pub fn first_key(&self) -> &DecoratedKey {
-        &self.parts.summary.first
+        self.parts.index.first_key()
     }
 
     /// Its last partition's key.
     pub fn last_key(&self) -> &DecoratedKey {
-        &self.parts.summary.last
+        self.parts.index.last_key()
     }
 
     /// What Statistics.db says about its contents.
@@ -106,7 +107,7 @@ impl SSTable {
     /// Memory that its summary, filter and chunk map take.
     pub fn memory_bytes(&self) -> usize {
         let filter = self.parts.filter.as_ref().map_or(0, BloomFilter::memory_bytes);
-        self.parts.summary.memory_bytes() + filter + self.parts.data.memory_bytes()
+        self.parts.index.memory_bytes() + filter + self.parts.data.memory_bytes()
     }
 
     /// False if its Bloom filter knows that it does not have the key.
@@ -118,7 +119,8 @@ impl SSTable {
             .is_none_or(|filter| filter.may_contain(*hash))
     }
 
-    /// One partition, or nothing if it is not here. Looks into Index.db, not yet into Data.db.
+    /// One partition, or nothing if it is not here. Looks into the index; into Data.db only if the index is a trie, which does
+    /// not have whole keys.
     ///
     /// # Errors
     /// The index is damaged or cannot be read, or the file does not fit the table.
@@ -131,10 +133,13 @@ impl SSTable {
         if key < self.first_key() || key > self.last_key() || !self.may_contain(&KeyHash::of(&key.key)) {
             return Ok(None);
         }
-        let Some(location) = self.locate(key)? else {
+        let Some(location) = self.parts.index.find(key)? else {
             return Ok(None);
         };
-        let reader = self.partition_reader(table, filter, Scan::Point)?;
+        let mut reader = self.partition_reader(table, filter, Scan::Point)?;
+        if !location.is_certain && !reader.has_key_at(location.position, &key.key)? {
+            return Ok(None);
+        }
         Ok(Some(PartitionCursor::new(reader, key.clone(), location)))
     }
 
@@ -153,21 +158,10 @@ impl SSTable {
         self.partitioner
     }
 
-    fn locate(&self, key: &DecoratedKey) -> Result<Option<Location>> {
-        let index = &self.parts.index;
-        match self.parts.summary.index_range(key, index.data_length()) {
-            Some((start, end)) => IndexWalker::cached(index, start).find(&key.key, end),
-            None => Ok(None),
-        }
-    }
-
-    /// A walk over the index that begins at or before the first partition above `bound`.
-    pub(crate) fn index_from(&self, bound: &KeyBound, scan: Scan) -> IndexWalker {
-        let start = self.parts.summary.position_before(bound);
-        match scan {
-            Scan::Point => IndexWalker::cached(&self.parts.index, start),
-            Scan::Sequential => IndexWalker::sequential(&self.parts.index, start, READ_AHEAD_BYTES),
-        }
+    /// A walk over the index's entries above `bound`.
+    pub(crate) fn index_above(&self, bound: &KeyBound, scan: Scan) -> Result<IndexCursor> {
+        let (index, env) = (&self.parts.index, self.env.as_ref());
+        index.walk_above(bound, scan, self.partitioner, env)
     }
 
     pub(crate) fn partition_reader(
@@ -186,7 +180,7 @@ impl SSTable {
         };
         Ok(PartitionReader::new(
             stream,
-            self.parts.index.clone(),
+            self.parts.index.row_indexes().clone(),
             format,
             filter.clone(),
         ))

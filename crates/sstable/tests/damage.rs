@@ -89,6 +89,8 @@ fn unprotected(case: &Case) -> Files {
         .unwrap();
     let kept = [
         Component::Index,
+        Component::Partitions,
+        Component::Rows,
         Component::Statistics,
         Component::Summary,
         Component::Filter,
@@ -110,6 +112,9 @@ fn damaged_bytes_never_panic() {
             for _ in 0..PLACES {
                 let mut damaged = files.clone();
                 let bytes = &mut damaged[at].1;
+                if bytes.is_empty() {
+                    continue;
+                }
                 let place = usize::try_from(dice.below(bytes.len() as u64)).unwrap();
                 match dice.below(4) {
                     0 => bytes.truncate(place),
@@ -163,14 +168,18 @@ fn files_without_summary_and_filter_are_read_all_the_same() {
             let filter = Arc::new(ClusteringFilter::all());
             assert!(sstable.partition(&table, key, &filter).unwrap().is_some());
         }
-        for missing in [
+        let needed = [
             Component::Data,
             Component::Index,
+            Component::Partitions,
+            Component::Rows,
             Component::Statistics,
             Component::CompressionInfo,
-        ] {
+        ];
+        let has = |component: &Component| files.iter().any(|(other, _)| other == component);
+        for missing in needed.iter().filter(|needed| has(needed)) {
             let mut files = files.clone();
-            files.retain(|(component, _)| *component != missing);
+            files.retain(|(component, _)| component != missing);
             let error = open(&files, &case).map(|_| ()).unwrap_err();
             let message = error.to_string();
             assert!(message.contains(missing.name()), "{missing}: {message}");

@@ -3,11 +3,10 @@
 //! Rows can only be decoded forwards, so one block at a time is decoded and given from its end. A partition without an
 //! index is one block.
 
-use std::ops::Range;
-
 use ilion_rows::{DeletionTime, Direction, Marker, Slice, Unfiltered};
 
 use super::partition_reader::Unfiltereds;
+use super::row_index::{Blocks, RowIndex};
 use crate::Result;
 use crate::row_decode::Head;
 
@@ -17,7 +16,7 @@ pub(super) struct Backward {
     /// Slices not yet begun: those before this number.
     slices_left: usize,
     /// Blocks of the current slice not yet read.
-    blocks: Range<usize>,
+    blocks: Blocks,
     is_at_slice_end: bool,
     /// What is to be given, the next one last.
     buffer: Vec<Unfiltered>,
@@ -35,7 +34,7 @@ impl Backward {
     pub(super) fn new(slice_count: usize) -> Self {
         Self {
             slices_left: slice_count,
-            blocks: 0..0,
+            blocks: Blocks::none(),
             is_at_slice_end: false,
             buffer: Vec::new(),
         }
@@ -46,8 +45,8 @@ impl Backward {
             if let Some(unfiltered) = self.buffer.pop() {
                 return Ok(Some(unfiltered));
             }
-            if let Some(block) = self.blocks.next_back() {
-                self.load(rows, &slices[self.slices_left], block)?;
+            if let Some(run) = self.next_run(rows)? {
+                self.load(rows, &slices[self.slices_left], &run)?;
             } else if self.slices_left == 0 {
                 return Ok(None);
             } else {
@@ -60,27 +59,46 @@ impl Backward {
     /// Finds the blocks of a slice.
     fn enter(&mut self, rows: &Unfiltereds, slice: &Slice) -> Result<()> {
         self.is_at_slice_end = true;
-        let Some(blocks) = &rows.blocks else {
-            self.blocks = 0..1;
+        let Some(index) = &rows.row_index else {
+            self.blocks = Blocks::Whole { is_taken: false };
             return Ok(());
         };
-        let from = blocks.first_after(&slice.start)?;
-        let to = blocks.first_not_before(&slice.end)?;
-        self.blocks = from..to.max(from);
-        if !self.blocks.is_empty() {
+        self.blocks = index.blocks_of(slice)?;
+        let (RowIndex::Promoted(index), Blocks::Promoted(range)) = (index, &self.blocks) else {
+            return Ok(());
+        };
+        if !range.is_empty() {
             return Ok(());
         }
-        if let Some(open) = blocks.open_before(from)? {
+        if let Some(open) = index.open_before(range.start)? {
             self.buffer.push(closing(slice, open));
             self.buffer.push(opening(slice, open));
         }
         Ok(())
     }
 
+    fn next_run(&mut self, rows: &Unfiltereds) -> Result<Option<Run>> {
+        let head_length = rows.rows_at - rows.start;
+        let block = self.blocks.take_last(rows.row_index.as_ref(), head_length)?;
+        block
+            .map(|(start, end)| {
+                let position = rows.start.saturating_add(start.offset);
+                if position < rows.rows_at {
+                    let expected = "a block after the head of its partition";
+                    return Err(rows.stream.chunks().corrupt(position, expected));
+                }
+                Ok(Run {
+                    start: position,
+                    end: end.map(|end| rows.start.saturating_add(end)),
+                    open_before: start.open,
+                })
+            })
+            .transpose()
+    }
+
     /// Fills the buffer with what the slice wants of a block.
-    fn load(&mut self, rows: &mut Unfiltereds, slice: &Slice, block: usize) -> Result<()> {
-        let run = run_of(rows, block)?;
-        let is_first_of_slice = self.blocks.is_empty();
+    fn load(&mut self, rows: &mut Unfiltereds, slice: &Slice, run: &Run) -> Result<()> {
+        let is_first_of_slice = self.blocks.is_done();
         let mut open = run.open_before;
         let mut is_inside = false;
         rows.stream.seek(run.start);
@@ -122,29 +140,6 @@ impl Backward {
             self.buffer.push(closing(slice, open));
         }
     }
-}
-
-fn run_of(rows: &Unfiltereds, block: usize) -> Result<Run> {
-    let Some(blocks) = &rows.blocks else {
-        return Ok(Run {
-            start: rows.rows_at,
-            end: None,
-            open_before: None,
-        });
-    };
-    let found = blocks.block(block)?;
-    let start = rows.start.saturating_add(found.offset);
-    if start < rows.rows_at {
-        return Err(rows
-            .stream
-            .chunks()
-            .corrupt(start, "a block after the head of its partition"));
-    }
-    Ok(Run {
-        start,
-        end: Some(start.saturating_add(found.width)),
-        open_before: blocks.open_before(block)?,
-    })
 }
 
 fn opening(slice: &Slice, open: DeletionTime) -> Unfiltered {

@@ -77,19 +77,18 @@ impl Forward {
 
     /// Moves to the block where `bound` is, unless it has been reached.
     fn jump(&mut self, rows: &mut Unfiltereds, bound: &Bound) -> Result<()> {
-        let (Some(blocks), false) = (&rows.blocks, bound.values.is_empty()) else {
+        let (Some(index), false) = (&rows.row_index, bound.values.is_empty()) else {
             return Ok(());
         };
-        let at = blocks.first_after(bound)?;
-        if at >= blocks.count {
+        let Some(block) = index.block_of(bound)? else {
             self.pending = None;
             self.is_at_end = true;
             self.open = None;
             return Ok(());
-        }
-        let position = rows.start.saturating_add(blocks.block(at)?.offset);
+        };
+        let position = rows.start.saturating_add(block.offset);
         if position > rows.stream.position() {
-            self.open = blocks.open_before(at)?;
+            self.open = block.open;
             self.pending = None;
             rows.stream.seek(position);
         }

@@ -11,27 +11,12 @@ use bytes::Bytes;
 use ilion_rows::{DecoratedKey, KeyBound};
 use ilion_types::Partitioner;
 
+use super::location::{Location, RowIndexAt};
 use crate::row_decode::{ByteSource as _, read_uvint};
 use crate::{ChunkReader, DataStream, Error, Result};
 
 const KEY_LENGTH_LEN: usize = 2;
 const VINT_LEN_MAX: usize = 9;
-
-/// Where a partition is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Location {
-    /// In uncompressed Data.db.
-    pub(crate) position: u64,
-    /// Position and size of its promoted index in Index.db.
-    pub(crate) promoted: Option<(u64, u64)>,
-}
-
-/// One entry.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct IndexEntry {
-    pub(crate) key: Bytes,
-    pub(crate) location: Location,
-}
 
 /// A walk over the entries.
 #[derive(Debug)]
@@ -65,14 +50,14 @@ impl IndexWalker {
     }
 
     /// The next entry; nothing at the end.
-    pub(crate) fn next_entry(&mut self) -> Result<Option<IndexEntry>> {
+    pub(crate) fn next_entry(&mut self) -> Result<Option<(Bytes, Location)>> {
         if self.stream.is_at_end() {
             return Ok(None);
         }
         let key_len = usize::from(u16::from_be_bytes(self.stream.array()?));
         let key = self.stream.take(key_len)?;
         let location = self.location()?;
-        Ok(Some(IndexEntry { key, location }))
+        Ok(Some((key, location)))
     }
 
     fn location(&mut self) -> Result<Location> {
@@ -82,7 +67,8 @@ impl IndexWalker {
         self.stream.skip(size)?;
         Ok(Location {
             position,
-            promoted: (size > 0).then_some((promoted_at, size)),
+            is_certain: true,
+            row_index: promoted(promoted_at, size),
         })
     }
 
@@ -133,7 +119,8 @@ impl IndexWalker {
         self.stream.skip(entry.promoted_size)?;
         Ok(Location {
             position: entry.position,
-            promoted: (entry.promoted_size > 0).then_some((promoted_at, entry.promoted_size)),
+            is_certain: true,
+            row_index: promoted(promoted_at, entry.promoted_size),
         })
     }
 
@@ -141,16 +128,20 @@ impl IndexWalker {
     pub(crate) fn seek_above(&mut self, bound: &KeyBound, partitioner: Partitioner) -> Result<bool> {
         loop {
             let start = self.stream.position();
-            let Some(entry) = self.next_entry()? else {
+            let Some((key, _)) = self.next_entry()? else {
                 return Ok(false);
             };
-            let key = DecoratedKey::new(partitioner, entry.key);
+            let key = DecoratedKey::new(partitioner, key);
             if bound.compare(&key).is_lt() {
                 self.stream.seek(start);
                 return Ok(true);
             }
         }
     }
+}
+
+fn promoted(position: u64, size: u64) -> Option<RowIndexAt> {
+    (size > 0).then_some(RowIndexAt::Promoted { position, size })
 }
 
 /// An entry that is at hand, without its promoted index.

@@ -2,7 +2,7 @@
 
 use ilion_rows::{Cursor, DecoratedKey, PartitionHead, ReadError, Unfiltered};
 
-use super::index_walker::Location;
+use super::location::Location;
 use super::partition_reader::PartitionReader;
 
 /// One partition of an SSTable. It is read from Data.db when it is asked for.

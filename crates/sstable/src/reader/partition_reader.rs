@@ -6,10 +6,10 @@ use bytes::Bytes;
 use ilion_rows::{ClusteringFilter, DeletionTime, Row, Unfiltered};
 
 use super::backward::Backward;
-use super::block_index::BlockIndex;
 use super::forward::Forward;
-use super::index_walker::Location;
-use crate::row_decode::{Head, RowFormat};
+use super::location::Location;
+use super::row_index::RowIndex;
+use crate::row_decode::{ByteSource as _, Head, RowFormat};
 use crate::{ChunkReader, DataStream, Result};
 
 /// The unfiltereds of one partition, and where in it the stream stands.
@@ -17,7 +17,7 @@ use crate::{ChunkReader, DataStream, Result};
 pub(super) struct Unfiltereds {
     pub(super) stream: DataStream,
     pub(super) format: Arc<RowFormat>,
-    pub(super) blocks: Option<BlockIndex>,
+    pub(super) row_index: Option<RowIndex>,
     /// Where the partition starts.
     pub(super) start: u64,
     /// Where the first unfiltered starts.
@@ -55,6 +55,12 @@ impl Unfiltereds {
         }
     }
 
+    /// The key at the start of a partition.
+    fn key(&mut self) -> Result<Bytes> {
+        let len = usize::from(u16::from_be_bytes(self.stream.array()?));
+        self.stream.take(len)
+    }
+
     fn next(&mut self) -> Result<Option<Unfiltered>> {
         while let Some(head) = self.next_head()? {
             if let Some(unfiltered) = self.finish(head)? {
@@ -86,7 +92,8 @@ pub(super) struct Started {
 /// Reads partitions of one file, one at a time.
 #[derive(Debug)]
 pub(crate) struct PartitionReader {
-    index: Arc<ChunkReader>,
+    /// The file that row indexes are in.
+    row_indexes: Arc<ChunkReader>,
     filter: Arc<ClusteringFilter>,
     unfiltereds: Unfiltereds,
     walk: Walk,
@@ -95,18 +102,18 @@ pub(crate) struct PartitionReader {
 impl PartitionReader {
     pub(crate) fn new(
         stream: DataStream,
-        index: Arc<ChunkReader>,
+        row_indexes: Arc<ChunkReader>,
         format: Arc<RowFormat>,
         filter: Arc<ClusteringFilter>,
     ) -> Self {
         let start = stream.position();
         Self {
-            index,
+            row_indexes,
             filter,
             unfiltereds: Unfiltereds {
                 stream,
                 format,
-                blocks: None,
+                row_index: None,
                 start,
                 rows_at: start,
             },
@@ -114,13 +121,19 @@ impl PartitionReader {
         }
     }
 
+    /// True if the partition that starts at `position` has that key.
+    pub(crate) fn has_key_at(&mut self, position: u64, key: &[u8]) -> Result<bool> {
+        self.unfiltereds.stream.seek(position);
+        Ok(self.unfiltereds.key()? == key)
+    }
+
     /// Starts the partition at `location`.
     pub(super) fn begin_at(&mut self, location: &Location) -> Result<Started> {
         self.unfiltereds.stream.seek(location.position);
-        self.unfiltereds.blocks = None;
-        if let (Some((position, size)), true) = (location.promoted, self.needs_blocks()) {
-            let (index, format) = (self.index.clone(), self.unfiltereds.format.clone());
-            self.unfiltereds.blocks = Some(BlockIndex::open(index, format, position, size)?);
+        self.unfiltereds.row_index = None;
+        if let (Some(at), true) = (&location.row_index, self.needs_row_index()) {
+            let (file, format) = (self.row_indexes.clone(), self.unfiltereds.format.clone());
+            self.unfiltereds.row_index = RowIndex::open(file, format, at)?;
         }
         self.begin()
     }
@@ -129,11 +142,7 @@ impl PartitionReader {
     fn begin(&mut self) -> Result<Started> {
         let rows = &mut self.unfiltereds;
         rows.start = rows.stream.position();
-        let mut key_len = [0; 2];
-        rows.stream.require(key_len.len())?;
-        key_len.copy_from_slice(&rows.stream.rest()[..2]);
-        rows.stream.consume(key_len.len());
-        let key = rows.stream.take(usize::from(u16::from_be_bytes(key_len)))?;
+        let key = rows.key()?;
         let (deletion, static_row) = rows.format.partition_head(&mut rows.stream)?;
         rows.rows_at = rows.stream.position();
         self.walk = if self.filter.slices.is_empty() {
@@ -152,7 +161,7 @@ impl PartitionReader {
         })
     }
 
-    fn needs_blocks(&self) -> bool {
+    fn needs_row_index(&self) -> bool {
         !self.filter.slices.is_empty() && !self.reads_all()
     }
 

@@ -1,7 +1,7 @@
 //! A cursor over the partitions of a range.
 //!
-//! If all rows are wanted in stored order, Data.db is read from the first wanted partition on. Else Index.db is walked
-//! beside it, so that what a partition has after the wanted rows is not read.
+//! If all rows are wanted in stored order, Data.db is read from the first wanted partition on. Else the partition index is
+//! walked beside it, so that what a partition has after the wanted rows is not read.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use ilion_rows::{
 };
 use ilion_schema::TableSchema;
 
-use super::index_walker::IndexWalker;
+use super::partition_index::IndexCursor;
 use super::partition_reader::{PartitionReader, Started};
 use crate::{Result, SSTable, Scan};
 
@@ -37,7 +37,7 @@ enum Place {
 struct Walk {
     reader: PartitionReader,
     /// Walks beside the data unless all of it is read.
-    index: Option<IndexWalker>,
+    index: Option<IndexCursor>,
 }
 
 impl RangeCursor {
@@ -83,10 +83,7 @@ impl RangeCursor {
         let reader = self
             .sstable
             .partition_reader(&self.table, &self.filter, self.scan)?;
-        let mut index = self.sstable.index_from(&self.range.start, self.scan);
-        if !index.seek_above(&self.range.start, self.sstable.partitioner())? {
-            return Ok(None);
-        }
+        let index = self.sstable.index_above(&self.range.start, self.scan)?;
         let mut walk = Walk {
             reader,
             index: Some(index),
@@ -109,7 +106,7 @@ impl Walk {
             return Ok(None);
         };
         let started = self.reader.begin_at(&entry.location)?;
-        if started.key != entry.key {
+        if entry.key.is_some_and(|key| key != started.key) {
             return Err(self
                 .reader
                 .corrupt_start("the partition that the index has there"));

@@ -115,8 +115,8 @@ impl Summary {
         let mut count = 0;
         let mut ends: Option<(DecoratedKey, DecoratedKey)> = None;
         let mut position = index.position();
-        while let Some(entry) = index.next_entry()? {
-            let key = DecoratedKey::new(partitioner, entry.key);
+        while let Some((key, _)) = index.next_entry()? {
+            let key = DecoratedKey::new(partitioner, key);
             if ends.as_ref().is_some_and(|(_, last)| *last >= key) {
                 return Err(index.corrupt("ascending keys before it"));
             }

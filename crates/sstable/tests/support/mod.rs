@@ -20,7 +20,7 @@ pub struct Case {
     pub sstables: Vec<Descriptor>,
 }
 
-const FORMATS: [&str; 2] = ["nb", "oa"];
+const FORMATS: [&str; 3] = ["nb", "oa", "da"];
 
 /// The cases of `testdata/` and of the whole collection, if it is there.
 pub fn cases() -> Vec<Case> {

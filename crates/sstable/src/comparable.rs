@@ -1,0 +1,85 @@
+//! Keys and clusterings as the bytes that tries are walked with; see `ilion_types::encode_comparable_key`.
+
+use bytes::Bytes;
+use ilion_rows::{Bound, DecoratedKey, KeyBound};
+use ilion_schema::{ClusteringOrder, TableSchema};
+use ilion_types::{CqlType, TERMINATOR_AFTER, TERMINATOR_BEFORE, Token, encode_comparable_key};
+
+/// What follows the token in the encoding of an empty key: separator, no bytes, terminator.
+const EMPTY_KEY_LEN: usize = 3;
+
+/// The key as Partitions.db has it.
+pub(crate) fn comparable_key(key: &DecoratedKey) -> Vec<u8> {
+    let mut out = Vec::with_capacity(16 + key.key.len());
+    encode_comparable_key(&key.token, &key.key, &mut out);
+    out
+}
+
+/// A place between keys.
+pub(crate) fn comparable_bound(bound: &KeyBound) -> Vec<u8> {
+    match bound {
+        KeyBound::Start => Vec::new(),
+        // Above every separator.
+        KeyBound::End => vec![u8::MAX],
+        KeyBound::BeforeToken(token) => comparable_token(token, TERMINATOR_BEFORE),
+        KeyBound::AfterToken(token) => comparable_token(token, TERMINATOR_AFTER),
+        KeyBound::Before(key) | KeyBound::After(key) => comparable_key(key),
+    }
+}
+
+fn comparable_token(token: &Token, terminator: u8) -> Vec<u8> {
+    let mut out = Vec::new();
+    encode_comparable_key(token, &[], &mut out);
+    out.truncate(out.len() - EMPTY_KEY_LEN);
+    out.push(terminator);
+    out
+}
+
+/// The clusterings of one table as Rows.db has them.
+#[derive(Clone, Debug)]
+pub(crate) struct ComparableClusterings {
+    /// Types, and whether they are DESC.
+    columns: Vec<(CqlType, bool)>,
+}
+
+impl ComparableClusterings {
+    /// Nothing if a column is of a class that Ilion does not know: so is its encoding.
+    pub(crate) fn of(table: &TableSchema) -> Option<Self> {
+        let columns = table
+            .clustering()
+            .map(|column| (column.ty.clone(), column.order == ClusteringOrder::Desc));
+        let columns: Vec<_> = columns.collect();
+        let known = columns.iter().all(|(ty, _)| is_known(ty));
+        known.then_some(Self { columns })
+    }
+
+    pub(crate) fn bound(&self, bound: &Bound) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.encode_values(&bound.values, &mut out);
+        out.push(if bound.kind.is_before() {
+            TERMINATOR_BEFORE
+        } else {
+            TERMINATOR_AFTER
+        });
+        out
+    }
+
+    fn encode_values(&self, values: &[Option<Bytes>], out: &mut Vec<u8>) {
+        for ((ty, reversed), value) in self.columns.iter().zip(values) {
+            ty.encode_comparable_component(value.as_deref(), *reversed, out);
+        }
+    }
+}
+
+fn is_known(ty: &CqlType) -> bool {
+    match ty {
+        CqlType::Custom(_) => false,
+        CqlType::List { element, .. } | CqlType::Set { element, .. } | CqlType::Vector { element, .. } => {
+            is_known(element)
+        }
+        CqlType::Map { key, value, .. } => is_known(key) && is_known(value),
+        CqlType::Tuple(types) => types.iter().all(is_known),
+        CqlType::Udt { definition, .. } => definition.fields.iter().all(|(_, ty)| is_known(ty)),
+        _ => true,
+    }
+}

@@ -1,0 +1,123 @@
+//! Where the partitions of an SSTable are: Summary.db and Index.db (BIG), or Partitions.db and Rows.db (BTI).
+
+use std::sync::Arc;
+
+use ilion_env::Env;
+use ilion_rows::{DecoratedKey, KeyBound};
+use ilion_types::Partitioner;
+
+use super::index_walker::IndexWalker;
+use super::location::{IndexEntry, Location};
+use super::partition_trie::{PartitionTrie, TrieWalker};
+use super::summary::Summary;
+use crate::chunks::READ_AHEAD_BYTES;
+use crate::{ChunkReader, Result, Scan};
+
+/// The index of an open SSTable.
+#[derive(Debug)]
+pub(crate) enum PartitionIndex {
+    /// Sorted entries, and samples of them in memory.
+    Sorted {
+        summary: Box<Summary>,
+        index: Arc<ChunkReader>,
+    },
+    Trie(Arc<PartitionTrie>),
+}
+
+impl PartitionIndex {
+    pub(crate) fn first_key(&self) -> &DecoratedKey {
+        match self {
+            Self::Sorted { summary, .. } => &summary.first,
+            Self::Trie(trie) => &trie.first,
+        }
+    }
+
+    pub(crate) fn last_key(&self) -> &DecoratedKey {
+        match self {
+            Self::Sorted { summary, .. } => &summary.last,
+            Self::Trie(trie) => &trie.last,
+        }
+    }
+
+    pub(crate) fn estimated_keys(&self) -> u64 {
+        match self {
+            Self::Sorted { summary, .. } => summary.estimated_keys,
+            Self::Trie(trie) => trie.key_count,
+        }
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        match self {
+            Self::Sorted { summary, .. } => summary.memory_bytes(),
+            Self::Trie(_) => size_of::<PartitionTrie>(),
+        }
+    }
+
+    /// The file that row indexes are in.
+    pub(crate) fn row_indexes(&self) -> &Arc<ChunkReader> {
+        match self {
+            Self::Sorted { index, .. } => index,
+            Self::Trie(trie) => &trie.rows,
+        }
+    }
+
+    /// Where `key` is, if it is here; a trie may give the place of another key, so Data.db has to be asked.
+    #[inline]
+    pub(crate) fn find(&self, key: &DecoratedKey) -> Result<Option<Location>> {
+        match self {
+            Self::Sorted { summary, index } => match summary.index_range(key, index.data_length()) {
+                Some((start, end)) => IndexWalker::cached(index, start).find(&key.key, end),
+                None => Ok(None),
+            },
+            Self::Trie(trie) => trie.find(key),
+        }
+    }
+
+    /// A walk over the partitions above `bound`; nothing if there are none.
+    pub(crate) fn walk_above(
+        &self,
+        bound: &KeyBound,
+        scan: Scan,
+        partitioner: Partitioner,
+        env: &dyn Env,
+    ) -> Result<IndexCursor> {
+        match self {
+            Self::Sorted { summary, index } => {
+                let start = summary.position_before(bound);
+                let mut walker = match scan {
+                    Scan::Point => IndexWalker::cached(index, start),
+                    Scan::Sequential => IndexWalker::sequential(index, start, READ_AHEAD_BYTES),
+                };
+                walker.seek_above(bound, partitioner)?;
+                Ok(IndexCursor::Sorted(walker))
+            }
+            Self::Trie(trie) => {
+                let walker = trie.walk_above(bound, scan, partitioner, env)?;
+                Ok(IndexCursor::Trie(walker))
+            }
+        }
+    }
+}
+
+/// A walk over the entries of an index.
+#[derive(Debug)]
+pub(crate) enum IndexCursor {
+    Sorted(IndexWalker),
+    Trie(TrieWalker),
+}
+
+impl IndexCursor {
+    /// The next entry; nothing at the end.
+    pub(crate) fn next_entry(&mut self) -> Result<Option<IndexEntry>> {
+        match self {
+            Self::Sorted(walker) => {
+                let entry = walker.next_entry()?;
+                Ok(entry.map(|(key, location)| IndexEntry {
+                    key: Some(key),
+                    location,
+                }))
+            }
+            Self::Trie(walker) => walker.next_entry(),
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! The row index of a wide partition, whichever form it has: where its blocks begin.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use ilion_rows::{Bound, DeletionTime, Slice};
+
+use super::block_index::BlockIndex;
+use super::location::RowIndexAt;
+use super::row_trie::{BlocksBack, RowTrie};
+use crate::row_decode::RowFormat;
+use crate::{ChunkReader, Result};
+
+/// The row index of one partition.
+#[derive(Debug)]
+pub(super) enum RowIndex {
+    Promoted(BlockIndex),
+    Trie(RowTrie),
+}
+
+/// Where a block begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct BlockStart {
+    /// From the start of the partition.
+    pub(super) offset: u64,
+    /// The deletion that is open there.
+    pub(super) open: Option<DeletionTime>,
+}
+
+/// A block, and where it ends, from the start of the partition; nothing: with the partition.
+pub(super) type Block = (BlockStart, Option<u64>);
+
+impl RowIndex {
+    /// Nothing if it cannot be used.
+    pub(super) fn open(
+        file: Arc<ChunkReader>,
+        format: Arc<RowFormat>,
+        at: &RowIndexAt,
+    ) -> Result<Option<Self>> {
+        Ok(match at {
+            RowIndexAt::Promoted { position, size } => {
+                Some(Self::Promoted(BlockIndex::open(file, format, *position, *size)?))
+            }
+            RowIndexAt::Trie { root } => RowTrie::open(file, format, *root).map(Self::Trie),
+        })
+    }
+
+    /// A block before which there is nothing after `bound`; nothing if no block has.
+    pub(super) fn block_of(&self, bound: &Bound) -> Result<Option<BlockStart>> {
+        match self {
+            Self::Trie(trie) => trie.block_of(bound).map(Some),
+            Self::Promoted(index) => match index.first_after(bound)? {
+                at if at >= index.count => Ok(None),
+                at => promoted_block(index, at).map(|(start, _)| Some(start)),
+            },
+        }
+    }
+
+    /// The blocks that have something of a slice.
+    pub(super) fn blocks_of(&self, slice: &Slice) -> Result<Blocks> {
+        match self {
+            Self::Trie(trie) => trie.blocks_back(&slice.start, &slice.end).map(Blocks::Trie),
+            Self::Promoted(index) => {
+                let from = index.first_after(&slice.start)?;
+                let to = index.first_not_before(&slice.end)?;
+                Ok(Blocks::Promoted(from..to.max(from)))
+            }
+        }
+    }
+}
+
+/// Blocks of a slice, to be taken from the last to the first.
+#[derive(Debug)]
+pub(super) enum Blocks {
+    /// No index: all of the partition, unless it was taken.
+    Whole {
+        is_taken: bool,
+    },
+    /// By their numbers.
+    Promoted(Range<usize>),
+    Trie(BlocksBack),
+}
+
+impl Blocks {
+    pub(super) fn none() -> Self {
+        Self::Promoted(0..0)
+    }
+
+    /// True if all were taken.
+    pub(super) fn is_done(&self) -> bool {
+        match self {
+            Self::Whole { is_taken } => *is_taken,
+            Self::Promoted(range) => range.is_empty(),
+            Self::Trie(blocks) => blocks.is_done(),
+        }
+    }
+
+    /// Takes the last one. `whole` is the block that is all of the partition.
+    pub(super) fn take_last(&mut self, index: Option<&RowIndex>, whole: u64) -> Result<Option<Block>> {
+        match (self, index) {
+            (Self::Whole { is_taken }, _) => {
+                let whole = BlockStart {
+                    offset: whole,
+                    open: None,
+                };
+                Ok((!std::mem::replace(is_taken, true)).then_some((whole, None)))
+            }
+            (Self::Promoted(range), Some(RowIndex::Promoted(index))) => {
+                let block = range.next_back().map(|at| promoted_block(index, at));
+                block.transpose()
+            }
+            (Self::Trie(blocks), Some(RowIndex::Trie(index))) => blocks.next(index),
+            _ => Ok(None),
+        }
+    }
+}
+
+fn promoted_block(index: &BlockIndex, at: usize) -> Result<Block> {
+    let block = index.block(at)?;
+    let start = BlockStart {
+        offset: block.offset,
+        open: index.open_before(at)?,
+    };
+    Ok((start, Some(block.offset.saturating_add(block.width))))
+}

@@ -1,0 +1,127 @@
+//! Rows.db: the row index of a wide partition, as a trie of the places where its blocks begin.
+//!
+//! ```text
+//! file    := (trie  head)*
+//! head    := key:bytes16  data_position:uvint  root_distance:svint  block_count:uvint  deletion:PDEL
+//! payload := offset [open:PDEL]        offset: of (bits and 7) bytes, signed; open: if bits has 8
+//! ```
+//!
+//! Keys are byte-comparable and separate blocks: above all that is before the block, up to its first unfiltered. The
+//! first block has the empty key; the last key lies behind the last unfiltered and leads to the partition's end. `offset` is
+//! from the partition's start, `open` the deletion that is open where the block begins.
+
+use std::sync::Arc;
+
+use ilion_rows::Bound;
+
+use super::row_index::BlockStart;
+use crate::comparable::ComparableClusterings;
+use crate::row_decode::{Piece, RowFormat};
+use crate::trie::{Descending, Nodes, Payload};
+use crate::{ChunkReader, Error, Result};
+
+const HAS_OPEN: u8 = 8;
+const OFFSET_LEN_MASK: u8 = 7;
+
+/// The row index of one partition.
+#[derive(Debug)]
+pub(super) struct RowTrie {
+    rows: Arc<ChunkReader>,
+    format: Arc<RowFormat>,
+    clusterings: ComparableClusterings,
+    root: u64,
+}
+
+impl RowTrie {
+    /// Nothing if the order of its keys is not known.
+    pub(super) fn open(rows: Arc<ChunkReader>, format: Arc<RowFormat>, root: u64) -> Option<Self> {
+        let clusterings = ComparableClusterings::of(&format.table)?;
+        Some(Self {
+            rows,
+            format,
+            clusterings,
+            root,
+        })
+    }
+
+    /// The last block that begins before `bound`: nothing in earlier ones is after it.
+    pub(super) fn block_of(&self, bound: &Bound) -> Result<BlockStart> {
+        let mut walk = self.walk_back(bound)?;
+        match walk.next()? {
+            Some(payload) => self.decode(&payload),
+            None => Err(self.no_block()),
+        }
+    }
+
+    /// The blocks of `start` to `end`, the last first.
+    pub(super) fn blocks_back(&self, start: &Bound, end: &Bound) -> Result<BlocksBack> {
+        Ok(BlocksBack {
+            least: self.block_of(start)?.offset,
+            walk: Some(self.walk_back(end)?),
+            before: None,
+        })
+    }
+
+    fn walk_back(&self, bound: &Bound) -> Result<Descending> {
+        let nodes = Nodes::of(self.rows.clone());
+        Descending::from(nodes, self.root, &self.clusterings.bound(bound))
+    }
+
+    fn decode(&self, payload: &Payload) -> Result<BlockStart> {
+        let len = payload.bits & OFFSET_LEN_MASK;
+        let offset = payload.sized_int(0, usize::from(len));
+        let Some(offset) = offset.and_then(|offset| u64::try_from(offset).ok()) else {
+            return Err(self.rows.corrupt(payload.position, "the offset of a block"));
+        };
+        let mut open = None;
+        if payload.bits & HAS_OPEN != 0 {
+            let bytes = payload.bytes.slice(usize::from(len)..);
+            let mut input = Piece::new(bytes, payload.position + u64::from(len), &self.rows);
+            let deletion = self.format.times.partition_deletion(&mut input)?;
+            open = Some(deletion).filter(|deletion| !deletion.is_live());
+        }
+        Ok(BlockStart { offset, open })
+    }
+
+    fn no_block(&self) -> Error {
+        self.rows.corrupt(self.root, "the first block at the root")
+    }
+}
+
+/// Blocks from the last to the first.
+#[derive(Debug)]
+pub(super) struct BlocksBack {
+    /// Offset of the last one to be given.
+    least: u64,
+    /// Nothing: all were given.
+    walk: Option<Descending>,
+    /// Offset of the one given last.
+    before: Option<u64>,
+}
+
+impl BlocksBack {
+    /// True if the last one was given.
+    pub(super) fn is_done(&self) -> bool {
+        self.walk.is_none()
+    }
+
+    /// The next block with the offset where it ends, nothing if that is the end of the slice.
+    pub(super) fn next(&mut self, index: &RowTrie) -> Result<Option<(BlockStart, Option<u64>)>> {
+        let Some(walk) = &mut self.walk else {
+            return Ok(None);
+        };
+        let Some(payload) = walk.next()? else {
+            return Err(index.no_block());
+        };
+        let block = index.decode(&payload)?;
+        if self.before.is_some_and(|before| before <= block.offset) {
+            let expected = "an offset below that of the block after it";
+            return Err(walk.nodes().corrupt(payload.position, expected));
+        }
+        let end = self.before.replace(block.offset);
+        if block.offset <= self.least {
+            self.walk = None;
+        }
+        Ok(Some((block, end)))
+    }
+}

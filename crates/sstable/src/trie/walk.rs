@@ -1,0 +1,148 @@
+//! Walks over the payloads of a trie, in the order of their keys.
+//!
+//! Invariant: the stack holds only nodes of which something is left, and each stands before the one under it.
+
+use super::{Node, Nodes, Payload};
+use crate::Result;
+
+/// A node, and which of its slots are left.
+#[derive(Debug)]
+struct Branch {
+    node: Node,
+    /// Ascending: the next slot. Descending: all before this number are left.
+    slot: usize,
+}
+
+/// Payloads from a key on.
+#[derive(Debug)]
+pub(crate) struct Ascending {
+    nodes: Nodes,
+    stack: Vec<Branch>,
+    /// Found on the way, not yet given.
+    found: Option<Payload>,
+    /// The first payload is that of a prefix of the key (or of the key): its whole key may be below or above.
+    pub(crate) begins_with_prefix: bool,
+}
+
+impl Ascending {
+    /// A walk over the payloads of all keys from `key` on, after that of the longest prefix of `key` if there is one.
+    pub(crate) fn from(mut nodes: Nodes, root: u64, key: &[u8]) -> Result<Self> {
+        let mut node = nodes.read(root)?;
+        let mut found = node.payload();
+        let mut stack = Vec::new();
+        for byte in key {
+            let way = node.find(*byte);
+            let child = match way {
+                Ok(slot) => nodes.child(&node, slot)?,
+                Err(_) => None,
+            };
+            let above = way.map_or_else(|slot| slot, |slot| slot + 1);
+            push(&mut stack, node, above);
+            match child {
+                Some(child) => node = child,
+                None => return Ok(Self::new(nodes, stack, found)),
+            }
+            found = node.payload().or(found);
+        }
+        push(&mut stack, node, 0);
+        Ok(Self::new(nodes, stack, found))
+    }
+
+    fn new(nodes: Nodes, stack: Vec<Branch>, found: Option<Payload>) -> Self {
+        Self {
+            begins_with_prefix: found.is_some(),
+            nodes,
+            stack,
+            found,
+        }
+    }
+
+    pub(crate) fn nodes(&self) -> &Nodes {
+        &self.nodes
+    }
+
+    /// The next payload.
+    pub(crate) fn next(&mut self) -> Result<Option<Payload>> {
+        if let Some(found) = self.found.take() {
+            return Ok(Some(found));
+        }
+        while let Some(mut branch) = self.stack.pop() {
+            let child = self.nodes.child(&branch.node, branch.slot)?;
+            branch.slot += 1;
+            push(&mut self.stack, branch.node, branch.slot);
+            if let Some(child) = child {
+                let payload = child.payload();
+                push(&mut self.stack, child, 0);
+                if payload.is_some() {
+                    return Ok(payload);
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn push(stack: &mut Vec<Branch>, node: Node, slot: usize) {
+    if slot < node.slots {
+        stack.push(Branch { node, slot });
+    }
+}
+
+/// Payloads from a key back.
+#[derive(Debug)]
+pub(crate) struct Descending {
+    nodes: Nodes,
+    stack: Vec<Branch>,
+}
+
+impl Descending {
+    /// A walk over the payloads of all keys up to `key`, the greatest first.
+    pub(crate) fn from(mut nodes: Nodes, root: u64, key: &[u8]) -> Result<Self> {
+        let mut node = nodes.read(root)?;
+        let mut stack = Vec::new();
+        for byte in key {
+            let way = node.find(*byte);
+            let child = match way {
+                Ok(slot) => nodes.child(&node, slot)?,
+                Err(_) => None,
+            };
+            let slot = way.unwrap_or_else(|slot| slot);
+            push_before(&mut stack, node, slot);
+            match child {
+                Some(child) => node = child,
+                None => return Ok(Self { nodes, stack }),
+            }
+        }
+        push_before(&mut stack, node, 0);
+        Ok(Self { nodes, stack })
+    }
+
+    pub(crate) fn nodes(&self) -> &Nodes {
+        &self.nodes
+    }
+
+    /// The next payload.
+    pub(crate) fn next(&mut self) -> Result<Option<Payload>> {
+        while let Some(mut branch) = self.stack.pop() {
+            let Some(slot) = branch.slot.checked_sub(1) else {
+                // A node's own key is a prefix of those below it, so it comes after them.
+                return Ok(branch.node.payload());
+            };
+            let child = self.nodes.child(&branch.node, slot)?;
+            branch.slot = slot;
+            push_before(&mut self.stack, branch.node, slot);
+            if let Some(child) = child {
+                let slots = child.slots;
+                push_before(&mut self.stack, child, slots);
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Keeps what has a slot left before `slot`, or a payload.
+fn push_before(stack: &mut Vec<Branch>, node: Node, slot: usize) {
+    if slot > 0 || node.has_payload() {
+        stack.push(Branch { node, slot });
+    }
+}
