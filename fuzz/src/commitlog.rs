@@ -140,7 +140,7 @@ fn record(segment: &mut Vec<u8>, number: u64, synced: u32, size: usize) {
 }
 
 fn write(env: &MemEnv, number: u64, bytes: &[u8]) {
-    let path = Path::new(DIR).join(format!("CommitLog-1-{number}.log"));
+    let path = Path::new(DIR).join(format!("ilion-1-{number}.log"));
     let mut file = env.create(&path).expect("a file");
     file.append(bytes).expect("bytes");
     file.sync().expect("synced");

@@ -15,6 +15,7 @@
 //! | `envelope` | [`Envelope`], [`Record`]: what a record carries beside its body |
 //! | `frame` | the bytes of segments and records; reading them back step by step |
 //! | `replay` | what survived: torn tail or corruption, and what to do about it |
+//! | `foreign` | what Cassandra left in the directory |
 //! | `segment` | segment files: names, creation, sealing |
 //! | `log` | [`CommitLog`]: what callers see |
 //! | `state` | what its threads share |
@@ -38,6 +39,7 @@ mod background;
 mod door;
 mod envelope;
 mod error;
+mod foreign;
 mod frame;
 mod log;
 mod options;

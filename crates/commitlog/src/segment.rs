@@ -1,4 +1,6 @@
-//! Segment files: `CommitLog-1-<number>.log`.
+//! Segment files: `ilion-1-<number>.log`.
+//!
+//! The name is not one that Cassandra takes for a segment of its own, so that it starts on a directory that Ilion has used.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,9 +9,11 @@ use ilion_env::{Env, SyncFile, WriteFile};
 use parking_lot::Mutex;
 
 use crate::frame::{HEADER_BYTES, Head, Header, SEAL_BYTES};
-use crate::{Error, Result, SegmentId};
+use crate::{Error, Result, SegmentId, foreign};
 
-const PREFIX: &str = "CommitLog-1-";
+const PREFIX: &str = "ilion-1-";
+/// What Cassandra's segments begin with.
+const FOREIGN_PREFIX: &str = "CommitLog-";
 const SUFFIX: &str = ".log";
 
 /// A segment that is being written.
@@ -89,13 +93,15 @@ pub(crate) fn list(env: &dyn Env, dir: &Path) -> Result<Vec<SegmentId>> {
     for entry in env.list(dir)? {
         match id_of(&entry.name) {
             Some(id) => found.push(id),
-            None if entry.name.starts_with("CommitLog-") && entry.name.ends_with(SUFFIX) => {
+            None if entry.name.starts_with(FOREIGN_PREFIX) && entry.name.ends_with(SUFFIX) => {
                 let file = dir.join(&entry.name);
-                return Err(Error::refused(format!(
-                    "{} is no segment of Ilion's commit log; if Cassandra wrote it, drain that node, \
-                     or move the file away and lose the writes in it",
-                    file.display()
-                )));
+                if !foreign::is_drained(env, &file)? {
+                    return Err(Error::refused(format!(
+                        "{} is a segment of Cassandra's commit log with writes that are in no SSTable; start \
+                         Cassandra again and run `nodetool drain`, or move the file away and lose these writes",
+                        file.display()
+                    )));
+                }
             }
             None => {}
         }

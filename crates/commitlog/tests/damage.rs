@@ -156,7 +156,7 @@ fn random_bytes_are_no_log_and_no_panic() {
         for segment in 0..3 {
             let mut bytes = vec![0; random.below(5000) as usize];
             random.fill(&mut bytes);
-            let path = format!("log/CommitLog-1-{segment}.log");
+            let path = format!("log/ilion-1-{segment}.log");
             env.create(Path::new(&path)).unwrap().append(&bytes).unwrap();
         }
         assert!(replay(&env, Damage::Skip).is_ok_and(|(found, _)| found.is_empty()));

@@ -46,13 +46,13 @@ fn a_failed_sync_stops_the_log_for_good() {
     let (log, _) = open(&env, Mode::Batch).unwrap();
     let safe = log.append(&Envelope::mutation(b"safe")).unwrap();
     log.wait_durable(safe).unwrap();
-    env.add("fail sync \"CommitLog-*\"").unwrap();
+    env.add("fail sync \"ilion-1-*\"").unwrap();
     let lost = log.append(&Envelope::mutation(b"lost")).unwrap();
     let error = log.wait_durable(lost).unwrap_err();
     assert!(
         error
             .to_string()
-            .starts_with("the commit log stopped for good: cannot sync log/CommitLog-1-"),
+            .starts_with("the commit log stopped for good: cannot sync log/ilion-1-"),
         "{error}"
     );
     env.clear();
@@ -76,7 +76,7 @@ fn a_failed_sync_stops_the_log_for_good() {
 fn callbacks_hear_of_a_failed_sync() {
     let (_, env) = faulty();
     let (log, _) = open(&env, Mode::Batch).unwrap();
-    env.add("fail sync \"CommitLog-*\"").unwrap();
+    env.add("fail sync \"ilion-1-*\"").unwrap();
     let (sender, answers) = mpsc::channel();
     for _ in 0..10 {
         let position = log
@@ -94,9 +94,9 @@ fn callbacks_hear_of_a_failed_sync() {
 #[test]
 fn a_failed_or_short_write_stops_the_log_and_leaves_a_torn_tail_at_most() {
     for rule in [
-        "fail write \"CommitLog-*\"",
-        "short_write write \"CommitLog-*\"",
-        "no_space write \"CommitLog-*\"",
+        "fail write \"ilion-1-*\"",
+        "short_write write \"ilion-1-*\"",
+        "no_space write \"ilion-1-*\"",
     ] {
         let (_, env) = faulty();
         let (log, _) = open(&env, PERIODIC).unwrap();
@@ -158,13 +158,13 @@ fn a_log_that_cannot_be_read_or_created_says_what_and_where() {
         message(open(&env, Mode::Batch)),
         "cannot create directory log: Input/output error (os error 5)"
     );
-    env.add("fail create \"CommitLog-*\" at 1").unwrap();
-    assert!(message(open(&env, Mode::Batch)).starts_with("cannot create log/CommitLog-1-"));
+    env.add("fail create \"ilion-1-*\" at 1").unwrap();
+    assert!(message(open(&env, Mode::Batch)).starts_with("cannot create log/ilion-1-"));
     let (log, _) = open(&env, Mode::Batch).unwrap();
     log.append(&Envelope::mutation(b"x")).unwrap();
     drop(log);
-    env.add("fail read \"CommitLog-*\" at 1").unwrap();
-    assert!(message(open(&env, Mode::Batch)).starts_with("cannot read log/CommitLog-1-"));
+    env.add("fail read \"ilion-1-*\" at 1").unwrap();
+    assert!(message(open(&env, Mode::Batch)).starts_with("cannot read log/ilion-1-"));
     assert_eq!(open(&env, Mode::Batch).unwrap().1, [b"x"]);
 }
 
@@ -186,7 +186,7 @@ fn a_callback_that_panics_stops_the_log_instead_of_hanging_it() {
 fn a_periodic_log_whose_background_sync_fails_stops_too() {
     let (_, env) = faulty();
     let (log, _) = open(&env, Mode::Periodic { period_millis: 1 }).unwrap();
-    env.add("fail sync \"CommitLog-*\"").unwrap();
+    env.add("fail sync \"ilion-1-*\"").unwrap();
     let outcome = (0..).find_map(|_| {
         let appended = log.append(&Envelope::mutation(b"x"));
         let failed = appended.and_then(|position| log.wait_durable(position)).err();
@@ -255,7 +255,7 @@ fn a_segment_that_cannot_be_removed_is_trimmed_the_next_time() {
     log.rotate().unwrap();
     log.append(&Envelope::mutation(b"y")).unwrap();
     log.sync().unwrap();
-    env.add("fail remove \"CommitLog-*\" at 1").unwrap();
+    env.add("fail remove \"ilion-1-*\" at 1").unwrap();
     assert!(matches!(log.trim(log.barrier()), Err(Error::Io(_))));
     assert_eq!(log.tail(Position::START).count(), 2);
     log.trim(log.barrier()).unwrap();

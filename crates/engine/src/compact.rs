@@ -152,7 +152,7 @@ impl Shared {
         let committed = Arc::new(transaction.commit()?);
         let merged = match partitions {
             0 => None,
-            _ => Some(self.open_sstable(&descriptor)?),
+            _ => Some(self.open_sstable(&store.schema(), &descriptor)?),
         };
         let bytes = merged.as_ref().map_or(0, |live| live.sstable.size_bytes());
         store.change_view(|view| {
@@ -212,7 +212,7 @@ impl Shared {
         let sstables = inputs.sstables.iter().map(|live| &live.sstable);
         let stats = sstables.clone().map(|sstable| sstable.header().stats);
         WriterOptions {
-            partitioner: self.options.partitioner,
+            partitioner: inputs.store.schema().partitioner(self.options.partitioner),
             estimated_partitions: sstables.clone().map(|sstable| sstable.estimated_keys()).sum(),
             commit_log_intervals: union(
                 sstables

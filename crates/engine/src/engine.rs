@@ -154,7 +154,7 @@ impl Engine {
         key: &DecoratedKey,
         filter: &ClusteringFilter,
     ) -> Result<Box<dyn Cursor>> {
-        if let Some(rows) = self.shared.virtual_tables.open(table, self.partitioner()) {
+        if let Some(rows) = self.shared.virtual_tables.open(table) {
             return Ok(rows?.cursor(&KeyRange::exactly(key), filter));
         }
         Ok(self.store_of(table)?.read_partition(table, key, filter)?)
@@ -170,7 +170,7 @@ impl Engine {
         range: &KeyRange,
         filter: &ClusteringFilter,
     ) -> Result<Box<dyn Cursor>> {
-        if let Some(rows) = self.shared.virtual_tables.open(table, self.partitioner()) {
+        if let Some(rows) = self.shared.virtual_tables.open(table) {
             return Ok(rows?.cursor(range, filter));
         }
         Ok(self.store_of(table)?.read_range(table, range, filter))

@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 
 use ilion_commitlog::Position;
 use ilion_rows::Cursor;
+use ilion_schema::TableSchema;
 use ilion_sstable::{
     Descriptor, EncodingStats, OpenOptions, SSTable, SSTableWriter, Transaction, TransactionKind,
     WriterOptions,
@@ -63,7 +64,7 @@ impl Shared {
             return Ok(());
         }
         let committed = transaction.commit()?;
-        let live = self.open_sstable(&descriptor)?;
+        let live = self.open_sstable(frozen.memtable.table(), &descriptor)?;
         let bytes = live.sstable.size_bytes();
         store.change_view(|view| {
             let view = view.without_frozen(frozen);
@@ -87,7 +88,7 @@ impl Shared {
             (frozen.upto.segment.0, frozen.upto.offset),
         );
         let options = WriterOptions {
-            partitioner: self.options.partitioner,
+            partitioner: memtable.table().partitioner(self.options.partitioner),
             estimated_partitions: statistics.partitions as u64,
             commit_log_intervals: vec![interval],
             encoding_stats: EncodingStats {
@@ -116,9 +117,13 @@ impl Shared {
     }
 
     /// Opens an SSTable for reads.
-    pub(crate) fn open_sstable(&self, descriptor: &Descriptor) -> Result<Arc<LiveSSTable>> {
+    pub(crate) fn open_sstable(
+        &self,
+        table: &TableSchema,
+        descriptor: &Descriptor,
+    ) -> Result<Arc<LiveSSTable>> {
         let options = OpenOptions {
-            partitioner: self.options.partitioner,
+            partitioner: table.partitioner(self.options.partitioner),
             chunk_cache: Some(self.chunk_cache.clone()),
         };
         let sstable = SSTable::open(&self.env, descriptor, &options).map_err(Error::from)?;

@@ -144,7 +144,7 @@ impl Shared {
         let mut sstables = Vec::new();
         for found in list_directory(&*self.env, &store.directory)? {
             store.reserve_generation(found.descriptor.id);
-            sstables.push(self.open_sstable(&found.descriptor)?);
+            sstables.push(self.open_sstable(table, &found.descriptor)?);
         }
         store.add_sstables(sstables);
         Ok(store)

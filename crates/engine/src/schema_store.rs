@@ -176,7 +176,10 @@ fn mutations_of(shared: &Shared, changes: Vec<RowChange>, now_micros: i64) -> Re
         let mutation = partitions
             .entry((name, keyspace))
             .or_insert_with_key(|(_, keyspace)| Mutation {
-                key: DecoratedKey::new(shared.options.partitioner, Bytes::from(keyspace.clone())),
+                key: DecoratedKey::new(
+                    table.partitioner(shared.options.partitioner),
+                    Bytes::from(keyspace.clone()),
+                ),
                 table: table.clone(),
                 update: PartitionUpdate::default(),
             });

@@ -49,11 +49,7 @@ impl VirtualTables {
     }
 
     /// Computes the table; nothing if it is not a virtual one. One that nobody registered is empty.
-    pub(crate) fn open(
-        &self,
-        table: &Arc<TableSchema>,
-        partitioner: Partitioner,
-    ) -> Option<Result<Computed>> {
+    pub(crate) fn open(&self, table: &Arc<TableSchema>) -> Option<Result<Computed>> {
         if table.kind != TableKind::Virtual {
             return None;
         }
@@ -61,7 +57,7 @@ impl VirtualTables {
         let rows = provider.map(|provider| provider.rows()).unwrap_or_default();
         let memtable = Memtable::new(table.clone(), 1);
         for row in rows {
-            match mutation_of(table, partitioner, row) {
+            match mutation_of(table, row) {
                 Ok(mutation) => memtable.apply(&mutation),
                 Err(error) => return Some(Err(error)),
             };
@@ -79,7 +75,7 @@ impl Computed {
 /// When virtual rows were written, as WRITETIME would tell.
 const WRITTEN_MICROS: i64 = 1;
 
-fn mutation_of(table: &Arc<TableSchema>, partitioner: Partitioner, row: VirtualRow) -> Result<Mutation> {
+fn mutation_of(table: &Arc<TableSchema>, row: VirtualRow) -> Result<Mutation> {
     let refuse = |what: &str| Error::Refused(format!("{}.{}: {what}", table.keyspace, table.name));
     let key = match <[Bytes; 1]>::try_from(row.partition_key) {
         Ok([key]) => key,
@@ -110,7 +106,7 @@ fn mutation_of(table: &Arc<TableSchema>, partitioner: Partitioner, row: VirtualR
     };
     Ok(Mutation {
         table: table.clone(),
-        key: DecoratedKey::new(partitioner, key),
+        key: DecoratedKey::new(table.partitioner(Partitioner::default()), key),
         update: PartitionUpdate {
             rows: vec![row],
             ..PartitionUpdate::default()

@@ -235,7 +235,7 @@ impl FileKind {
             .file_name()
             .and_then(|name| name.to_str())
             .unwrap_or_default();
-        if name.starts_with("CommitLog-") {
+        if name.starts_with("ilion-1-") && name.ends_with(".log") {
             return Self::CommitLog;
         }
         match name.rsplit('-').next().unwrap_or_default() {

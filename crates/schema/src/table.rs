@@ -9,10 +9,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ilion_types::CqlType;
+use ilion_types::{CqlType, Partitioner};
 use uuid::Uuid;
 
 use crate::TableOptions;
+use crate::names::LOCAL_KEYSPACES;
 
 /// Identity of a table; the suffix of its directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -127,9 +128,20 @@ pub struct TableSchema {
     regulars: Vec<ColumnId>,
     by_name: BTreeMap<String, ColumnId>,
     has_complex: bool,
+    is_local: bool,
 }
 
 impl TableSchema {
+    /// How its keys become tokens on a node that has this partitioner: its own tables have one of their own.
+    #[inline]
+    pub fn partitioner(&self, of_node: Partitioner) -> Partitioner {
+        if self.is_local {
+            Partitioner::Local
+        } else {
+            of_node
+        }
+    }
+
     /// The column with this id, unless it was dropped since.
     #[inline]
     pub fn column(&self, id: ColumnId) -> Option<&Column> {
@@ -377,6 +389,7 @@ impl TableBuilder {
             regulars: ids_of(ColumnKind::Regular),
             by_name,
             has_complex: self.columns.iter().flatten().any(Column::is_complex),
+            is_local: LOCAL_KEYSPACES.contains(&self.keyspace.as_str()),
             id: self.id,
             keyspace: self.keyspace,
             name: self.name,

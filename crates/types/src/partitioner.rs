@@ -17,6 +17,10 @@ pub enum Partitioner {
     ByteOrdered,
     /// By the MD5 of the key.
     Random,
+    /// Of the tables that a node has for itself (`system`, `system_schema`, virtual ones): by the bytes of the key.
+    /// Compat: Cassandra's `LocalPartitioner` orders by the type of the key, which is the same for text, blobs and
+    /// addresses.
+    Local,
 }
 
 const PACKAGE: &str = "org.apache.cassandra.dht.";
@@ -31,6 +35,7 @@ impl Partitioner {
             "Murmur3Partitioner" => Ok(Self::Murmur3),
             "ByteOrderedPartitioner" => Ok(Self::ByteOrdered),
             "RandomPartitioner" => Ok(Self::Random),
+            "LocalPartitioner" => Ok(Self::Local),
             _ => Err(Error::InvalidType(format!(
                 "Unable to find partitioner class '{class}'"
             ))),
@@ -43,6 +48,7 @@ impl Partitioner {
             Self::Murmur3 => "org.apache.cassandra.dht.Murmur3Partitioner",
             Self::ByteOrdered => "org.apache.cassandra.dht.ByteOrderedPartitioner",
             Self::Random => "org.apache.cassandra.dht.RandomPartitioner",
+            Self::Local => "org.apache.cassandra.dht.LocalPartitioner",
         }
     }
 
@@ -57,7 +63,7 @@ impl Partitioner {
                 let (hash, _) = murmur3::hash128(key, 0);
                 Token::Murmur3(if hash == i64::MIN { i64::MAX } else { hash })
             }
-            Self::ByteOrdered => Token::Bytes(Arc::from(key)),
+            Self::ByteOrdered | Self::Local => Token::Bytes(Arc::from(key)),
             Self::Random => {
                 let digest = i128::from_be_bytes(md5(key));
                 Token::Random(RandomToken::from_value(digest.unsigned_abs()))
@@ -70,7 +76,7 @@ impl Partitioner {
     pub fn minimum_token(self) -> Token {
         match self {
             Self::Murmur3 => Token::Murmur3(i64::MIN),
-            Self::ByteOrdered => Token::Bytes(Arc::from([])),
+            Self::ByteOrdered | Self::Local => Token::Bytes(Arc::from([])),
             Self::Random => Token::Random(RandomToken::MINIMUM),
         }
     }
@@ -79,7 +85,7 @@ impl Partitioner {
     pub fn maximum_token(self) -> Option<Token> {
         match self {
             Self::Murmur3 => Some(Token::Murmur3(i64::MAX)),
-            Self::ByteOrdered => None,
+            Self::ByteOrdered | Self::Local => None,
             Self::Random => Some(Token::Random(RandomToken::from_value(1 << 127))),
         }
     }
@@ -88,7 +94,7 @@ impl Partitioner {
     pub fn token_type(self) -> CqlType {
         match self {
             Self::Murmur3 => CqlType::BigInt,
-            Self::ByteOrdered => CqlType::Blob,
+            Self::ByteOrdered | Self::Local => CqlType::Blob,
             Self::Random => CqlType::Varint,
         }
     }
@@ -101,7 +107,7 @@ impl Partitioner {
         let refused = || Error::literal(format!("Invalid token '{text}' for {}", self.class_name()));
         match self {
             Self::Murmur3 => text.parse().map(Token::Murmur3).map_err(|_| refused()),
-            Self::ByteOrdered => crate::hex::parse(text)
+            Self::ByteOrdered | Self::Local => crate::hex::parse(text)
                 .map(|bytes| Token::Bytes(bytes.into()))
                 .ok_or_else(refused),
             Self::Random if text == "-1" => Ok(self.minimum_token()),
@@ -123,7 +129,7 @@ impl Partitioner {
                 .try_into()
                 .map(|bytes| Token::Murmur3(i64::from_be_bytes(bytes)))
                 .map_err(|_| refused()),
-            Self::ByteOrdered => Ok(Token::Bytes(bytes.into())),
+            Self::ByteOrdered | Self::Local => Ok(Token::Bytes(bytes.into())),
             Self::Random => {
                 let value = num_bigint::BigInt::from_signed_bytes_be(bytes);
                 self.parse_token(&value.to_string()).map_err(|_| refused())

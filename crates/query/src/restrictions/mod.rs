@@ -23,6 +23,7 @@ use std::sync::Arc;
 use ilion_cql::ast;
 use ilion_rows::{Clustering, ClusteringComparator, DecoratedKey, KeyRange, Slice};
 use ilion_schema::{ColumnKind, TableKind, TableSchema};
+use ilion_types::Partitioner;
 
 use self::clustering::ClusteringRestrictions;
 use self::partition::PartitionRestrictions;
@@ -81,10 +82,11 @@ impl Restrictions {
         let use_for = with_implied_filtering(use_for, table);
         let sorted = sort(table, relations, use_for, context)?;
         rules::check(table, &sorted, use_for, context)?;
-        Ok(Self::decide(table, sorted))
+        let partitioner = table.partitioner(context.store.partitioner());
+        Ok(Self::decide(table, sorted, partitioner))
     }
 
-    fn decide(table: &TableSchema, sorted: Sorted) -> Self {
+    fn decide(table: &TableSchema, sorted: Sorted, partitioner: Partitioner) -> Self {
         let restricts_clustering = !sorted.clustering.is_empty();
         let restricts_partition = !sorted.partition.is_empty() || sorted.token.is_some();
         let mut filtered = Vec::new();
@@ -101,6 +103,7 @@ impl Restrictions {
             partition: PartitionRestrictions {
                 keys,
                 token: sorted.token,
+                partitioner,
             },
             clustering: ClusteringRestrictions {
                 comparator: ClusteringComparator::of(table),

@@ -18,6 +18,8 @@ pub(super) struct PartitionRestrictions {
     /// One for each partition key column, in order: all of them `=` or `IN`.
     pub keys: Option<Vec<Restriction>>,
     pub token: Option<TokenRestriction>,
+    /// How the table's keys become tokens.
+    pub partitioner: Partitioner,
 }
 
 impl PartitionRestrictions {
@@ -27,14 +29,12 @@ impl PartitionRestrictions {
         if restrictions.iter().all(Restriction::is_equal) {
             return Ok(self.only_key(execution)?.into_iter().collect());
         }
-        let partitioner = execution.store.partitioner();
-
         let mut keys = Vec::new();
         for components in self.combinations(restrictions, execution)? {
-            keys.push(decorate(partitioner, compose(&components)?)?);
+            keys.push(decorate(self.partitioner, compose(&components)?)?);
         }
         if let Some(token) = &self.token {
-            keep_within(&mut keys, token.range(execution)?.as_ref());
+            keep_within(&mut keys, token.range(self.partitioner, execution)?.as_ref());
         }
         Ok(keys)
     }
@@ -48,9 +48,9 @@ impl PartitionRestrictions {
             };
             components.push(expression.evaluate_one(&restriction.columns, execution)?);
         }
-        let key = decorate(execution.store.partitioner(), compose(&components)?)?;
+        let key = decorate(self.partitioner, compose(&components)?)?;
         if let Some(token) = &self.token {
-            let range = token.range(execution)?;
+            let range = token.range(self.partitioner, execution)?;
             return Ok(Some(key).filter(|key| range.is_some_and(|range| range.contains(key))));
         }
         Ok(Some(key))
@@ -79,7 +79,7 @@ impl PartitionRestrictions {
     pub fn key_range(&self, execution: &Execution<'_>) -> Result<Option<KeyRange>, Error> {
         match &self.token {
             None => Ok(Some(KeyRange::all())),
-            Some(token) => token.range(execution),
+            Some(token) => token.range(self.partitioner, execution),
         }
     }
 

@@ -54,8 +54,11 @@ impl TokenRestriction {
     }
 
     /// The partitions; nothing if there can be none.
-    pub fn range(&self, execution: &Execution<'_>) -> Result<Option<KeyRange>, Error> {
-        let partitioner = execution.store.partitioner();
+    pub fn range(
+        &self,
+        partitioner: Partitioner,
+        execution: &Execution<'_>,
+    ) -> Result<Option<KeyRange>, Error> {
         let evaluate = |edge: &Option<TokenEdge>| {
             let edge = edge.as_ref();
             edge.map(|edge| Ok::<_, Error>((edge.token(partitioner, execution)?, edge.is_inclusive)))

@@ -17,7 +17,10 @@ impl Resolver<'_> {
             .collect::<Result<Vec<_>, _>>()?;
         check_token_columns(self.table, &columns)?;
         let operator = self.relation.operator;
-        let ty = self.context.store.partitioner().token_type();
+        let ty = self
+            .table
+            .partitioner(self.context.store.partitioner())
+            .token_type();
         let edge = |is_inclusive| {
             Ok::<_, Error>(Some(TokenEdge {
                 term: self.one("partition key token", &ty)?,

@@ -56,7 +56,8 @@ pub(super) fn segments(
     let Some(position) = resume else {
         return Ok(VecDeque::from([Segment::Range(range)]));
     };
-    let key = DecoratedKey::new(execution.store.partitioner(), position.key.clone());
+    let partitioner = plan.table.partitioner(execution.store.partitioner());
+    let key = DecoratedKey::new(partitioner, position.key.clone());
     if !range.contains(&key) {
         return Err(paging::invalid());
     }

@@ -80,7 +80,7 @@ pub(super) fn keys(plan: &ModifyPlan, execution: &Execution<'_>) -> Result<Vec<D
     match &plan.target {
         Target::Where(restrictions) => restrictions.partition_keys(execution),
         Target::Values { partition_key, .. } => {
-            let partitioner = execution.store.partitioner();
+            let partitioner = plan.table.partitioner(execution.store.partitioner());
             let mut columns = plan.table.partition_key();
             let key = match partition_key.as_slice() {
                 [only] => key_value(only, columns.next(), execution)?,

@@ -84,7 +84,10 @@ fn schema_mutation(schema: &Schema, change: &RowChange, timestamp: i64) -> Mutat
         }),
         RowChange::DeletePartition { .. } => update.deletion = Some(deletion),
     }
-    let key = DecoratedKey::new(Partitioner::Murmur3, Bytes::from(keyspace.clone().into_bytes()));
+    let key = DecoratedKey::new(
+        table.partitioner(Partitioner::Murmur3),
+        Bytes::from(keyspace.clone().into_bytes()),
+    );
     Mutation { table, key, update }
 }
 

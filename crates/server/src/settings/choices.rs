@@ -26,7 +26,9 @@ choices!(Authorizer, "Who may do what (`authorizer`).", {
 impl Form for Partitioner {
     fn parse(text: &str) -> Result<Self, String> {
         Self::from_class(text)
-            .map_err(|_| "one of Murmur3Partitioner, RandomPartitioner, ByteOrderedPartitioner".to_owned())
+            .ok()
+            .filter(|partitioner| *partitioner != Self::Local)
+            .ok_or_else(|| "one of Murmur3Partitioner, RandomPartitioner, ByteOrderedPartitioner".to_owned())
     }
 
     fn print(&self) -> String {

@@ -187,13 +187,14 @@ impl LocalNode {
             });
         }
         columns.sort_by_key(|data| data.column);
+        let key = key(&table);
         let row = Row {
             liveness: Liveness::live(now),
             columns,
             ..Row::empty(Clustering::empty())
         };
         let mutation = Mutation {
-            key: key(&*self.store),
+            key,
             table,
             update: PartitionUpdate {
                 rows: vec![row],
@@ -237,14 +238,14 @@ fn table(store: &dyn Store) -> Result<Arc<TableSchema>, LocalError> {
         .ok_or(LocalError::NoTable)
 }
 
-fn key(store: &dyn Store) -> DecoratedKey {
-    DecoratedKey::new(store.partitioner(), Bytes::from_static(KEY))
+fn key(table: &TableSchema) -> DecoratedKey {
+    DecoratedKey::new(table.partitioner(Partitioner::default()), Bytes::from_static(KEY))
 }
 
 fn read(store: &dyn Store) -> Result<Stored, LocalError> {
     let table = table(store)?;
     let mut stored = Stored::default();
-    let mut cursor = store.read_partition(&table, &key(store), &ClusteringFilter::all())?;
+    let mut cursor = store.read_partition(&table, &key(&table), &ClusteringFilter::all())?;
     if cursor.next_partition().map_err(StoreError::from)?.is_none() {
         return Ok(stored);
     }

@@ -13,7 +13,7 @@ pub(super) fn make(lookup: &Lookup<'_>) -> Result<ScalarFunction, Error> {
         .and_then(|(keyspace, table)| lookup.context.schema.table(keyspace, table));
     let table =
         table.ok_or_else(|| Error::invalid("No receiver table has been specified for function token"))?;
-    let partitioner = lookup.context.store.partitioner();
+    let partitioner = table.partitioner(lookup.context.store.partitioner());
     let types: Vec<_> = table.partition_key().map(|column| column.ty.clone()).collect();
     let result = partitioner.token_type();
     Ok(ScalarFunction::new(
