@@ -32,6 +32,9 @@ pub enum Command {
     Drain(AdminArguments),
     /// Loads any CQL server over the socket and says what it did and what it cost.
     Bench(ilion_tools::bench::BenchArgs),
+    /// Looks into SSTable files, checks them, makes new ones of them; no node is needed.
+    #[command(subcommand)]
+    Sstable(ilion_tools::sstable::Command),
 }
 
 /// How to run a node. Flags beat ILION_* variables, which beat the file; docs/settings.md lists all settings.

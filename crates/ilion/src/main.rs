@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         Command::Flush(arguments) => ask::tables(&arguments, "flush"),
         Command::Compact(arguments) => ask::tables(&arguments, "compact"),
         Command::Drain(arguments) => ask::drain(&arguments),
+        Command::Sstable(command) => ilion_tools::sstable::run(&command).map_err(Failure::of_tool),
         Command::Bench(arguments) => ilion_tools::bench::run(arguments).map_err(Failure::of_tool),
     };
     match outcome {

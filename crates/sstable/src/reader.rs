@@ -7,6 +7,7 @@
 
 mod backward;
 mod block_index;
+mod data_scan;
 mod forward;
 mod index_walker;
 mod location;
@@ -25,5 +26,6 @@ pub(crate) use partition_reader::PartitionReader;
 pub(crate) use partition_trie::PartitionTrie;
 pub(crate) use summary::Summary;
 
+pub use data_scan::DataScan;
 pub use partition_cursor::PartitionCursor;
 pub use range_cursor::RangeCursor;

@@ -16,7 +16,7 @@ use crate::open::OpenedParts;
 use crate::reader::{IndexCursor, PartitionReader};
 use crate::row_decode::RowFormat;
 use crate::{
-    BloomFilter, ChunkCache, DataStream, Descriptor, KeyHash, PartitionCursor, RangeCursor, Result,
+    BloomFilter, ChunkCache, DataScan, DataStream, Descriptor, KeyHash, PartitionCursor, RangeCursor, Result,
     SerializationHeader, StatsMetadata,
 };
 
@@ -152,6 +152,27 @@ impl SSTable {
         scan: Scan,
     ) -> RangeCursor {
         RangeCursor::new(self.clone(), table.clone(), range, filter, scan)
+    }
+
+    /// Its partitions one after another, without its index.
+    ///
+    /// # Errors
+    /// Data.db cannot be opened again, or the file does not fit the table.
+    pub fn data_scan(&self, table: &Arc<TableSchema>) -> Result<DataScan> {
+        let data = Arc::new(self.parts.data.reopen_for_scan(self.env.as_ref())?);
+        let stream = DataStream::sequential(data, 0, READ_AHEAD_BYTES);
+        Ok(DataScan::over(stream, self.format_for(table)?, self.partitioner))
+    }
+
+    /// Where in Data.db the partition of a key starts, if the index has it.
+    ///
+    /// # Errors
+    /// The index is damaged or cannot be read.
+    pub fn position_of(&self, key: &DecoratedKey) -> Result<Option<u64>> {
+        if key < self.first_key() || key > self.last_key() || !self.may_contain(&KeyHash::of(&key.key)) {
+            return Ok(None);
+        }
+        Ok(self.locate(key)?.map(|location| location.position))
     }
 
     pub(crate) fn partitioner(&self) -> Partitioner {

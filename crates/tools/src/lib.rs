@@ -1,9 +1,11 @@
-//! Tools around a node: for now the benchmark client.
+//! Tools around a node, and tools for its files.
 //!
 //! | module | what |
 //! | --- | --- |
 //! | [`mod@bench`] | load over the socket, against any CQL server: throughput, latency, the server's CPU and memory |
+//! | [`sstable`] | offline: looks into SSTables, checks them, makes new ones of them |
 //!
 //! Tools talk to people, so errors here are `anyhow` with the action that failed.
 
 pub mod bench;
+pub mod sstable;

@@ -269,7 +269,7 @@ impl Scanner<'_> {
 const DAYS_PER_ERA: i64 = 146_097;
 
 /// Year, month and day of a day number (0 is 1970-01-01). Years start in March here, so that the leap day comes last.
-fn civil_from_days(days: i64) -> (i64, i64, i64) {
+pub fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let era = days.div_euclid(DAYS_PER_ERA);
     let day_of_era = days.rem_euclid(DAYS_PER_ERA);

@@ -59,6 +59,7 @@ pub use elements::{
     Components, Elements, MapEntries, VectorElements, collection_elements, encode_list, encode_map,
     encode_tuple, encode_vector, map_entries, tuple_components, vector_elements,
 };
+pub use calendar::civil_from_days;
 pub use error::Error;
 pub use literal::ConstantKind;
 pub use partitioner::Partitioner;

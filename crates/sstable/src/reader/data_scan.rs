@@ -1,0 +1,139 @@
+//! Partitions of Data.db one after another, without any index: for tools that say where things are, or that must do with
+//! what is left of a damaged SSTable.
+
+use std::sync::Arc;
+
+use ilion_rows::{Cursor, DecoratedKey, PartitionHead, ReadError, Unfiltered};
+use ilion_schema::TableSchema;
+use ilion_types::Partitioner;
+
+use crate::row_decode::{ByteSource as _, Head, RowFormat};
+use crate::{ChunkReader, DataStream, Result, SerializationHeader, Version};
+
+/// A walk over Data.db that knows where it stands.
+#[derive(Debug)]
+pub struct DataScan {
+    stream: DataStream,
+    format: Arc<RowFormat>,
+    partitioner: Partitioner,
+    /// True if rows of a partition may follow.
+    is_within: bool,
+}
+
+impl DataScan {
+    /// A walk chunk by chunk: damage to one chunk does not keep its neighbours from being read.
+    ///
+    /// # Errors
+    /// Refused: the file does not fit the table.
+    pub fn new(
+        data: Arc<ChunkReader>,
+        header: &SerializationHeader,
+        version: Version,
+        table: &Arc<TableSchema>,
+        partitioner: Partitioner,
+    ) -> Result<Self> {
+        let format = Arc::new(RowFormat::of(header, version, table)?);
+        Ok(Self::over(DataStream::cached(data, 0), format, partitioner))
+    }
+
+    pub(crate) fn over(stream: DataStream, format: Arc<RowFormat>, partitioner: Partitioner) -> Self {
+        Self {
+            stream,
+            format,
+            partitioner,
+            is_within: false,
+        }
+    }
+
+    /// Where in uncompressed Data.db it stands: what comes next starts here.
+    pub fn position(&self) -> u64 {
+        self.stream.position()
+    }
+
+    /// Uncompressed bytes of Data.db.
+    pub fn data_length(&self) -> u64 {
+        self.stream.chunks().data_length()
+    }
+
+    /// Goes to where a partition starts.
+    pub fn seek(&mut self, position: u64) {
+        self.stream.seek(position);
+        self.is_within = false;
+    }
+
+    /// Goes to where a row or marker of the current partition starts.
+    pub fn seek_within(&mut self, position: u64) {
+        self.stream.seek(position);
+        self.is_within = true;
+    }
+
+    fn begin(&mut self) -> Result<PartitionHead> {
+        let key_length = u16::from_be_bytes(self.stream.array()?);
+        let key = self.stream.take(usize::from(key_length))?;
+        let (deletion, static_row) = self.format.partition_head(&mut self.stream)?;
+        self.is_within = true;
+        Ok(PartitionHead {
+            key: DecoratedKey::new(self.partitioner, key),
+            deletion,
+            static_row,
+        })
+    }
+
+    /// The next partition, after all that is left of the current one; nothing at the end of the data.
+    ///
+    /// # Errors
+    /// Data.db is damaged or cannot be read. What follows is unknown until a position is sought.
+    pub fn next_partition(&mut self) -> Result<Option<PartitionHead>> {
+        while self.is_within {
+            match self.next_head()? {
+                Some(Head::Row { body_size, .. }) => self.stream.skip(body_size)?,
+                Some(Head::Marker(_)) | None => {}
+            }
+        }
+        if self.stream.is_at_end() {
+            return Ok(None);
+        }
+        self.begin().map(Some)
+    }
+
+    /// The next row or marker of the partition, also a row of which all was dropped.
+    ///
+    /// # Errors
+    /// As for [`DataScan::next_partition`].
+    pub fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>> {
+        if !self.is_within {
+            return Ok(None);
+        }
+        match self.next_head()? {
+            None => Ok(None),
+            Some(Head::Marker(marker)) => Ok(Some(Unfiltered::Marker(marker))),
+            Some(Head::Row {
+                flags,
+                clustering,
+                body_size,
+            }) => {
+                let row = self.format.row(&mut self.stream, flags, body_size, clustering);
+                Ok(Some(Unfiltered::Row(
+                    row.inspect_err(|_| self.is_within = false)?,
+                )))
+            }
+        }
+    }
+
+    /// After an error, what follows is no row.
+    fn next_head(&mut self) -> Result<Option<Head>> {
+        let head = self.format.head(&mut self.stream);
+        self.is_within = matches!(head, Ok(Some(_)));
+        head
+    }
+}
+
+impl Cursor for DataScan {
+    fn next_partition(&mut self) -> std::result::Result<Option<PartitionHead>, ReadError> {
+        Ok(Self::next_partition(self)?)
+    }
+
+    fn next_unfiltered(&mut self) -> std::result::Result<Option<Unfiltered>, ReadError> {
+        Ok(Self::next_unfiltered(self)?)
+    }
+}

@@ -1,0 +1,91 @@
+//! Offline tools for SSTable files: no node and no schema is needed, a file's own header says what its rows are.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | `source` | the files that the user names, opened |
+//! | `keys` | partition keys as text |
+//! | `dump` | partitions as JSON |
+//! | `progress` | how far a long run is, for people |
+//!
+//! A file that is written to must not exist; input files are never changed.
+
+mod dump;
+mod keys;
+mod progress;
+mod source;
+
+#[cfg(test)]
+mod tests;
+
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use clap::{Args, Subcommand};
+use ilion_env::{Env, RealEnv};
+
+/// What to do with SSTable files.
+#[derive(Subcommand)]
+pub enum Command {
+    /// Prints partitions as JSON, as Cassandra's sstabledump does.
+    Dump(DumpArguments),
+}
+
+/// SSTable files: any component of each, or directories of a table.
+#[derive(Args)]
+pub struct Files {
+    /// A component of an SSTable (such as nb-1-big-Data.db), or a directory for all SSTables in it.
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+}
+
+/// What to print of the files.
+#[derive(Args)]
+pub struct DumpArguments {
+    #[command(flatten)]
+    pub files: Files,
+    /// One partition a line.
+    #[arg(short = 'l', long)]
+    pub lines: bool,
+    /// Times as numbers, as they are stored.
+    #[arg(short = 't', long)]
+    pub raw_times: bool,
+    /// Only the keys.
+    #[arg(short = 'e', long)]
+    pub keys_only: bool,
+    /// Only this partition; may be repeated. Components of a key are joined by colons.
+    #[arg(short = 'k', long = "key", value_name = "KEY")]
+    pub keys: Vec<String>,
+    /// All but this partition; may be repeated.
+    #[arg(short = 'x', long = "exclude", value_name = "KEY")]
+    pub excluded: Vec<String>,
+}
+
+/// Runs a tool; what it says goes to stdout.
+///
+/// # Errors
+/// A file is damaged or cannot be read or written.
+pub fn run(command: &Command) -> anyhow::Result<()> {
+    let env: Arc<dyn Env> = RealEnv::new();
+    let mut out = BufWriter::with_capacity(64 << 10, io::stdout().lock());
+    let outcome = run_with(&env, command, &mut out).and_then(|()| out.flush().context("writing to stdout"));
+    match outcome {
+        // The reader of a pipe has seen enough.
+        Err(error) if is_broken_pipe(&error) => Ok(()),
+        outcome => outcome,
+    }
+}
+
+fn run_with(env: &Arc<dyn Env>, command: &Command, out: &mut dyn Write) -> anyhow::Result<()> {
+    match command {
+        Command::Dump(arguments) => dump::run(env, arguments, out),
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let mut causes = error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>());
+    causes.any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+}

@@ -1,0 +1,151 @@
+//! `dump`: partitions as JSON, as Cassandra's `sstabledump` prints them, positions and expiry included.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use ilion_env::Env;
+use ilion_rows::DecoratedKey;
+use ilion_sstable::DataScan;
+use ilion_sstable::dump::{Dump, DumpOptions, Layout, Times};
+
+use super::DumpArguments;
+use super::keys::{parse_key, print_key};
+use super::progress::Progress;
+use super::source::{Source, descriptors};
+
+/// Text that is gathered before it is written.
+const TEXT_BYTES: usize = 64 << 10;
+
+pub(super) fn run(env: &Arc<dyn Env>, arguments: &DumpArguments, out: &mut dyn Write) -> anyhow::Result<()> {
+    print(env, arguments, env.now_secs(), out)
+}
+
+/// Prints with expiry as it is at `now_secs`.
+pub(super) fn print(
+    env: &Arc<dyn Env>,
+    arguments: &DumpArguments,
+    now_secs: i64,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    for descriptor in descriptors(env.as_ref(), &arguments.files.files)? {
+        let source = Source::open(env, &descriptor)?;
+        let options = DumpOptions {
+            layout: if arguments.lines {
+                Layout::Lines
+            } else {
+                Layout::Indented
+            },
+            times: if arguments.raw_times {
+                Times::Raw
+            } else {
+                Times::Iso
+            },
+            now_secs: Some(now_secs),
+        };
+        let printer = Printer {
+            dump: Dump::new(&source.table, options),
+            scan: source.sstable.data_scan(&source.table)?,
+            progress: Progress::new("dump", source.sstable.data_length()),
+            source: &source,
+            arguments,
+            out,
+        };
+        printer.run()?;
+    }
+    Ok(())
+}
+
+struct Printer<'a> {
+    source: &'a Source,
+    arguments: &'a DumpArguments,
+    scan: DataScan,
+    dump: Dump,
+    progress: Progress,
+    out: &'a mut dyn Write,
+}
+
+impl Printer<'_> {
+    fn run(mut self) -> anyhow::Result<()> {
+        let outcome = if self.arguments.keys.is_empty() {
+            self.all()
+        } else {
+            self.wanted()
+        };
+        // What was read before the damage is worth having.
+        self.write()?;
+        outcome?;
+        if self.arguments.keys_only || !self.arguments.lines {
+            self.dump.finish();
+        }
+        self.write()
+    }
+
+    fn all(&mut self) -> anyhow::Result<()> {
+        while self.partition()? {}
+        Ok(())
+    }
+
+    /// Only the partitions with the keys that were asked for, in the order of the file.
+    fn wanted(&mut self) -> anyhow::Result<()> {
+        let mut keys = Vec::new();
+        for text in &self.arguments.keys {
+            let key = parse_key(&self.source.table, text)?;
+            keys.push(DecoratedKey::new(self.source.partitioner, key));
+        }
+        keys.sort();
+        keys.dedup();
+        for key in keys {
+            if let Some(position) = self.source.sstable.position_of(&key)? {
+                self.scan.seek(position);
+                self.partition()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Prints the next partition; false at the end.
+    fn partition(&mut self) -> anyhow::Result<bool> {
+        let Some(head) = self.scan.next_partition()? else {
+            return Ok(false);
+        };
+        self.progress.at(self.scan.position());
+        let excluded = &self.arguments.excluded;
+        if !excluded.is_empty() && excluded.contains(&print_key(&self.source.table, &head.key.key)) {
+            return Ok(true);
+        }
+        if self.arguments.keys_only {
+            self.dump.key(&head.key);
+            self.write_if_much()?;
+            return Ok(true);
+        }
+        self.dump.begin(&head, Some(self.scan.position()));
+        loop {
+            let position = self.scan.position();
+            let Some(unfiltered) = self.scan.next_unfiltered()? else {
+                break;
+            };
+            self.dump.unfiltered(&unfiltered, Some(position));
+            self.progress.at(position);
+            self.write_if_much()?;
+        }
+        self.dump.end();
+        self.write_if_much()?;
+        Ok(true)
+    }
+
+    fn write_if_much(&mut self) -> anyhow::Result<()> {
+        if self.dump.text().len() >= TEXT_BYTES {
+            self.write()?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self) -> anyhow::Result<()> {
+        self.out
+            .write_all(self.dump.text().as_bytes())
+            .context("writing to stdout")?;
+        self.dump.clear();
+        Ok(())
+    }
+}

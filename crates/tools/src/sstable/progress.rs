@@ -1,0 +1,73 @@
+//! How far a long run is: one line on stderr that is written over, if stderr is a terminal.
+
+use std::io::{self, IsTerminal as _, Write as _};
+
+/// Runs shorter than this many bytes are over before anyone looks.
+const SHOWN_FROM_BYTES: u64 = 16 << 20;
+const BAR_WIDTH: usize = 30;
+
+/// A bar of the bytes that were worked through.
+pub(super) struct Progress {
+    label: String,
+    total_bytes: u64,
+    /// Nothing: it is not shown. Else what it shows, in thousandths.
+    shown: Option<u64>,
+}
+
+impl Progress {
+    /// A bar for work on `total_bytes`.
+    pub(super) fn new(label: impl Into<String>, total_bytes: u64) -> Self {
+        let is_shown = total_bytes >= SHOWN_FROM_BYTES && io::stderr().is_terminal();
+        Self {
+            label: label.into(),
+            total_bytes,
+            shown: is_shown.then_some(u64::MAX),
+        }
+    }
+
+    /// So many bytes are done.
+    pub(super) fn at(&mut self, done_bytes: u64) {
+        let Some(shown) = &mut self.shown else {
+            return;
+        };
+        let thousandths = done_bytes.min(self.total_bytes).saturating_mul(1000) / self.total_bytes.max(1);
+        if *shown != thousandths {
+            *shown = thousandths;
+            // Nobody is hurt if the terminal is gone.
+            let _ = io::stderr().write_all(bar(&self.label, thousandths).as_bytes());
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.shown.is_some() {
+            let _ = io::stderr().write_all(b"\r\x1b[K");
+        }
+    }
+}
+
+fn bar(label: &str, thousandths: u64) -> String {
+    let full = usize::try_from(thousandths).unwrap_or(1000) * BAR_WIDTH / 1000;
+    format!(
+        "\r{label} [{}{}] {}.{} %\x1b[K",
+        "#".repeat(full),
+        "-".repeat(BAR_WIDTH - full),
+        thousandths / 10,
+        thousandths % 10
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bar;
+
+    #[test]
+    fn bars_fill_up() {
+        assert_eq!(bar("dump", 0), format!("\rdump [{}] 0.0 %\x1b[K", "-".repeat(30)));
+        assert_eq!(
+            bar("dump", 1000),
+            format!("\rdump [{}] 100.0 %\x1b[K", "#".repeat(30))
+        );
+    }
+}

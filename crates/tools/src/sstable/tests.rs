@@ -1,0 +1,91 @@
+//! The tools on files that Cassandra wrote, compared with what its own tools say. The small cases of the SSTable crate are
+//! always there; the whole collection where `ILION_FIXTURES` names it or a folder above holds it.
+
+mod dump;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use flate2::read::GzDecoder;
+use ilion_env::{Env, RealEnv};
+
+/// One SSTable of a fixture.
+struct Fixture {
+    name: String,
+    /// Of the case: texts are here.
+    directory: PathBuf,
+    data: PathBuf,
+    expected: String,
+    written_secs: i64,
+}
+
+const FORMATS: [&str; 2] = ["nb", "oa"];
+
+fn small_fixtures() -> Vec<Fixture> {
+    fixtures_in(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../sstable/testdata"))
+}
+
+fn fixtures() -> Vec<Fixture> {
+    let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    let collection = std::env::var_os("ILION_FIXTURES").map(PathBuf::from).or_else(|| {
+        above
+            .map(|folder| folder.join("shared/fixtures/cassandra-5.0"))
+            .find(|folder| folder.is_dir())
+    });
+    collection.map_or_else(small_fixtures, |folder| fixtures_in(&folder))
+}
+
+fn fixtures_in(folder: &Path) -> Vec<Fixture> {
+    let mut cases: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.join("case.json").is_file())
+        .collect();
+    cases.sort();
+    cases.iter().flat_map(|case| load(case)).collect()
+}
+
+fn load(directory: &Path) -> Vec<Fixture> {
+    let json: serde_json::Value = serde_json::from_str(&text(&directory.join("case.json"))).unwrap();
+    let field = |name: &str| json[name].as_str().unwrap().to_owned();
+    if !FORMATS.contains(&field("format").as_str()) {
+        return Vec::new();
+    }
+    let files = directory.join(field("keyspace")).join(field("table"));
+    let written = ilion_types::CqlType::Timestamp
+        .parse_plain(&field("written"))
+        .unwrap();
+    let written_secs = i64::from_be_bytes(written.try_into().unwrap()) / 1000;
+    let sstables = json["sstables"].as_array().unwrap();
+    let fixture = |(index, entry): (usize, &serde_json::Value)| {
+        let name = |stem: &str, extension: &str| match sstables.len() {
+            1 => format!("{stem}.{extension}"),
+            _ => format!("{stem}.{}.{extension}", index + 1),
+        };
+        Fixture {
+            name: format!(
+                "{} {}",
+                directory.file_name().unwrap().to_string_lossy(),
+                index + 1
+            ),
+            directory: directory.to_path_buf(),
+            data: files.join(format!("{}-Data.db", entry["sstable"].as_str().unwrap())),
+            expected: name("expected", "jsonl"),
+            written_secs,
+        }
+    };
+    sstables.iter().enumerate().map(fixture).collect()
+}
+
+/// The text of a file, which may be zipped.
+fn text(path: &Path) -> String {
+    if let Ok(text) = std::fs::read_to_string(path) {
+        return text;
+    }
+    let zipped = std::fs::File::open(format!("{}.gz", path.display())).unwrap();
+    std::io::read_to_string(GzDecoder::new(zipped)).unwrap()
+}
+
+fn real_env() -> Arc<dyn Env> {
+    RealEnv::new()
+}
