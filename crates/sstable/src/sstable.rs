@@ -164,7 +164,8 @@ impl SSTable {
         Ok(DataScan::over(stream, self.format_for(table)?, self.partitioner))
     }
 
-    /// Where in Data.db the partition of a key starts, if the index has it.
+    /// Where in Data.db the partition of a key starts, if the index has it. A trie does not have whole keys: there, another
+    /// partition may be.
     ///
     /// # Errors
     /// The index is damaged or cannot be read.
@@ -172,7 +173,7 @@ impl SSTable {
         if key < self.first_key() || key > self.last_key() || !self.may_contain(&KeyHash::of(&key.key)) {
             return Ok(None);
         }
-        Ok(self.locate(key)?.map(|location| location.position))
+        Ok(self.parts.index.find(key)?.map(|location| location.position))
     }
 
     pub(crate) fn partitioner(&self) -> Partitioner {

@@ -98,7 +98,11 @@ impl Printer<'_> {
         for key in keys {
             if let Some(position) = self.source.sstable.position_of(&key)? {
                 self.scan.seek(position);
-                self.partition()?;
+                let found = self.scan.next_partition()?;
+                if found.is_some_and(|head| head.key == key) {
+                    self.scan.seek(position);
+                    self.partition()?;
+                }
             }
         }
         Ok(())
