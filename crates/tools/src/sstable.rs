@@ -5,12 +5,14 @@
 //! | `source` | the files that the user names, opened |
 //! | `keys` | partition keys as text |
 //! | `dump` | partitions as JSON |
+//! | `metadata` | what Statistics.db says |
 //! | `progress` | how far a long run is, for people |
 //!
 //! A file that is written to must not exist; input files are never changed.
 
 mod dump;
 mod keys;
+mod metadata;
 mod progress;
 mod source;
 
@@ -30,6 +32,8 @@ use ilion_env::{Env, RealEnv};
 pub enum Command {
     /// Prints partitions as JSON, as Cassandra's sstabledump does.
     Dump(DumpArguments),
+    /// Prints what Statistics.db says, as Cassandra's sstablemetadata does (dates in UTC).
+    Metadata(MetadataArguments),
 }
 
 /// SSTable files: any component of each, or directories of a table.
@@ -62,6 +66,16 @@ pub struct DumpArguments {
     pub excluded: Vec<String>,
 }
 
+/// Of which files to print the metadata.
+#[derive(Args)]
+pub struct MetadataArguments {
+    #[command(flatten)]
+    pub files: Files,
+    /// Grace period for the estimate of droppable tombstones.
+    #[arg(short = 'g', long, default_value_t = 0, value_name = "SECONDS")]
+    pub gc_grace_seconds: u64,
+}
+
 /// Runs a tool; what it says goes to stdout.
 ///
 /// # Errors
@@ -80,6 +94,7 @@ pub fn run(command: &Command) -> anyhow::Result<()> {
 fn run_with(env: &Arc<dyn Env>, command: &Command, out: &mut dyn Write) -> anyhow::Result<()> {
     match command {
         Command::Dump(arguments) => dump::run(env, arguments, out),
+        Command::Metadata(arguments) => metadata::run(env, arguments, out),
     }
 }
 

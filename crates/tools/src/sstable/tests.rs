@@ -2,6 +2,7 @@
 //! always there; the whole collection where `ILION_FIXTURES` names it or a folder above holds it.
 
 mod dump;
+mod metadata;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,10 +17,11 @@ struct Fixture {
     directory: PathBuf,
     data: PathBuf,
     expected: String,
+    metadata: String,
     written_secs: i64,
 }
 
-const FORMATS: [&str; 2] = ["nb", "oa"];
+const FORMATS: [&str; 3] = ["nb", "oa", "da"];
 
 fn small_fixtures() -> Vec<Fixture> {
     fixtures_in(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../sstable/testdata"))
@@ -71,6 +73,7 @@ fn load(directory: &Path) -> Vec<Fixture> {
             directory: directory.to_path_buf(),
             data: files.join(format!("{}-Data.db", entry["sstable"].as_str().unwrap())),
             expected: name("expected", "jsonl"),
+            metadata: name("metadata", "txt"),
             written_secs,
         }
     };
