@@ -1,4 +1,4 @@
-//! Writes SSTables of random tables, for Cassandra's own tools to judge: `write_random DIR FIRST_SEED COUNT [nb|oa]`.
+//! Writes SSTables of random tables, for Cassandra's own tools to judge: `write_random DIR FIRST_SEED COUNT [nb|oa|da]`.
 //!
 //! Each goes to `DIR/ks/seedN-ID/`, one table a seed, a wide partition among many small ones. `DIR/schema.cql` makes the
 //! tables; `expected.jsonl` beside each SSTable is what `sstabledump -l -t` prints, less positions and what has expired.
@@ -29,7 +29,7 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [directory, first_seed, count, rest @ ..] = &arguments[..] else {
-        return Err("usage: write_random DIR FIRST_SEED COUNT [nb|oa]".into());
+        return Err("usage: write_random DIR FIRST_SEED COUNT [nb|oa|da]".into());
     };
     let version = rest
         .first()
@@ -102,14 +102,18 @@ fn write_seed(
     let folder = format!("{}-{}", table.name, table.id.0.simple());
     let directory = directory.join("ks").join(folder);
     env.create_dir_all(&directory)?;
-    let descriptor = Descriptor::new(directory, version, SSTableId::Sequence(1), Format::Big);
+    let format = match version {
+        Version::DA => Format::Bti,
+        _ => Format::Big,
+    };
+    let descriptor = Descriptor::new(directory, version, SSTableId::Sequence(1), format);
     let options = WriterOptions {
         encoding_stats: EncodingStats {
             min_timestamp_micros: i64::from(NOW_SECS) * 1_000_000,
             min_local_deletion_secs: NOW_SECS,
             min_ttl_secs: 0,
         },
-        column_index_bytes: *dice.pick(&[512, 4096, 65536]),
+        column_index_bytes: Some(*dice.pick(&[512, 4096, 65536])),
         ..WriterOptions::default()
     };
     let mut writer = SSTableWriter::new(env, &descriptor, table, options)?;

@@ -29,9 +29,10 @@ impl KeyHash {
         Self { h1, h2 }
     }
 
-    /// The half that the filter hash byte of the trie index is made of.
-    pub fn second_half(self) -> i64 {
-        self.h2
+    /// What the leaves of the trie index hold of it: the lowest byte of the second half.
+    #[inline]
+    pub fn low_byte(self) -> u8 {
+        self.h2.to_le_bytes()[0]
     }
 }
 

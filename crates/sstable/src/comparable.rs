@@ -1,9 +1,11 @@
 //! Keys and clusterings as the bytes that tries are walked with; see `ilion_types::encode_comparable_key`.
 
 use bytes::Bytes;
-use ilion_rows::{Bound, DecoratedKey, KeyBound};
+use ilion_rows::{BoundKind, DecoratedKey, KeyBound};
 use ilion_schema::{ClusteringOrder, TableSchema};
-use ilion_types::{CqlType, TERMINATOR_AFTER, TERMINATOR_BEFORE, Token, encode_comparable_key};
+use ilion_types::{
+    CqlType, TERMINATOR_AFTER, TERMINATOR_BEFORE, TERMINATOR_ROW, Token, encode_comparable_key,
+};
 
 /// What follows the token in the encoding of an empty key: separator, no bytes, terminator.
 const EMPTY_KEY_LEN: usize = 3;
@@ -53,15 +55,18 @@ impl ComparableClusterings {
         known.then_some(Self { columns })
     }
 
-    pub(crate) fn bound(&self, bound: &Bound) -> Vec<u8> {
-        let mut out = Vec::new();
-        self.encode_values(&bound.values, &mut out);
-        out.push(if bound.kind.is_before() {
+    pub(crate) fn encode_row(&self, values: &[Option<Bytes>], out: &mut Vec<u8>) {
+        self.encode_values(values, out);
+        out.push(TERMINATOR_ROW);
+    }
+
+    pub(crate) fn encode_bound(&self, kind: BoundKind, values: &[Option<Bytes>], out: &mut Vec<u8>) {
+        self.encode_values(values, out);
+        out.push(if kind.is_before() {
             TERMINATOR_BEFORE
         } else {
             TERMINATOR_AFTER
         });
-        out
     }
 
     fn encode_values(&self, values: &[Option<Bytes>], out: &mut Vec<u8>) {

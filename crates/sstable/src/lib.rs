@@ -23,7 +23,7 @@
 //! | `metadata_collector` | what Statistics.db will say, gathered while rows are written |
 //! | `row_encode` | rows and markers to bytes |
 //! | `values` | clustering values and bounds |
-//! | `writer` | partitions in, all components out |
+//! | `writer` | partitions in, all components out, in either format |
 //!
 //! When you add a component, name it in `component`, list it in `descriptor`'s tests and write it before TOC.txt.
 

@@ -17,7 +17,7 @@ mod node;
 mod nodes;
 mod walk;
 
-pub(crate) use node::{Node, Payload};
+pub(crate) use node::{Node, Payload, distance_bits_of, node_len};
 pub(crate) use nodes::Nodes;
 pub(crate) use walk::{Ascending, Descending};
 

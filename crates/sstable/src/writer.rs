@@ -11,9 +11,14 @@ mod component_writer;
 mod options;
 mod partition_index;
 mod row_index;
+mod row_trie;
+mod sorted_index;
 mod summary;
 #[cfg(test)]
 mod tests;
+mod trie_builder;
+mod trie_draft;
+mod trie_index;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -37,7 +42,6 @@ pub use options::{CommitLogInterval, WriterOptions};
 
 use clustering_span::ClusteringSpan;
 use partition_index::{EndedPartition, PartitionIndexWriter};
-use row_index::{Prefix, RowIndexBuilder};
 
 /// Encoded bytes that are gathered before they go to Data.db: several chunks, so that few of them are copied.
 const BUFFER_BYTES: usize = 128 << 10;
@@ -54,7 +58,6 @@ pub struct SSTableWriter {
     buffer: Writer,
     encoder: RowEncoder,
     index: PartitionIndexWriter,
-    row_index: RowIndexBuilder,
     stats: MetadataCollector,
     open: Option<OpenPartition>,
     first_key: Option<Bytes>,
@@ -98,11 +101,10 @@ impl SSTableWriter {
         let comparator = ClusteringComparator::of(table);
         Ok(Self {
             data: ChunkWriter::create(env.clone(), descriptor.clone(), compression)?,
-            index: PartitionIndexWriter::create(&**env, descriptor, table, options.estimated_partitions)?,
+            index: PartitionIndexWriter::create(&**env, descriptor, table, &options)?,
             header: SerializationHeader::of(table, options.encoding_stats),
             bloom_filter_fp_chance: table.options.bloom_filter_fp_chance,
             encoder: RowEncoder::new(table, options.encoding_stats, version),
-            row_index: RowIndexBuilder::new(version, options.column_index_bytes),
             stats: MetadataCollector::new(comparator.clone()),
             span: ClusteringSpan::new(comparator),
             buffer: Writer::with_capacity(BUFFER_BYTES + BUFFER_BYTES / 4),
@@ -142,7 +144,7 @@ impl SSTableWriter {
             });
         let has_static_row = self.check(stored)?;
         self.stats.partition_deletion(&head.deletion);
-        self.row_index.begin_partition();
+        self.index.begin_partition();
         self.span.begin_partition();
         self.open = Some(OpenPartition {
             key: key.clone(),
@@ -170,12 +172,10 @@ impl SSTableWriter {
         let (stats, buffer) = (&mut self.stats, &mut self.buffer);
         let stored = match unfiltered {
             Unfiltered::Row(row) => self.encoder.encode_row(row, previous_size, stats, buffer),
-            Unfiltered::Marker(marker) => {
-                self.row_index.set_open(marker.start);
-                self.encoder
-                    .encode_marker(marker, previous_size, stats, buffer)
-                    .map(Some)
-            }
+            Unfiltered::Marker(marker) => self
+                .encoder
+                .encode_marker(marker, previous_size, stats, buffer)
+                .map(Some),
         };
         if matches!(stored, Ok(Some(_))) {
             open.previous_start = start;
@@ -186,11 +186,7 @@ impl SSTableWriter {
         self.span.add(unfiltered);
         let end = self.position() - partition_start;
         let clustering = &self.buffer.as_slice()[clustering];
-        let prefix = match unfiltered {
-            Unfiltered::Row(_) => Prefix::Row(clustering),
-            Unfiltered::Marker(_) => Prefix::Marker(clustering),
-        };
-        self.row_index.add(prefix, start, end);
+        self.index.add_unfiltered(unfiltered, clustering, start, end)?;
         self.flush_if_large()
     }
 
@@ -209,13 +205,14 @@ impl SSTableWriter {
         encode_end_of_partition(&mut self.buffer);
         let length = self.position() - open.start;
         let ended = EndedPartition {
-            key: &open.key.key,
+            key: &open.key,
             deletion: &open.deletion,
             position: open.start,
             head_length: open.head_length,
             length,
+            last: self.span.last(),
         };
-        let stored = self.index.add(&ended, &mut self.row_index)?;
+        let stored = self.index.add(&ended)?;
         self.check(stored)?;
         if let Some(slice) = self.span.finish_partition() {
             if !slice.start.kind.is_start() || !slice.end.kind.is_end() {
@@ -329,13 +326,12 @@ impl SSTableWriter {
 }
 
 fn check_writable(descriptor: &Descriptor) -> Result<()> {
-    let is_known = matches!(descriptor.version, Version::NB | Version::OA);
-    if is_known && descriptor.format == Format::Big {
-        return Ok(());
+    match (descriptor.version, descriptor.format) {
+        (Version::NB | Version::OA, Format::Big) | (Version::DA, Format::Bti) => Ok(()),
+        _ => Err(Error::Refused(format!(
+            "{descriptor}: SSTables are written in the formats nb and oa (BIG) and da (BTI) only"
+        ))),
     }
-    Err(Error::Refused(format!(
-        "{descriptor}: SSTables are written in the formats nb and oa (BIG) only"
-    )))
 }
 
 impl std::fmt::Debug for SSTableWriter {

@@ -57,7 +57,7 @@ impl Case {
             Partitioner::ByteOrdered,
             Partitioner::Random,
         ]);
-        let version = *dice.pick(&[Version::NB, Version::OA]);
+        let version = *dice.pick(&[Version::NB, Version::OA, Version::DA]);
         let partitions = random_partitions(&table, partitioner, version, &mut dice);
         let env: Arc<dyn Env> = Arc::new(MemEnv::new(seed));
         let descriptor = write(&env, &table, &partitions, partitioner, version, &mut dice);
@@ -132,7 +132,7 @@ fn random_partitions(
         if dice.one_in(6) {
             widen(&mut update, table, &comparator, dice);
         }
-        let cannot_hold = |micros: i64| version == Version::OA && micros < 0;
+        let cannot_hold = |micros: i64| version != Version::NB && micros < 0;
         update.deletion = update
             .deletion
             .filter(|deletion| !cannot_hold(deletion.marked_at_micros));
@@ -176,7 +176,11 @@ fn write(
 ) -> Descriptor {
     let directory = Path::new("data/ks/random-1");
     env.create_dir_all(directory).unwrap();
-    let descriptor = Descriptor::new(directory, version, SSTableId::Sequence(1), Format::Big);
+    let format = match version {
+        Version::DA => Format::Bti,
+        _ => Format::Big,
+    };
+    let descriptor = Descriptor::new(directory, version, SSTableId::Sequence(1), format);
     let seen = EncodingStats {
         min_timestamp_micros: i64::from(NOW_SECS) * 1_000_000,
         min_local_deletion_secs: NOW_SECS,
@@ -186,7 +190,7 @@ fn write(
         partitioner,
         estimated_partitions: *dice.pick(&[1, 100]),
         encoding_stats: *dice.pick(&[seen, EncodingStats::NONE]),
-        column_index_bytes: *dice.pick(&[1, 100, 2_000, 65_536]),
+        column_index_bytes: Some(*dice.pick(&[1, 100, 2_000, 65_536])),
         ..WriterOptions::default()
     };
     let mut writer = SSTableWriter::new(env, &descriptor, table, options).unwrap();

@@ -90,7 +90,10 @@ impl PartitionTrie {
             return Ok(None);
         };
         let leaf = self.leaf(&leaf)?;
-        if leaf.hash.is_some_and(|hash| hash != hash_byte(&key.key)) {
+        if leaf
+            .hash
+            .is_some_and(|hash| hash != KeyHash::of(&key.key).low_byte())
+        {
             return Ok(None);
         }
         let entry = self.entry(&leaf)?;
@@ -192,11 +195,6 @@ fn key_in_data(data: &Arc<ChunkReader>, position: u64) -> Result<Bytes> {
     let mut input = DataStream::cached(data.clone(), position);
     let len = usize::from(u16::from_be_bytes(input.array()?));
     input.take(len)
-}
-
-/// The part of the key's hash that leaves hold.
-pub(crate) fn hash_byte(key: &[u8]) -> u8 {
-    KeyHash::of(key).second_half().to_le_bytes()[0]
 }
 
 struct Leaf {

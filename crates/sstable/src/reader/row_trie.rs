@@ -64,7 +64,9 @@ impl RowTrie {
 
     fn walk_back(&self, bound: &Bound) -> Result<Descending> {
         let nodes = Nodes::of(self.rows.clone());
-        Descending::from(nodes, self.root, &self.clusterings.bound(bound))
+        let mut key = Vec::new();
+        self.clusterings.encode_bound(bound.kind, &bound.values, &mut key);
+        Descending::from(nodes, self.root, &key)
     }
 
     fn decode(&self, payload: &Payload) -> Result<BlockStart> {

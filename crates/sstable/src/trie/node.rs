@@ -77,11 +77,7 @@ impl Node {
         let has_pointer_bits = matches!(kind, SINGLE_4 | SINGLE_12);
         let distance_bits = distance_bits_of(kind);
         let distances_at = distances_at(kind, slots);
-        let payload_at = match kind {
-            SINGLE_4 => 2,
-            SINGLE_12 => 3,
-            _ => distances_at + (slots * usize::from(distance_bits)).div_ceil(8),
-        };
+        let payload_at = node_len(kind, slots);
         let node = Self {
             position,
             shape,
@@ -183,7 +179,16 @@ fn shape_of(kind: u8, bytes: &[u8]) -> Option<(Shape, usize)> {
     })
 }
 
-fn distance_bits_of(kind: u8) -> u8 {
+/// Bytes of a node without its payload.
+pub(crate) fn node_len(kind: u8, slots: usize) -> usize {
+    match kind {
+        SINGLE_4 => 2,
+        SINGLE_12 => 3,
+        _ => distances_at(kind, slots) + (slots * usize::from(distance_bits_of(kind))).div_ceil(8),
+    }
+}
+
+pub(crate) fn distance_bits_of(kind: u8) -> u8 {
     match kind {
         SINGLE_4 => 4,
         SINGLE_8 | SPARSE_8 => 8,

@@ -67,6 +67,11 @@ impl ClusteringSpan {
         order.is_lt()
     }
 
+    /// The last one: its values, and its kind if it is a marker.
+    pub(super) fn last(&self) -> (&Values, Option<BoundKind>) {
+        (&self.last_values, self.last_kind)
+    }
+
     /// The slice around all of them, if there are any. Its bounds face the wrong way if a deleted range is open at an
     /// end.
     pub(super) fn finish_partition(&mut self) -> Option<Slice> {

@@ -2,7 +2,7 @@
 
 use ilion_types::{Partitioner, Uuid};
 
-use crate::{CommitLogPosition, DataFile, EncodingStats, StatsMetadata, TransactionKind};
+use crate::{CommitLogPosition, DataFile, EncodingStats, Format, StatsMetadata, TransactionKind};
 
 /// A stretch of the commit log whose mutations are in the SSTable: start and end, each segment id and offset.
 pub type CommitLogInterval = ((u64, u32), (u64, u32));
@@ -28,12 +28,14 @@ pub struct WriterOptions {
     pub originating_host: Option<Uuid>,
     /// A flush compresses fast, whatever the table says; a compaction as the table says.
     pub kind: TransactionKind,
-    /// Bytes of rows under one entry of a partition's row index.
-    pub column_index_bytes: u32,
+    /// Bytes of rows under one entry of a partition's row index; nothing: what Cassandra takes for the format.
+    pub column_index_bytes: Option<u32>,
 }
 
-/// Cassandra's `column_index_size`.
-const COLUMN_INDEX_BYTES_DEFAULT: u32 = 64 << 10;
+/// Cassandra's `column_index_size`, for BIG.
+const SORTED_BLOCK_BYTES_DEFAULT: u32 = 64 << 10;
+/// Cassandra's `row_index_granularity`, for BTI.
+const TRIE_BLOCK_BYTES_DEFAULT: u32 = 16 << 10;
 
 impl Default for WriterOptions {
     fn default() -> Self {
@@ -47,12 +49,20 @@ impl Default for WriterOptions {
             pending_repair: None,
             originating_host: None,
             kind: TransactionKind::Compaction,
-            column_index_bytes: COLUMN_INDEX_BYTES_DEFAULT,
+            column_index_bytes: None,
         }
     }
 }
 
 impl WriterOptions {
+    /// Bytes of a block of a row index.
+    pub(super) fn block_bytes(&self, format: Format) -> u32 {
+        self.column_index_bytes.unwrap_or(match format {
+            Format::Big => SORTED_BLOCK_BYTES_DEFAULT,
+            Format::Bti => TRIE_BLOCK_BYTES_DEFAULT,
+        })
+    }
+
     /// Adds what the rows do not tell to the statistics.
     pub(super) fn complete(&self, stats: StatsMetadata, data: &DataFile) -> StatsMetadata {
         let position = |(segment, offset): (u64, u32)| CommitLogPosition {

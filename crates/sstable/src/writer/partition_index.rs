@@ -1,23 +1,20 @@
-//! Index.db, Summary.db and Filter.db: where partitions are.
-//!
-//! ```text
-//! index := (key:bytes16  position:uvint  row_index_size:uvint  row_index)*          position: in Data.db
-//! ```
+//! Where partitions are: Index.db and Summary.db, or Partitions.db and Rows.db; and Filter.db.
 
 use ilion_env::Env;
-use ilion_rows::DeletionTime;
+use ilion_rows::{DecoratedKey, DeletionTime, Unfiltered};
 use ilion_schema::TableSchema;
 
-use super::component_writer::ComponentWriter;
-use super::row_index::RowIndexBuilder;
-use super::summary::SummaryBuilder;
+use super::options::WriterOptions;
+use super::row_trie::Place;
+use super::sorted_index::SortedIndexWriter;
+use super::trie_index::TrieIndexWriter;
 use crate::values::Unstorable;
-use crate::{BloomFilter, Component, Descriptor, KeyHash, Result, write_component};
+use crate::{BloomFilter, Component, Descriptor, Format, KeyHash, Result, write_component};
 
 /// The partition that just ended.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EndedPartition<'a> {
-    pub(super) key: &'a [u8],
+    pub(super) key: &'a DecoratedKey,
     pub(super) deletion: &'a DeletionTime,
     /// Start in Data.db.
     pub(super) position: u64,
@@ -25,12 +22,18 @@ pub(super) struct EndedPartition<'a> {
     pub(super) head_length: u64,
     /// All its bytes.
     pub(super) length: u64,
+    /// Its last unfiltered, if it has any.
+    pub(super) last: Place<'a>,
 }
 
 pub(super) struct PartitionIndexWriter {
-    index: ComponentWriter,
-    summary: SummaryBuilder,
+    form: Form,
     filter: Option<BloomFilter>,
+}
+
+enum Form {
+    Sorted(Box<SortedIndexWriter>),
+    Trie(Box<TrieIndexWriter>),
 }
 
 impl PartitionIndexWriter {
@@ -38,31 +41,69 @@ impl PartitionIndexWriter {
         env: &dyn Env,
         descriptor: &Descriptor,
         table: &TableSchema,
-        estimated_partitions: u64,
+        options: &WriterOptions,
     ) -> Result<Self> {
-        let options = &table.options;
+        let block_bytes = options.block_bytes(descriptor.format);
+        let form = match descriptor.format {
+            Format::Big => Form::Sorted(Box::new(SortedIndexWriter::create(
+                env,
+                descriptor,
+                table,
+                block_bytes,
+            )?)),
+            Format::Bti => Form::Trie(Box::new(TrieIndexWriter::create(
+                env,
+                descriptor,
+                table,
+                block_bytes,
+            )?)),
+        };
+        let (keys, chance) = (
+            options.estimated_partitions.max(1),
+            table.options.bloom_filter_fp_chance,
+        );
         Ok(Self {
-            index: ComponentWriter::create(env, descriptor, &Component::Index)?,
-            summary: SummaryBuilder::new(options.min_index_interval),
-            filter: BloomFilter::for_keys(estimated_partitions.max(1), options.bloom_filter_fp_chance),
+            form,
+            filter: BloomFilter::for_keys(keys, chance),
         })
+    }
+
+    pub(super) fn begin_partition(&mut self) {
+        match &mut self.form {
+            Form::Sorted(index) => index.begin_partition(),
+            Form::Trie(index) => index.begin_partition(),
+        }
+    }
+
+    /// An unfiltered was written from `start` to `end`, both from the partition's start; `clustering` is what Data.db has.
+    #[inline]
+    pub(super) fn add_unfiltered(
+        &mut self,
+        unfiltered: &Unfiltered,
+        clustering: &[u8],
+        start: u64,
+        end: u64,
+    ) -> Result<()> {
+        match &mut self.form {
+            Form::Sorted(index) => {
+                index.add_unfiltered(unfiltered, clustering, start, end);
+                Ok(())
+            }
+            Form::Trie(index) => index.add_unfiltered(unfiltered, start, end),
+        }
     }
 
     pub(super) fn add(
         &mut self,
         partition: &EndedPartition<'_>,
-        rows: &mut RowIndexBuilder,
     ) -> Result<std::result::Result<(), Unstorable>> {
-        self.summary.add(partition.key, self.index.position());
         if let Some(filter) = &mut self.filter {
-            filter.add(KeyHash::of(partition.key));
+            filter.add(KeyHash::of(&partition.key.key));
         }
-        let out = self.index.buffer();
-        out.bytes16(partition.key);
-        out.uvint(partition.position);
-        let stored = rows.finish_partition(partition.head_length, partition.deletion, partition.length, out);
-        self.index.flush_if_large()?;
-        Ok(stored)
+        match &mut self.form {
+            Form::Sorted(index) => index.add(partition),
+            Form::Trie(index) => index.add(partition),
+        }
     }
 
     /// Writes what is left and makes it durable; gives the components that there are now.
@@ -73,10 +114,10 @@ impl PartitionIndexWriter {
         first_key: &[u8],
         last_key: &[u8],
     ) -> Result<Vec<Component>> {
-        self.index.finish()?;
-        let mut components = vec![Component::Index, Component::Summary];
-        let summary = self.summary.encode(first_key, last_key);
-        write_component(env, descriptor, &Component::Summary, &summary)?;
+        let mut components = match self.form {
+            Form::Sorted(index) => index.finish(env, descriptor, first_key, last_key)?,
+            Form::Trie(index) => index.finish(first_key, last_key)?,
+        };
         if let Some(filter) = self.filter {
             let filter = filter.encode(descriptor.version);
             write_component(env, descriptor, &Component::Filter, &filter)?;

@@ -193,8 +193,8 @@ fn wrong_calls_are_refused() {
         begin(&descriptor).unwrap().finish().is_err(),
         "nothing was written"
     );
-    let trie = Descriptor::new(Path::new("d"), Version::DA, SSTableId::Sequence(1), Format::Bti);
-    assert!(begin(&trie).is_err());
+    let mixed = Descriptor::new(Path::new("d"), Version::DA, SSTableId::Sequence(1), Format::Big);
+    assert!(begin(&mixed).is_err());
 }
 
 #[test]

@@ -1,0 +1,241 @@
+//! The row index of one partition as a trie in Rows.db, for partitions of several blocks; the layout is in
+//! `reader::row_trie`.
+//!
+//! A block's key is a separator: the bytes that the last unfiltered of the block before has in common with the block's first,
+//! then one byte, which is that of the former plus one.
+
+use ilion_codec::Writer;
+use ilion_rows::{BoundKind, DeletionTime, Unfiltered, Values};
+use ilion_schema::TableSchema;
+
+use super::component_writer::ComponentWriter;
+use super::trie_builder::TrieBuilder;
+use super::trie_draft::{PayloadBytes, sized_int_len};
+use crate::comparable::ComparableClusterings;
+use crate::row_encode::encode_deletion;
+use crate::{Result, Version};
+
+const HAS_OPEN: u8 = 8;
+
+/// Values, and the kind of a marker.
+pub(super) type Place<'a> = (&'a Values, Option<BoundKind>);
+
+/// The block at hand.
+#[derive(Debug)]
+struct Block {
+    /// From the start of the partition.
+    start: u64,
+    /// Open at its start.
+    open: DeletionTime,
+}
+
+#[derive(Debug)]
+pub(super) struct RowTrieBuilder {
+    version: Version,
+    block_bytes: u64,
+    /// Nothing: clusterings of this table have no order in bytes, so there will be no indexes.
+    clusterings: Option<ComparableClusterings>,
+    trie: TrieBuilder,
+    /// Open where the next unfiltered goes.
+    open: DeletionTime,
+    block: Option<Block>,
+    /// Comparable forms: the first of the block at hand, the last of the block before.
+    first: Vec<u8>,
+    last: Vec<u8>,
+    separator: Vec<u8>,
+    blocks: u64,
+    /// Something cannot be stored, so there will be no index: readers walk the partition then.
+    is_given_up: bool,
+}
+
+impl RowTrieBuilder {
+    pub(super) fn new(version: Version, table: &TableSchema, block_bytes: u32) -> Self {
+        let clusterings = ComparableClusterings::of(table);
+        Self {
+            version,
+            block_bytes: u64::from(block_bytes.max(1)),
+            is_given_up: clusterings.is_none(),
+            clusterings,
+            trie: TrieBuilder::new(),
+            open: DeletionTime::LIVE,
+            block: None,
+            first: Vec::new(),
+            last: Vec::new(),
+            separator: Vec::new(),
+            blocks: 0,
+        }
+    }
+
+    pub(super) fn begin_partition(&mut self) {
+        if self.blocks > 0 {
+            self.trie.clear();
+        }
+        self.open = DeletionTime::LIVE;
+        self.block = None;
+        self.blocks = 0;
+        self.is_given_up = self.clusterings.is_none();
+    }
+
+    /// An unfiltered was written from `start` to `end`, both from the partition's start.
+    #[inline]
+    pub(super) fn add(
+        &mut self,
+        unfiltered: &Unfiltered,
+        start: u64,
+        end: u64,
+        rows: &mut ComponentWriter,
+    ) -> Result<()> {
+        if self.block.is_none() {
+            self.block = Some(Block {
+                start,
+                open: self.open,
+            });
+            // The first block needs no separator.
+            if self.blocks > 0 {
+                encode(self.clusterings.as_ref(), place_of(unfiltered), &mut self.first);
+            }
+        }
+        if let Unfiltered::Marker(marker) = unfiltered {
+            self.open = marker.start.unwrap_or(DeletionTime::LIVE);
+        }
+        match self.block.take_if(|block| end - block.start >= self.block_bytes) {
+            Some(block) => self.end_block(&block, place_of(unfiltered), rows),
+            None => Ok(()),
+        }
+    }
+
+    fn end_block(&mut self, block: &Block, last: Place<'_>, rows: &mut ComponentWriter) -> Result<()> {
+        self.separator.clear();
+        let is_apart = self.blocks == 0 || separate(&self.last, &self.first, &mut self.separator);
+        self.blocks += 1;
+        match self.payload(block).filter(|_| is_apart && !self.is_given_up) {
+            Some(payload) => self.trie.add(&self.separator, payload, rows),
+            None => self.is_given_up = true,
+        }
+        encode(self.clusterings.as_ref(), last, &mut self.last);
+        rows.flush_if_large()
+    }
+
+    fn payload(&self, block: &Block) -> Option<PayloadBytes> {
+        let offset = block.start.cast_signed();
+        let len = sized_int_len(offset);
+        if block.open.is_live() {
+            return Some(PayloadBytes::new(len).with_sized_int(offset));
+        }
+        let mut open = Writer::new();
+        encode_deletion(self.version, &block.open, &mut open).ok()?;
+        let payload = PayloadBytes::new(len | HAS_OPEN).with_sized_int(offset);
+        Some(payload.with(open.as_slice()))
+    }
+
+    /// Ends the partition, whose last unfiltered is `last` and ends at `end`. Gives the position of the root and the number of
+    /// blocks; nothing if there is no index.
+    pub(super) fn finish(
+        &mut self,
+        last: Place<'_>,
+        end: u64,
+        rows: &mut ComponentWriter,
+    ) -> Result<Option<(u64, u64)>> {
+        if self.blocks > 0
+            && let Some(block) = self.block.take()
+        {
+            self.end_block(&block, last, rows)?;
+        }
+        if self.blocks < 2 || self.is_given_up {
+            return Ok(None);
+        }
+        end_key(&self.last, &mut self.separator);
+        let end = Block {
+            start: end,
+            open: DeletionTime::LIVE,
+        };
+        let Some(payload) = self.payload(&end) else {
+            return Ok(None);
+        };
+        self.trie.add(&self.separator, payload, rows);
+        Ok(Some((self.trie.finish(rows), self.blocks)))
+    }
+}
+
+fn place_of(unfiltered: &Unfiltered) -> Place<'_> {
+    match unfiltered {
+        Unfiltered::Row(row) => (row.clustering.values(), None),
+        Unfiltered::Marker(marker) => (&marker.bound.values, Some(marker.bound.kind)),
+    }
+}
+
+fn encode(clusterings: Option<&ComparableClusterings>, (values, kind): Place<'_>, out: &mut Vec<u8>) {
+    out.clear();
+    if let Some(clusterings) = clusterings {
+        match kind {
+            None => clusterings.encode_row(values, out),
+            Some(kind) => clusterings.encode_bound(kind, values, out),
+        }
+    }
+}
+
+fn common_len(a: &[u8], b: &[u8]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+}
+
+/// Appends what is above `before` and up to `after`; false if there is nothing, since they are not in order.
+fn separate(before: &[u8], after: &[u8], out: &mut Vec<u8>) -> bool {
+    let common = common_len(before, after);
+    match (before.get(common), after.get(common)) {
+        (Some(low), Some(high)) if low < high => {
+            out.extend_from_slice(&before[..common]);
+            out.push(low + 1);
+            true
+        }
+        _ => false,
+    }
+}
+
+/// Puts a key above `last` into `separator`, which is that of the last block: as short as that allows, so that look-ups behind the
+/// last unfiltered end soon.
+fn end_key(last: &[u8], separator: &mut Vec<u8>) {
+    let common = common_len(last, separator);
+    // A byte that cannot be raised stays, and the next one is.
+    let raised = last[common..].iter().position(|byte| *byte < u8::MAX);
+    let end = raised.map_or(last.len(), |raised| common + raised + 1);
+    separator.clear();
+    separator.extend_from_slice(&last[..end]);
+    match (raised, separator.last_mut()) {
+        (Some(_), Some(byte)) => *byte += 1,
+        // Nothing but the greatest bytes: what goes on behind them is above.
+        _ => separator.push(0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn separator(before: &[u8], after: &[u8]) -> Option<Vec<u8>> {
+        let mut out = Vec::new();
+        separate(before, after, &mut out).then_some(out)
+    }
+
+    #[test]
+    fn separators_lie_between() {
+        assert_eq!(separator(b"abc", b"abz"), Some(b"abd".to_vec()));
+        assert_eq!(separator(b"ab", b"ac"), Some(b"ac".to_vec()));
+        assert_eq!(separator(b"ab", b"ab"), None);
+        assert_eq!(separator(b"b", b"a"), None);
+        assert_eq!(separator(b"ab", b"abc"), None);
+    }
+
+    #[test]
+    fn the_end_lies_behind_the_last() {
+        let end = |last: &[u8], separator: &[u8]| {
+            let mut out = separator.to_vec();
+            end_key(last, &mut out);
+            assert!(*out > *last && *out > *separator);
+            out
+        };
+        assert_eq!(end(b"acz", b"ab"), b"ad");
+        assert_eq!(end(b"a\xFF\xFFb\x38", b"a\x01"), b"a\xFF\xFFc");
+        assert_eq!(end(b"a\xFF", b"a\x01"), b"a\xFF\x00");
+        assert_eq!(end(b"abc", b"ab"), b"abd");
+    }
+}

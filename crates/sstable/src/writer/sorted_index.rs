@@ -1,0 +1,89 @@
+//! Index.db and Summary.db: where partitions are, in the format BIG.
+//!
+//! ```text
+//! index := (key:bytes16  position:uvint  row_index_size:uvint  row_index)*          position: in Data.db
+//! ```
+
+use ilion_env::Env;
+use ilion_rows::Unfiltered;
+use ilion_schema::TableSchema;
+
+use super::component_writer::ComponentWriter;
+use super::partition_index::EndedPartition;
+use super::row_index::{Prefix, RowIndexBuilder};
+use super::summary::SummaryBuilder;
+use crate::values::Unstorable;
+use crate::{Component, Descriptor, Result, write_component};
+
+pub(super) struct SortedIndexWriter {
+    index: ComponentWriter,
+    summary: SummaryBuilder,
+    rows: RowIndexBuilder,
+}
+
+impl SortedIndexWriter {
+    pub(super) fn create(
+        env: &dyn Env,
+        descriptor: &Descriptor,
+        table: &TableSchema,
+        block_bytes: u32,
+    ) -> Result<Self> {
+        Ok(Self {
+            index: ComponentWriter::create(env, descriptor, &Component::Index)?,
+            summary: SummaryBuilder::new(table.options.min_index_interval),
+            rows: RowIndexBuilder::new(descriptor.version, block_bytes),
+        })
+    }
+
+    pub(super) fn begin_partition(&mut self) {
+        self.rows.begin_partition();
+    }
+
+    /// `clustering` is that of the unfiltered as Data.db has it.
+    #[inline]
+    pub(super) fn add_unfiltered(
+        &mut self,
+        unfiltered: &Unfiltered,
+        clustering: &[u8],
+        start: u64,
+        end: u64,
+    ) {
+        let prefix = match unfiltered {
+            Unfiltered::Row(_) => Prefix::Row(clustering),
+            Unfiltered::Marker(marker) => {
+                self.rows.set_open(marker.start);
+                Prefix::Marker(clustering)
+            }
+        };
+        self.rows.add(prefix, start, end);
+    }
+
+    pub(super) fn add(
+        &mut self,
+        partition: &EndedPartition<'_>,
+    ) -> Result<std::result::Result<(), Unstorable>> {
+        let key = &partition.key.key;
+        self.summary.add(key, self.index.position());
+        let out = self.index.buffer();
+        out.bytes16(key);
+        out.uvint(partition.position);
+        let stored =
+            self.rows
+                .finish_partition(partition.head_length, partition.deletion, partition.length, out);
+        self.index.flush_if_large()?;
+        Ok(stored)
+    }
+
+    pub(super) fn finish(
+        self,
+        env: &dyn Env,
+        descriptor: &Descriptor,
+        first_key: &[u8],
+        last_key: &[u8],
+    ) -> Result<Vec<Component>> {
+        self.index.finish()?;
+        let summary = self.summary.encode(first_key, last_key);
+        write_component(env, descriptor, &Component::Summary, &summary)?;
+        Ok(vec![Component::Index, Component::Summary])
+    }
+}

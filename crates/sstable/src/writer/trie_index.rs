@@ -1,0 +1,140 @@
+//! Partitions.db and Rows.db: where partitions are, in the format BTI; the layout is in `reader::partition_trie` and
+//! `reader::row_trie`.
+//!
+//! A key is written when the next one is known: only then is it known how much of it tells it from its neighbours.
+
+use ilion_env::Env;
+use ilion_rows::Unfiltered;
+use ilion_schema::TableSchema;
+
+use super::component_writer::ComponentWriter;
+use super::partition_index::EndedPartition;
+use super::row_trie::RowTrieBuilder;
+use super::trie_builder::TrieBuilder;
+use super::trie_draft::{PayloadBytes, sized_int_len};
+use crate::bloom::KeyHash;
+use crate::comparable::comparable_key;
+use crate::row_encode::encode_deletion;
+use crate::values::Unstorable;
+use crate::{Component, Descriptor, Result, Version};
+
+/// Compat: added to the bytes of a position, to say that there is a hash before it.
+const BITS_WITH_HASH: u8 = 7;
+
+/// A key that is not in the trie yet.
+#[derive(Debug)]
+struct Waiting {
+    key: Vec<u8>,
+    payload: PayloadBytes,
+    /// Bytes of it that tell it from the key before.
+    len: usize,
+}
+
+pub(super) struct TrieIndexWriter {
+    version: Version,
+    partitions: ComponentWriter,
+    trie: TrieBuilder,
+    waiting: Option<Waiting>,
+    key_count: u64,
+    rows: ComponentWriter,
+    row_trie: RowTrieBuilder,
+}
+
+impl TrieIndexWriter {
+    pub(super) fn create(
+        env: &dyn Env,
+        descriptor: &Descriptor,
+        table: &TableSchema,
+        block_bytes: u32,
+    ) -> Result<Self> {
+        Ok(Self {
+            version: descriptor.version,
+            partitions: ComponentWriter::create(env, descriptor, &Component::Partitions)?,
+            trie: TrieBuilder::new(),
+            waiting: None,
+            key_count: 0,
+            rows: ComponentWriter::create(env, descriptor, &Component::Rows)?,
+            row_trie: RowTrieBuilder::new(descriptor.version, table, block_bytes),
+        })
+    }
+
+    pub(super) fn begin_partition(&mut self) {
+        self.row_trie.begin_partition();
+    }
+
+    #[inline]
+    pub(super) fn add_unfiltered(&mut self, unfiltered: &Unfiltered, start: u64, end: u64) -> Result<()> {
+        self.row_trie.add(unfiltered, start, end, &mut self.rows)
+    }
+
+    pub(super) fn add(
+        &mut self,
+        partition: &EndedPartition<'_>,
+    ) -> Result<std::result::Result<(), Unstorable>> {
+        let end_of_rows = partition.length - 1;
+        let index = self
+            .row_trie
+            .finish(partition.last, end_of_rows, &mut self.rows)?;
+        let target = match index {
+            None => !partition.position.cast_signed(),
+            Some((root, blocks)) => {
+                let position = self.rows.position();
+                let out = self.rows.buffer();
+                out.bytes16(&partition.key.key);
+                let base = position + 2 + partition.key.key.len() as u64;
+                out.uvint(partition.position);
+                out.svint(root.cast_signed() - base.cast_signed());
+                out.uvint(blocks);
+                if let Err(reason) = encode_deletion(self.version, partition.deletion, out) {
+                    return Ok(Err(reason));
+                }
+                self.rows.flush_if_large()?;
+                position.cast_signed()
+            }
+        };
+        self.add_key(partition, target)?;
+        Ok(Ok(()))
+    }
+
+    fn add_key(&mut self, partition: &EndedPartition<'_>, target: i64) -> Result<()> {
+        let hash = KeyHash::of(&partition.key.key).low_byte();
+        let payload = PayloadBytes::new(BITS_WITH_HASH + sized_int_len(target));
+        let mut next = Waiting {
+            key: comparable_key(partition.key),
+            payload: payload.with(&[hash]).with_sized_int(target),
+            len: 0,
+        };
+        self.key_count += 1;
+        if let Some(before) = self.waiting.take() {
+            let same = before.key.iter().zip(&next.key).take_while(|(a, b)| a == b);
+            next.len = same.count() + 1;
+            self.write(&before, next.len);
+            self.partitions.flush_if_large()?;
+        }
+        self.waiting = Some(next);
+        Ok(())
+    }
+
+    /// `len` bytes tell it from the key after it.
+    fn write(&mut self, waiting: &Waiting, len: usize) {
+        let prefix = &waiting.key[..len.max(waiting.len).min(waiting.key.len())];
+        self.trie.add(prefix, waiting.payload, &mut self.partitions);
+    }
+
+    pub(super) fn finish(mut self, first_key: &[u8], last_key: &[u8]) -> Result<Vec<Component>> {
+        if let Some(last) = self.waiting.take() {
+            self.write(&last, 0);
+        }
+        let root = self.trie.finish(&mut self.partitions);
+        let keys_at = self.partitions.position();
+        let out = self.partitions.buffer();
+        out.bytes16(first_key);
+        out.bytes16(last_key);
+        out.u64(keys_at);
+        out.u64(self.key_count);
+        out.u64(root);
+        self.partitions.finish()?;
+        self.rows.finish()?;
+        Ok(vec![Component::Partitions, Component::Rows])
+    }
+}
