@@ -1,0 +1,239 @@
+"""Asks two servers the same and shows where their answers differ: columns, types, bytes of values, codes and words of errors.
+
+    python3 scripts/compare_answers.py HOST:PORT HOST:PORT [FILE...]
+
+The questions are the statements of crates/query/testdata (or of the named files); one of the servers is meant to be a real
+Cassandra. Every keyspace that is not the server's own is dropped before each file. Timestamps come from here, so that both
+servers write the same ones. Cases that need a stopped clock or bound values are passed over.
+"""
+
+import glob
+import os
+import re
+import socket
+import struct
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+ERROR, RESULT, STARTUP, QUERY, BATCH = 0x00, 0x08, 0x01, 0x07, 0x0D
+ROWS, SET_KEYSPACE, SCHEMA_CHANGE = 2, 3, 5
+PAGE_SIZE, TIMESTAMP = 0x04, 0x20
+BATCH_KINDS = {"logged": 0, "unlogged": 1, "counter": 2}
+FIRST_TIMESTAMP = 1_700_000_000_000_000
+
+
+class Input:
+    """Reads the notations of the protocol."""
+
+    def __init__(self, body):
+        self.body = body
+        self.at = 0
+
+    def take(self, count):
+        self.at += count
+        return self.body[self.at - count : self.at]
+
+    def number(self, form):
+        [number] = struct.unpack(">" + form, self.take(struct.calcsize(form)))
+        return number
+
+    def string(self):
+        return self.take(self.number("H")).decode()
+
+    def bytes(self):
+        length = self.number("i")
+        return None if length < 0 else self.take(length)
+
+    def option(self):
+        kind = self.number("H")
+        if kind == 0x00:
+            return self.string()
+        if kind in (0x20, 0x22):
+            return (kind, self.option())
+        if kind == 0x21:
+            return (kind, self.option(), self.option())
+        if kind == 0x30:
+            names = (self.string(), self.string())
+            return (kind, names, [(self.string(), self.option()) for _ in range(self.number("H"))])
+        if kind == 0x31:
+            return (kind, [self.option() for _ in range(self.number("H"))])
+        return kind
+
+
+def rows(source):
+    """Columns, rows, and whether there are more."""
+    flags, count = source.number("i"), source.number("i")
+    if flags & 2:
+        source.bytes()
+    table = (source.string(), source.string()) if flags & 1 else None
+    columns = []
+    for _ in range(count):
+        place = table or (source.string(), source.string())
+        columns.append((*place, source.string(), source.option()))
+    cells = [[source.bytes() for _ in range(count)] for _ in range(source.number("i"))]
+    return {"columns": columns, "rows": cells, "more": bool(flags & 2)}
+
+
+def decode(opcode, flags, body):
+    """What an answer says, without what may differ between equal servers."""
+    source = Input(body)
+    if flags & 0x08:
+        for _ in range(source.number("H")):
+            source.string()
+    if opcode == ERROR:
+        return {"error": hex(source.number("i")), "message": source.string()}
+    assert opcode == RESULT, opcode
+    kind = source.number("i")
+    if kind == ROWS:
+        return rows(source)
+    if kind == SET_KEYSPACE:
+        return {"keyspace": source.string()}
+    if kind == SCHEMA_CHANGE:
+        return {"change": body[source.at :]}
+    return {"kind": kind}
+
+
+class Server:
+    """A connection, protocol v4."""
+
+    def __init__(self, address):
+        host, port = address.rsplit(":", 1)
+        self.address = address
+        self.socket = socket.create_connection((host, int(port)), timeout=120)
+        self.ask(STARTUP, struct.pack(">H", 1) + string("CQL_VERSION") + string("3.0.0"))
+
+    def ask(self, opcode, body):
+        self.socket.sendall(struct.pack(">BBhBi", 4, 0, 0, opcode, len(body)) + body)
+        _, flags, _, opcode, length = struct.unpack(">BBhBi", self.exactly(9))
+        return opcode, flags, self.exactly(length)
+
+    def exactly(self, count):
+        data = b""
+        while len(data) < count:
+            piece = self.socket.recv(count - len(data))
+            assert piece, f"{self.address} closed the connection"
+            data += piece
+        return data
+
+    def query(self, text, timestamp, page=5000, consistency=1):
+        params = struct.pack(">HBiq", consistency, PAGE_SIZE | TIMESTAMP, page, timestamp)
+        return decode(*self.ask(QUERY, long_string(text) + params))
+
+    def batch(self, kind, texts, timestamp):
+        members = b"".join(b"\x00" + long_string(text) + b"\x00\x00" for text in texts)
+        head = struct.pack(">BH", BATCH_KINDS[kind], len(texts))
+        return decode(*self.ask(BATCH, head + members + struct.pack(">HBq", 1, TIMESTAMP, timestamp)))
+
+    def forget(self):
+        """Drops all keyspaces but the server's own, and leaves the current one by connecting anew."""
+        names = self.query("SELECT keyspace_name FROM system_schema.keyspaces", FIRST_TIMESTAMP)["rows"]
+        for [name] in names:
+            if not name.startswith(b"system"):
+                self.query(f'DROP KEYSPACE "{name.decode()}"', FIRST_TIMESTAMP)
+        self.socket.close()
+        self.__init__(self.address)
+
+
+def string(text):
+    return struct.pack(">H", len(text)) + text.encode()
+
+
+def long_string(text):
+    return struct.pack(">i", len(text.encode())) + text.encode()
+
+
+def split(text):
+    """The statements of a text; semicolons in strings, names, comments and BEGIN .. APPLY do not count."""
+    token = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\$\$.*?\$\$|--[^\n]*|//[^\n]*|/\*.*?\*/|;|\w+|.", re.S)
+    statements, current, in_batch = [], "", False
+    for part in token.findall(text):
+        if part == ";" and not in_batch:
+            statements.append(current)
+            current = ""
+            continue
+        if part.upper() == "BEGIN" and not current.strip():
+            in_batch = True
+        if part.upper() == "APPLY":
+            in_batch = False
+        current += part
+    statements.append(current)
+    return [statement for statement in statements if statement.strip()]
+
+
+def cases(path):
+    """Line, directive, arguments and input of each case of a file."""
+    line, block = 0, None
+    for number, content in enumerate(open(path, encoding="utf-8").read().split("\n"), 1):
+        if block is None:
+            if content and not content.startswith("#"):
+                line, block = number, [content]
+        elif content == "----":
+            directive, *arguments = block[0].split()
+            pairs = dict(argument.partition("=")[::2] for argument in arguments)
+            yield line, directive, pairs, "\n".join(block[1:])
+            block = ()
+        elif block == ():
+            if not content:
+                block = None
+        else:
+            block.append(content)
+
+
+def questions(path):
+    """What can be asked of any server: a place and a function of the server."""
+    timestamp = FIRST_TIMESTAMP
+    for line, directive, arguments, text in cases(path):
+        place = f"{os.path.relpath(path, ROOT)}:{line}"
+        if "now" in arguments:
+            continue
+        if directive == "cql":
+            for statement in split(text):
+                timestamp += 1000
+                given = int(arguments.get("timestamp", timestamp))
+                page = int(arguments.get("page", 5000))
+                consistency = int(arguments.get("consistency", 1))
+                yield place, statement.strip(), lambda server, s=statement: server.query(s, given, page, consistency)
+        elif directive == "batch" and all(part.startswith("cql ") for part in text.split("\n")):
+            timestamp += 1000
+            texts = [part[4:] for part in text.split("\n")]
+            kind = arguments.get("kind", "logged")
+            yield place, text, lambda server: server.batch(kind, texts, timestamp)
+
+
+def shown(answer):
+    lines = []
+    for key, value in answer.items():
+        if key == "rows":
+            lines.append(f"{len(value)} rows")
+            lines.extend("  " + " | ".join("null" if cell is None else repr(cell)[1:] for cell in row) for row in value[:12])
+        elif key == "columns":
+            lines.append(" | ".join(f"{column[2]}: {column[3]}" for column in value))
+        else:
+            lines.append(f"{key}: {value}")
+    return "\n      ".join(lines)
+
+
+def main(addresses, paths):
+    servers = [Server(address) for address in addresses]
+    same = different = 0
+    for path in paths:
+        for server in servers:
+            server.forget()
+        for place, text, ask in questions(path):
+            answers = [ask(server) for server in servers]
+            if answers[0] == answers[1]:
+                same += 1
+                continue
+            different += 1
+            print(f"{place}\n  {text}")
+            for server, answer in zip(servers, answers):
+                print(f"    {server.address}\n      {shown(answer)}")
+    print(f"{same} answers are the same, {different} differ")
+    return 1 if different else 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    files = sys.argv[3:] or sorted(glob.glob(os.path.join(ROOT, "crates/query/testdata/**/*.txt"), recursive=True))
+    sys.exit(main(sys.argv[1:3], files))
