@@ -156,15 +156,17 @@ fn operand_spec(ty: CqlType) -> ColumnSpec {
     }
 }
 
-/// The types of the operands: those that both have exactly, or the only ones that they can be read as, or the
-/// receiver's.
+/// The types of the operands: those that both have exactly, or the only ones that they can be read as; where there is a
+/// choice, the receiver's.
+///
+/// An operation on literals has every type exactly, so that the first pair would do it in the smallest integers.
 fn resolve(
     operator: ArithmeticOperator,
     [left, right]: &[Fits; 2],
     receiver: Option<&CqlType>,
     has_marker: bool,
 ) -> Result<[CqlType; 2], Unresolved> {
-    let mut fitting = Vec::new();
+    let (mut exact, mut fitting) = (Vec::new(), Vec::new());
     for (left_type, left_fit) in TYPES.iter().zip(left) {
         for (right_type, right_fit) in TYPES.iter().zip(right) {
             let fit = *left_fit.min(right_fit);
@@ -175,15 +177,19 @@ fn resolve(
             if receiver.is_some_and(|receiver| test_type_assignment(receiver, &result) == Assignment::No) {
                 continue;
             }
-            if fit == Assignment::Exact {
-                return Ok(types);
+            match fit {
+                Assignment::Exact => exact.push(types),
+                _ => fitting.push(types),
             }
-            fitting.push(types);
         }
     }
     let is_receivers = |types: &[CqlType; 2]| {
         !has_marker && receiver.is_some_and(|receiver| types[0] == *receiver && types[1] == *receiver)
     };
+    if !exact.is_empty() {
+        let receivers = exact.iter().position(is_receivers);
+        return Ok(exact.swap_remove(receivers.unwrap_or(0)));
+    }
     match fitting.len() {
         0 => Err(Unresolved::Unsupported),
         1 => Ok(fitting.remove(0)),
@@ -207,7 +213,10 @@ fn resolve_negation(fits: &Fits, receiver: Option<&CqlType>) -> Result<CqlType, 
     match fitting.len() {
         0 => Err(Unresolved::Unsupported),
         1 => Ok(fitting.remove(0)),
-        _ => Err(Unresolved::Ambiguous),
+        _ => fitting
+            .into_iter()
+            .find(|ty| receiver == Some(ty))
+            .ok_or(Unresolved::Ambiguous),
     }
 }
 
