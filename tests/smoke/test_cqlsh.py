@@ -177,9 +177,7 @@ def completed(shell, typed, wanted):
     terminal = shell.terminal()
     terminal.send(typed + "\t")
     terminal.expect(wanted)
-    terminal.sendcontrol("c")
-    terminal.sendline("EXIT")
-    terminal.expect(pexpect.EOF)
+    terminal.close(force=True)
 
 
 def test_tab_completes_names(shell, session, fresh):
