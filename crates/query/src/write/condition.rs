@@ -218,15 +218,35 @@ impl ColumnCondition {
         if is_containment {
             return contains(&self.column.ty, operator, stored, wanted);
         }
-        // Compat: a collection without cells is compared as an empty one.
-        let is_collection =
-            matches!(self.part, Part::Whole) && self.column.is_complex() && self.ty.is_collection();
-        let ordering = match stored {
-            Some(stored) => self.ty.compare(stored, wanted),
-            None if is_collection => self.ty.compare(&encode_list([]), wanted),
-            None => return Ok(operator == Operator::NotEqual),
-        };
-        Ok(satisfies(operator, ordering))
+        let is_empty = self.is_cells_of_collection() && **wanted == *encode_list([]);
+        if is_empty && !matches!(operator, Operator::Equal | Operator::NotEqual) {
+            return Err(Error::Invalid(format!(
+                "Invalid comparison with an empty {} for operator \"{operator}\"",
+                collection_name(&self.ty)
+            )));
+        }
+        match stored {
+            Some(stored) => Ok(satisfies(operator, self.ty.compare(stored, wanted))),
+            // Compat: a collection without cells equals an empty one; null is in no order with anything.
+            None => Ok(operator
+                == (if is_empty {
+                    Operator::Equal
+                } else {
+                    Operator::NotEqual
+                })),
+        }
+    }
+
+    fn is_cells_of_collection(&self) -> bool {
+        matches!(self.part, Part::Whole) && self.column.is_complex() && self.ty.is_collection()
+    }
+}
+
+fn collection_name(ty: &CqlType) -> &'static str {
+    match ty {
+        CqlType::List { .. } => "list",
+        CqlType::Set { .. } => "set",
+        _ => "map",
     }
 }
 
