@@ -8,6 +8,7 @@ use ilion_commitlog::{CommitLog, Position};
 use ilion_env::{Env, FileLock};
 use ilion_schema::{Schema, TableKind, TableSchema};
 use ilion_sstable::{finish_transactions, list_directory};
+use ilion_types::Partitioner;
 use uuid::Uuid;
 
 use crate::engine::{Shared, TableMap};
@@ -137,7 +138,9 @@ impl Shared {
             options.memtable_shards,
             since,
         );
-        if !self.env.exists(&store.directory) {
+        // What Cassandra keeps in the order of a type (its batch log) is left alone.
+        if table.partitioner(options.partitioner) == Partitioner::Local || !self.env.exists(&store.directory)
+        {
             return Ok(store);
         }
         finish_transactions(&*self.env, &store.directory)?;

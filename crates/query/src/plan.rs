@@ -10,7 +10,7 @@ use crate::consistency;
 use crate::context::{Execution, PlanContext};
 use crate::ddl::SchemaPlan;
 use crate::describe::DescribePlan;
-use crate::protect::{check_change, check_truncate};
+use crate::protect::{check_change, check_derived, check_truncate};
 use crate::select::SelectPlan;
 use crate::write::ModifyPlan;
 use crate::{ColumnSpec, Error, Executed, Outcome, StatementWeight};
@@ -128,7 +128,11 @@ fn use_keyspace(keyspace: &str, execution: &Execution<'_>) -> Result<Executed, E
 fn truncated_table(name: &QualifiedName, context: &PlanContext<'_>) -> Result<Arc<TableSchema>, Error> {
     let table = context.table(name)?;
     match table.kind {
-        TableKind::Regular => check_truncate(&table).map(|()| table),
+        TableKind::Regular => {
+            check_truncate(&table)?;
+            check_derived(&table, context.schema)?;
+            Ok(table)
+        }
         TableKind::View => Err(Error::invalid(
             "Cannot TRUNCATE materialized view directly; must truncate base table instead",
         )),

@@ -13,7 +13,6 @@ use ilion_types::{CqlType, Partitioner};
 use uuid::Uuid;
 
 use crate::TableOptions;
-use crate::names::LOCAL_KEYSPACES;
 
 /// Identity of a table; the suffix of its directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -132,7 +131,8 @@ pub struct TableSchema {
 }
 
 impl TableSchema {
-    /// How its keys become tokens on a node that has this partitioner: its own tables have one of their own.
+    /// How its keys become tokens on a node that has this partitioner. Compat: virtual tables and `system.batches` are in
+    /// the order of their keys, whatever the node's partitioner (`SystemKeyspace`, `AbstractVirtualTable`).
     #[inline]
     pub fn partitioner(&self, of_node: Partitioner) -> Partitioner {
         if self.is_local {
@@ -389,7 +389,8 @@ impl TableBuilder {
             regulars: ids_of(ColumnKind::Regular),
             by_name,
             has_complex: self.columns.iter().flatten().any(Column::is_complex),
-            is_local: LOCAL_KEYSPACES.contains(&self.keyspace.as_str()),
+            is_local: self.kind == TableKind::Virtual
+                || (self.keyspace == "system" && self.name == "batches"),
             id: self.id,
             keyspace: self.keyspace,
             name: self.name,

@@ -49,6 +49,7 @@ mod varint;
 pub use byte_comparable::{
     STATIC_CLUSTERING, TERMINATOR_AFTER, TERMINATOR_BEFORE, TERMINATOR_ROW, encode_comparable_key,
 };
+pub use calendar::civil_from_days;
 pub use class::{composite_class, partition_key_types};
 pub use composite::{KEY_LEN_MAX, decode_composite, encode_composite};
 pub use cql_name::quote_name;
@@ -59,7 +60,6 @@ pub use elements::{
     Components, Elements, MapEntries, VectorElements, collection_elements, encode_list, encode_map,
     encode_tuple, encode_vector, map_entries, tuple_components, vector_elements,
 };
-pub use calendar::civil_from_days;
 pub use error::Error;
 pub use literal::ConstantKind;
 pub use partitioner::Partitioner;

@@ -17,9 +17,8 @@ pub enum Partitioner {
     ByteOrdered,
     /// By the MD5 of the key.
     Random,
-    /// Of the tables that a node has for itself (`system`, `system_schema`, virtual ones): by the bytes of the key.
-    /// Compat: Cassandra's `LocalPartitioner` orders by the type of the key, which is the same for text, blobs and
-    /// addresses.
+    /// Of virtual tables: by the bytes of the key. Compat: Cassandra's `LocalPartitioner` orders by the type of the key,
+    /// which is the same for text, blobs and addresses.
     Local,
 }
 

@@ -36,6 +36,7 @@ use ilion_rows::{DecoratedKey, Mutation};
 use ilion_schema::{TableId, TableSchema};
 
 use crate::context::{Execution, PlanContext};
+use crate::protect::check_derived;
 use crate::restrictions::Restrictions;
 use crate::term::Term;
 use crate::{Error, Executed, Outcome, WriteType};
@@ -94,11 +95,13 @@ impl ModifyPlan {
     /// # Errors
     /// The statement is not possible for its table.
     pub fn plan(ast: &ast::Modification, context: &PlanContext<'_>) -> Result<Self, Error> {
-        match ast {
-            ast::Modification::Insert(insert) => plan::insert(insert, context),
-            ast::Modification::Update(update) => plan::update(update, context),
-            ast::Modification::Delete(delete) => plan::delete(delete, context),
-        }
+        let plan = match ast {
+            ast::Modification::Insert(insert) => plan::insert(insert, context)?,
+            ast::Modification::Update(update) => plan::update(update, context)?,
+            ast::Modification::Delete(delete) => plan::delete(delete, context)?,
+        };
+        check_derived(&plan.table, context.schema)?;
+        Ok(plan)
     }
 
     /// The table.

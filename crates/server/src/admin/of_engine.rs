@@ -35,7 +35,7 @@ impl EngineAdmin {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             release_version: RELEASE_VERSION.to_owned(),
             pid: std::process::id(),
-            cluster_name: settings.cluster_name.clone(),
+            cluster_name: node.local().cluster().name,
             host_id: node.local().host_id().to_string(),
             cql_address: server.address().to_string(),
             data_directory: settings.data_path().display().to_string(),

@@ -20,6 +20,8 @@ use super::values::{inet, int, text, uuid};
 pub const RELEASE_VERSION: &str = "5.0.9";
 /// The version of CQL.
 pub const CQL_VERSION: &str = "3.4.7";
+/// As the settings have it where the operator says nothing.
+const DEFAULT_CLUSTER_NAME: &str = "Ilion";
 const NATIVE_PROTOCOL_VERSION: &str = "5";
 const KEY: &[u8] = b"local";
 
@@ -93,9 +95,10 @@ impl LocalNode {
     ///
     /// # Errors
     /// See [`LocalError`].
-    pub fn open(store: Arc<dyn Store>, facts: NodeFacts) -> Result<Self, LocalError> {
+    pub fn open(store: Arc<dyn Store>, mut facts: NodeFacts) -> Result<Self, LocalError> {
         let stored = read(&*store)?;
         let partitioner = store.partitioner();
+        facts.take_cluster_of(&stored);
         check("cluster", &stored, "cluster_name", &facts.cluster_name)?;
         check("partitioner", &stored, "partitioner", partitioner.class_name())?;
         let host_id = match stored.cell("host_id").map(|bytes| Uuid::from_slice(bytes)) {
@@ -187,7 +190,7 @@ impl LocalNode {
             });
         }
         columns.sort_by_key(|data| data.column);
-        let key = key(&table);
+        let key = key(&*self.store);
         let row = Row {
             liveness: Liveness::live(now),
             columns,
@@ -238,14 +241,25 @@ fn table(store: &dyn Store) -> Result<Arc<TableSchema>, LocalError> {
         .ok_or(LocalError::NoTable)
 }
 
-fn key(table: &TableSchema) -> DecoratedKey {
-    DecoratedKey::new(table.partitioner(Partitioner::default()), Bytes::from_static(KEY))
+impl NodeFacts {
+    /// An operator who names no cluster means the one whose data it is.
+    fn take_cluster_of(&mut self, stored: &Stored) {
+        if self.cluster_name == DEFAULT_CLUSTER_NAME
+            && let Some(name) = stored.cell("cluster_name")
+        {
+            self.cluster_name = String::from_utf8_lossy(name).into_owned();
+        }
+    }
+}
+
+fn key(store: &dyn Store) -> DecoratedKey {
+    DecoratedKey::new(store.partitioner(), Bytes::from_static(KEY))
 }
 
 fn read(store: &dyn Store) -> Result<Stored, LocalError> {
     let table = table(store)?;
     let mut stored = Stored::default();
-    let mut cursor = store.read_partition(&table, &key(&table), &ClusteringFilter::all())?;
+    let mut cursor = store.read_partition(&table, &key(store), &ClusteringFilter::all())?;
     if cursor.next_partition().map_err(StoreError::from)?.is_none() {
         return Ok(stored);
     }
