@@ -46,7 +46,9 @@ pub use keyspace::{
     AggregateSchema, FunctionSchema, IndexKind, IndexSchema, Keyspace, Replication, Schema, TriggerSchema,
     ViewSchema,
 };
-pub use names::{LOCAL_KEYSPACES, NAME_LEN_MAX, REPLICATED_KEYSPACES, is_system_keyspace};
+pub use names::{
+    KEYSPACE_NAME_LEN_MAX, LOCAL_KEYSPACES, REPLICATED_KEYSPACES, TABLE_NAME_LEN_MAX, is_system_keyspace,
+};
 pub use options::{CachingOptions, TableOptions};
 pub use properties::{Properties, PropertyValue};
 pub use replication::LOCAL_DATACENTER;

@@ -1,10 +1,13 @@
 //! Names of schema objects: which are allowed, and which keyspaces are whose.
 
 use crate::Error;
-use crate::error::config;
+use crate::error::{config, invalid};
 
-/// Longest name of a keyspace or table, since both are names of directories.
-pub const NAME_LEN_MAX: usize = 48;
+/// Longest name of a keyspace, as in Cassandra.
+pub const KEYSPACE_NAME_LEN_MAX: usize = 48;
+
+/// Longest name of a table: with its id it is the name of a directory, and those have 255 bytes.
+pub const TABLE_NAME_LEN_MAX: usize = 222;
 
 /// Keyspaces of the node itself, virtual ones included; no statement changes them.
 pub const LOCAL_KEYSPACES: [&str; 4] = ["system", "system_schema", "system_views", "system_virtual_schema"];
@@ -17,42 +20,50 @@ pub fn is_system_keyspace(name: &str) -> bool {
     LOCAL_KEYSPACES.contains(&name) || REPLICATED_KEYSPACES.contains(&name)
 }
 
-fn is_name(name: &str) -> bool {
+fn is_word(name: &str) -> bool {
     !name.is_empty()
-        && name.len() <= NAME_LEN_MAX
         && name
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 pub(crate) fn check_keyspace_name(name: &str) -> Result<(), Error> {
-    if is_name(name) {
-        return Ok(());
+    if !is_word(name) {
+        return invalid(format!(
+            "Keyspace name must not be empty and must contain alphanumeric or underscore characters only \
+             (got \"{name}\")"
+        ));
     }
-    config(format!(
-        "Keyspace name must not be empty, more than {NAME_LEN_MAX} characters long, or contain \
-         non-alphanumeric-underscore characters (got \"{name}\")"
-    ))
+    if name.len() > KEYSPACE_NAME_LEN_MAX {
+        return invalid(format!(
+            "Keyspace name must not be more than {KEYSPACE_NAME_LEN_MAX} characters long (got {} characters \
+             for \"{name}\")",
+            name.len()
+        ));
+    }
+    Ok(())
 }
 
 pub(crate) fn check_table_name(keyspace: &str, name: &str) -> Result<(), Error> {
-    if is_name(name) {
-        return Ok(());
+    if !is_word(name) {
+        return config(format!(
+            "{keyspace}.{name}: Table name must not be empty or not contain non-alphanumeric-underscore \
+             characters (got \"{name}\")"
+        ));
     }
-    config(format!(
-        "{keyspace}.{name}: Table name must not be empty, more than {NAME_LEN_MAX} characters long, or \
-         contain non-alphanumeric-underscore characters (got \"{name}\")"
-    ))
+    if name.len() > TABLE_NAME_LEN_MAX {
+        return config(format!(
+            "{keyspace}.{name}: Table name must not be more than {TABLE_NAME_LEN_MAX} characters long \
+             (got {} characters for \"{name}\")",
+            name.len()
+        ));
+    }
+    Ok(())
 }
 
 pub(crate) fn check_index_name(name: &str) -> Result<(), Error> {
-    let is_word = !name.is_empty()
-        && name
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    if is_word {
-        Ok(())
-    } else {
-        config(format!("Illegal index name {name}"))
+    match is_word(name) {
+        true => Ok(()),
+        false => config(format!("Illegal index name {name}")),
     }
 }

@@ -100,8 +100,8 @@ impl Altered {
             return invalid(STATIC_WITHOUT_CLUSTERING);
         }
         check_column_type(&column.ty)?;
-        self.check_counters(&column.ty)?;
         self.check_dropped(column)?;
+        self.check_counters(&column.ty)?;
         if usize::from(self.table.column_id_end()) >= COLUMN_COUNT_MAX {
             return invalid(format!(
                 "Table {} has had {COLUMN_COUNT_MAX} columns",
@@ -137,8 +137,8 @@ impl Altered {
         };
         if !is_serialization_compatible(ty, &dropped.ty) {
             return invalid(format!(
-                "Cannot re-add previously dropped column '{name}' of type {ty}, incompatible with previous \
-                 type {}",
+                "Cannot add a column '{name}' of type {ty}, incompatible with previously dropped column \
+                 '{name}' of type {}",
                 dropped.ty
             ));
         }
@@ -209,7 +209,10 @@ impl Altered {
         let Some(column) = self.table.column_named(from) else {
             return match if_exists {
                 true => Ok(()),
-                false => invalid(format!("Column {from} was not found in table {table}")),
+                false => invalid(format!(
+                    "Undefined column name {} in table {table}",
+                    ilion_types::quote_name(from)
+                )),
             };
         };
         if !column.is_primary_key() {

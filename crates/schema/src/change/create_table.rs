@@ -281,8 +281,17 @@ pub(super) fn check_key_type(name: &str, ty: &CqlType) -> Result<(), Error> {
 }
 
 fn check_clustering_order(clustering: &[String], given: &[(String, ClusteringOrder)]) -> Result<(), Error> {
-    if given.len() > clustering.len() {
-        return invalid("Only clustering columns can be defined in CLUSTERING ORDER directive");
+    let strangers: Vec<_> = given
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .filter(|name| !clustering.iter().any(|column| column == name))
+        .collect();
+    if !strangers.is_empty() {
+        return invalid(format!(
+            "Only clustering key columns can be defined in CLUSTERING ORDER directive: [{}] are not \
+             clustering columns",
+            strangers.join(", ")
+        ));
     }
     for ((name, _), expected) in given.iter().zip(clustering) {
         if name == expected {

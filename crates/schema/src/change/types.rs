@@ -112,8 +112,14 @@ fn check_field_type(ty: &CqlType) -> Result<(), Error> {
         .map_err(|refused| Error::Invalid(refused.to_string()))
 }
 
+/// The name with its keyspace, each quoted where it has to be.
+fn full_type_name(definition: &UserType) -> String {
+    let quote = ilion_types::quote_name;
+    format!("{}.{}", quote(&definition.keyspace), quote(&definition.name))
+}
+
 fn add_field(owner: &Keyspace, definition: &UserType, name: &str, ty: &CqlType) -> Result<UserType, Error> {
-    let type_name = ilion_types::quote_name(&definition.name);
+    let type_name = full_type_name(definition);
     if definition.field(name).is_some() {
         return invalid(format!(
             "Cannot add field {name} to type {type_name}: a field with name {name} already exists"
@@ -162,7 +168,7 @@ fn rename_fields(
     renames: &[(String, String)],
     if_exists: bool,
 ) -> Result<UserType, Error> {
-    let type_name = ilion_types::quote_name(&definition.name);
+    let type_name = full_type_name(definition);
     let dependent: Vec<String> = owner
         .aggregates
         .iter()
