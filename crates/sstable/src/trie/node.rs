@@ -138,7 +138,7 @@ impl Node {
     }
 
     /// How far before it the child of a slot is; 0 if there is none.
-    pub(super) fn distance(&self, slot: usize) -> u64 {
+    pub(crate) fn distance(&self, slot: usize) -> u64 {
         let bytes = &self.bytes;
         match self.distance_bits {
             4 => u64::from(bytes[0] & 0x0F),

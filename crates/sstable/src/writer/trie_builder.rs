@@ -185,3 +185,6 @@ fn pad(out: &mut ComponentWriter) {
         out.buffer().bytes(&ZEROS[..left]);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -256,3 +256,70 @@ fn encode_distances(kind: u8, distances: impl Iterator<Item = u64>, out: &mut Wr
 fn low_byte(value: u64) -> u8 {
     value.to_le_bytes()[0]
 }
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::trie::Node;
+
+    const POSITION: u64 = 1 << 50;
+
+    /// A node with children so far away.
+    fn draft(children: &[(u8, u64)], payload: PayloadBytes) -> Draft {
+        let placed = |(transition, distance): &(u8, u64)| {
+            let mut child = Draft::new(*transition);
+            child.settle(POSITION - distance);
+            child
+        };
+        Draft {
+            children: children.iter().map(placed).collect(),
+            payload,
+            ..Draft::new(0)
+        }
+    }
+
+    #[test]
+    fn nodes_of_every_shape_and_width_are_read_as_they_were_written() {
+        let payload = PayloadBytes::new(2).with_sized_int(-300);
+        let mut types = std::collections::BTreeSet::new();
+        for shift in [0, 4, 8, 12, 16, 24, 32, 40] {
+            for transitions in [
+                &[9][..],
+                &[7, 8],
+                &[7, 200],
+                &[0, 9, 10, 11, 12, 255],
+                &[1, 2, 3, 4],
+            ] {
+                for payload in [PayloadBytes::default(), payload] {
+                    let numbered = transitions.iter().zip(1u64..);
+                    let children: Vec<_> = numbered.map(|(byte, number)| (*byte, number << shift)).collect();
+                    let draft = draft(&children, payload);
+                    let mut out = Writer::new();
+                    draft.encode(POSITION, &mut out);
+                    assert_eq!(out.len(), draft.len_at(POSITION), "{children:?}");
+                    types.insert(out.as_slice()[0] >> 4);
+                    let node = Node::read(POSITION, Bytes::from(out.into_vec())).unwrap();
+                    for (byte, distance) in children {
+                        assert_eq!(node.distance(node.find(byte).unwrap()), distance);
+                    }
+                    assert!(node.slots >= transitions.len());
+                    assert!(node.find(6).is_err() && node.find(254).is_err());
+                    let read = node.payload().map(|payload| payload.sized_int(0, 2));
+                    assert_eq!(read, (payload.bits != 0).then_some(Some(-300)));
+                }
+            }
+        }
+        assert_eq!(
+            types.into_iter().collect::<Vec<_>>(),
+            (1..16).collect::<Vec<u8>>()
+        );
+    }
+
+    #[test]
+    fn sized_integers_take_as_few_bytes_as_their_sign_allows() {
+        let lens = [0, -1, 127, 128, -128, -129, 32_767, 32_768, i64::MAX, i64::MIN].map(sized_int_len);
+        assert_eq!(lens, [1, 1, 1, 2, 1, 2, 2, 3, 8, 8]);
+    }
+}
