@@ -155,6 +155,21 @@ impl BloomFilter {
         self.words.iter().all(|word| *word == 0)
     }
 
+    /// An empty filter of the same size and number of hashes.
+    pub(crate) fn emptied(&self) -> Self {
+        Self {
+            hash_count: self.hash_count,
+            words: vec![0; self.words.len()].into(),
+        }
+    }
+
+    /// About where in the file the first bit stands that `other`, of the same size, does not have.
+    pub(crate) fn first_surplus(&self, other: &Self) -> Option<u64> {
+        let mut words = self.words.iter().zip(&other.words);
+        let word = words.position(|(mine, other)| mine & !other != 0)?;
+        Some(8 + 8 * word as u64)
+    }
+
     /// The bytes of the component.
     pub fn encode(&self, version: Version) -> Vec<u8> {
         let mut out = Writer::with_capacity(8 + self.memory_bytes());

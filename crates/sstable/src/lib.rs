@@ -22,6 +22,7 @@
 //! | `histogram` | the histograms of Statistics.db |
 //! | `metadata_collector` | what Statistics.db will say, gathered while rows are written |
 //! | `row_encode` | rows and markers to bytes |
+//! | `verify` | an SSTable checked against itself |
 //! | `values` | clustering values and bounds |
 //! | `writer` | partitions in, all components out, in either format |
 //!
@@ -54,6 +55,7 @@ pub mod toc;
 mod transaction;
 mod trie;
 mod values;
+pub mod verify;
 pub mod version;
 mod writer;
 

@@ -20,11 +20,14 @@ mod row_index;
 mod row_trie;
 mod summary;
 
+pub(crate) use block_index::{Block, BlockIndex};
 pub(crate) use index_walker::IndexWalker;
+pub(crate) use location::{IndexEntry, RowIndexAt};
 pub(crate) use partition_index::{IndexCursor, PartitionIndex};
 pub(crate) use partition_reader::PartitionReader;
 pub(crate) use partition_trie::PartitionTrie;
-pub(crate) use summary::Summary;
+pub(crate) use row_trie::BlockStarts;
+pub(crate) use summary::{Summary, SummaryCheck};
 
 pub use data_scan::DataScan;
 pub use partition_cursor::PartitionCursor;

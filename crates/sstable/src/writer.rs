@@ -40,7 +40,7 @@ use crate::{
 
 pub use options::{CommitLogInterval, WriterOptions};
 
-use clustering_span::ClusteringSpan;
+pub(crate) use clustering_span::ClusteringSpan;
 use partition_index::{EndedPartition, PartitionIndexWriter};
 
 /// Encoded bytes that are gathered before they go to Data.db: several chunks, so that few of them are copied.

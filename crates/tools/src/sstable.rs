@@ -6,6 +6,7 @@
 //! | `keys` | partition keys as text |
 //! | `dump` | partitions as JSON |
 //! | `metadata` | what Statistics.db says |
+//! | `verify` | an SSTable checked against itself |
 //! | `progress` | how far a long run is, for people |
 //!
 //! A file that is written to must not exist; input files are never changed.
@@ -15,6 +16,7 @@ mod keys;
 mod metadata;
 mod progress;
 mod source;
+mod verify;
 
 #[cfg(test)]
 mod tests;
@@ -34,6 +36,8 @@ pub enum Command {
     Dump(DumpArguments),
     /// Prints what Statistics.db says, as Cassandra's sstablemetadata does (dates in UTC).
     Metadata(MetadataArguments),
+    /// Checks checksums, order, counts, and every component against the others; exit code 1 if something is damaged.
+    Verify(Files),
 }
 
 /// SSTable files: any component of each, or directories of a table.
@@ -95,6 +99,7 @@ fn run_with(env: &Arc<dyn Env>, command: &Command, out: &mut dyn Write) -> anyho
     match command {
         Command::Dump(arguments) => dump::run(env, arguments, out),
         Command::Metadata(arguments) => metadata::run(env, arguments, out),
+        Command::Verify(files) => verify::run(env, files, out),
     }
 }
 

@@ -40,6 +40,10 @@ pub(crate) struct BlockIndex {
     blocks_at: u64,
     offsets_at: u64,
     pub(crate) count: usize,
+    /// Bytes before the partition's first unfiltered.
+    pub(crate) header_length: u64,
+    /// Of the partition.
+    pub(crate) deletion: DeletionTime,
 }
 
 impl BlockIndex {
@@ -52,8 +56,8 @@ impl BlockIndex {
     ) -> Result<Self> {
         let mut input = DataStream::cached(index.clone(), position);
         let end = position.saturating_add(size);
-        input.uvint()?;
-        format.times.partition_deletion(&mut input)?;
+        let header_length = input.uvint()?;
+        let deletion = format.times.partition_deletion(&mut input)?;
         let count = input.uvint()?;
         let blocks_at = input.position();
         let offsets_at = count
@@ -67,6 +71,8 @@ impl BlockIndex {
                 blocks_at,
                 offsets_at,
                 count,
+                header_length,
+                deletion,
             }),
             _ => Err(input.corrupt("a number of blocks that fits the index before it")),
         }

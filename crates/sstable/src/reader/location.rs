@@ -27,6 +27,8 @@ pub(crate) enum RowIndexAt {
     Trie {
         /// Where the root is.
         root: u64,
+        /// Where the rest of its head is: the number of blocks and the partition's deletion.
+        rest: u64,
     },
 }
 

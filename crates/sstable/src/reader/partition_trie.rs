@@ -152,7 +152,10 @@ impl PartitionTrie {
             location: Location {
                 position: data_position,
                 is_certain: true,
-                row_index: Some(RowIndexAt::Trie { root }),
+                row_index: Some(RowIndexAt::Trie {
+                    root,
+                    rest: input.position(),
+                }),
             },
         })
     }

@@ -41,7 +41,7 @@ impl RowIndex {
             RowIndexAt::Promoted { position, size } => {
                 Some(Self::Promoted(BlockIndex::open(file, format, *position, *size)?))
             }
-            RowIndexAt::Trie { root } => RowTrie::open(file, format, *root).map(Self::Trie),
+            RowIndexAt::Trie { root, .. } => RowTrie::open(file, format, *root).map(Self::Trie),
         })
     }
 

@@ -12,12 +12,12 @@
 
 use std::sync::Arc;
 
-use ilion_rows::Bound;
+use ilion_rows::{Bound, DeletionTime};
 
 use super::row_index::BlockStart;
 use crate::comparable::ComparableClusterings;
 use crate::row_decode::{Piece, RowFormat};
-use crate::trie::{Descending, Nodes, Payload};
+use crate::trie::{Ascending, Descending, Nodes, Payload};
 use crate::{ChunkReader, Error, Result};
 
 const HAS_OPEN: u8 = 8;
@@ -87,6 +87,58 @@ impl RowTrie {
 
     fn no_block(&self) -> Error {
         self.rows.corrupt(self.root, "the first block at the root")
+    }
+}
+
+/// Where the blocks of one partition begin, all of them.
+pub(crate) struct BlockStarts {
+    trie: RowTrie,
+    starts: Vec<BlockStart>,
+}
+
+/// More blocks than that are not gathered.
+const STARTS_MAX: usize = 1 << 24;
+
+impl BlockStarts {
+    /// Nothing if the order of the trie's keys is not known, or there are too many.
+    pub(crate) fn gather(rows: Arc<ChunkReader>, format: Arc<RowFormat>, root: u64) -> Result<Option<Self>> {
+        let Some(trie) = RowTrie::open(rows, format, root) else {
+            return Ok(None);
+        };
+        let mut walk = Ascending::from(Nodes::of(trie.rows.clone()), root, &[])?;
+        let mut starts: Vec<BlockStart> = Vec::new();
+        while let Some(payload) = walk.next()? {
+            let start = trie.decode(&payload)?;
+            if starts.last().is_some_and(|last| last.offset >= start.offset) {
+                return Err(trie
+                    .rows
+                    .corrupt(payload.position, "an offset above that of the block before"));
+            }
+            if starts.len() >= STARTS_MAX {
+                return Ok(None);
+            }
+            starts.push(start);
+        }
+        Ok(Some(Self { trie, starts }))
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// How many blocks there are: the last entry leads to the end of the partition.
+    pub(crate) fn block_count(&self) -> u64 {
+        self.starts.len().saturating_sub(1) as u64
+    }
+
+    /// Offset of a block and the deletion that is open there.
+    pub(crate) fn get(&self, at: usize) -> Option<(u64, Option<DeletionTime>)> {
+        self.starts.get(at).map(|start| (start.offset, start.open))
+    }
+
+    /// The offset that a look-up of `bound` gives.
+    pub(crate) fn find(&self, bound: &Bound) -> Result<u64> {
+        Ok(self.trie.block_of(bound)?.offset)
     }
 }
 

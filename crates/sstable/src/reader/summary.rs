@@ -8,17 +8,22 @@
 //!
 //! A summary that does not fit its index is not used: it is made again from Index.db.
 
+use std::path::{Path, PathBuf};
+
 use bytes::Bytes;
 use ilion_codec::{Error as Malformed, Reader};
 use ilion_rows::{DecoratedKey, KeyBound};
 use ilion_types::{Partitioner, Token};
 
 use super::index_walker::IndexWalker;
-use crate::Result;
+use crate::verify::Findings;
+use crate::{Error, Result};
 
 /// Partitions between two samples, where a summary is made anew.
 const INTERVAL_DEFAULT: u64 = 128;
 const POSITION_LEN: usize = 8;
+/// Bytes before the offsets.
+const HEADER_LEN: usize = 24;
 
 /// Samples of the partition index, ascending; and the first and last key.
 pub(crate) struct Summary {
@@ -173,6 +178,105 @@ impl Summary {
     /// Memory that it takes.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.keys.len() + self.tokens.len() * (size_of::<Token>() + size_of::<u64>() + size_of::<u32>())
+    }
+}
+
+/// Checks a Summary.db while the entries of its Index.db go by.
+pub(crate) struct SummaryCheck {
+    path: PathBuf,
+    /// Keys and positions of the samples.
+    samples: Vec<(Vec<u8>, u64)>,
+    /// How many samples went by.
+    seen: usize,
+    min_index_interval: u32,
+    full_size: u32,
+    first_key: Vec<u8>,
+    last_key: Vec<u8>,
+    ends: Option<(Bytes, Bytes)>,
+}
+
+impl SummaryCheck {
+    /// Reads all of the file.
+    pub(crate) fn new(bytes: &[u8], path: &Path) -> Result<Self> {
+        let raw = RawSummary::read(bytes).map_err(|error| Error::in_file(path, 0, &error))?;
+        let end = HEADER_LEN + raw.table.len() + 8 + raw.first_key.len() + raw.last_key.len();
+        if end != bytes.len() {
+            return Err(Error::corrupt(path, end as u64, "the end of the file"));
+        }
+        if raw.count > 0 && raw.offset(0) != Some(raw.count * 4) {
+            return Err(Error::corrupt(
+                path,
+                HEADER_LEN as u64,
+                "entries right after their offsets",
+            ));
+        }
+        let mut samples = Vec::with_capacity(raw.count);
+        for index in 0..raw.count {
+            let Some((key, position)) = raw.entry(index) else {
+                let at = HEADER_LEN + index * 4;
+                return Err(Error::corrupt(path, at as u64, "the offset of an entry"));
+            };
+            samples.push((key.to_vec(), position));
+        }
+        Ok(Self {
+            path: path.to_path_buf(),
+            samples,
+            seen: 0,
+            min_index_interval: raw.min_index_interval,
+            full_size: raw.full_size,
+            first_key: raw.first_key.to_vec(),
+            last_key: raw.last_key.to_vec(),
+            ends: None,
+        })
+    }
+
+    /// Index.db has the entry of a key at `position`.
+    pub(crate) fn entry(&mut self, position: u64, key: &[u8], findings: &mut Findings) {
+        let Some((sample, sampled)) = self.samples.get(self.seen) else {
+            return;
+        };
+        if *sampled > position {
+            return;
+        }
+        if *sampled != position || sample != key {
+            let expected = format!("as sample {} an entry of Index.db", self.seen);
+            findings.push(Error::corrupt(&self.path, HEADER_LEN as u64, expected));
+        }
+        self.seen += 1;
+    }
+
+    /// Data.db has a partition with this key.
+    pub(crate) fn partition(&mut self, key: &Bytes) {
+        // Slices of chunks would hold them in memory.
+        let key = Bytes::copy_from_slice(key);
+        match &mut self.ends {
+            Some((_, last)) => *last = key,
+            None => self.ends = Some((key.clone(), key)),
+        }
+    }
+
+    /// There were so many partitions.
+    pub(crate) fn finish(self, partitions: u64, findings: &mut Findings) {
+        let mut expect = |holds: bool, expected: &str| {
+            if !holds {
+                findings.push(Error::corrupt(&self.path, 0, expected));
+            }
+        };
+        expect(
+            self.seen == self.samples.len(),
+            "samples of entries that Index.db has",
+        );
+        let interval = u64::from(self.min_index_interval.max(1));
+        expect(
+            self.min_index_interval > 0 && partitions.div_ceil(interval) == u64::from(self.full_size),
+            "a full size that is the number of partitions by the interval",
+        );
+        if let Some((first, last)) = self.ends {
+            expect(
+                self.first_key == first && self.last_key == last,
+                "the keys of the first and the last partition of Data.db",
+            );
+        }
     }
 }
 

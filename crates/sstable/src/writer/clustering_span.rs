@@ -4,7 +4,7 @@ use ilion_rows::{Bound, BoundKind, Clustering, ClusteringComparator, Slice, Unfi
 
 /// The first and the last unfiltered of the partition at hand.
 #[derive(Debug)]
-pub(super) struct ClusteringSpan {
+pub(crate) struct ClusteringSpan {
     comparator: ClusteringComparator,
     first: Option<Bound>,
     /// Of the last one, in memory that is used again.
@@ -14,7 +14,7 @@ pub(super) struct ClusteringSpan {
 }
 
 impl ClusteringSpan {
-    pub(super) fn new(comparator: ClusteringComparator) -> Self {
+    pub(crate) fn new(comparator: ClusteringComparator) -> Self {
         Self {
             comparator,
             first: None,
@@ -23,18 +23,24 @@ impl ClusteringSpan {
         }
     }
 
-    pub(super) fn begin_partition(&mut self) {
+    pub(crate) fn begin_partition(&mut self) {
         self.first = None;
     }
 
     /// True if nothing was added since the partition began.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.first.is_none()
     }
 
     #[inline]
-    pub(super) fn add(&mut self, unfiltered: &Unfiltered) {
+    pub(crate) fn add(&mut self, unfiltered: &Unfiltered) {
         debug_assert!(self.ascends(unfiltered), "unfiltereds come in clustering order");
+        self.add_unchecked(unfiltered);
+    }
+
+    /// For those of a file, which may be in any order.
+    #[inline]
+    pub(crate) fn add_unchecked(&mut self, unfiltered: &Unfiltered) {
         let (values, kind) = clustering_of(unfiltered);
         let first = || Bound::new(kind.unwrap_or(BoundKind::InclStart), values.clone());
         self.first.get_or_insert_with(first);
@@ -74,7 +80,7 @@ impl ClusteringSpan {
 
     /// The slice around all of them, if there are any. Its bounds face the wrong way if a deleted range is open at an
     /// end.
-    pub(super) fn finish_partition(&mut self) -> Option<Slice> {
+    pub(crate) fn finish_partition(&mut self) -> Option<Slice> {
         let start = self.first.take()?;
         let kind = self.last_kind.unwrap_or(BoundKind::InclEnd);
         Some(Slice {

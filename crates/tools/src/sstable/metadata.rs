@@ -291,7 +291,14 @@ fn covered(descriptor: &Descriptor, header: &SerializationHeader, slice: &Slice)
 fn clustering_text(ty: &CqlType, value: Option<&[u8]>) -> String {
     match value {
         None => "null".to_owned(),
-        Some(value) => ty.print_plain(value).unwrap_or_else(|_| hex::print(value)),
+        Some(value) => {
+            let text = ty.print_plain(value).unwrap_or_else(|_| hex::print(value));
+            // Compat: clusterings are printed otherwise than keys.
+            match ty {
+                CqlType::Timestamp => text.replace(' ', "T"),
+                _ => text,
+            }
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod dump;
 mod metadata;
+mod verify;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

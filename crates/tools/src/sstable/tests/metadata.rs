@@ -15,6 +15,18 @@ fn comparable(line: &str) -> String {
         Some((name @ "Estimated droppable tombstones", ratio)) => {
             format!("{name}: {:.5}", ratio.parse::<f64>().unwrap())
         }
+        // Cassandra corrects the bias of estimates above some thousands.
+        Some((name @ "Estimated cardinality", count)) => {
+            let count: f64 = count.parse().unwrap();
+            format!(
+                "{name}: {:.0}",
+                if count > 6000.0 {
+                    (count / 500.0).round()
+                } else {
+                    count
+                }
+            )
+        }
         Some(("SSTable", _)) => "SSTable".to_owned(),
         _ => line.trim_end().to_owned(),
     }

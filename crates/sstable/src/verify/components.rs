@@ -1,0 +1,134 @@
+//! The components that can be checked without knowing what rows are.
+
+use std::collections::BTreeSet;
+
+use ilion_env::Env;
+
+use super::{OnProgress, Verification};
+use crate::component::Component;
+use crate::{ChunkReader, Descriptor, Result, digest, read_component};
+
+const READ_BYTES: usize = 256 << 10;
+
+/// TOC.txt names what is there, and nothing else.
+pub(super) fn check_toc(
+    env: &dyn Env,
+    descriptor: &Descriptor,
+    verification: &mut Verification,
+) -> Result<()> {
+    let path = descriptor.path(&Component::Toc);
+    let Some(bytes) = read_component(env, descriptor, &Component::Toc)? else {
+        verification.findings.add(&path, 0, "the file");
+        return Ok(());
+    };
+    let mut listed = BTreeSet::new();
+    let mut offset = 0;
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        let name = line.strip_suffix(b"\n").unwrap_or(line);
+        match std::str::from_utf8(name) {
+            Ok(name) if !name.is_empty() => {
+                let component = Component::from_name(name);
+                if !env.exists(&descriptor.path(&component)) {
+                    let expected = format!("only names of files that are there; {name:?} is not");
+                    verification.findings.add(&path, offset, expected);
+                }
+                listed.insert(component);
+            }
+            _ => verification
+                .findings
+                .add(&path, offset, "the name of a component"),
+        }
+        offset += line.len() as u64;
+    }
+    if !bytes.ends_with(b"\n") {
+        let end = bytes.len() as u64;
+        verification.findings.add(&path, end, "a line break at the end");
+    }
+    let prefix = format!("{}-", descriptor.base_name());
+    for file in descriptor.files(env)? {
+        let name = file
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or_default();
+        let component = Component::from_name(name.strip_prefix(&prefix).unwrap_or(name));
+        // Ilion's own components may be made and removed at any time; temporary files are none.
+        if !component.is_side() && !name.ends_with(".tmp") && !listed.contains(&component) {
+            let expected = format!("all files that are there; {component} is missing");
+            verification.findings.add(&path, bytes.len() as u64, expected);
+        }
+    }
+    Ok(())
+}
+
+/// Data.db has the checksum that Digest.crc32 says. Gives the stored bytes of Data.db.
+pub(super) fn check_digest(
+    env: &dyn Env,
+    descriptor: &Descriptor,
+    verification: &mut Verification,
+    on_progress: OnProgress<'_>,
+) -> Result<u64> {
+    let path = descriptor.path(&Component::Digest);
+    let Some(bytes) = read_component(env, descriptor, &Component::Digest)? else {
+        verification
+            .unchecked
+            .push("the whole of Data.db at once, since there is no Digest.crc32".to_owned());
+        return Ok(0);
+    };
+    let decoded = digest::decode(&bytes, &path);
+    let Some(expected) = verification.findings.take(decoded)? else {
+        return Ok(0);
+    };
+    if digest::encode(expected) != bytes.trim_ascii_end() || bytes.len() > digest::encode(expected).len() + 1
+    {
+        verification
+            .findings
+            .add(&path, 0, "a decimal number and nothing else");
+    }
+    let opened = env
+        .open_read(&descriptor.path(&Component::Data))
+        .map_err(Into::into);
+    let Some(data) = verification.findings.take(opened)? else {
+        return Ok(0);
+    };
+    let mut buffer = vec![0; READ_BYTES];
+    let (mut crc, mut offset) = (0, 0);
+    loop {
+        let count = data.read_at(offset, &mut buffer)?;
+        if count == 0 {
+            break;
+        }
+        crc = ilion_codec::crc32_extend(crc, &buffer[..count]);
+        offset += count as u64;
+        on_progress(offset);
+    }
+    if crc != expected {
+        let expected = format!("bytes with the CRC-32 that Digest.crc32 says, {expected}; they have {crc}");
+        verification.findings.add(data.path(), 0, expected);
+    }
+    Ok(offset)
+}
+
+/// Every chunk of Data.db, damaged ones each by themselves.
+pub(super) fn check_chunks(
+    data: &ChunkReader,
+    verification: &mut Verification,
+    on_progress: OnProgress<'_>,
+) -> Result<()> {
+    let mut position = 0;
+    while position < data.data_length() {
+        let read = data.chunk_at(position);
+        if let Err(error) = read {
+            let is_known = verification
+                .findings
+                .kept()
+                .iter()
+                .any(|known| known.to_string() == error.to_string());
+            if !is_known {
+                verification.findings.take::<()>(Err(error))?;
+            }
+        }
+        position += u64::from(data.chunk_length());
+        on_progress(position);
+    }
+    Ok(())
+}

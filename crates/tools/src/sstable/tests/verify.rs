@@ -1,0 +1,59 @@
+//! `verify` from outside: its report and its verdict.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ilion_env::{Env, MemEnv};
+
+use super::super::{Command, Files, run_with};
+use super::small_fixtures;
+
+/// A copy of the fixture's files in memory, all but those whose names end so, and the path of its Data.db.
+fn copied(fixture: &super::Fixture, without: &str) -> (Arc<dyn Env>, PathBuf) {
+    let env = MemEnv::new(1).shared();
+    let directory = PathBuf::from("/ks/t");
+    env.create_dir_all(&directory).unwrap();
+    for entry in std::fs::read_dir(fixture.data.parent().unwrap()).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if without.is_empty() || !name.ends_with(without) {
+            let mut file = env.create(&directory.join(name)).unwrap();
+            file.append(&std::fs::read(&path).unwrap()).unwrap();
+        }
+    }
+    let data = directory.join(fixture.data.file_name().unwrap());
+    (env, data)
+}
+
+fn verified(env: &Arc<dyn Env>, data: PathBuf) -> (bool, String) {
+    let mut out = Vec::new();
+    let outcome = run_with(env, &Command::Verify(Files { files: vec![data] }), &mut out);
+    (outcome.is_ok(), String::from_utf8(out).unwrap())
+}
+
+#[test]
+fn whole_files_are_ok_and_damaged_ones_are_named_with_offsets() {
+    for fixture in small_fixtures() {
+        let (env, data) = copied(&fixture, "");
+        let (is_ok, report) = verified(&env, data.clone());
+        assert!(is_ok && report.contains(": ok; "), "{report}");
+
+        let mut bytes = env.read_all(&data, 1 << 20).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        env.create_or_truncate(&data).unwrap().append(&bytes).unwrap();
+        let (is_ok, report) = verified(&env, data.clone());
+        assert!(!is_ok && report.contains("DAMAGED"), "{report}");
+        assert!(report.contains("-Data.db: at byte "), "{report}");
+    }
+}
+
+#[test]
+fn missing_components_are_named() {
+    let fixture = &small_fixtures()[0];
+    for missing in ["Statistics.db", "CompressionInfo.db", "Index.db", "TOC.txt"] {
+        let (env, data) = copied(fixture, missing);
+        let (is_ok, report) = verified(&env, data);
+        assert!(!is_ok && report.contains(missing), "{report}");
+    }
+}
