@@ -8,6 +8,7 @@ use ilion_commitlog::Mode;
 use ilion_engine::{Engine, EngineOptions};
 use ilion_env::Env;
 use ilion_query::{ClusterFacts, EngineStore, LogPosition, QueryOptions, QueryProcessor, Store};
+use ilion_rows::TombstoneLimits;
 
 use crate::durability::{Durability, DurableCallback};
 use crate::memory::machine_bytes;
@@ -127,6 +128,10 @@ fn query_options(settings: &Settings) -> QueryOptions {
         batch_size_warn_bytes: bytes(settings.batch_size_warn_threshold.0),
         batch_size_fail_bytes: bytes(settings.batch_size_fail_threshold.0),
         allow_filtering: settings.allow_filtering_enabled,
+        tombstone_limits: TombstoneLimits {
+            warn: settings.tombstone_warn_threshold.0.unwrap_or(u64::MAX),
+            fail: settings.tombstone_failure_threshold.0.unwrap_or(u64::MAX),
+        },
         ..QueryOptions::default()
     }
 }

@@ -46,8 +46,6 @@ pub const FOREIGN: &[Foreign] = &[
             "cache_load_timeout",
             "column_index_size",
             "auto_snapshot",
-            "tombstone_warn_threshold",
-            "tombstone_failure_threshold",
         ],
         fate: Fate::PassedOver,
         reason: "it is not built yet",

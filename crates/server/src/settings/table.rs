@@ -142,6 +142,10 @@ settings! {
     prepared_statements_max: usize = "10000";
     /// Whether ALLOW FILTERING is allowed.
     allow_filtering_enabled: bool = "true";
+    /// Tombstones that a read may meet before its client is warned; -1 is no limit.
+    tombstone_warn_threshold: Limit = "1000";
+    /// Tombstones that a read may meet before it is ended; -1 is no limit.
+    tombstone_failure_threshold: Limit = "100000";
     /// What is logged, as `tracing` filters are written: info, debug, or ilion_server=debug,info.
     log_level: String = "info";
 }
