@@ -9,7 +9,9 @@ mod unsupported;
 use ilion_cql::ast::{
     self, AlterType, CreateType, DropObject, Properties, PropertyValue, QualifiedName, Statement, TypeChange,
 };
-use ilion_schema::{Applied, ChangeKind, EventTarget, Schema, SchemaChange, TypeAlteration};
+use ilion_schema::{
+    Applied, ChangeKind, Diff, EventTarget, Schema, SchemaChange, TableOptions, Transition, TypeAlteration,
+};
 
 use crate::context::{Execution, PlanContext};
 use crate::type_name::resolve_type;
@@ -35,6 +37,7 @@ impl SchemaPlan {
             .map_err(|refused| refused.of_statement())?;
         if let Some(applied) = &applied {
             warn_of_replication(&self.change, &applied.schema, execution);
+            warn_of_options(&applied.diffs, execution);
         }
         let event = applied.and_then(|applied| event_of(&applied, &self.change));
         Ok(Executed::of(Outcome::SchemaChange(event.into_iter().collect())))
@@ -60,6 +63,33 @@ fn warn_of_replication(change: &SchemaChange, schema: &Schema, execution: &Execu
             execution.warn(format!(
                 "Your replication factor {factor} for keyspace {name} is higher than the number of nodes 1{place}"
             ));
+        }
+    }
+}
+
+/// Options that a table keeps, and that Ilion does not act on yet.
+fn warn_of_options(diffs: &[Diff], execution: &Execution<'_>) {
+    for diff in diffs {
+        let (old, new) = match diff {
+            Diff::Table(Transition::Created(new)) => (TableOptions::default(), &new.options),
+            Diff::Table(Transition::Updated { old, new }) => (old.options.clone(), &new.options),
+            _ => continue,
+        };
+        let class = new.compaction.get("class").map_or("", String::as_str);
+        if old.compaction != new.compaction && !class.ends_with("SizeTieredCompactionStrategy") {
+            let name = class.rsplit('.').next().unwrap_or(class);
+            execution.warn(format!(
+                "{name} is kept in the schema, but Ilion compacts by SizeTieredCompactionStrategy so far"
+            ));
+        }
+        if old.caching.rows_per_partition != new.caching.rows_per_partition {
+            execution.warn(
+                "rows_per_partition is kept in the schema, but Ilion has no row cache so far".to_owned(),
+            );
+        }
+        if new.cdc && !old.cdc {
+            execution
+                .warn("cdc is kept in the schema, but Ilion has no change data capture so far".to_owned());
         }
     }
 }
