@@ -7,6 +7,9 @@
 //! | `dump` | partitions as JSON |
 //! | `metadata` | what Statistics.db says |
 //! | `verify` | an SSTable checked against itself |
+//! | `rewrite` | new SSTables with the rows of old ones |
+//! | `shape` | what new SSTables look like |
+//! | `target` | where they go |
 //! | `progress` | how far a long run is, for people |
 //!
 //! A file that is written to must not exist; input files are never changed.
@@ -15,7 +18,10 @@ mod dump;
 mod keys;
 mod metadata;
 mod progress;
+mod rewrite;
+mod shape;
 mod source;
+mod target;
 mod verify;
 
 #[cfg(test)]
@@ -29,6 +35,8 @@ use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use ilion_env::{Env, RealEnv};
 
+pub use target::TargetFormat;
+
 /// What to do with SSTable files.
 #[derive(Subcommand)]
 pub enum Command {
@@ -38,6 +46,12 @@ pub enum Command {
     Metadata(MetadataArguments),
     /// Checks checksums, order, counts, and every component against the others; exit code 1 if something is damaged.
     Verify(Files),
+    /// Writes each SSTable anew in another format.
+    Convert(ConvertArguments),
+    /// Writes the rows of several SSTables of one table as one, reconciled; nothing is purged.
+    Merge(MergeArguments),
+    /// Writes the rows of one SSTable as several smaller ones.
+    Split(SplitArguments),
 }
 
 /// SSTable files: any component of each, or directories of a table.
@@ -80,6 +94,46 @@ pub struct MetadataArguments {
     pub gc_grace_seconds: u64,
 }
 
+/// What to write in which format.
+#[derive(Args)]
+pub struct ConvertArguments {
+    /// Format of the new SSTables.
+    #[arg(long, value_enum)]
+    pub to: TargetFormat,
+    /// Directory of the new SSTables; made if it is not there.
+    #[arg(value_name = "OUT_DIR")]
+    pub directory: PathBuf,
+    #[command(flatten)]
+    pub files: Files,
+}
+
+/// What to merge.
+#[derive(Args)]
+pub struct MergeArguments {
+    /// Format of the new SSTable; without it, the newest of the inputs'.
+    #[arg(long, value_enum)]
+    pub to: Option<TargetFormat>,
+    /// Directory of the new SSTable; made if it is not there.
+    #[arg(value_name = "OUT_DIR")]
+    pub directory: PathBuf,
+    #[command(flatten)]
+    pub files: Files,
+}
+
+/// What to split.
+#[derive(Args)]
+pub struct SplitArguments {
+    /// Size of Data.db of the new SSTables; a partition is never split.
+    #[arg(short = 's', long = "size", value_name = "MIB", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..))]
+    pub size_mib: u64,
+    /// Directory of the new SSTables; made if it is not there.
+    #[arg(value_name = "OUT_DIR")]
+    pub directory: PathBuf,
+    /// A component of the SSTable.
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+}
+
 /// Runs a tool; what it says goes to stdout.
 ///
 /// # Errors
@@ -100,6 +154,9 @@ fn run_with(env: &Arc<dyn Env>, command: &Command, out: &mut dyn Write) -> anyho
         Command::Dump(arguments) => dump::run(env, arguments, out),
         Command::Metadata(arguments) => metadata::run(env, arguments, out),
         Command::Verify(files) => verify::run(env, files, out),
+        Command::Convert(arguments) => rewrite::convert(env, arguments, out),
+        Command::Merge(arguments) => rewrite::merge(env, arguments, out),
+        Command::Split(arguments) => rewrite::split(env, arguments, out),
     }
 }
 

@@ -3,13 +3,16 @@
 
 mod dump;
 mod metadata;
+mod rewrite;
 mod verify;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use flate2::read::GzDecoder;
-use ilion_env::{Env, RealEnv};
+use ilion_env::{Env, MemEnv, RealEnv};
+
+use super::{Command, DumpArguments, Files, run_with};
 
 /// One SSTable of a fixture.
 struct Fixture {
@@ -88,6 +91,55 @@ fn text(path: &Path) -> String {
     }
     let zipped = std::fs::File::open(format!("{}.gz", path.display())).unwrap();
     std::io::read_to_string(GzDecoder::new(zipped)).unwrap()
+}
+
+/// A copy of the fixture's files in memory, all but those whose names end so, and the path of its Data.db.
+fn copied(fixture: &Fixture, without: &str) -> (Arc<dyn Env>, PathBuf) {
+    let env = MemEnv::new(1).shared();
+    let directory = PathBuf::from("/ks/t");
+    env.create_dir_all(&directory).unwrap();
+    for entry in std::fs::read_dir(fixture.data.parent().unwrap()).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if without.is_empty() || !name.ends_with(without) {
+            let mut file = env.create(&directory.join(name)).unwrap();
+            file.append(&std::fs::read(&path).unwrap()).unwrap();
+        }
+    }
+    let data = directory.join(fixture.data.file_name().unwrap());
+    (env, data)
+}
+
+/// What a command prints.
+fn ran(env: &Arc<dyn Env>, command: &Command) -> anyhow::Result<String> {
+    let mut out = Vec::new();
+    run_with(env, command, &mut out)?;
+    Ok(String::from_utf8(out)?)
+}
+
+/// Rows without positions.
+fn rows(env: &Arc<dyn Env>, path: &Path) -> Vec<String> {
+    let command = Command::Dump(DumpArguments {
+        files: Files {
+            files: vec![path.to_path_buf()],
+        },
+        lines: true,
+        raw_times: true,
+        keys_only: false,
+        keys: Vec::new(),
+        excluded: Vec::new(),
+    });
+    let text = ran(env, &command).unwrap();
+    text.lines().map(without_positions).collect()
+}
+
+fn without_positions(line: &str) -> String {
+    let mut pieces = line.split(",\"position\":");
+    let mut out = pieces.next().unwrap().to_owned();
+    for piece in pieces {
+        out.push_str(piece.trim_start_matches(|character: char| character.is_ascii_digit()));
+    }
+    out
 }
 
 fn real_env() -> Arc<dyn Env> {

@@ -3,27 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ilion_env::{Env, MemEnv};
+use ilion_env::Env;
 
 use super::super::{Command, Files, run_with};
-use super::small_fixtures;
-
-/// A copy of the fixture's files in memory, all but those whose names end so, and the path of its Data.db.
-fn copied(fixture: &super::Fixture, without: &str) -> (Arc<dyn Env>, PathBuf) {
-    let env = MemEnv::new(1).shared();
-    let directory = PathBuf::from("/ks/t");
-    env.create_dir_all(&directory).unwrap();
-    for entry in std::fs::read_dir(fixture.data.parent().unwrap()).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_str().unwrap();
-        if without.is_empty() || !name.ends_with(without) {
-            let mut file = env.create(&directory.join(name)).unwrap();
-            file.append(&std::fs::read(&path).unwrap()).unwrap();
-        }
-    }
-    let data = directory.join(fixture.data.file_name().unwrap());
-    (env, data)
-}
+use super::{copied, small_fixtures};
 
 fn verified(env: &Arc<dyn Env>, data: PathBuf) -> (bool, String) {
     let mut out = Vec::new();

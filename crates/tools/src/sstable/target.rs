@@ -1,0 +1,205 @@
+//! Where new SSTables go: a directory, with ids that are free there.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail};
+use ilion_env::Env;
+use ilion_rows::{Cell, Data, NO_DELETION_TIME, PartitionHead, Row, Unfiltered};
+use ilion_sstable::{
+    Descriptor, Format, SSTableId, SSTableWriter, Transaction, TransactionKind, Version, list_directory,
+};
+
+use super::shape::Shape;
+
+/// The last second that formats before oa hold.
+const SECONDS_MAX_BEFORE_OA: u32 = i32::MAX.unsigned_abs() - 1;
+
+/// A format to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum TargetFormat {
+    /// What Cassandra 4.0 to 5.0 write by default (BIG).
+    Nb,
+    /// What Cassandra 5.0 writes without storage compatibility (BIG).
+    Oa,
+    /// The trie-indexed format of Cassandra 5.0 (BTI).
+    Da,
+}
+
+impl TargetFormat {
+    fn parts(self) -> (Version, Format) {
+        match self {
+            Self::Nb => (Version::NB, Format::Big),
+            Self::Oa => (Version::OA, Format::Big),
+            Self::Da => (Version::DA, Format::Bti),
+        }
+    }
+
+    /// The format of a file, or the next newer one that is written.
+    pub(super) fn like(descriptor: &Descriptor) -> Self {
+        match descriptor.format {
+            Format::Bti => Self::Da,
+            Format::Big if descriptor.version.is_oa_or_later() => Self::Oa,
+            Format::Big => Self::Nb,
+        }
+    }
+}
+
+/// A directory for new SSTables.
+pub(super) struct Target {
+    env: Arc<dyn Env>,
+    directory: Arc<Path>,
+    next_id: u32,
+}
+
+impl Target {
+    /// Opens or makes the directory, which must not be one of the inputs'.
+    pub(super) fn open(env: &Arc<dyn Env>, directory: &Path, inputs: &[Descriptor]) -> anyhow::Result<Self> {
+        env.create_dir_all(directory)?;
+        if let Some(input) = inputs.iter().find(|input| *input.directory == *directory) {
+            bail!(
+                "{}: {input} is in it; new SSTables go to another directory",
+                directory.display()
+            );
+        }
+        let found = list_directory(env.as_ref(), directory)
+            .with_context(|| format!("looking into {}", directory.display()))?;
+        let greatest = found.iter().filter_map(|found| match found.descriptor.id {
+            SSTableId::Sequence(number) => Some(number),
+            SSTableId::TimeUuid(_) => None,
+        });
+        Ok(Self {
+            env: env.clone(),
+            directory: directory.into(),
+            next_id: greatest.max().unwrap_or(0).saturating_add(1),
+        })
+    }
+
+    /// Begins an SSTable.
+    pub(super) fn begin(&mut self, format: TargetFormat, shape: &Shape) -> anyhow::Result<Output> {
+        let (version, format) = format.parts();
+        let id = SSTableId::Sequence(self.next_id);
+        self.next_id = self.next_id.saturating_add(1);
+        let descriptor = Descriptor::new(self.directory.clone(), version, id, format);
+        let mut transaction =
+            Transaction::begin(self.env.clone(), &self.directory, TransactionKind::Compaction)?;
+        transaction.add(&descriptor)?;
+        let writer = SSTableWriter::new(&self.env, &descriptor, &shape.table, shape.options.clone());
+        let mut output = Output {
+            descriptor,
+            writer: None,
+            transaction: Some(transaction),
+        };
+        output.writer = Some(writer?);
+        Ok(output)
+    }
+}
+
+/// An SSTable being written; what is not finished is removed.
+pub(super) struct Output {
+    descriptor: Descriptor,
+    writer: Option<SSTableWriter>,
+    transaction: Option<Transaction>,
+}
+
+impl Output {
+    pub(super) fn begin_partition(&mut self, head: &PartitionHead) -> anyhow::Result<()> {
+        if !self.descriptor.version.is_oa_or_later() {
+            self.check_secs(head.deletion.local_secs)?;
+            if let Some(row) = &head.static_row {
+                self.check_row(row)?;
+            }
+        }
+        Ok(self.writer()?.begin_partition(head)?)
+    }
+
+    pub(super) fn add(&mut self, unfiltered: &Unfiltered) -> anyhow::Result<()> {
+        if !self.descriptor.version.is_oa_or_later() {
+            match unfiltered {
+                Unfiltered::Row(row) => self.check_row(row)?,
+                Unfiltered::Marker(marker) => {
+                    for deletion in marker.start.iter().chain(&marker.end) {
+                        self.check_secs(deletion.local_secs)?;
+                    }
+                }
+            }
+        }
+        Ok(self.writer()?.add(unfiltered)?)
+    }
+
+    pub(super) fn finish_partition(&mut self) -> anyhow::Result<()> {
+        Ok(self.writer()?.finish_partition()?)
+    }
+
+    /// Bytes of Data.db so far, about.
+    pub(super) fn stored_bytes(&self) -> u64 {
+        self.writer.as_ref().map_or(0, SSTableWriter::stored_bytes)
+    }
+
+    /// Uncompressed bytes of Data.db so far.
+    pub(super) fn data_bytes(&self) -> u64 {
+        self.writer.as_ref().map_or(0, SSTableWriter::data_bytes)
+    }
+
+    pub(super) fn partitions(&self) -> u64 {
+        self.writer.as_ref().map_or(0, SSTableWriter::partitions)
+    }
+
+    fn writer(&mut self) -> anyhow::Result<&mut SSTableWriter> {
+        self.writer.as_mut().context("the SSTable is finished")
+    }
+
+    /// Makes it durable; nothing if it has no partition.
+    pub(super) fn finish(mut self) -> anyhow::Result<Option<Descriptor>> {
+        if self.partitions() == 0 {
+            return Ok(None);
+        }
+        if let Some(writer) = self.writer.take() {
+            writer.finish()?;
+        }
+        if let Some(transaction) = self.transaction.take() {
+            // The log goes when it is dropped.
+            drop(transaction.commit()?);
+        }
+        Ok(Some(self.descriptor.clone()))
+    }
+
+    fn check_row(&self, row: &Row) -> anyhow::Result<()> {
+        self.check_secs(row.liveness.expires_secs)?;
+        self.check_secs(row.deletion.local_secs)?;
+        let check = |cell: &Cell| self.check_secs(cell.local_deletion_secs);
+        for column in &row.columns {
+            match &column.data {
+                Data::Simple(cell) => check(cell)?,
+                Data::Complex(complex) => {
+                    self.check_secs(complex.deletion.local_secs)?;
+                    complex.cells.iter().try_for_each(|(_, cell)| check(cell))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The writer would cut it: what expires later would go early.
+    fn check_secs(&self, secs: u32) -> anyhow::Result<()> {
+        if secs > SECONDS_MAX_BEFORE_OA && secs != NO_DELETION_TIME {
+            bail!(
+                "the format {} cannot hold what expires after 2038-01-19, and there is some: use oa or da",
+                self.descriptor.version
+            );
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        if let Some(writer) = self.writer.take() {
+            writer.abandon();
+        }
+        // The log tells the next start what to remove if this fails.
+        if let Some(transaction) = self.transaction.take() {
+            let _ = transaction.abort();
+        }
+    }
+}

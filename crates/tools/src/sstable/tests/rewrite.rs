@@ -1,0 +1,131 @@
+//! `convert`, `merge` and `split`: the rows stay what they are, and the new files are whole.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ilion_env::Env;
+use ilion_sstable::list_directory;
+
+use super::super::{Command, ConvertArguments, Files, MergeArguments, SplitArguments, TargetFormat};
+use super::{copied, fixtures, ran, rows, small_fixtures};
+
+const FORMATS: [TargetFormat; 3] = [TargetFormat::Nb, TargetFormat::Oa, TargetFormat::Da];
+
+fn files(paths: &[&Path]) -> Files {
+    Files {
+        files: paths.iter().map(|path| path.to_path_buf()).collect(),
+    }
+}
+
+fn convert(env: &Arc<dyn Env>, to: TargetFormat, out: &Path, data: &Path) -> anyhow::Result<String> {
+    let arguments = ConvertArguments {
+        to,
+        directory: out.to_path_buf(),
+        files: files(&[data]),
+    };
+    ran(env, &Command::Convert(arguments))
+}
+
+fn assert_whole(env: &Arc<dyn Env>, directory: &Path) {
+    let report = ran(env, &Command::Verify(files(&[directory]))).unwrap();
+    assert!(!report.contains("not checked"), "{report}");
+}
+
+#[test]
+fn every_format_becomes_every_other_and_back_with_the_same_rows() {
+    // The large ones each to one of the formats.
+    let of_all = fixtures().into_iter().zip(FORMATS.iter().cycle());
+    let of_all = of_all.map(|(fixture, format)| (fixture, std::slice::from_ref(format)));
+    let of_small = small_fixtures()
+        .into_iter()
+        .map(|fixture| (fixture, &FORMATS[..]));
+    for (fixture, formats) in of_small.chain(of_all) {
+        let (env, data) = copied(&fixture, "");
+        let before = rows(&env, &data);
+        for to in formats.iter().copied() {
+            let out = PathBuf::from(format!("/out/{to:?}"));
+            match convert(&env, to, &out, &data) {
+                Ok(_) => {}
+                Err(error) if fixture.name.starts_with("far_ttl") && to == TargetFormat::Nb => {
+                    assert!(error.to_string().contains("2038"), "{error}");
+                    assert!(list_directory(env.as_ref(), &out).unwrap().is_empty());
+                    continue;
+                }
+                Err(error) => panic!("{}: {error:#}", fixture.name),
+            }
+            assert_eq!(rows(&env, &out), before, "{} {to:?}", fixture.name);
+            assert_whole(&env, &out);
+        }
+    }
+}
+
+#[test]
+fn pieces_of_a_split_merge_to_what_was_split() {
+    for fixture in small_fixtures() {
+        let (env, data) = copied(&fixture, "");
+        let pieces = PathBuf::from("/pieces");
+        let split = SplitArguments {
+            size_mib: 0,
+            directory: pieces.clone(),
+            file: data.clone(),
+        };
+        ran(&env, &Command::Split(split)).unwrap();
+        assert_whole(&env, &pieces);
+        let whole = PathBuf::from("/whole");
+        let merge = MergeArguments {
+            to: None,
+            directory: whole.clone(),
+            files: files(&[&pieces]),
+        };
+        ran(&env, &Command::Merge(merge)).unwrap();
+        assert_whole(&env, &whole);
+        assert_eq!(rows(&env, &whole), rows(&env, &data), "{}", fixture.name);
+    }
+}
+
+#[test]
+fn a_merge_of_copies_is_the_original_and_leaves_the_inputs_alone() {
+    for fixture in small_fixtures() {
+        let (env, data) = copied(&fixture, "");
+        let before = rows(&env, &data);
+        let other = PathBuf::from("/other");
+        convert(&env, TargetFormat::Da, &other, &data).unwrap();
+        let out = PathBuf::from("/out");
+        let merge = MergeArguments {
+            to: Some(TargetFormat::Oa),
+            directory: out.clone(),
+            files: files(&[&data, &other]),
+        };
+        ran(&env, &Command::Merge(merge)).unwrap();
+        assert_whole(&env, &out);
+        assert_eq!(rows(&env, &out), before, "{}", fixture.name);
+        assert_eq!(rows(&env, &data), before, "{}", fixture.name);
+    }
+}
+
+#[test]
+fn new_files_do_not_go_beside_the_old_and_other_tables_do_not_merge() {
+    let all = small_fixtures();
+    let (env, data) = copied(&all[0], "");
+    let refused = convert(&env, TargetFormat::Oa, data.parent().unwrap(), &data).unwrap_err();
+    assert!(refused.to_string().contains("another directory"), "{refused}");
+
+    let static_columns = all
+        .iter()
+        .find(|fixture| fixture.name.starts_with("static_columns"))
+        .unwrap();
+    let merge = MergeArguments {
+        to: None,
+        directory: PathBuf::from("/out"),
+        files: files(&[&all[0].data, &static_columns.data]),
+    };
+    let env = super::real_env();
+    let out = std::env::temp_dir().join(format!("ilion-merge-{}", std::process::id()));
+    let merge = MergeArguments {
+        directory: out.clone(),
+        ..merge
+    };
+    let refused = ran(&env, &Command::Merge(merge)).unwrap_err();
+    assert!(refused.to_string().contains("not of one table"), "{refused}");
+    let _ = std::fs::remove_dir_all(out);
+}
