@@ -25,7 +25,7 @@ pub(crate) use index_walker::IndexWalker;
 pub(crate) use location::{IndexEntry, RowIndexAt};
 pub(crate) use partition_index::{IndexCursor, PartitionIndex};
 pub(crate) use partition_reader::PartitionReader;
-pub(crate) use partition_trie::PartitionTrie;
+pub(crate) use partition_trie::{PartitionTrie, key_in_data};
 pub(crate) use row_trie::BlockStarts;
 pub(crate) use summary::{Summary, SummaryCheck};
 

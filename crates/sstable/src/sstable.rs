@@ -13,7 +13,7 @@ use parking_lot::RwLock;
 
 use crate::chunks::READ_AHEAD_BYTES;
 use crate::open::OpenedParts;
-use crate::reader::{IndexCursor, PartitionReader};
+use crate::reader::{IndexCursor, PartitionReader, key_in_data};
 use crate::row_decode::RowFormat;
 use crate::{
     BloomFilter, ChunkCache, DataScan, DataStream, Descriptor, KeyHash, PartitionCursor, RangeCursor, Result,
@@ -164,16 +164,19 @@ impl SSTable {
         Ok(DataScan::over(stream, self.format_for(table)?, self.partitioner))
     }
 
-    /// Where in Data.db the partition of a key starts, if the index has it. A trie does not have whole keys: there, another
-    /// partition may be.
+    /// Where in Data.db the partition of a key starts, if it is here. Looks into Data.db if the index does not have whole keys.
     ///
     /// # Errors
-    /// The index is damaged or cannot be read.
+    /// The index or the data is damaged or cannot be read.
     pub fn position_of(&self, key: &DecoratedKey) -> Result<Option<u64>> {
         if key < self.first_key() || key > self.last_key() || !self.may_contain(&KeyHash::of(&key.key)) {
             return Ok(None);
         }
-        Ok(self.parts.index.find(key)?.map(|location| location.position))
+        let Some(location) = self.parts.index.find(key)? else {
+            return Ok(None);
+        };
+        let is_other = !location.is_certain && key_in_data(&self.parts.data, location.position)? != key.key;
+        Ok((!is_other).then_some(location.position))
     }
 
     pub(crate) fn partitioner(&self) -> Partitioner {

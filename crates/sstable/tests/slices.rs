@@ -209,6 +209,8 @@ fn every_key_is_found_and_no_other() {
                 other.push(1);
                 let other = DecoratedKey::new(case.partitioner, other.into());
                 assert!(sstable.partition(&table, &other, &filter).unwrap().is_none());
+                assert_eq!(sstable.position_of(&other).unwrap(), None);
+                assert!(sstable.position_of(&whole.head.key).unwrap().is_some());
             }
         }
     }

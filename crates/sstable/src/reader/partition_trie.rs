@@ -194,7 +194,8 @@ impl PartitionTrie {
     }
 }
 
-fn key_in_data(data: &Arc<ChunkReader>, position: u64) -> Result<Bytes> {
+/// The key of the partition that starts at `position` of Data.db.
+pub(crate) fn key_in_data(data: &Arc<ChunkReader>, position: u64) -> Result<Bytes> {
     let mut input = DataStream::cached(data.clone(), position);
     let len = usize::from(u16::from_be_bytes(input.array()?));
     input.take(len)
