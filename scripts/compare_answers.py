@@ -17,7 +17,7 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ERROR, RESULT, STARTUP, QUERY, BATCH = 0x00, 0x08, 0x01, 0x07, 0x0D
 ROWS, SET_KEYSPACE, SCHEMA_CHANGE = 2, 3, 5
-PAGE_SIZE, TIMESTAMP = 0x04, 0x20
+PAGE_SIZE, PAGING_STATE, TIMESTAMP = 0x04, 0x08, 0x20
 BATCH_KINDS = {"logged": 0, "unlogged": 1, "counter": 2}
 FIRST_TIMESTAMP = 1_700_000_000_000_000
 
@@ -61,17 +61,16 @@ class Input:
 
 
 def rows(source):
-    """Columns, rows, and whether there are more."""
+    """Columns, rows, and where more are."""
     flags, count = source.number("i"), source.number("i")
-    if flags & 2:
-        source.bytes()
+    state = source.bytes() if flags & 2 else None
     table = (source.string(), source.string()) if flags & 1 else None
     columns = []
     for _ in range(count):
         place = table or (source.string(), source.string())
         columns.append((*place, source.string(), source.option()))
     cells = [[source.bytes() for _ in range(count)] for _ in range(source.number("i"))]
-    return {"columns": columns, "rows": cells, "more": bool(flags & 2)}
+    return {"columns": columns, "rows": cells, "state": state}
 
 
 def decode(opcode, flags, body):
@@ -116,7 +115,30 @@ class Server:
         return data
 
     def query(self, text, timestamp, page=5000, consistency=1):
-        params = struct.pack(">HBiq", consistency, PAGE_SIZE | TIMESTAMP, page, timestamp)
+        """One page; of the paging state only whether there is one."""
+        answer = self.page(text, timestamp, page, consistency)
+        if "rows" in answer:
+            answer["more"] = answer.pop("state") is not None
+        return answer
+
+    def all_pages(self, text, timestamp, page):
+        """All pages as one."""
+        answer = self.page(text, timestamp, page)
+        state = answer.pop("state", None)
+        while state is not None:
+            more = self.page(text, timestamp, page, state=state)
+            if "rows" not in more:
+                return more
+            answer["rows"] += more["rows"]
+            state = more["state"]
+        return answer
+
+    def page(self, text, timestamp, page, consistency=1, state=None):
+        flags, place = PAGE_SIZE | TIMESTAMP, b""
+        if state is not None:
+            flags |= PAGING_STATE
+            place = struct.pack(">i", len(state)) + state
+        params = struct.pack(">HBi", consistency, flags, page) + place + struct.pack(">q", timestamp)
         return decode(*self.ask(QUERY, long_string(text) + params))
 
     def batch(self, kind, texts, timestamp):
