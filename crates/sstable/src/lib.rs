@@ -67,7 +67,7 @@ pub use descriptor::{Descriptor, Format, SSTableId};
 pub use directory::{Found, list_directory};
 pub use error::{Error, Result};
 pub use histogram::{EstimatedHistogram, TombstoneHistogram};
-pub use reader::{DataScan, PartitionCursor, RangeCursor};
+pub use reader::{BlockAt, DataScan, IndexScan, IndexedPartition, PartitionCursor, RangeCursor};
 pub use sstable::{OpenOptions, SSTable, Scan};
 pub use statistics::{
     Cardinality, ClassName, CommitLogPosition, EncodingStats, HeaderColumn, SerializationHeader, Statistics,

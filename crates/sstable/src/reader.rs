@@ -9,6 +9,7 @@ mod backward;
 mod block_index;
 mod data_scan;
 mod forward;
+mod index_scan;
 mod index_walker;
 mod location;
 mod partition_cursor;
@@ -30,5 +31,6 @@ pub(crate) use row_trie::BlockStarts;
 pub(crate) use summary::{Summary, SummaryCheck};
 
 pub use data_scan::DataScan;
+pub use index_scan::{BlockAt, IndexScan, IndexedPartition};
 pub use partition_cursor::PartitionCursor;
 pub use range_cursor::RangeCursor;

@@ -8,6 +8,7 @@
 //! | `metadata` | what Statistics.db says |
 //! | `verify` | an SSTable checked against itself |
 //! | `rewrite` | new SSTables with the rows of old ones |
+//! | `scrub` | what can be read of damaged ones, as new ones |
 //! | `shape` | what new SSTables look like |
 //! | `target` | where they go |
 //! | `progress` | how far a long run is, for people |
@@ -19,6 +20,7 @@ mod keys;
 mod metadata;
 mod progress;
 mod rewrite;
+mod scrub;
 mod shape;
 mod source;
 mod target;
@@ -52,6 +54,8 @@ pub enum Command {
     Merge(MergeArguments),
     /// Writes the rows of one SSTable as several smaller ones.
     Split(SplitArguments),
+    /// Writes what can be read of damaged SSTables as new ones, and says what is lost.
+    Scrub(ScrubArguments),
 }
 
 /// SSTable files: any component of each, or directories of a table.
@@ -134,6 +138,16 @@ pub struct SplitArguments {
     pub file: PathBuf,
 }
 
+/// What to scrub.
+#[derive(Args)]
+pub struct ScrubArguments {
+    /// Directory of the new SSTables; made if it is not there.
+    #[arg(value_name = "OUT_DIR")]
+    pub directory: PathBuf,
+    #[command(flatten)]
+    pub files: Files,
+}
+
 /// Runs a tool; what it says goes to stdout.
 ///
 /// # Errors
@@ -157,6 +171,7 @@ fn run_with(env: &Arc<dyn Env>, command: &Command, out: &mut dyn Write) -> anyho
         Command::Convert(arguments) => rewrite::convert(env, arguments, out),
         Command::Merge(arguments) => rewrite::merge(env, arguments, out),
         Command::Split(arguments) => rewrite::split(env, arguments, out),
+        Command::Scrub(arguments) => scrub::run(env, arguments, out),
     }
 }
 

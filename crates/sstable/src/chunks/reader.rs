@@ -192,14 +192,32 @@ impl ChunkReader {
         let mut count = 1;
         let (run_start, _) = self.stored_range(first)?;
         while first + count < self.chunk_count() {
-            let (_, end) = self.stored_range(first + count)?;
-            if end.saturating_sub(run_start) > wanted_bytes {
+            match self.stored_range(first + count) {
+                Ok((_, end)) if end.saturating_sub(run_start) <= wanted_bytes => count += 1,
+                // A damaged chunk is told when it is its turn.
+                _ => break,
+            }
+        }
+        let at = out.len();
+        if self.append_chunks(first, count, out).is_err() {
+            out.truncate(at);
+            self.append_whole_ones(first, count, out)?;
+        }
+        Ok(first * u64::from(self.chunk_length))
+    }
+
+    /// The chunks before the first damaged one, which is an error only if it is the first.
+    #[cold]
+    fn append_whole_ones(&self, first: u64, count: u64, out: &mut Vec<u8>) -> Result<()> {
+        self.append_chunks(first, 1, out)?;
+        for index in first + 1..first + count {
+            let at = out.len();
+            if self.append_chunks(index, 1, out).is_err() {
+                out.truncate(at);
                 break;
             }
-            count += 1;
         }
-        self.append_chunks(first, count, out)?;
-        Ok(first * u64::from(self.chunk_length))
+        Ok(())
     }
 
     pub(super) fn check_range(&self, position: u64, len: usize) -> Result<()> {

@@ -48,6 +48,28 @@ impl Statistics {
         assemble(version, &components)
     }
 
+    /// What rows can be read with, of a component that is damaged elsewhere: the header, and what keys are ordered by if that is
+    /// legible.
+    ///
+    /// # Errors
+    /// Corrupt, with the offset in `file`.
+    pub fn salvage(
+        bytes: &[u8],
+        version: Version,
+        file: &Path,
+    ) -> Result<(SerializationHeader, Option<Validation>)> {
+        let toc = read_toc(bytes, version).map_err(|error| Error::in_file(file, 0, &error))?;
+        let component = |kind: u32| component_of(&toc, kind, bytes, version, file);
+        let Some((base, header)) = component(HEADER)? else {
+            return Err(Error::corrupt(file, 0, "a HEADER component"));
+        };
+        let header = SerializationHeader::decode(&mut Reader::new(header))
+            .map_err(|error| Error::in_file(file, base, &error))?;
+        let validation = component(VALIDATION).ok().flatten();
+        let validation = validation.and_then(|(_, bytes)| Validation::decode(&mut Reader::new(bytes)).ok());
+        Ok((header, validation))
+    }
+
     /// Reads the component, and checks it where the version has checksums.
     ///
     /// # Errors

@@ -34,7 +34,7 @@ pub(super) fn convert(
         let mut progress = Progress::new("convert", scan.data_length());
         while copy_partition(&mut scan, &mut output, &mut progress)? {}
         drop(progress);
-        tell(&[input.clone()], output, out)?;
+        tell(std::slice::from_ref(input), output, out)?;
     }
     Ok(())
 }
@@ -129,7 +129,7 @@ fn copy_partition(scan: &mut DataScan, output: &mut Output, progress: &mut Progr
     while let Some(unfiltered) = scan.next_unfiltered()? {
         output.add(&unfiltered)?;
         rows += 1;
-        if rows % PROGRESS_EVERY == 0 {
+        if rows.is_multiple_of(PROGRESS_EVERY) {
             progress.at(scan.position());
         }
     }

@@ -4,6 +4,7 @@
 mod dump;
 mod metadata;
 mod rewrite;
+mod scrub;
 mod verify;
 
 use std::path::{Path, PathBuf};

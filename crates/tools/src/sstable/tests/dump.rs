@@ -132,3 +132,25 @@ fn indented_text_is_the_json_of_the_lines() {
         assert_eq!(indented, lines, "{}", fixture.name);
     }
 }
+
+#[test]
+fn what_is_before_the_damage_is_printed() {
+    let mut all = small_fixtures().into_iter();
+    let fixture = all
+        .find(|fixture| fixture.name.starts_with("wide_range_tombstones-nb"))
+        .unwrap();
+    let (env, data) = super::copied(&fixture, "");
+    let mut bytes = env.read_all(&data, 1 << 20).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    env.create_or_truncate(&data).unwrap().append(&bytes).unwrap();
+    let arguments = DumpArguments {
+        files: Files { files: vec![data] },
+        lines: true,
+        ..arguments(&fixture)
+    };
+    let mut out = Vec::new();
+    let error = print(&env, &arguments, fixture.written_secs, &mut out).unwrap_err();
+    assert!(error.to_string().contains("-Data.db: at byte 32768"), "{error}");
+    assert!(out.len() > 10_000, "{}", out.len());
+}

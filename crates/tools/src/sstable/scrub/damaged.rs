@@ -1,0 +1,101 @@
+//! A damaged SSTable, opened as far as that goes.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use ilion_env::Env;
+use ilion_sstable::{
+    ChunkReader, Component, DataScan, Descriptor, Error, Statistics, StatsMetadata, read_component,
+};
+use ilion_types::Partitioner;
+
+use crate::sstable::shape::Shape;
+
+/// Bytes of a partition, where nothing tells how many there are.
+const PARTITION_BYTES_GUESSED: u64 = 256;
+
+/// What rows are read with.
+pub(super) struct Damaged {
+    pub(super) descriptor: Descriptor,
+    pub(super) statistics: Statistics,
+    pub(super) shape: Shape,
+    pub(super) partitioner: Partitioner,
+    pub(super) data: Arc<ChunkReader>,
+    /// What is read has passed a checksum.
+    pub(super) is_protected: bool,
+}
+
+impl Damaged {
+    pub(super) fn open(env: &dyn Env, descriptor: &Descriptor, out: &mut dyn Write) -> anyhow::Result<Self> {
+        let statistics = read_statistics(env, descriptor, out)?;
+        let data = Arc::new(open_data(env, descriptor, out)?);
+        let mut shape = Shape::of(env, &[(descriptor, &statistics)])?;
+        let guessed = data.data_length() / PARTITION_BYTES_GUESSED;
+        if shape.options.estimated_partitions == 0 {
+            shape.options.estimated_partitions = guessed.max(1);
+        }
+        Ok(Self {
+            is_protected: data.compression().is_some() || env.exists(&descriptor.path(&Component::Crc)),
+            partitioner: shape.options.partitioner,
+            descriptor: descriptor.clone(),
+            statistics,
+            shape,
+            data,
+        })
+    }
+
+    pub(super) fn scan(&self) -> anyhow::Result<DataScan> {
+        let scan = DataScan::new(
+            self.data.clone(),
+            &self.statistics.header,
+            self.descriptor.version,
+            &self.shape.table,
+            self.partitioner,
+        );
+        Ok(scan?)
+    }
+}
+
+/// All that Statistics.db says, or its header alone.
+fn read_statistics(
+    env: &dyn Env,
+    descriptor: &Descriptor,
+    out: &mut dyn Write,
+) -> anyhow::Result<Statistics> {
+    let path = descriptor.path(&Component::Statistics);
+    let bytes = read_component(env, descriptor, &Component::Statistics)?;
+    let bytes =
+        bytes.with_context(|| format!("{} is missing: rows cannot be read without it", path.display()))?;
+    let error = match Statistics::decode(&bytes, descriptor.version, &path) {
+        Ok(statistics) => return Ok(statistics),
+        Err(error) => error,
+    };
+    let salvaged = Statistics::salvage(&bytes, descriptor.version, &path);
+    let (header, validation) = salvaged.context("rows cannot be read without the header in Statistics.db")?;
+    writeln!(out, "{descriptor}: {error}; what rows are can still be read")?;
+    Ok(Statistics {
+        validation,
+        cardinality: None,
+        stats: StatsMetadata::unknown(),
+        header,
+    })
+}
+
+/// Data.db with its checksums, or without if they are what is damaged.
+fn open_data(env: &dyn Env, descriptor: &Descriptor, out: &mut dyn Write) -> anyhow::Result<ChunkReader> {
+    let crc = descriptor.path(&Component::Crc);
+    match ChunkReader::open(env, descriptor, None) {
+        Ok(data) => Ok(data),
+        Err(error @ Error::Corrupt { .. }) if matches!(&error, Error::Corrupt { file, .. } if *file == crc) =>
+        {
+            writeln!(out, "{descriptor}: {error}; rows are read without checking them")?;
+            Ok(ChunkReader::open_plain(
+                env,
+                &descriptor.path(&Component::Data),
+                None,
+            )?)
+        }
+        Err(error) => Err(error).context("chunks cannot be found without CompressionInfo.db"),
+    }
+}
