@@ -126,7 +126,7 @@ impl Shared {
         let started_nanos = self.env.monotonic_nanos();
         let mut transaction =
             Transaction::begin(self.env.clone(), &store.directory, TransactionKind::Compaction)?;
-        let descriptor = store.next_descriptor();
+        let descriptor = store.next_descriptor(self.options.sstable_version);
         transaction.add(&descriptor)?;
         let partitions = match self.merge(inputs, &descriptor) {
             Ok(partitions) => partitions,

@@ -54,7 +54,7 @@ impl Shared {
         let started_nanos = self.env.monotonic_nanos();
         self.env.create_dir_all(&store.directory)?;
         let mut transaction = Transaction::begin(self.env.clone(), &store.directory, TransactionKind::Flush)?;
-        let descriptor = store.next_descriptor();
+        let descriptor = store.next_descriptor(self.options.sstable_version);
         transaction.add(&descriptor)?;
         let written = self.write_frozen(&descriptor, frozen)?;
         if !written {

@@ -54,6 +54,7 @@ mod write;
 pub use engine::Engine;
 pub use error::{Error, Result};
 pub use facts::{EngineFacts, TableFacts};
+pub use ilion_sstable::Version as SSTableVersion;
 pub use options::EngineOptions;
 pub use stripes::StripesGuard;
 pub use table_store::TableStore;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use ilion_sstable::Version;
 use ilion_types::Partitioner;
 
 /// How an [`crate::Engine`] behaves.
@@ -21,6 +22,8 @@ pub struct EngineOptions {
     pub memtable_bytes_max: usize,
     /// Shards of a memtable.
     pub memtable_shards: usize,
+    /// Version of the SSTables that are written; it decides their format.
+    pub sstable_version: Version,
     /// Decompressed chunks kept in memory.
     pub chunk_cache_bytes: u64,
     /// Whether SSTables are compacted without being asked.
@@ -43,6 +46,7 @@ impl EngineOptions {
             commit_log_bytes_max: 2 << 30,
             memtable_bytes_max: 1 << 30,
             memtable_shards: 16,
+            sstable_version: Version::NB,
             chunk_cache_bytes: 512 << 20,
             is_compacting: true,
             compaction_bytes_per_sec: Some(64 << 20),

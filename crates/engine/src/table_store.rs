@@ -120,13 +120,18 @@ impl TableStore {
     }
 
     /// The name of the next SSTable.
-    pub(crate) fn next_descriptor(&self) -> Descriptor {
+    pub(crate) fn next_descriptor(&self, version: Version) -> Descriptor {
         let generation = self.last_generation.fetch_add(1, Ordering::Relaxed) + 1;
+        let format = if version == Version::DA {
+            Format::Bti
+        } else {
+            Format::Big
+        };
         Descriptor::new(
             self.directory.as_path(),
-            Version::NB,
+            version,
             SSTableId::Sequence(generation),
-            Format::Big,
+            format,
         )
     }
 

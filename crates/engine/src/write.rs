@@ -9,6 +9,7 @@ use ilion_commitlog::{Envelope, Kind, Position};
 use ilion_memtable::LogPosition;
 use ilion_rows::{ColumnData, Mutation, encode_mutation};
 use ilion_schema::TableSchema;
+use ilion_sstable::Version;
 use parking_lot::RwLockReadGuard;
 use smallvec::SmallVec;
 
@@ -48,6 +49,9 @@ impl Shared {
     /// Appends one record of this kind and applies it.
     pub(crate) fn write(&self, kind: Kind, mutations: &[Mutation]) -> Result<Option<Position>> {
         self.check_writable()?;
+        mutations
+            .iter()
+            .try_for_each(|mutation| self.check_storable(mutation))?;
         let stores = self.stores_of(mutations)?;
         let is_logged = |store: &TableStore| store.is_logged.load(Ordering::Relaxed);
         BUFFER.with_borrow_mut(|buffer| {
@@ -63,6 +67,21 @@ impl Shared {
             }
             written
         })
+    }
+
+    /// Refuses what the format of our SSTables cannot hold: nobody could ever flush it. Compat: from `oa` on the first bit of
+    /// a partition deletion is a flag.
+    fn check_storable(&self, mutation: &Mutation) -> Result<()> {
+        let deletion = mutation.update.deletion;
+        if self.options.sstable_version != Version::NB
+            && deletion.is_some_and(|deletion| deletion.marked_at_micros < 0)
+        {
+            return Err(Error::Refused(format!(
+                "SSTables of format {} cannot hold a partition deletion with a negative timestamp",
+                self.options.sstable_version
+            )));
+        }
+        Ok(())
     }
 
     fn stores_of(&self, mutations: &[Mutation]) -> Result<SmallVec<[Arc<TableStore>; 2]>> {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ilion_commitlog::Mode;
-use ilion_engine::{Engine, EngineOptions};
+use ilion_engine::{Engine, EngineOptions, SSTableVersion};
 use ilion_env::Env;
 use ilion_query::{ClusterFacts, EngineStore, LogPosition, QueryOptions, QueryProcessor, Store};
 use ilion_rows::TombstoneLimits;
@@ -13,7 +13,7 @@ use ilion_rows::TombstoneLimits;
 use crate::durability::{Durability, DurableCallback};
 use crate::memory::machine_bytes;
 use crate::server::{Server, Services, StartError};
-use crate::settings::{CommitLogSync, Settings};
+use crate::settings::{CommitLogSync, SSTableFormat, Settings};
 use crate::system::{self, LocalError, LocalNode, NodeFacts};
 use crate::{ServerOptions, Statements};
 
@@ -167,6 +167,11 @@ fn engine_options(env: &dyn Env, settings: &Settings) -> Result<EngineOptions, O
         memtable_bytes_max: bytes(memtables),
         chunk_cache_bytes: file_cache,
         compaction_bytes_per_sec: (rate > 0).then_some(rate),
+        sstable_version: match settings.sstable_format {
+            SSTableFormat::Nb => SSTableVersion::NB,
+            SSTableFormat::Oa => SSTableVersion::OA,
+            SSTableFormat::Da => SSTableVersion::DA,
+        },
         ..EngineOptions::below(Path::new(&settings.directory))
     })
 }

@@ -118,7 +118,7 @@ fn cassandras_settings_without_use_are_told_apart() {
     );
     assert_eq!(
         problem_of("sstable:\n  selected_format: bti\n"),
-        "ilion.yaml, line 2: sstable_selected_format: bti is refused: other formats are read, not written"
+        "ilion.yaml, line 2: sstable_selected_format: bti is refused: sstable_format says which format is written"
     );
     assert!(from_text("cdc_enabled: false\n").is_ok());
     assert_eq!(

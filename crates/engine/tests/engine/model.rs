@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use ilion_engine::EngineOptions;
+use ilion_engine::{EngineOptions, SSTableVersion};
 use ilion_env::Seeded;
 
 use crate::support::{
@@ -59,6 +59,8 @@ fn options(random: &mut Seeded) -> EngineOptions {
     options.is_compacting = random.one_in(2);
     options.memtable_shards = 1 + random.below(3) as usize;
     options.memtable_bytes_max = if random.one_in(2) { 64 << 10 } else { 1 << 20 };
+    let versions = [SSTableVersion::NB, SSTableVersion::OA, SSTableVersion::DA];
+    options.sstable_version = versions[random.below(3) as usize];
     options
 }
 

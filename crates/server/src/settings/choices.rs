@@ -13,6 +13,15 @@ choices!(CommitLogSync, "When a write is acknowledged (`commitlog_sync`).", {
     Group = "group",
 });
 
+choices!(SSTableFormat, "Format of the SSTables that are written (`sstable_format`).", {
+    /// BIG of Cassandra 4.0 and later.
+    Nb = "nb",
+    /// BIG of Cassandra 5.0.
+    Oa = "oa",
+    /// BTI of Cassandra 5.0.
+    Da = "da",
+});
+
 choices!(Authenticator, "Who may connect (`authenticator`).", {
     /// Everybody.
     AllowAll = "AllowAllAuthenticator",

@@ -53,7 +53,7 @@ pub const FOREIGN: &[Foreign] = &[
     Foreign {
         names: &["sstable_selected_format"],
         fate: Fate::RefusedUnless(BIG),
-        reason: "other formats are read, not written",
+        reason: "sstable_format says which format is written",
     },
     Foreign {
         names: &[

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ilion_types::Partitioner;
 
-use super::choices::{Authenticator, Authorizer, CommitLogSync};
+use super::choices::{Authenticator, Authorizer, CommitLogSync, SSTableFormat};
 use super::form::{Form, Limit, Rate, Size};
 
 /// One setting, as the loader and the document see it.
@@ -132,6 +132,8 @@ settings! {
     memtable_heap_space: Option<Size> = "auto", was "memtable_heap_space_in_mb" in "MiB";
     /// Memory for chunks of SSTables. auto: an eighth of the machine's, at most 512MiB.
     file_cache_size: Option<Size> = "auto", was "file_cache_size_in_mb" in "MiB";
+    /// Format of the SSTables that are written: nb and oa are BIG, da is BTI; Cassandra 4.x reads nb only. All are read.
+    sstable_format: SSTableFormat = "nb";
     /// Bytes a second that compactions read together; 0B/s is no limit.
     compaction_throughput: Rate = "64MiB/s", was "compaction_throughput_mb_per_sec" in "MiB/s";
     /// A batch above this size gets a warning; 0B is never.
