@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `source` | the files that the user names, opened |
 //! | `keys` | partition keys as text |
+//! | `annotate` | every byte of Data.db with its name |
 //! | `dump` | partitions as JSON |
 //! | `metadata` | what Statistics.db says |
 //! | `verify` | an SSTable checked against itself |
@@ -15,6 +16,7 @@
 //!
 //! A file that is written to must not exist; input files are never changed.
 
+mod annotate;
 mod dump;
 mod keys;
 mod metadata;
@@ -71,6 +73,9 @@ pub struct Files {
 pub struct DumpArguments {
     #[command(flatten)]
     pub files: Files,
+    /// Instead of JSON, every byte of the uncompressed Data.db: offset, length, bytes and what they are.
+    #[arg(long, conflicts_with_all = ["lines", "raw_times", "keys_only", "excluded"])]
+    pub annotate: bool,
     /// One partition a line.
     #[arg(short = 'l', long)]
     pub lines: bool,
@@ -165,6 +170,7 @@ pub fn run(command: &Command) -> anyhow::Result<()> {
 
 fn run_with(env: &Arc<dyn Env>, command: &Command, out: &mut dyn Write) -> anyhow::Result<()> {
     match command {
+        Command::Dump(arguments) if arguments.annotate => annotate::run(env, arguments, out),
         Command::Dump(arguments) => dump::run(env, arguments, out),
         Command::Metadata(arguments) => metadata::run(env, arguments, out),
         Command::Verify(files) => verify::run(env, files, out),

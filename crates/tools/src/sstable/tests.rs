@@ -1,6 +1,7 @@
 //! The tools on files that Cassandra wrote, compared with what its own tools say. The small cases of the SSTable crate are
 //! always there; the whole collection where `ILION_FIXTURES` names it or a folder above holds it.
 
+mod annotate;
 mod dump;
 mod metadata;
 mod rewrite;
@@ -121,6 +122,7 @@ fn ran(env: &Arc<dyn Env>, command: &Command) -> anyhow::Result<String> {
 /// Rows without positions.
 fn rows(env: &Arc<dyn Env>, path: &Path) -> Vec<String> {
     let command = Command::Dump(DumpArguments {
+        annotate: false,
         files: Files {
             files: vec![path.to_path_buf()],
         },

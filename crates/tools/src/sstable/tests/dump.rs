@@ -6,6 +6,7 @@ use super::{Fixture, fixtures, real_env, small_fixtures, text};
 
 fn arguments(fixture: &Fixture) -> DumpArguments {
     DumpArguments {
+        annotate: false,
         files: Files {
             files: vec![fixture.data.clone()],
         },
