@@ -33,7 +33,7 @@ use crate::{
 use contents::Contents;
 pub use findings::Findings;
 
-/// Told how many bytes of Data.db are done, of [`Verification::work_bytes`].
+/// Told how many bytes of Data.db are done, of [`work_bytes`].
 pub type OnProgress<'p> = &'p mut dyn FnMut(u64);
 
 /// What checking an SSTable brought.
