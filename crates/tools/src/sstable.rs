@@ -8,6 +8,7 @@
 //! | `dump` | partitions as JSON |
 //! | `metadata` | what Statistics.db says |
 //! | `verify` | an SSTable checked against itself |
+//! | `ordered` | a scan that refuses what is out of order |
 //! | `rewrite` | new SSTables with the rows of old ones |
 //! | `scrub` | what can be read of damaged ones, as new ones |
 //! | `shape` | what new SSTables look like |
@@ -20,6 +21,7 @@ mod annotate;
 mod dump;
 mod keys;
 mod metadata;
+mod ordered;
 mod progress;
 mod rewrite;
 mod scrub;

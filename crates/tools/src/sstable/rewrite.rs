@@ -6,8 +6,9 @@ use std::sync::Arc;
 use anyhow::bail;
 use ilion_env::Env;
 use ilion_rows::{Cursor, Direction, MergeCursor};
-use ilion_sstable::{Component, DataScan, Descriptor};
+use ilion_sstable::{Component, Descriptor};
 
+use super::ordered::OrderedScan;
 use super::progress::Progress;
 use super::shape::Shape;
 use super::source::{Source, descriptors, read_statistics};
@@ -30,7 +31,7 @@ pub(super) fn convert(
         let shape = Shape::of(env.as_ref(), &[(input, &statistics)])?;
         let source = Source::open(env, input)?;
         let mut output = target.begin(arguments.to, &shape)?;
-        let mut scan = source.sstable.data_scan(&shape.table)?;
+        let mut scan = OrderedScan::new(&source, &shape)?;
         let mut progress = Progress::new("convert", scan.data_length());
         while copy_partition(&mut scan, &mut output, &mut progress)? {}
         drop(progress);
@@ -56,7 +57,7 @@ pub(super) fn merge(
     let mut cursors: Vec<Box<dyn Cursor>> = Vec::new();
     let mut bytes = 0;
     for input in &inputs {
-        let scan = Source::open(env, input)?.sstable.data_scan(&shape.table)?;
+        let scan = OrderedScan::new(&Source::open(env, input)?, &shape)?;
         bytes += scan.data_length();
         cursors.push(Box::new(scan));
     }
@@ -102,7 +103,7 @@ pub(super) fn split(
     let stored = env.file_size(&input.path(&Component::Data))?;
     let pieces = stored.div_ceil(size_bytes.max(1)).max(1);
     shape.options.estimated_partitions = shape.options.estimated_partitions.div_ceil(pieces) * 5 / 4;
-    let mut scan = source.sstable.data_scan(&shape.table)?;
+    let mut scan = OrderedScan::new(&source, &shape)?;
     let mut progress = Progress::new("split", scan.data_length());
     let format = TargetFormat::like(input);
     let mut output = target.begin(format, &shape)?;
@@ -120,7 +121,11 @@ pub(super) fn split(
 }
 
 /// Copies the next partition; false at the end.
-fn copy_partition(scan: &mut DataScan, output: &mut Output, progress: &mut Progress) -> anyhow::Result<bool> {
+fn copy_partition(
+    scan: &mut OrderedScan,
+    output: &mut Output,
+    progress: &mut Progress,
+) -> anyhow::Result<bool> {
     let Some(head) = scan.next_partition()? else {
         return Ok(false);
     };
