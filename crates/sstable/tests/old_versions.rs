@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use ilion_env::MemEnv;
 use ilion_sstable::compression_info::{CompressionInfo, NEVER_RAW};
+use ilion_sstable::verify::verify;
 use ilion_sstable::{
     BloomFilter, Component, Descriptor, OpenOptions, SSTable, Statistics, Version, list_directory,
 };
@@ -50,6 +51,10 @@ fn open_as(case: &Case, version: Version) -> Arc<SSTable> {
         partitioner: case.partitioner,
         chunk_cache: None,
     };
+    let verification = verify(env.as_ref(), &to, &mut |_| {}).unwrap();
+    // What TOC.txt names is there under the old names.
+    let findings = verification.findings.kept();
+    assert!(findings.is_empty(), "{} as {version}: {findings:?}", case.name);
     Arc::new(SSTable::open(&env, &to, &options).unwrap())
 }
 

@@ -143,7 +143,7 @@ pub(super) struct PromotedCheck {
     /// Number of the block that comes next.
     at: usize,
     block: Option<Block>,
-    last: Option<Unfiltered>,
+    last: Option<Place>,
     open: Option<DeletionTime>,
 }
 
@@ -180,13 +180,14 @@ impl PromotedCheck {
         let Some(block) = &self.block else {
             return Ok(());
         };
-        if position - self.start == block.offset && !is_place_of(&block.first, unfiltered) {
+        let place = place_of(unfiltered);
+        if position - self.start == block.offset && block.first != place {
             self.report(
                 "the first clustering of each block of the partition",
                 verification,
             );
         }
-        self.last = Some(unfiltered.clone());
+        self.last = Some(place);
         let Some(block) = &self.block else {
             return Ok(());
         };
@@ -205,7 +206,7 @@ impl PromotedCheck {
         let (Some(block), Some(last)) = (&self.block, &self.last) else {
             return;
         };
-        if !is_place_of(&block.last, last) {
+        if block.last != *last {
             self.report("the last clustering of each block of the partition", verification);
         }
         if self.block.as_ref().is_some_and(|block| block.open != self.open) {
@@ -233,11 +234,10 @@ impl PromotedCheck {
     }
 }
 
-fn is_place_of(place: &Place, unfiltered: &Unfiltered) -> bool {
-    match (place, unfiltered) {
-        (Place::Row(clustering), Unfiltered::Row(row)) => *clustering == row.clustering,
-        (Place::Bound(bound), Unfiltered::Marker(marker)) => *bound == marker.bound,
-        _ => false,
+fn place_of(unfiltered: &Unfiltered) -> Place {
+    match unfiltered {
+        Unfiltered::Row(row) => Place::Row(row.clustering.clone()),
+        Unfiltered::Marker(marker) => Place::Bound(marker.bound.clone()),
     }
 }
 
