@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use ilion_commitlog::{Envelope, Kind, Position};
 use ilion_memtable::LogPosition;
 use ilion_rows::{ColumnData, Mutation, encode_mutation};
-use ilion_schema::TableSchema;
+use ilion_schema::{TableId, TableSchema};
 use ilion_sstable::Version;
 use parking_lot::RwLockReadGuard;
 use smallvec::SmallVec;
@@ -104,7 +104,7 @@ impl Shared {
         stores: &[Arc<TableStore>],
         body: &[u8],
     ) -> Result<Option<Position>> {
-        let guards = lock_shared(stores);
+        let locked = Locked::acquire(stores);
         let position = if body.is_empty() {
             None
         } else {
@@ -116,7 +116,7 @@ impl Shared {
             })?)
         };
         for (mutation, store) in mutations.iter().zip(stores) {
-            let active = active_of(&guards, stores, store);
+            let active = locked.active(store.id);
             let mutation = &*fitted(mutation, active.memtable.table());
             let applied = match position.filter(|_| store.is_logged.load(Ordering::Relaxed)) {
                 Some(position) => active
@@ -182,27 +182,25 @@ pub(crate) fn memtable_position(position: Position) -> LogPosition {
     }
 }
 
-type Guards<'a> = SmallVec<[RwLockReadGuard<'a, Active>; 2]>;
+/// The tables of a write, each held shared once, by ascending id.
+struct Locked<'a>(SmallVec<[(TableId, RwLockReadGuard<'a, Active>); 2]>);
 
-/// Holds every table once, by ascending id.
-fn lock_shared(stores: &[Arc<TableStore>]) -> Guards<'_> {
-    if let [store] = stores {
-        return SmallVec::from_iter([store.active.read()]);
+impl<'a> Locked<'a> {
+    fn acquire(stores: &'a [Arc<TableStore>]) -> Self {
+        let mut ordered: SmallVec<[&Arc<TableStore>; 2]> = stores.iter().collect();
+        ordered.sort_by_key(|store| store.id);
+        ordered.dedup_by_key(|store| store.id);
+        Self(
+            ordered
+                .iter()
+                .map(|store| (store.id, store.active.read()))
+                .collect(),
+        )
     }
-    let mut ordered: SmallVec<[&Arc<TableStore>; 4]> = stores.iter().collect();
-    ordered.sort_by_key(|store| store.id);
-    ordered.dedup_by_key(|store| store.id);
-    ordered.iter().map(|store| store.active.read()).collect()
-}
 
-/// The guard of `store`: guards stand in the order of their tables' ids, each table once.
-fn active_of<'g>(guards: &'g Guards<'_>, stores: &[Arc<TableStore>], store: &Arc<TableStore>) -> &'g Active {
-    if guards.len() == 1 {
-        return &guards[0];
+    /// What takes the table's writes. Requires: the table is among those acquired.
+    fn active(&self, table: TableId) -> &Active {
+        let place = self.0.partition_point(|(id, _)| *id < table);
+        &self.0[place].1
     }
-    let mut ids: SmallVec<[_; 4]> = stores.iter().map(|store| store.id).collect();
-    ids.sort_unstable();
-    ids.dedup();
-    let place = ids.iter().position(|id| *id == store.id).unwrap_or(0);
-    &guards[place]
 }
