@@ -138,6 +138,7 @@ fn read(sstable: &Arc<SSTable>, whole: &Whole, seed: u64) {
             let filter = Arc::new(ClusteringFilter {
                 slices: vec![slice(table, &mut dice)],
                 reversed,
+                columns: None,
             });
             if let Ok(Some(mut cursor)) = sstable.partition(table, key, &filter) {
                 drain(&mut cursor);

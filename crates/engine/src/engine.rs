@@ -157,7 +157,10 @@ impl Engine {
         if let Some(rows) = self.shared.virtual_tables.open(table) {
             return Ok(rows?.cursor(&KeyRange::exactly(key), filter));
         }
-        Ok(self.store_of(table)?.read_partition(table, key, filter)?)
+        let now_secs = u32::try_from(self.shared.env.now_secs()).unwrap_or(u32::MAX);
+        Ok(self
+            .store_of(table)?
+            .read_partition(table, key, filter, now_secs)?)
     }
 
     /// Many partitions, as [`Self::read_partition`].

@@ -19,6 +19,7 @@
 //! | `table_store` | [`TableStore`]: one table |
 //! | `view` | what a read sees |
 //! | `write`, `read` | the two hot paths |
+//! | `settle` | rows read source after source, until older sources can add nothing |
 //! | `budget` | memory of all memtables together; slowing writers |
 //! | `flush`, `compact` | memtable to SSTable, SSTables to fewer |
 //! | `background` | the threads that do it |
@@ -44,6 +45,7 @@ mod read;
 mod recovery;
 mod replay;
 mod schema_store;
+mod settle;
 mod stripes;
 mod table_store;
 mod truncate;

@@ -144,7 +144,7 @@ fn main() {
                         start: bound(BoundKind::InclStart, start),
                         end: bound(BoundKind::ExclEnd, start + 10),
                     }],
-                    reversed: false,
+                    ..ClusteringFilter::all()
                 };
                 measured_point(&memtable, &key(1), &Arc::new(filter));
             }

@@ -129,7 +129,7 @@ fn keep_reading(memtable: &Arc<Memtable>, writers: &AtomicUsize) -> usize {
             };
             let one = ClusteringFilter {
                 slices: vec![Slice::exactly(&Clustering::of([int(7)]))],
-                reversed: false,
+                ..ClusteringFilter::all()
             };
             for (filter, rows) in [
                 (ClusteringFilter::all(), ROWS as usize),

@@ -105,7 +105,11 @@ fn delete(from: i32, to: i32, timestamp: i64) -> PartitionUpdate {
 }
 
 fn filter(slices: Vec<Slice>, reversed: bool) -> Arc<ClusteringFilter> {
-    Arc::new(ClusteringFilter { slices, reversed })
+    Arc::new(ClusteringFilter {
+        slices,
+        reversed,
+        columns: None,
+    })
 }
 
 #[test]

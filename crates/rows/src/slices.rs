@@ -1,6 +1,9 @@
-//! Which clusterings a read wants.
+//! Which clusterings and columns a read wants.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
+
+use ilion_schema::ColumnId;
 
 use crate::{Bound, Clustering, ClusteringComparator};
 
@@ -36,6 +39,20 @@ impl Slice {
             && comparator.compare_bound_to_row(&self.end, clustering) == Ordering::Greater
     }
 
+    /// True if all that can lie in it is one row: both ends include the same full clustering.
+    pub fn is_one_row(&self, comparator: &ClusteringComparator) -> bool {
+        let (start, end) = (&self.start, &self.end);
+        start.values.len() == comparator.len()
+            && (start.kind, end.kind) == (crate::BoundKind::InclStart, crate::BoundKind::InclEnd)
+            && start.values == end.values
+    }
+
+    /// True if no clustering lies in both.
+    pub fn misses(&self, other: &Self, comparator: &ClusteringComparator) -> bool {
+        comparator.compare_bounds(&self.end, &other.start).is_le()
+            || comparator.compare_bounds(&other.end, &self.start).is_le()
+    }
+
     /// True if no clustering can lie in it.
     pub fn is_empty(&self, comparator: &ClusteringComparator) -> bool {
         comparator.compare_bounds(&self.start, &self.end) != Ordering::Less
@@ -51,6 +68,10 @@ pub struct ClusteringFilter {
     pub slices: Vec<Slice>,
     /// Give rows from the last to the first.
     pub reversed: bool,
+    /// Static and regular columns whose data is wanted; nothing is all of them. Whether a row lives is said rightly
+    /// all the same, but what is given of other columns may be old, or not there. If single rows are asked for and
+    /// no static column, so may be the static row.
+    pub columns: Option<Arc<[ColumnId]>>,
 }
 
 impl ClusteringFilter {
@@ -59,7 +80,16 @@ impl ClusteringFilter {
         Self {
             slices: vec![Slice::all()],
             reversed: false,
+            columns: None,
         }
+    }
+
+    /// True if the data of the column is wanted.
+    #[inline]
+    pub fn wants(&self, column: ColumnId) -> bool {
+        self.columns
+            .as_ref()
+            .is_none_or(|columns| columns.contains(&column))
     }
 
     /// True if every row is wanted.

@@ -62,6 +62,7 @@ fn exercise(files: &Files, case: &Case, whole: &[Partition]) {
             let filter = Arc::new(ClusteringFilter {
                 slices: vec![middle_of(partition)],
                 reversed,
+                columns: None,
             });
             if let Ok(Some(mut cursor)) = sstable.partition(&table, &partition.head.key, &filter) {
                 let _ = read_all(&mut cursor);

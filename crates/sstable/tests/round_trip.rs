@@ -228,6 +228,7 @@ fn random_filter(case: &Case, dice: &mut Dice) -> ClusteringFilter {
             false => slices,
         },
         reversed: dice.one_in(2),
+        columns: None,
     }
 }
 
@@ -347,7 +348,7 @@ fn statistics_bound_what_was_written() {
             &case.partitions,
             &Arc::new(ClusteringFilter {
                 slices: vec![covered.clone()],
-                reversed: false,
+                ..ClusteringFilter::all()
             }),
         );
         case.assert_same("covered", &case.partitions, &within);

@@ -57,6 +57,7 @@ impl Dice {
         ClusteringFilter {
             slices: slices.filter(|slice| !slice.is_empty(comparator)).collect(),
             reversed: self.0.one_in(2),
+            columns: None,
         }
     }
 }
@@ -121,7 +122,7 @@ fn a_filter_without_slices_wants_heads_and_static_rows_only() {
         let all = support::scan_all(&sstable, &table);
         let filter = Arc::new(ClusteringFilter {
             slices: Vec::new(),
-            reversed: false,
+            ..ClusteringFilter::all()
         });
         let heads = read_all(&mut sstable.cursor(&table, KeyRange::all(), filter, Scan::Sequential));
         assert!(heads.iter().all(|partition| partition.unfiltereds.is_empty()));

@@ -5,4 +5,5 @@
 mod crash;
 mod lifecycle;
 mod model;
+mod reads;
 mod support;

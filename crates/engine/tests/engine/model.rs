@@ -102,6 +102,13 @@ fn check(seed: u64, store: &Store, model: &Model) {
             .into_iter()
             .collect();
         assert_eq!(store.partition(&key, false), rows, "seed {seed}: {key}");
+        for (clustering, value) in &rows {
+            let row = store.row(&key, *clustering);
+            assert_eq!(row.as_ref(), Some(value), "seed {seed}: {key} {clustering}");
+        }
+        let missing = (0..CLUSTERINGS).find(|at| rows.iter().all(|(clustering, _)| clustering != at));
+        let nothing = missing.and_then(|clustering| store.row(&key, clustering));
+        assert_eq!(nothing, None, "seed {seed}: {key} {missing:?}");
         let reversed: Vec<_> = rows.into_iter().rev().collect();
         assert_eq!(
             store.partition(&key, true),

@@ -10,7 +10,7 @@ use ilion_env::{Env, MemEnv};
 use ilion_rows::{
     Bound, BoundKind, Cell, Clustering, ClusteringFilter, ColumnData, Cursor, Data, DecoratedKey,
     DeletionTime, KeyRange, Liveness, Mutation, PartitionUpdate, RangeTombstone, ReadLaw, ReadPurge, Row,
-    TombstoneLimits, Unfiltered, Values,
+    Slice, TombstoneLimits, Unfiltered, Values,
 };
 use ilion_schema::{
     CreateTable, DropObject, NewColumn, Properties, PropertyValue, SchemaChange, TableAlteration, TableSchema,
@@ -154,10 +154,27 @@ impl Store {
             reversed,
             ..ClusteringFilter::all()
         };
+        self.rows(key, &filter)
+    }
+
+    /// The value of one row by its whole key.
+    pub fn row(&self, key: &str, clustering: i32) -> Option<String> {
+        let filter = ClusteringFilter {
+            slices: vec![Slice::exactly(&clustering_of(clustering))],
+            columns: Some([self.table().column_named("v").unwrap().id].into()),
+            ..ClusteringFilter::all()
+        };
+        let rows = self.rows(key, &filter);
+        assert!(rows.len() <= 1, "{rows:?}");
+        rows.into_iter().next().map(|(_, value)| value)
+    }
+
+    /// What a filter leaves of one partition.
+    pub fn rows(&self, key: &str, filter: &ClusteringFilter) -> Vec<(i32, String)> {
         let table = self.table();
         let cursor = self
             .engine
-            .read_partition(&table, &decorated(key), &filter)
+            .read_partition(&table, &decorated(key), filter)
             .unwrap();
         let mut purged = ReadPurge::new(cursor, table.clone(), self.law());
         let mut rows = Vec::new();

@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use ilion_cql::ast;
 use ilion_rows::{Clustering, ClusteringComparator, DecoratedKey, KeyRange, Slice};
-use ilion_schema::{ColumnKind, TableKind, TableSchema};
+use ilion_schema::{Column, ColumnKind, TableKind, TableSchema};
 use ilion_types::Partitioner;
 
 use self::clustering::ClusteringRestrictions;
@@ -166,7 +166,7 @@ impl Restrictions {
     }
 
     /// True if `=` gives exactly one value for this column of the primary key.
-    pub fn is_equal_on(&self, column: &ilion_schema::Column) -> bool {
+    pub fn is_equal_on(&self, column: &Column) -> bool {
         let keys = self.partition.keys.iter().flatten();
         keys.chain(&self.clustering.sliced)
             .chain(&self.filtered)
@@ -223,6 +223,11 @@ impl Restrictions {
     /// True if rows have to be checked one by one.
     pub fn is_filtering(&self) -> bool {
         !self.filtered.is_empty()
+    }
+
+    /// The columns that rows are checked by.
+    pub fn checked_columns(&self) -> impl Iterator<Item = &Column> {
+        self.filtered.iter().flat_map(|restriction| &restriction.columns)
     }
 
     /// The checks of this execution.

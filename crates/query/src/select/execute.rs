@@ -94,6 +94,7 @@ impl SelectPlan {
             restrictions: &self.restrictions,
             is_distinct: self.is_distinct,
             is_reversed: self.order.is_reversed,
+            columns: &self.all_rows.columns,
         }
     }
 
@@ -116,7 +117,7 @@ impl SelectPlan {
             true => Cow::Borrowed(&self.all_rows),
             false => Cow::Owned(ClusteringFilter {
                 slices: self.restrictions.slices(execution)?,
-                reversed: false,
+                ..self.all_rows.clone()
             }),
         };
         let cursor = execution

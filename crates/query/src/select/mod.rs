@@ -34,7 +34,7 @@ use std::sync::Arc;
 
 use ilion_cql::ast;
 use ilion_rows::ClusteringFilter;
-use ilion_schema::{Column, ColumnKind, TableSchema};
+use ilion_schema::{Column, ColumnId, ColumnKind, TableSchema};
 
 use self::compile::Compiler;
 use self::group_by::GroupBy;
@@ -55,6 +55,26 @@ fn has_only_statics(selected: &[Column]) -> bool {
         && selected.iter().any(|column| column.kind == ColumnKind::Static)
 }
 
+/// Static and regular columns that are selected or checked; nothing is all.
+fn data_columns(
+    ast: &ast::Select,
+    selected: &[Column],
+    restrictions: &Restrictions,
+) -> Option<Arc<[ColumnId]>> {
+    if ast.selection == ast::Selection::All {
+        return None;
+    }
+    let mut columns: Vec<ColumnId> = selected
+        .iter()
+        .chain(restrictions.checked_columns())
+        .filter(|column| !column.is_primary_key())
+        .map(|column| column.id)
+        .collect();
+    columns.sort();
+    columns.dedup();
+    Some(columns.into())
+}
+
 /// A planned SELECT.
 #[derive(Debug)]
 pub(crate) struct SelectPlan {
@@ -66,7 +86,7 @@ pub(crate) struct SelectPlan {
     group_by: Option<GroupBy>,
     limits: LimitTerms,
     is_distinct: bool,
-    /// What point reads of tables without clustering ask for.
+    /// What point reads of tables without clustering ask for: the columns that all reads want.
     all_rows: ClusteringFilter,
 }
 
@@ -97,7 +117,10 @@ impl SelectPlan {
             order,
             limits: LimitTerms::plan(ast, &Compiler::new(&table, context), context)?,
             is_distinct: ast.distinct,
-            all_rows: ClusteringFilter::all(),
+            all_rows: ClusteringFilter {
+                columns: data_columns(ast, &selected, &restrictions),
+                ..ClusteringFilter::all()
+            },
             table,
             columns,
             selection,

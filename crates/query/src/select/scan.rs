@@ -10,7 +10,7 @@ use bytes::Bytes;
 use ilion_rows::{
     Clustering, ClusteringFilter, Cursor, DecoratedKey, PartitionHead, ReadLaw, ReadPurge, Row, Unfiltered,
 };
-use ilion_schema::TableSchema;
+use ilion_schema::{ColumnId, TableSchema};
 use ilion_types::decode_composite;
 use smallvec::{SmallVec, smallvec};
 
@@ -32,6 +32,8 @@ pub(super) struct ScanPlan<'p> {
     /// One row a partition is enough.
     pub is_distinct: bool,
     pub is_reversed: bool,
+    /// Static and regular columns that are selected or checked; nothing is all.
+    pub columns: &'p Option<Arc<[ColumnId]>>,
 }
 
 /// The partition that rows are being given of.
@@ -77,6 +79,7 @@ impl<'e> Scan<'e> {
         let clusterings = ClusteringFilter {
             slices: plan.restrictions.slices(execution)?,
             reversed: plan.is_reversed,
+            columns: plan.columns.clone(),
         };
         Ok(Self {
             plan,
@@ -236,8 +239,12 @@ impl<'e> Scan<'e> {
             Segment::Partition(key) => store.read_partition(table, &key, &self.clusterings),
             Segment::Rest(key, Rest { slices, given }) => {
                 self.given_before = Some(given);
-                let reversed = self.clusterings.reversed;
-                store.read_partition(table, &key, &ClusteringFilter { slices, reversed })
+                let rest = ClusteringFilter {
+                    slices,
+                    reversed: self.clusterings.reversed,
+                    columns: self.clusterings.columns.clone(),
+                };
+                store.read_partition(table, &key, &rest)
             }
         };
         let cursor = opened.map_err(|error| self.refused(error))?;

@@ -48,7 +48,7 @@ impl Current {
         let failed = |error: ReadError| StoreError::Read(error).of_read(consistency);
         let filter = ClusteringFilter {
             slices,
-            reversed: false,
+            ..ClusteringFilter::all()
         };
         let cursor = execution.store.read_partition(table, key, &filter);
         let mut cursor = cursor.map_err(|refused| refused.of_read(consistency))?;
