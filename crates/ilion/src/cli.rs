@@ -30,8 +30,9 @@ pub enum Command {
     Compact(TableArguments),
     /// Brings everything to disk, so that the next start has nothing to replay.
     Drain(AdminArguments),
-    /// Loads any CQL server over the socket and says what it did and what it cost.
-    Bench(ilion_tools::bench::BenchArgs),
+    /// Measures any CQL server over the socket, or Ilion in this process.
+    #[command(subcommand)]
+    Bench(ilion_tools::bench::Command),
     /// Looks into SSTable files, checks them, makes new ones of them; no node is needed.
     #[command(subcommand)]
     Sstable(ilion_tools::sstable::Command),

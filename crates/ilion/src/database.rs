@@ -170,6 +170,17 @@ impl Statement {
         let source = Source::Prepared(self.prepared.clone());
         self.database.run(source, values, None)
     }
+
+    /// Executes it with values that are serialized already, as the native protocol has them.
+    ///
+    /// # Errors
+    /// It was not carried out, or bytes are no value of their marker's type.
+    pub fn execute_serialized(&self, values: &[&[u8]]) -> Result<Rows, Error> {
+        let bytes = |value: &&[u8]| ilion_query::Value::Bytes(value.to_vec().into());
+        let values = Values::Positional(values.iter().map(bytes).collect());
+        let source = Source::Prepared(self.prepared.clone());
+        self.database.run(source, values, None)
+    }
 }
 
 impl Paged {

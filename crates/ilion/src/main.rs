@@ -3,6 +3,7 @@
 //! Exit codes: 0 done; 1 it failed, stderr says why; 2 wrong arguments or settings; 130 stopped by a second signal.
 
 mod ask;
+mod bench;
 mod cli;
 mod serve;
 
@@ -25,7 +26,9 @@ fn main() -> ExitCode {
         Command::Compact(arguments) => ask::tables(&arguments, "compact"),
         Command::Drain(arguments) => ask::drain(&arguments),
         Command::Sstable(command) => ilion_tools::sstable::run(&command).map_err(Failure::of_tool),
-        Command::Bench(arguments) => ilion_tools::bench::run(arguments).map_err(Failure::of_tool),
+        Command::Bench(arguments) => {
+            ilion_tools::bench::run(arguments, &bench::InProcess).map_err(Failure::of_tool)
+        }
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -105,6 +105,11 @@ impl Row {
             .map_err(|value| refuse(format!("{value:?} is no {}", std::any::type_name::<T>())))
     }
 
+    /// The cells as they are stored: serialized as the native protocol has them, nothing for null.
+    pub fn cells(&self) -> impl ExactSizeIterator<Item = Option<&[u8]>> {
+        self.cells.iter().map(Option::as_deref)
+    }
+
     /// The values of all columns, in order.
     ///
     /// # Errors

@@ -1,110 +1,84 @@
-//! The benchmark client: writes, reads by key and scans over the socket, against any CQL server.
+//! The benchmarks: load over the socket against any CQL server, and the experiments that Cassandra became known by.
 //!
 //! One thread for each connection, blocking sockets, and as many requests under way as `--in-flight` says: a thread reads
 //! what has arrived, judges every answer, and sends the next requests with one system call. The client is meant to cost a
-//! small part of what the server does; its own CPU is part of the result.
+//! small part of what the server does; its own CPU is part of the result. The experiments also run embedded: the program
+//! that this is part of brings databases ([`Host`]).
 //!
 //! | module | what |
 //! | --- | --- |
-//! | `settings` | what the user asks for |
+//! | `throughput` | `write`, `read`, `scan`: cassandra-stress's table |
+//! | `settings`, `work`, `write`, `read`, `scan`, `report` | its settings, what is sent, how answers are judged, the result |
+//! | `e1` | the time of a start |
+//! | `e3` | where a key stands in the index |
+//! | `e4` | reads after a burst of writes |
+//! | `store` | what an experiment runs against: a server, or a database in this process |
+//! | `job`, `small_rows`, `drive` | a statement executed many times; the experiments' rows; all clients at once |
+//! | `files`, `process` | files and page cache of a table; CPU, memory and reads of a process |
 //! | `dataset` | the rows, made from a seed, and how to know them again |
-//! | `connection` | a socket that speaks the protocol |
-//! | `template` | a request encoded once, filled in often |
-//! | `work`, `write`, `read`, `scan` | what is sent and how answers are judged |
-//! | `load` | the loop of one client, and all clients at once |
-//! | `process` | CPU and memory of a process |
-//! | `report` | the result for people and for programs |
+//! | `connection`, `template`, `load` | a socket; a request encoded once, filled in often; the loop of one client |
+//! | `table` | tables for people, JSON for programs |
 //!
 //! Every row that comes back is compared with the row that was written: a wrong or missing one is an error, and a run with
 //! errors fails.
 
 mod connection;
 mod dataset;
+mod drive;
+mod e1;
+mod e3;
+mod e4;
+mod files;
+mod job;
 mod load;
 mod process;
 mod read;
 mod report;
 mod scan;
 mod settings;
+mod small_rows;
+mod store;
+mod table;
 mod template;
+mod throughput;
 mod work;
 mod write;
 
-use std::sync::Arc;
-
-use anyhow::{Context, bail};
-use ilion_env::{Env, RealEnv};
-use ilion_protocol::{Query, QueryParams, Request};
-
-use crate::bench::connection::Connection;
-use crate::bench::dataset::Dataset;
-use crate::bench::load::{Tally, run_clients};
-use crate::bench::process::Usage;
-use crate::bench::report::{Measurement, Report};
-use crate::bench::work::{Phase, Plan};
-
+pub use crate::bench::e1::E1Args;
+pub use crate::bench::e3::E3Args;
+pub use crate::bench::e4::E4Args;
 pub use crate::bench::settings::{BenchArgs, Workload};
+pub use crate::bench::store::{Admin, Embedded, Host, Judge, Prepared};
 
-/// Runs a workload and prints what it cost.
+/// What to measure.
+#[derive(Clone, Debug, clap::Subcommand)]
+pub enum Command {
+    /// INSERT of whole rows of cassandra-stress's table over the socket; creates keyspace and table first.
+    Write(BenchArgs),
+    /// SELECT of whole rows by key, keys at random, that `write` has written with the same keys, seed and value size.
+    Read(BenchArgs),
+    /// SELECT of the whole table by token ranges, paged.
+    Scan(BenchArgs),
+    /// The time from exec to the first answered query, page cache dropped, with little data and with much.
+    E1(E1Args),
+    /// Lookups of keys that the index summary samples, and of keys far from a sample.
+    E3(E3Args),
+    /// Reads after a burst of writes: straight after, after a pause, after a major compaction.
+    E4(E4Args),
+}
+
+/// Measures, and prints what was found.
 ///
 /// # Errors
 /// The server cannot be reached, or an operation failed or brought back something that was not written.
-#[expect(clippy::print_stdout, reason = "the report is the product of this tool")]
-pub fn run(args: BenchArgs) -> anyhow::Result<()> {
-    let env: Arc<dyn Env> = RealEnv::new();
-    let plan = Arc::new(Plan::new(&args, Dataset::new(args.seed, args.value_size)));
-    if args.workload == Workload::Write {
-        create_table(&plan)?;
-    }
-    if let Some(warm_up) = Phase::warm_up(&args) {
-        run_clients(&env, &plan, &Arc::new(warm_up)).context("warming up")?;
-    }
-    let measurement = measure(&env, &plan, &args)?;
-    let report = Report::new(&args, &measurement);
-    if args.json {
-        println!("{}", serde_json::to_string_pretty(&report)?);
-    } else {
-        println!("{report}");
-    }
-    judge(&measurement.tally)
-}
-
-fn measure(env: &Arc<dyn Env>, plan: &Arc<Plan>, args: &BenchArgs) -> anyhow::Result<Measurement> {
-    let usage = |pid: u32| Usage::of(env.as_ref(), pid);
-    let own = std::process::id();
-    let server_before = args.pid.map(usage).transpose()?;
-    let client_before = usage(own)?;
-    let begin = env.monotonic_nanos();
-    let phase = Arc::new(Phase::measured(args));
-    let mut tally = run_clients(env, plan, &phase)?;
-    phase.conclude(args, &mut tally);
-    Ok(Measurement {
-        tally,
-        elapsed_nanos: env.monotonic_nanos() - begin,
-        server_before,
-        server_after: args.pid.map(usage).transpose()?,
-        client_cpu_secs: usage(own)?.cpu_secs - client_before.cpu_secs,
-    })
-}
-
-/// Creates keyspace and table as cassandra-stress does, if they are not there.
-fn create_table(plan: &Plan) -> anyhow::Result<()> {
-    let mut connection = Connection::open(&plan.address)?;
-    for text in plan.schema() {
-        let query = Query {
-            text: text.clone(),
-            params: QueryParams::default(),
-        };
-        connection
-            .ask(Request::Query(query))
-            .with_context(|| format!("running {text}"))?;
-    }
-    Ok(())
-}
-
-fn judge(tally: &Tally) -> anyhow::Result<()> {
-    match tally.faults.first() {
-        None => Ok(()),
-        Some(first) => bail!("{} operations failed; the first: {first}", tally.faults.count()),
+pub fn run(command: Command, host: &dyn Host) -> anyhow::Result<()> {
+    let throughput = |args: BenchArgs, workload| throughput::run(&BenchArgs { workload, ..args });
+    match command {
+        Command::Write(args) => throughput(args, Workload::Write),
+        Command::Read(args) => throughput(args, Workload::Read),
+        Command::Scan(args) => throughput(args, Workload::Scan),
+        Command::E1(args) => e1::run(&args, host),
+        Command::E3(args) => e3::run(&args, host),
+        Command::E4(args) => e4::run(&args, host),
     }
 }

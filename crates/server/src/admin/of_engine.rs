@@ -118,6 +118,7 @@ impl Admin for EngineAdmin {
             flushes: facts.flushes,
             compactions: facts.compactions,
             compactions_failed: facts.compactions_failed,
+            disk_read_bytes: self.engine().io().bytes_read,
             tables: tables.into_iter().filter(is_of_user).map(report).collect(),
         }
     }

@@ -23,6 +23,8 @@ pub struct StatusReport {
     pub compactions: u64,
     /// Those that failed.
     pub compactions_failed: u64,
+    /// Bytes read from files since the start.
+    pub disk_read_bytes: u64,
     /// Tables of users.
     pub tables: Vec<TableReport>,
 }
@@ -102,11 +104,12 @@ impl fmt::Display for StatusReport {
             Bytes(self.memtable_bytes_max)
         )?;
         writeln!(f, "flushes      {}", self.flushes)?;
-        write!(
+        writeln!(
             f,
             "compactions  {}, {} failed",
             self.compactions, self.compactions_failed
         )?;
+        write!(f, "files        {} read", Bytes(self.disk_read_bytes))?;
         for table in &self.tables {
             write!(f, "\n{table}")?;
         }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use bytes::BytesMut;
 use ilion_protocol::{
-    Frame, FrameDecoder, Limits, Request, RequestFrame, Response, ResponseFrame, Role, Startup, Version,
-    encode_request,
+    Frame, FrameDecoder, Limits, Prepare, Prepared, Query, QueryParams, Request, RequestFrame, Response,
+    ResponseFrame, ResultBody, Role, Rows, Startup, Version, encode_request,
 };
 
 /// The protocol version that the benchmark speaks: the newest that every server of the last ten years knows.
@@ -74,6 +74,33 @@ impl Connection {
                 };
             }
             self.receive()?;
+        }
+    }
+
+    /// Prepares a statement.
+    ///
+    /// # Errors
+    /// The server does not know it, or the connection broke.
+    pub fn prepare(&mut self, text: String) -> anyhow::Result<Prepared> {
+        match self.ask(Request::Prepare(Prepare { text, keyspace: None }))? {
+            Response::Result(ResultBody::Prepared(prepared)) => Ok(prepared),
+            other => bail!("the server answered PREPARE with {}", other.opcode()),
+        }
+    }
+
+    /// Runs a statement; gives its rows, if it has any.
+    ///
+    /// # Errors
+    /// The server refuses it, or the connection broke.
+    pub fn query(&mut self, text: &str) -> anyhow::Result<Option<Rows>> {
+        let query = Query {
+            text: text.to_owned(),
+            params: QueryParams::default(),
+        };
+        let answer = self.ask(Request::Query(query));
+        match answer.with_context(|| format!("running {text}"))? {
+            Response::Result(ResultBody::Rows(rows)) => Ok(Some(rows)),
+            _ => Ok(None),
         }
     }
 

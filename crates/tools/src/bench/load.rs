@@ -3,17 +3,13 @@
 use std::sync::Arc;
 use std::thread;
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use hdrhistogram::Histogram;
 use ilion_env::Env;
 use ilion_protocol::{Response, ResponseFrame};
 
 use crate::bench::connection::Connection;
-use crate::bench::read::Reads;
-use crate::bench::scan::Scan;
-use crate::bench::settings::Workload;
-use crate::bench::work::{Phase, Plan, Work};
-use crate::bench::write::Writes;
+use crate::bench::work::Work;
 
 /// What was done.
 #[derive(Debug)]
@@ -85,7 +81,19 @@ impl Tally {
         })
     }
 
-    fn count(&mut self, outcome: Result<u64, String>, latency_nanos: u64) {
+    /// One wrong answer spoils a measurement.
+    ///
+    /// # Errors
+    /// There was one.
+    pub fn check(&self) -> anyhow::Result<()> {
+        match self.faults.first() {
+            None => Ok(()),
+            Some(first) => bail!("{} operations failed; the first: {first}", self.faults.count()),
+        }
+    }
+
+    /// Counts an answer.
+    pub fn count(&mut self, outcome: Result<u64, String>, latency_nanos: u64) {
         self.operations += 1;
         self.latency.saturating_record(latency_nanos);
         match outcome {
@@ -94,7 +102,11 @@ impl Tally {
         }
     }
 
-    fn merge(&mut self, other: Self) -> anyhow::Result<()> {
+    /// Adds what another client did.
+    ///
+    /// # Errors
+    /// Never: all histograms have the same bounds.
+    pub fn merge(&mut self, other: Self) -> anyhow::Result<()> {
         self.operations += other.operations;
         self.rows += other.rows;
         self.latency.add(other.latency)?;
@@ -103,17 +115,39 @@ impl Tally {
     }
 }
 
-/// Runs a phase on all connections; each is opened, and its statement prepared, before the first operation of any.
-pub fn run_clients(env: &Arc<dyn Env>, plan: &Arc<Plan>, phase: &Arc<Phase>) -> anyhow::Result<Tally> {
-    let clients: Vec<Client> = (0..plan.clients)
-        .map(|_| Client::open(env, plan, phase))
+/// Connections and what goes on at once on each.
+#[derive(Clone, Debug)]
+pub struct Crowd {
+    /// Host and port.
+    pub address: String,
+    /// Connections.
+    pub clients: u16,
+    /// Requests under way on each.
+    pub in_flight: u16,
+}
+
+/// Makes the work of a client: prepares its statement, for instance.
+pub type MakeWork<'a> = &'a dyn Fn(&mut Connection) -> anyhow::Result<Box<dyn Work + Send>>;
+
+/// Runs work on all connections; each is opened, and its statement prepared, before the first operation of any.
+pub fn run_clients(env: &Arc<dyn Env>, crowd: &Crowd, make_work: MakeWork<'_>) -> anyhow::Result<Tally> {
+    let clients: Vec<Client> = (0..crowd.clients)
+        .map(|_| Client::open(env, crowd, make_work))
         .collect::<anyhow::Result<_>>()?;
+    gather(clients, Client::run)
+}
+
+/// Gives each client a thread and adds up what they did.
+pub fn gather<C: Send + 'static>(
+    clients: Vec<C>,
+    run: impl Fn(C) -> anyhow::Result<Tally> + Copy + Send + 'static,
+) -> anyhow::Result<Tally> {
     let threads: Vec<_> = clients
         .into_iter()
         .map(|client| {
             thread::Builder::new()
                 .name("bench".to_owned())
-                .spawn(|| client.run())
+                .spawn(move || run(client))
         })
         .collect::<std::io::Result<_>>()
         .context("starting a thread")?;
@@ -137,18 +171,14 @@ struct Client {
 }
 
 impl Client {
-    fn open(env: &Arc<dyn Env>, plan: &Arc<Plan>, phase: &Arc<Phase>) -> anyhow::Result<Self> {
-        let mut connection = Connection::open(&plan.address)?;
-        let work: Box<dyn Work + Send> = match plan.workload {
-            Workload::Write => Box::new(Writes::new(plan, phase, &mut connection)?),
-            Workload::Read => Box::new(Reads::new(plan, phase, &mut connection)?),
-            Workload::Scan => Box::new(Scan::new(plan, phase, &mut connection)?),
-        };
+    fn open(env: &Arc<dyn Env>, crowd: &Crowd, make_work: MakeWork<'_>) -> anyhow::Result<Self> {
+        let mut connection = Connection::open(&crowd.address)?;
+        let work = make_work(&mut connection)?;
         Ok(Self {
             env: Arc::clone(env),
             connection,
             work,
-            sent_nanos: vec![None; usize::from(plan.in_flight)],
+            sent_nanos: vec![None; usize::from(crowd.in_flight)],
             under_way: 0,
             tally: Tally::new()?,
         })

@@ -41,6 +41,37 @@ impl Usage {
     }
 }
 
+/// What a process has read from files and sockets so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReadBytes {
+    /// By system calls, wherever it came from; not what was touched through memory maps.
+    pub by_calls: u64,
+    /// From the disk.
+    pub from_disk: u64,
+}
+
+impl ReadBytes {
+    /// What a process of this machine has read.
+    ///
+    /// # Errors
+    /// There is no such process, or it belongs to somebody else.
+    pub fn of(env: &dyn Env, pid: u32) -> anyhow::Result<Self> {
+        let text = read(env, &PathBuf::from(format!("/proc/{pid}/io")))?;
+        Self::parse(&text).with_context(|| format!("reading what process {pid} read"))
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let field = |name: &str| -> Option<u64> {
+            let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+            line.trim().parse().ok()
+        };
+        Some(Self {
+            by_calls: field("rchar:")?,
+            from_disk: field("read_bytes:")?,
+        })
+    }
+}
+
 fn read(env: &dyn Env, path: &Path) -> anyhow::Result<String> {
     let file = env.open_read(path)?;
     let mut bytes = vec![0; FILE_MAX_BYTES];
@@ -91,6 +122,13 @@ mod tests {
     fn what_is_not_there_is_not_made_up() {
         assert_eq!(Usage::parse("42 (x) S 1 2", STATUS), None);
         assert_eq!(Usage::parse("", ""), None);
+    }
+
+    #[test]
+    fn calls_and_disk_are_told_apart() {
+        let read = ReadBytes::parse("rchar: 12\nwchar: 5\nread_bytes: 4096\nwrite_bytes: 1\n").unwrap();
+        assert_eq!((read.by_calls, read.from_disk), (12, 4096));
+        assert_eq!(ReadBytes::parse("rchar: 12\n"), None);
     }
 
     #[test]

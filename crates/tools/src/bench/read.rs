@@ -22,12 +22,12 @@ impl Reads {
     /// Prepares the statement.
     pub fn new(plan: &Arc<Plan>, phase: &Arc<Phase>, connection: &mut Connection) -> anyhow::Result<Self> {
         let text = format!("SELECT {} FROM {} WHERE key = ?", Plan::columns(), plan.table());
-        let prepared = plan.prepare(connection, text)?;
+        let prepared = connection.prepare(text)?;
         Ok(Self {
             plan: Arc::clone(plan),
             phase: Arc::clone(phase),
             select: Template::execute(&prepared.id, &[KEY_BYTES])?,
-            asked: vec![0; usize::from(plan.in_flight)],
+            asked: vec![0; usize::from(plan.crowd.in_flight)],
         })
     }
 }

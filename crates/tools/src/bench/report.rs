@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn figures_are_per_second_and_per_million() {
-        let args = Cli::parse_from(["bench", "write"]).bench;
+        let args = Cli::parse_from(["bench"]).bench;
         let used = Usage {
             cpu_secs: 30.0,
             memory_bytes: 1 << 30,
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_server_whose_process_is_unknown_is_left_out() {
-        let args = Cli::parse_from(["bench", "write"]).bench;
+        let args = Cli::parse_from(["bench"]).bench;
         let report = Report::new(&args, &measurement(None));
         assert!(!report.to_string().contains("server"));
     }

@@ -41,12 +41,12 @@ impl Scan {
             Plan::columns(),
             plan.table()
         );
-        let prepared = plan.prepare(connection, text)?;
+        let prepared = connection.prepare(text)?;
         Ok(Self {
             plan: Arc::clone(plan),
             phase: Arc::clone(phase),
             statement_id: prepared.id,
-            places: vec![Place::default(); usize::from(plan.in_flight)],
+            places: vec![Place::default(); usize::from(plan.crowd.in_flight)],
         })
     }
 }

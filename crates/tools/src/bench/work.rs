@@ -2,29 +2,23 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use anyhow::bail;
-use ilion_protocol::{Prepare, Prepared, Request, Response, ResultBody};
+use ilion_protocol::Response;
 
-use crate::bench::connection::Connection;
 use crate::bench::dataset::{COLUMN_COUNT, Dataset};
-use crate::bench::load::Tally;
+use crate::bench::load::{Crowd, Tally};
 use crate::bench::settings::{BenchArgs, Workload};
 
 /// What does not change during a run.
 #[derive(Debug)]
 pub struct Plan {
-    /// Host and port.
-    pub address: String,
+    /// Whom to ask, and how much at once.
+    pub crowd: Crowd,
     /// What to run.
     pub workload: Workload,
     /// The rows.
     pub dataset: Dataset,
     /// How many there are.
     pub keys: u64,
-    /// Connections.
-    pub clients: u16,
-    /// Requests under way on each.
-    pub in_flight: u16,
     /// Scan: rows in a page.
     pub page_rows: u32,
     /// Scan: ranges of the ring.
@@ -54,12 +48,14 @@ impl Plan {
     /// The plan for these settings.
     pub fn new(args: &BenchArgs, dataset: Dataset) -> Self {
         Self {
-            address: format!("{}:{}", args.host, args.port),
+            crowd: Crowd {
+                address: format!("{}:{}", args.host, args.port),
+                clients: args.clients,
+                in_flight: args.in_flight,
+            },
             workload: args.workload,
             dataset,
             keys: args.keys,
-            clients: args.clients,
-            in_flight: args.in_flight,
             page_rows: args.page_rows,
             ranges: args.ranges,
             seed: args.seed,
@@ -95,15 +91,6 @@ impl Plan {
                 columns.join(", ")
             ),
         ]
-    }
-
-    /// Prepares a statement.
-    pub fn prepare(&self, connection: &mut Connection, text: String) -> anyhow::Result<Prepared> {
-        let prepare = Prepare { text, keyspace: None };
-        match connection.ask(Request::Prepare(prepare))? {
-            Response::Result(ResultBody::Prepared(prepared)) => Ok(prepared),
-            other => bail!("the server answered PREPARE with {}", other.opcode()),
-        }
     }
 }
 

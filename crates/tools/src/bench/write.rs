@@ -25,7 +25,7 @@ impl Writes {
             Plan::columns(),
             ", ?".repeat(COLUMN_COUNT)
         );
-        let prepared = plan.prepare(connection, text)?;
+        let prepared = connection.prepare(text)?;
         let mut sizes = vec![KEY_BYTES];
         sizes.resize(1 + COLUMN_COUNT, plan.dataset.value_bytes());
         Ok(Self {

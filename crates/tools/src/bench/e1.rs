@@ -1,0 +1,177 @@
+//! Experiment 1, the time of a start: from the exec of a server to its first answered query, with the page cache of its files
+//! dropped, for several amounts of data.
+//!
+//! The account (2012): 10 million rows in 6 SSTables; the start went from 40.9 s to 8.0 s when the index summary became a file
+//! of its own, and before that the whole index was read.
+
+mod report;
+mod server;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::bail;
+use clap::builder::RangedU64ValueParser;
+use ilion_env::{Env, RealEnv};
+use ilion_types::Partitioner;
+
+use crate::bench::dataset::Dataset;
+use crate::bench::drive::{self, Load};
+use crate::bench::e1::report::{Report, Starts};
+use crate::bench::e1::server::{Asked, Start};
+use crate::bench::files::{TableFiles, Tree};
+use crate::bench::job::{Job, Until};
+use crate::bench::small_rows::{Inserts, SmallRows};
+use crate::bench::store::{Embedded, Host};
+use crate::bench::table::{publish, say};
+
+const KEYSPACE: &str = "ilion_bench";
+const TABLE: &str = "e1";
+const SEED: u64 = 1;
+
+/// What to start, and on how much data.
+#[derive(Clone, Debug, clap::Args)]
+pub struct E1Args {
+    /// Rows, several amounts separated by commas; the ratio is to the first.
+    #[arg(long, value_delimiter = ',', default_values_t = [100_000, 1_000_000])]
+    rows: Vec<u64>,
+    /// Where the data directories are, rows-COUNT each; one that is not there is made, one that is there is used.
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// SSTables to make, at least.
+    #[arg(long, default_value_t = 6, value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
+    sstables: u64,
+    /// Bytes of the value of a row; its key has ten.
+    #[arg(long, default_value_t = 128, value_parser = RangedU64ValueParser::<u32>::new().range(1..=2_000_000))]
+    value_size: u32,
+    /// Starts to measure, each with the page cache dropped.
+    #[arg(long, default_value_t = 5, value_parser = RangedU64ValueParser::<u32>::new().range(1..))]
+    runs: u32,
+    /// The server, a command for the shell, with {data} and {port} in it [default: this program's serve].
+    #[arg(long, value_name = "COMMAND")]
+    command: Option<String>,
+    /// Measures the old way, too: Summary.db and Tokens.db are put aside, so that the whole primary index is read at the start.
+    #[arg(long)]
+    old_way: bool,
+    /// Leaves the page cache as it is.
+    #[arg(long)]
+    keep_cache: bool,
+    /// Writes the result as JSON.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+/// Runs the experiment.
+///
+/// # Errors
+/// The data cannot be made, or a server does not answer with a row that was written.
+pub fn run(args: &E1Args, host: &dyn Host) -> anyhow::Result<()> {
+    let env: Arc<dyn Env> = RealEnv::new();
+    let mut all = Vec::new();
+    for count in &args.rows {
+        let directory = args.data.join(format!("rows-{count}"));
+        let rows = Arc::new(rows(*count, args.value_size));
+        if !env.exists(&directory) {
+            make(&env, host, &directory, &rows, args.sstables)?;
+        }
+        all.push(measure(&env, args, &directory, &rows)?);
+    }
+    let report = Report::new(args.value_size, args.runs, !args.keep_cache, all);
+    publish(env.as_ref(), &report.print(), &report, args.json.as_deref())
+}
+
+fn rows(count: u64, value_size: u32) -> SmallRows {
+    SmallRows {
+        table: format!("{KEYSPACE}.{TABLE}"),
+        dataset: Dataset::new(SEED, value_size),
+        count,
+        seed: SEED,
+        partitioner: Partitioner::Murmur3,
+    }
+}
+
+/// Makes a data directory.
+fn make(
+    env: &Arc<dyn Env>,
+    host: &dyn Host,
+    directory: &Path,
+    rows: &Arc<SmallRows>,
+    sstables: u64,
+) -> anyhow::Result<()> {
+    say(&format!("making {} rows", rows.count));
+    let database: Arc<dyn Embedded> =
+        Arc::from(host.open(directory, &["commitlog_sync=periodic".to_owned()])?);
+    database.execute(&format!(
+        "CREATE KEYSPACE IF NOT EXISTS {KEYSPACE} WITH replication = \
+         {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
+    ))?;
+    let off = " WITH compaction = {'class': 'SizeTieredCompactionStrategy', 'enabled': 'false'}";
+    database.execute(&rows.create_text(off))?;
+    let job: Arc<dyn Job> = Arc::new(Inserts(rows.clone()));
+    let load = Load {
+        clients: 8,
+        in_flight: 1,
+    };
+    let bound = |part: u64| rows.count * part / sstables;
+    for part in 0..sstables {
+        drive::run_embedded(
+            env,
+            &database,
+            &job,
+            load,
+            &Until::Operations(bound(part)..bound(part + 1)),
+        )?;
+        database.flush(KEYSPACE, TABLE)?;
+    }
+    let count = database.sstables(KEYSPACE, TABLE)?;
+    if count < sstables {
+        bail!("{count} SSTables were made, not {sstables}");
+    }
+    Ok(())
+}
+
+fn measure(env: &Arc<dyn Env>, args: &E1Args, directory: &Path, rows: &SmallRows) -> anyhow::Result<Starts> {
+    let files = TableFiles::new(directory, KEYSPACE, TABLE);
+    let sstables = files.sstables(env.as_ref())?;
+    let size_bytes = files.cached(env.as_ref())?.size_bytes;
+    let usual = starts(env, args, directory, rows)?;
+    let old_way = match args.old_way {
+        false => None,
+        true => {
+            let aside = args.data.join("aside");
+            let moved = files.put_aside(env.as_ref(), &aside, &["-Summary.db", "-Tokens.db"])?;
+            let old_way = starts(env, args, directory, rows);
+            moved.put_back(env.as_ref())?;
+            Some(old_way?)
+        }
+    };
+    Ok(Starts {
+        rows: rows.count,
+        sstables,
+        size_bytes,
+        saved_caches_bytes: Tree::new(&directory.join("saved_caches")).size_bytes(env.as_ref()),
+        usual,
+        old_way,
+    })
+}
+
+fn starts(
+    env: &Arc<dyn Env>,
+    args: &E1Args,
+    directory: &Path,
+    rows: &SmallRows,
+) -> anyhow::Result<Vec<Start>> {
+    let tree = Tree::new(directory);
+    (0..args.runs)
+        .map(|run| {
+            let left = match args.keep_cache {
+                true => None,
+                false => tree.drop_page_cache(env.as_ref())?.cached_bytes,
+            };
+            say(&format!("start {} with {} rows", run + 1, rows.count));
+            let row = crate::bench::dataset::mix(u64::from(run)) % rows.count;
+            let asked = Asked { rows, row };
+            server::measure(env, args.command.as_deref(), directory, &asked, left)
+        })
+        .collect()
+}

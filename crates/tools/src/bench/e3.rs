@@ -1,0 +1,265 @@
+//! Experiment 3, where a key stands in the index: lookups of keys that the index summary samples, and of keys as far behind a
+//! sample as can be.
+//!
+//! The account (2014): 50,000 lookups took 1.1 s for a sampled key, 11.2 s for one far from a sample, and 0.14 to 0.2 s with a
+//! cache of keys.
+
+mod report;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use clap::builder::RangedU64ValueParser;
+use ilion_env::{Env, RealEnv};
+
+use crate::bench::dataset::{Dataset, mix};
+use crate::bench::drive::{self, Load};
+use crate::bench::e3::report::{Pair, Report, Variant};
+use crate::bench::job::{Job, Until};
+use crate::bench::small_rows::{Inserts, Points, SmallRows};
+use crate::bench::store::{Host, Store, StoreArgs};
+use crate::bench::table::{publish, say};
+
+const TABLE: &str = "e3";
+
+/// What to look up.
+#[derive(Clone, Debug, clap::Args)]
+pub struct E3Args {
+    #[command(flatten)]
+    store: StoreArgs,
+    /// Rows in the table, all in one SSTable.
+    #[arg(long, default_value_t = 1_000_000, value_parser = RangedU64ValueParser::<u64>::new().range(1..=1_000_000_000))]
+    rows: u64,
+    /// Lookups of each kind.
+    #[arg(long, default_value_t = 50_000, value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
+    lookups: u64,
+    /// Times that each kind is measured; the fastest counts.
+    #[arg(long, default_value_t = 5, value_parser = RangedU64ValueParser::<u32>::new().range(1..))]
+    runs: u32,
+    /// Partitions between samples: min_index_interval of the table.
+    #[arg(long, default_value_t = 128, value_parser = RangedU64ValueParser::<u32>::new().range(1..))]
+    interval: u32,
+    /// Connections, or threads when embedded.
+    #[arg(long, default_value_t = 1, value_parser = RangedU64ValueParser::<u16>::new().range(1..=1024))]
+    clients: u16,
+    /// Requests under way on each connection.
+    #[arg(long, default_value_t = 1, value_parser = RangedU64ValueParser::<u16>::new().range(1..=32768))]
+    in_flight: u16,
+    /// Embedded: measures again with these settings, separated by commas, and under this name; may be repeated.
+    #[arg(long, value_name = "NAME:SETTING=VALUE,...", requires = "embedded")]
+    variant: Vec<String>,
+    /// Makes the rows and orders the reads.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Writes the result as JSON.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+/// Runs the experiment.
+///
+/// # Errors
+/// The store cannot be reached, refuses something, or an answer is not what was written.
+pub fn run(args: &E3Args, host: &dyn Host) -> anyhow::Result<()> {
+    let env: Arc<dyn Env> = RealEnv::new();
+    let store = Store::open(&env, &args.store, host)?;
+    let rows = Arc::new(SmallRows {
+        table: store.qualified(TABLE),
+        dataset: Dataset::new(args.seed, 40),
+        count: args.rows,
+        seed: args.seed,
+        partitioner: store.partitioner()?,
+    });
+    let load = Load {
+        clients: args.clients,
+        in_flight: if args.store.embedded { 1 } else { args.in_flight },
+    };
+    fill(&store, args, &rows)?;
+    let keys = Keys::find(&rows, args.interval)?;
+    let release_version = store.local("release_version")?;
+    let measure = |store: &Store, name: &str| measure(store, name, args, &rows, &keys, load);
+    let mut variants = vec![measure(&store, "as set")?];
+    // One process has a directory at a time.
+    drop(store);
+    for text in &args.variant {
+        let (name, settings) = parse_variant(text)?;
+        let mut own = args.store.clone();
+        own.set.extend(settings);
+        variants.push(measure(&Store::open(&env, &own, host)?, &name)?);
+    }
+    let report = Report {
+        experiment: "e3",
+        release_version,
+        is_embedded: args.store.embedded,
+        rows: args.rows,
+        interval: args.interval,
+        lookups: args.lookups,
+        load,
+        page_cache: "warm",
+        variants,
+    };
+    publish(env.as_ref(), &report.print(), &report, args.json.as_deref())
+}
+
+/// Writes the rows and brings them into one SSTable.
+fn fill(store: &Store, args: &E3Args, rows: &Arc<SmallRows>) -> anyhow::Result<()> {
+    say(&format!("inserting {} rows", args.rows));
+    let options = format!(
+        " WITH min_index_interval = {} AND max_index_interval = {}",
+        args.interval,
+        args.interval.max(2048)
+    );
+    store.execute(&format!("DROP TABLE IF EXISTS {}", rows.table))?;
+    store.execute(&rows.create_text(&options))?;
+    let many = Load {
+        clients: 8,
+        in_flight: if args.store.embedded { 1 } else { 16 },
+    };
+    let inserts: Arc<dyn Job> = Arc::new(Inserts(rows.clone()));
+    drive::run(store, &inserts, many, &Until::Operations(0..args.rows))?;
+    store.flush(TABLE)?;
+    store.compact(TABLE)?;
+    match store.sstables(TABLE)? {
+        Some(1) | None => Ok(()),
+        Some(count) => bail!("the rows are in {count} SSTables after a major compaction, not in one"),
+    }
+}
+
+/// Where keys stand in the index.
+struct Keys {
+    sampled: Vec<u64>,
+    far: Vec<u64>,
+}
+
+impl Keys {
+    /// Compat: a summary at its full level samples every partition whose place is a multiple of `min_index_interval`.
+    fn find(rows: &SmallRows, interval: u32) -> anyhow::Result<Self> {
+        say("sorting the keys");
+        let mut order: Vec<u64> = (0..rows.count).collect();
+        order.sort_by_cached_key(|row| rows.token(*row));
+        let interval = usize::try_from(interval)?;
+        let blocks = order.chunks_exact(interval);
+        let keys = Self {
+            sampled: blocks
+                .clone()
+                .filter_map(|block| block.first().copied())
+                .collect(),
+            far: blocks.filter_map(|block| block.last().copied()).collect(),
+        };
+        if keys.far.is_empty() {
+            bail!(
+                "{} rows have no key far from a sample: more are needed",
+                rows.count
+            );
+        }
+        Ok(keys.shuffled(rows.seed))
+    }
+
+    /// In an order in which neighbours in the file do not follow each other, the same for both kinds.
+    fn shuffled(mut self, seed: u64) -> Self {
+        for keys in [&mut self.sampled, &mut self.far] {
+            let mut places: Vec<usize> = (0..keys.len()).collect();
+            places.sort_by_key(|place| mix(seed ^ *place as u64));
+            *keys = places.iter().map(|place| keys[*place]).collect();
+        }
+        self
+    }
+}
+
+fn measure(
+    store: &Store,
+    name: &str,
+    args: &E3Args,
+    rows: &Arc<SmallRows>,
+    keys: &Keys,
+    load: Load,
+) -> anyhow::Result<Variant> {
+    say(&format!("looking up: {name}"));
+    let job = |chosen: &[u64]| -> Arc<dyn Job> {
+        Arc::new(Points {
+            rows: rows.clone(),
+            chosen: Some(chosen.to_vec()),
+        })
+    };
+    let pair = |sampled: &[u64], far: &[u64]| pair(store, args, &job(sampled), &job(far), load);
+    Ok(Variant {
+        name: name.to_owned(),
+        one_key: pair(&keys.sampled[..1], &keys.far[..1])?,
+        many_keys: pair(&keys.sampled, &keys.far)?,
+    })
+}
+
+/// Measures both kinds in turn; the first turn only fills caches.
+fn pair(
+    store: &Store,
+    args: &E3Args,
+    sampled: &Arc<dyn Job>,
+    far: &Arc<dyn Job>,
+    load: Load,
+) -> anyhow::Result<Pair> {
+    let until = Until::Operations(0..args.lookups);
+    let mut best = Pair {
+        sampled_secs: f64::MAX,
+        far_secs: f64::MAX,
+        ratio: 0.0,
+    };
+    for turn in 0..=args.runs {
+        let sampled = drive::run(store, sampled, load, &until)?.secs;
+        let far = drive::run(store, far, load, &until)?.secs;
+        if turn > 0 {
+            best.sampled_secs = best.sampled_secs.min(sampled);
+            best.far_secs = best.far_secs.min(far);
+        }
+    }
+    best.ratio = best.far_secs / best.sampled_secs;
+    Ok(best)
+}
+
+fn parse_variant(text: &str) -> anyhow::Result<(String, Vec<String>)> {
+    let (name, settings) = text
+        .split_once(':')
+        .with_context(|| format!("--variant {text}: expected NAME:SETTING=VALUE,..."))?;
+    let settings = settings.split(',').filter(|setting| !setting.is_empty());
+    Ok((name.to_owned(), settings.map(str::to_owned).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use ilion_types::Partitioner;
+
+    use super::*;
+
+    #[test]
+    fn sampled_keys_stand_at_the_interval_and_far_ones_before_the_next() {
+        let rows = SmallRows {
+            table: "ks.t".to_owned(),
+            dataset: Dataset::new(1, 8),
+            count: 300,
+            seed: 1,
+            partitioner: Partitioner::Murmur3,
+        };
+        let keys = Keys::find(&rows, 128).unwrap();
+        let rank = |row: u64| {
+            (0..300)
+                .filter(|other| rows.token(*other) < rows.token(row))
+                .count()
+        };
+        let mut sampled: Vec<_> = keys.sampled.iter().map(|row| rank(*row)).collect();
+        let mut far: Vec<_> = keys.far.iter().map(|row| rank(*row)).collect();
+        sampled.sort_unstable();
+        far.sort_unstable();
+        assert_eq!((sampled, far), (vec![0, 128], vec![127, 255]));
+        assert!(Keys::find(&rows, 1000).is_err());
+    }
+
+    #[test]
+    fn a_variant_has_a_name_and_settings() {
+        let (name, settings) = parse_variant("no cache:a=1,b=2").unwrap();
+        assert_eq!(
+            (&*name, settings),
+            ("no cache", vec!["a=1".to_owned(), "b=2".to_owned()])
+        );
+        assert!(parse_variant("a=1").is_err());
+    }
+}

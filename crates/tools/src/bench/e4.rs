@@ -1,0 +1,259 @@
+//! Experiment 4, reads after a burst of writes: 8 clients insert small rows, then point reads and range reads of two rows are
+//! measured straight after, after a pause, and after a major compaction.
+//!
+//! The account (2011): 100 million rows of 50 bytes, 108 SSTables left; range reads straight after ran at 0.9 % of the rate
+//! after the major compaction, point reads at 38 %.
+
+mod report;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use clap::builder::RangedU64ValueParser;
+use ilion_env::{Env, RealEnv};
+use ilion_types::Partitioner;
+
+use crate::bench::dataset::Dataset;
+use crate::bench::drive::{self, Load, Rate};
+use crate::bench::e4::report::{Inserted, PageCache, Report, Stage};
+use crate::bench::job::{Job, Until};
+use crate::bench::small_rows::{Inserts, Points, Ranges, SmallRows};
+use crate::bench::store::{Host, Store, StoreArgs};
+use crate::bench::table::{publish, say};
+
+const TABLE: &str = "e4";
+/// Time between two looks at the number of SSTables during the burst.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// What to insert and how to read.
+#[derive(Clone, Debug, clap::Args)]
+pub struct E4Args {
+    #[command(flatten)]
+    store: StoreArgs,
+    /// Rows to insert.
+    #[arg(long, default_value_t = 1_000_000, value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
+    rows: u64,
+    /// Bytes of the value of a row; its key has ten.
+    #[arg(long, default_value_t = 40, value_parser = RangedU64ValueParser::<u32>::new().range(1..=2_000_000))]
+    value_size: u32,
+    /// Connections, or threads when embedded.
+    #[arg(long, default_value_t = 8, value_parser = RangedU64ValueParser::<u16>::new().range(1..=1024))]
+    clients: u16,
+    /// Requests under way on each connection.
+    #[arg(long, default_value_t = 16, value_parser = RangedU64ValueParser::<u16>::new().range(1..=32768))]
+    in_flight: u16,
+    /// How long each kind of read is measured.
+    #[arg(long, default_value_t = 10.0)]
+    secs: f64,
+    /// Seconds between the reads straight after the burst and the next ones; 0: these are left out.
+    #[arg(long, default_value_t = 60)]
+    pause: u64,
+    /// Leaves so many SSTables: compaction is off, and the memtable is flushed after each part of the rows.
+    #[arg(long, value_name = "COUNT", value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
+    sstables: Option<u64>,
+    /// Options of the table, as they follow WITH.
+    #[arg(long, value_name = "CQL")]
+    with: Option<String>,
+    /// Drops the page cache of the table's files (in --data) before each measurement; else it is as it comes: warm.
+    #[arg(long)]
+    drop_cache: bool,
+    /// Makes the rows and orders the reads.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Writes the result as JSON.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+/// Runs the experiment.
+///
+/// # Errors
+/// The store cannot be reached, refuses something, or an answer is not what was written.
+pub fn run(args: &E4Args, host: &dyn Host) -> anyhow::Result<()> {
+    let env: Arc<dyn Env> = RealEnv::new();
+    let store = Arc::new(Store::open(&env, &args.store, host)?);
+    let run = Run::new(args, store)?;
+    let report = run.report()?;
+    publish(env.as_ref(), &report.print(), &report, args.json.as_deref())
+}
+
+struct Run<'a> {
+    args: &'a E4Args,
+    store: Arc<Store>,
+    rows: Arc<SmallRows>,
+    load: Load,
+}
+
+impl<'a> Run<'a> {
+    fn new(args: &'a E4Args, store: Arc<Store>) -> anyhow::Result<Self> {
+        let partitioner = store.partitioner()?;
+        if partitioner == Partitioner::Random {
+            bail!("tokens of RandomPartitioner have no fixed size; use another one");
+        }
+        if args.drop_cache && store.files(TABLE).is_none() {
+            bail!("say where the files are whose page cache is to be dropped: --data");
+        }
+        let rows = Arc::new(SmallRows {
+            table: store.qualified(TABLE),
+            dataset: Dataset::new(args.seed, args.value_size),
+            count: args.rows,
+            seed: args.seed,
+            partitioner,
+        });
+        let load = Load {
+            clients: args.clients,
+            in_flight: if store.embedded().is_some() {
+                1
+            } else {
+                args.in_flight
+            },
+        };
+        Ok(Self {
+            args,
+            store,
+            rows,
+            load,
+        })
+    }
+
+    fn report(&self) -> anyhow::Result<Report> {
+        self.make_table()?;
+        let inserted = self.insert()?;
+        let mut stages = vec![self.stage("straight after")?];
+        if self.args.pause > 0 {
+            say(&format!("pausing for {} s", self.args.pause));
+            thread::sleep(Duration::from_secs(self.args.pause));
+            stages.push(self.stage(&format!("{} s later", self.args.pause))?);
+        }
+        if self.store.can_compact() {
+            say("major compaction");
+            let begin = self.store.env.monotonic_nanos();
+            self.store.compact(TABLE)?;
+            let secs = (self.store.env.monotonic_nanos() - begin) as f64 / 1e9;
+            stages.push(self.stage(&format!("after a major compaction of {secs:.0} s"))?);
+        }
+        Report::new(self.args, &self.store, &self.rows, self.load, inserted, stages)
+    }
+
+    fn make_table(&self) -> anyhow::Result<()> {
+        let mut options: Vec<&str> = self.args.with.as_deref().into_iter().collect();
+        if self.args.sstables.is_some() {
+            options.push("compaction = {'class': 'SizeTieredCompactionStrategy', 'enabled': 'false'}");
+        }
+        let with = match options.is_empty() {
+            true => String::new(),
+            false => format!(" WITH {}", options.join(" AND ")),
+        };
+        let table = &self.rows.table;
+        self.store.execute(&format!("DROP TABLE IF EXISTS {table}"))?;
+        self.store.execute(&self.rows.create_text(&with))?;
+        Ok(())
+    }
+
+    fn insert(&self) -> anyhow::Result<Inserted> {
+        say(&format!("inserting {} rows", self.args.rows));
+        let watch = Watch::start(&self.store)?;
+        let job: Arc<dyn Job> = Arc::new(Inserts(self.rows.clone()));
+        let begin = self.store.env.monotonic_nanos();
+        let parts = self.args.sstables.unwrap_or(1).min(self.args.rows);
+        let mut last = Rate::default();
+        for part in 0..parts {
+            let bound =
+                |part: u64| u64::try_from(u128::from(self.args.rows) * u128::from(part) / u128::from(parts));
+            let numbers = bound(part)?..bound(part + 1)?;
+            last = drive::run(&self.store, &job, self.load, &Until::Operations(numbers))?;
+            if self.args.sstables.is_some() {
+                self.store.flush(TABLE)?;
+            }
+        }
+        let secs = (self.store.env.monotonic_nanos() - begin) as f64 / 1e9;
+        Ok(Inserted {
+            secs,
+            rows_per_sec: self.args.rows as f64 / secs,
+            p99_micros: last.p99_micros,
+            sstables_most: watch.stop()?,
+        })
+    }
+
+    fn stage(&self, name: &str) -> anyhow::Result<Stage> {
+        say(&format!("reading {name}"));
+        let until = Until::Secs(self.args.secs);
+        let sstables = self.store.sstables(TABLE)?;
+        let points: Arc<dyn Job> = Arc::new(Points {
+            rows: self.rows.clone(),
+            chosen: None,
+        });
+        let ranges: Arc<dyn Job> = Arc::new(Ranges(self.rows.clone()));
+        let cache_before_points = self.page_cache()?;
+        let points = drive::run(&self.store, &points, self.load, &until)?;
+        let cache_before_ranges = self.page_cache()?;
+        let ranges = drive::run(&self.store, &ranges, self.load, &until)?;
+        Ok(Stage {
+            name: name.to_owned(),
+            sstables,
+            sstables_at_end: self.store.sstables(TABLE)?,
+            points,
+            ranges,
+            page_cache: PageCache {
+                before_points: cache_before_points,
+                before_ranges: cache_before_ranges,
+            },
+        })
+    }
+
+    fn page_cache(&self) -> anyhow::Result<Option<crate::bench::files::Cached>> {
+        let Some(files) = self.store.files(TABLE) else {
+            return Ok(None);
+        };
+        let env = self.store.env.as_ref();
+        match self.args.drop_cache {
+            true => files.drop_page_cache(env).map(Some),
+            false => files.cached(env).map(Some),
+        }
+    }
+}
+
+/// Watches the number of SSTables during the burst.
+struct Watch {
+    stopping: Arc<AtomicBool>,
+    most: Arc<AtomicU64>,
+    thread: thread::JoinHandle<()>,
+}
+
+impl Watch {
+    fn start(store: &Arc<Store>) -> anyhow::Result<Self> {
+        let stopping = Arc::new(AtomicBool::new(false));
+        let most = Arc::new(AtomicU64::new(0));
+        let (store, stop, seen) = (store.clone(), stopping.clone(), most.clone());
+        let thread = thread::Builder::new()
+            .name("bench-watch".to_owned())
+            .spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    // A look that fails is one look less.
+                    let count = store.sstables(TABLE).ok().flatten().unwrap_or(0);
+                    seen.fetch_max(count, Ordering::Relaxed);
+                    thread::park_timeout(LOOK_EVERY);
+                }
+            })
+            .context("starting a thread")?;
+        Ok(Self {
+            stopping,
+            most,
+            thread,
+        })
+    }
+
+    /// The most SSTables that were seen.
+    fn stop(self) -> anyhow::Result<u64> {
+        self.stopping.store(true, Ordering::Relaxed);
+        self.thread.thread().unpark();
+        self.thread
+            .join()
+            .map_err(|_| anyhow::anyhow!("the watching thread panicked"))?;
+        Ok(self.most.load(Ordering::Relaxed))
+    }
+}

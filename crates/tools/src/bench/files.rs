@@ -1,0 +1,229 @@
+//! The files of a table, as Cassandra lays them out, and how much of them is in the page cache.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use ilion_env::{Access, Env};
+use serde::Serialize;
+
+/// The files of one table.
+#[derive(Clone, Debug)]
+pub struct TableFiles {
+    keyspace: PathBuf,
+    /// `<table>-`, which the table's id follows.
+    prefix: String,
+}
+
+/// How much of some files is in memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Cached {
+    /// Bytes of the files.
+    pub size_bytes: u64,
+    /// Bytes in the page cache; nothing if the system has no `fincore` to tell.
+    pub cached_bytes: Option<u64>,
+}
+
+impl TableFiles {
+    /// Below a node's directory (with `data` in it) or the `data` directory itself.
+    pub fn new(directory: &Path, keyspace: &str, table: &str) -> Self {
+        let below = directory.join("data");
+        let data = if below.is_dir() {
+            below
+        } else {
+            directory.to_path_buf()
+        };
+        Self {
+            keyspace: data.join(keyspace),
+            prefix: format!("{table}-"),
+        }
+    }
+
+    /// All files, without snapshots and backups.
+    ///
+    /// # Errors
+    /// The directory cannot be read.
+    pub fn list(&self, env: &dyn Env) -> anyhow::Result<Vec<PathBuf>> {
+        let mut files = Vec::new();
+        if !env.exists(&self.keyspace) {
+            return Ok(files);
+        }
+        for directory in env.list(&self.keyspace)? {
+            if directory.is_dir && directory.name.starts_with(&self.prefix) {
+                let path = self.keyspace.join(&directory.name);
+                let entries = env.list(&path)?.into_iter().filter(|entry| !entry.is_dir);
+                files.extend(entries.map(|entry| path.join(entry.name)));
+            }
+        }
+        Ok(files)
+    }
+
+    /// SSTables.
+    ///
+    /// # Errors
+    /// The directory cannot be read.
+    pub fn sstables(&self, env: &dyn Env) -> anyhow::Result<u64> {
+        let is_data = |path: &&PathBuf| path.to_string_lossy().ends_with("-Data.db");
+        Ok(self.list(env)?.iter().filter(is_data).count() as u64)
+    }
+
+    /// Asks the kernel to forget the files' pages, and says what is left: pages that are mapped or not yet written stay.
+    ///
+    /// # Errors
+    /// The directory cannot be read.
+    pub fn drop_page_cache(&self, env: &dyn Env) -> anyhow::Result<Cached> {
+        forget(env, &self.list(env)?);
+        self.cached(env)
+    }
+
+    /// Moves the files with these endings to another directory of the same file system.
+    ///
+    /// # Errors
+    /// The operating system refuses.
+    pub fn put_aside(&self, env: &dyn Env, directory: &Path, endings: &[&str]) -> anyhow::Result<PutAside> {
+        env.create_dir_all(directory)?;
+        let mut moved = PutAside::default();
+        for home in self.list(env)? {
+            let name = home.file_name().unwrap_or_default();
+            let is_meant = |ending: &&str| name.to_string_lossy().ends_with(*ending);
+            if endings.iter().any(is_meant) {
+                let aside = directory.join(name);
+                env.rename(&home, &aside)?;
+                moved.0.push((aside, home));
+            }
+        }
+        Ok(moved)
+    }
+
+    /// How much of the files is in the page cache.
+    ///
+    /// # Errors
+    /// The directory cannot be read.
+    pub fn cached(&self, env: &dyn Env) -> anyhow::Result<Cached> {
+        Ok(cached(env, &self.list(env)?))
+    }
+}
+
+/// Everything below a directory.
+#[derive(Clone, Debug)]
+pub struct Tree(PathBuf);
+
+impl Tree {
+    /// This directory.
+    pub fn new(directory: &Path) -> Self {
+        Self(directory.to_path_buf())
+    }
+
+    /// Bytes of all files; 0 if there is no such directory.
+    pub fn size_bytes(&self, env: &dyn Env) -> u64 {
+        let files = self.list(env).unwrap_or_default();
+        files.iter().map(|path| env.file_size(path).unwrap_or(0)).sum()
+    }
+
+    /// As [`TableFiles::drop_page_cache`].
+    ///
+    /// # Errors
+    /// A directory cannot be read.
+    pub fn drop_page_cache(&self, env: &dyn Env) -> anyhow::Result<Cached> {
+        let files = self.list(env)?;
+        forget(env, &files);
+        Ok(cached(env, &files))
+    }
+
+    fn list(&self, env: &dyn Env) -> anyhow::Result<Vec<PathBuf>> {
+        let mut files = Vec::new();
+        let mut directories = vec![self.0.clone()];
+        while let Some(directory) = directories.pop() {
+            for entry in env.list(&directory)? {
+                let path = directory.join(entry.name);
+                match entry.is_dir {
+                    true => directories.push(path),
+                    false => files.push(path),
+                }
+            }
+        }
+        Ok(files)
+    }
+}
+
+/// Files that were moved, and where they belong.
+#[derive(Debug, Default)]
+#[must_use = "files that are not put back are missing"]
+pub struct PutAside(Vec<(PathBuf, PathBuf)>);
+
+impl PutAside {
+    /// Moves them back, over what was made in their place.
+    ///
+    /// # Errors
+    /// The operating system refuses; they are where they were moved to.
+    pub fn put_back(self, env: &dyn Env) -> anyhow::Result<()> {
+        for (aside, home) in self.0 {
+            env.rename(&aside, &home)?;
+        }
+        Ok(())
+    }
+}
+
+fn forget(env: &dyn Env, files: &[PathBuf]) {
+    for path in files {
+        // A compaction may have removed it just now.
+        if let Ok(file) = env.open_read(path) {
+            file.advise(Access::Done);
+        }
+    }
+}
+
+fn cached(env: &dyn Env, files: &[PathBuf]) -> Cached {
+    Cached {
+        size_bytes: files.iter().map(|path| env.file_size(path).unwrap_or(0)).sum(),
+        cached_bytes: fincore(files),
+    }
+}
+
+/// What util-linux's `fincore` tells.
+fn fincore(files: &[PathBuf]) -> Option<u64> {
+    if files.is_empty() {
+        return Some(0);
+    }
+    let output = Command::new("fincore")
+        .args(["--bytes", "--noheadings", "--output", "RES"])
+        .args(files)
+        .output()
+        .ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let sizes = text.lines().map(|line| line.trim().parse::<u64>().ok());
+    sizes.sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use ilion_env::MemEnv;
+
+    use super::*;
+
+    #[test]
+    fn sstables_are_counted_without_snapshots_and_other_tables() {
+        let env = MemEnv::new(1);
+        for name in [
+            "/d/ks/t-1/nb-1-big-Data.db",
+            "/d/ks/t-1/nb-1-big-Index.db",
+            "/d/ks/t-1/nb-2-big-Data.db",
+            "/d/ks/t-1/snapshots/s/nb-1-big-Data.db",
+            "/d/ks/tt-1/nb-1-big-Data.db",
+        ] {
+            let path = Path::new(name);
+            env.create_dir_all(path.parent().unwrap()).unwrap();
+            env.create(path).unwrap();
+        }
+        let files = TableFiles::new(Path::new("/d"), "ks", "t");
+        assert_eq!(files.sstables(&env).unwrap(), 2);
+        assert_eq!(files.list(&env).unwrap().len(), 3);
+        let moved = files
+            .put_aside(&env, Path::new("/d/aside"), &["-Index.db"])
+            .unwrap();
+        assert_eq!(files.list(&env).unwrap().len(), 2);
+        moved.put_back(&env).unwrap();
+        assert_eq!(files.list(&env).unwrap().len(), 3);
+        let nothing = TableFiles::new(Path::new("/d"), "other", "t");
+        assert_eq!(nothing.sstables(&env).unwrap(), 0);
+    }
+}

@@ -1,0 +1,147 @@
+//! One statement executed many times: what it binds, and what its answers must be. The same over the socket and embedded.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ilion_env::Env;
+use ilion_protocol::{Response, ResultBody};
+
+use crate::bench::connection::Connection;
+use crate::bench::template::Template;
+use crate::bench::work::Work;
+
+/// A row of an answer, cell by cell.
+pub type Cells<'a> = Vec<Option<&'a [u8]>>;
+
+/// One kind of operation; operations have numbers, from which everything else follows.
+pub trait Job: Send + Sync {
+    /// The statement.
+    fn text(&self) -> String;
+
+    /// Bytes of each value that it binds.
+    fn sizes(&self) -> Vec<usize>;
+
+    /// Writes a value of an operation.
+    fn fill(&self, number: u64, index: usize, place: &mut [u8]);
+
+    /// Judges the answer of an operation; gives the number of rows written or read, or what is wrong.
+    fn check(&self, number: u64, rows: &[Cells<'_>]) -> Result<u64, String>;
+}
+
+/// When to stop.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Until {
+    /// After these operations, beginning with this number.
+    Operations(std::ops::Range<u64>),
+    /// After so many seconds.
+    Secs(f64),
+}
+
+/// Hands out the numbers of operations until it is time to stop.
+pub struct Turns {
+    env: Arc<dyn Env>,
+    next: AtomicU64,
+    limit: u64,
+    deadline_nanos: u64,
+}
+
+impl Turns {
+    /// From now on.
+    pub fn new(env: &Arc<dyn Env>, until: &Until) -> Self {
+        let (numbers, deadline_nanos) = match until {
+            Until::Operations(numbers) => (numbers.clone(), u64::MAX),
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "seconds that somebody waits for"
+            )]
+            Until::Secs(secs) => (0..u64::MAX, env.monotonic_nanos() + (secs * 1e9) as u64),
+        };
+        Self {
+            env: Arc::clone(env),
+            next: AtomicU64::new(numbers.start),
+            limit: numbers.end,
+            deadline_nanos,
+        }
+    }
+
+    /// The number of the next operation.
+    pub fn take(&self) -> Option<u64> {
+        if self.deadline_nanos != u64::MAX && self.env.monotonic_nanos() >= self.deadline_nanos {
+            return None;
+        }
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        (number < self.limit).then_some(number)
+    }
+}
+
+/// A job on one connection.
+pub struct JobOnSocket {
+    job: Arc<dyn Job>,
+    turns: Arc<Turns>,
+    request: Template,
+    /// The operation of each slot.
+    numbers: Vec<u64>,
+}
+
+impl JobOnSocket {
+    /// Prepares the statement.
+    pub fn new(
+        job: &Arc<dyn Job>,
+        turns: &Arc<Turns>,
+        in_flight: u16,
+        connection: &mut Connection,
+    ) -> anyhow::Result<Self> {
+        let prepared = connection.prepare(job.text())?;
+        Ok(Self {
+            job: Arc::clone(job),
+            turns: Arc::clone(turns),
+            request: Template::execute(&prepared.id, &job.sizes())?,
+            numbers: vec![0; usize::from(in_flight)],
+        })
+    }
+}
+
+impl Work for JobOnSocket {
+    fn next(&mut self, slot: usize, out: &mut Vec<u8>) -> anyhow::Result<bool> {
+        let Some(number) = self.turns.take() else {
+            return Ok(false);
+        };
+        self.numbers[slot] = number;
+        self.request.append(i16::try_from(slot)?, out, |index, place| {
+            self.job.fill(number, index, place);
+        });
+        Ok(true)
+    }
+
+    fn check(&mut self, slot: usize, response: Response) -> Result<u64, String> {
+        let number = self.numbers[slot];
+        match response {
+            Response::Result(ResultBody::Void) => self.job.check(number, &[]),
+            Response::Result(ResultBody::Rows(rows)) => {
+                let rows: Vec<_> = rows.rows().collect();
+                self.job.check(number, &rows)
+            }
+            Response::Error(error) => Err(error.to_string()),
+            other => Err(format!("the statement was answered with {}", other.opcode())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ilion_env::RealEnv;
+
+    use super::*;
+
+    #[test]
+    fn numbers_are_given_once_and_end_where_they_should() {
+        let env: Arc<dyn Env> = RealEnv::new();
+        let turns = Turns::new(&env, &Until::Operations(5..7));
+        assert_eq!(
+            [turns.take(), turns.take(), turns.take()],
+            [Some(5), Some(6), None]
+        );
+        assert_eq!(Turns::new(&env, &Until::Secs(0.0)).take(), None);
+    }
+}

@@ -1,0 +1,78 @@
+//! Writes, reads by key and scans of cassandra-stress's table: throughput, latency and what they cost.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use ilion_env::{Env, RealEnv};
+
+use crate::bench::connection::Connection;
+use crate::bench::dataset::Dataset;
+use crate::bench::load::{Tally, run_clients};
+use crate::bench::process::Usage;
+use crate::bench::read::Reads;
+use crate::bench::report::{Measurement, Report};
+use crate::bench::scan::Scan;
+use crate::bench::settings::{BenchArgs, Workload};
+use crate::bench::work::{Phase, Plan, Work};
+use crate::bench::write::Writes;
+
+/// Runs a workload and prints what it cost.
+///
+/// # Errors
+/// The server cannot be reached, or an operation failed or brought back something that was not written.
+#[expect(clippy::print_stdout, reason = "the report is the product of this tool")]
+pub fn run(args: &BenchArgs) -> anyhow::Result<()> {
+    let env: Arc<dyn Env> = RealEnv::new();
+    let plan = Arc::new(Plan::new(args, Dataset::new(args.seed, args.value_size)));
+    if args.workload == Workload::Write {
+        create_table(&plan)?;
+    }
+    if let Some(warm_up) = Phase::warm_up(args) {
+        run_phase(&env, &plan, &Arc::new(warm_up)).context("warming up")?;
+    }
+    let measurement = measure(&env, &plan, args)?;
+    let report = Report::new(args, &measurement);
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&report)?);
+    } else {
+        println!("{report}");
+    }
+    measurement.tally.check()
+}
+
+fn measure(env: &Arc<dyn Env>, plan: &Arc<Plan>, args: &BenchArgs) -> anyhow::Result<Measurement> {
+    let usage = |pid: u32| Usage::of(env.as_ref(), pid);
+    let own = std::process::id();
+    let server_before = args.pid.map(usage).transpose()?;
+    let client_before = usage(own)?;
+    let begin = env.monotonic_nanos();
+    let phase = Arc::new(Phase::measured(args));
+    let mut tally = run_phase(env, plan, &phase)?;
+    phase.conclude(args, &mut tally);
+    Ok(Measurement {
+        tally,
+        elapsed_nanos: env.monotonic_nanos() - begin,
+        server_before,
+        server_after: args.pid.map(usage).transpose()?,
+        client_cpu_secs: usage(own)?.cpu_secs - client_before.cpu_secs,
+    })
+}
+
+fn run_phase(env: &Arc<dyn Env>, plan: &Arc<Plan>, phase: &Arc<Phase>) -> anyhow::Result<Tally> {
+    run_clients(env, &plan.crowd, &|connection| {
+        Ok(match plan.workload {
+            Workload::Write => Box::new(Writes::new(plan, phase, connection)?) as Box<dyn Work + Send>,
+            Workload::Read => Box::new(Reads::new(plan, phase, connection)?),
+            Workload::Scan => Box::new(Scan::new(plan, phase, connection)?),
+        })
+    })
+}
+
+/// Creates keyspace and table as cassandra-stress does, if they are not there.
+fn create_table(plan: &Plan) -> anyhow::Result<()> {
+    let mut connection = Connection::open(&plan.crowd.address)?;
+    for text in plan.schema() {
+        connection.query(&text)?;
+    }
+    Ok(())
+}
