@@ -1,6 +1,7 @@
 //! What comes with a statement: values, consistency, paging, time.
 
 use std::fmt;
+use std::time::Duration;
 
 use bytes::Bytes;
 use ilion_rows::TombstoneLimits;
@@ -134,6 +135,10 @@ pub struct QueryOptions {
     pub expiry_secs_max: u32,
     /// Whether `ALLOW FILTERING` is allowed.
     pub allow_filtering: bool,
+    /// Whether functions and aggregates of users are made and run.
+    pub user_functions_enabled: bool,
+    /// How long a call of such a function may run.
+    pub user_function_time_max: Duration,
     /// When a query is warned or ended for the tombstones that it met.
     pub tombstone_limits: TombstoneLimits,
 }
@@ -149,6 +154,8 @@ impl Default for QueryOptions {
             // Compat: `Cell.MAX_DELETION_TIME` of format nb.
             expiry_secs_max: i32::MAX.unsigned_abs() - 1,
             allow_filtering: true,
+            user_functions_enabled: true,
+            user_function_time_max: Duration::from_millis(1500),
             tombstone_limits: TombstoneLimits {
                 warn: 1000,
                 fail: 100_000,

@@ -3,6 +3,7 @@
 //! The rules of the schema are `ilion_schema`'s. Here names get their keyspaces, types are looked up, and what Ilion
 //! cannot carry yet is refused by name.
 
+mod function;
 mod table;
 mod unsupported;
 
@@ -12,6 +13,8 @@ use ilion_cql::ast::{
 use ilion_schema::{
     Applied, ChangeKind, Diff, EventTarget, Schema, SchemaChange, TableOptions, Transition, TypeAlteration,
 };
+
+pub(crate) use function::script_of;
 
 use crate::context::{Execution, PlanContext};
 use crate::type_name::resolve_type;
@@ -125,6 +128,8 @@ fn change_of(statement: &Statement, context: &PlanContext<'_>) -> Result<SchemaC
             if_exists: alter.if_exists,
             properties: properties(&alter.properties),
         },
+        Statement::CreateFunction(create) => function::create(create, context)?,
+        Statement::CreateAggregate(create) => function::create_aggregate(create, context)?,
         Statement::DropFunction(drop) => SchemaChange::DropFunction(drop_function(drop, context)?),
         Statement::DropAggregate(drop) => SchemaChange::DropAggregate(drop_function(drop, context)?),
         Statement::DropTrigger(drop) => SchemaChange::DropTrigger {

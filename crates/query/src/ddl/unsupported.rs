@@ -10,8 +10,6 @@ pub(super) fn refusal(statement: &Statement) -> Error {
         Statement::CreateIndex(_) => "Secondary indexes are not supported by Ilion yet",
         Statement::CreateView(_) => "Materialized views are not supported by Ilion yet",
         Statement::CreateTrigger(_) => "Triggers are not supported by Ilion yet",
-        Statement::CreateFunction(_) => "User-defined functions are not supported by Ilion yet",
-        Statement::CreateAggregate(_) => "User-defined aggregates are not supported by Ilion yet",
         Statement::CreateRole(_)
         | Statement::AlterRole(_)
         | Statement::DropRole(_)

@@ -1,52 +1,100 @@
 //! Aggregates of a selection: what each is of, and adding rows.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use ilion_types::CqlType;
 
 use super::expression::{Expr, Scope};
+use super::user_aggregate::{RunningUserAggregate, UserAggregate};
 use crate::Error;
 use crate::aggregate::{Kind, Running};
 
 /// A planned aggregate.
 #[derive(Debug)]
-pub(super) struct AggregatePlan {
-    pub kind: Kind,
-    /// Nothing counts rows.
-    pub argument: Option<Expr>,
-    /// Type of the argument.
-    pub ty: CqlType,
+pub(super) enum AggregatePlan {
+    Native {
+        kind: Kind,
+        /// Nothing counts rows.
+        argument: Option<Expr>,
+        /// Type of the argument.
+        ty: CqlType,
+    },
+    User {
+        aggregate: Arc<UserAggregate>,
+        arguments: Vec<Expr>,
+    },
+}
+
+impl AggregatePlan {
+    /// Its name with its keyspace.
+    pub fn printed_name(&self) -> String {
+        match self {
+            Self::Native { kind, .. } => format!("system.{}", kind.name()),
+            Self::User { aggregate, .. } => format!("{}.{}", aggregate.keyspace, aggregate.schema.name),
+        }
+    }
 }
 
 /// An aggregate while rows are added.
-#[derive(Debug)]
-pub(super) struct RunningAggregate<'p> {
-    argument: Option<&'p Expr>,
-    running: Running<'p>,
+pub(super) enum RunningAggregate<'p> {
+    Native {
+        argument: Option<&'p Expr>,
+        running: Running<'p>,
+    },
+    User {
+        arguments: &'p [Expr],
+        running: RunningUserAggregate<'p>,
+    },
 }
 
 impl<'p> RunningAggregate<'p> {
     /// Over nothing yet.
     pub fn new(plan: &'p AggregatePlan) -> Self {
-        Self {
-            argument: plan.argument.as_ref(),
-            running: Running::new(plan.kind, &plan.ty),
+        match plan {
+            AggregatePlan::Native { kind, argument, ty } => Self::Native {
+                argument: argument.as_ref(),
+                running: Running::new(*kind, ty),
+            },
+            AggregatePlan::User { aggregate, arguments } => Self::User {
+                arguments,
+                running: RunningUserAggregate::new(aggregate),
+            },
         }
     }
 
     /// Adds a row.
     pub fn add(&mut self, scope: Scope<'_>) -> Result<(), Error> {
-        let Some(argument) = self.argument else {
-            self.running.add_row();
-            return Ok(());
-        };
-        match argument.evaluate(scope)? {
-            None => Ok(()),
-            Some(value) => self.running.add(value),
+        match self {
+            Self::Native {
+                argument: None,
+                running,
+            } => {
+                running.add_row();
+                Ok(())
+            }
+            Self::Native {
+                argument: Some(argument),
+                running,
+            } => match argument.evaluate(scope)? {
+                None => Ok(()),
+                Some(value) => running.add(value),
+            },
+            Self::User { arguments, running } => {
+                let values = arguments
+                    .iter()
+                    .map(|argument| argument.evaluate(scope))
+                    .collect::<Result<Vec<_>, Error>>()?;
+                running.add(values, scope.execution)
+            }
         }
     }
 
     /// The result.
-    pub fn result(&self) -> Option<Bytes> {
-        self.running.result()
+    pub fn result(&self, scope: Scope<'_>) -> Result<Option<Bytes>, Error> {
+        match self {
+            Self::Native { running, .. } => Ok(running.result()),
+            Self::User { running, .. } => running.result(scope.execution),
+        }
     }
 }

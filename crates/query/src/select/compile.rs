@@ -34,20 +34,20 @@ pub(super) struct Compiled {
 }
 
 /// An argument while its function is looked for.
-enum Operand {
+pub(super) enum Operand {
     Term(ast::Term),
     Compiled(Compiled),
 }
 
 impl Operand {
-    fn argument(&self) -> Argument<'_> {
+    pub(super) fn argument(&self) -> Argument<'_> {
         match self {
             Self::Term(term) => Argument::Term(term),
             Self::Compiled(compiled) => Argument::Typed(&compiled.ty, &compiled.text),
         }
     }
 
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         match self {
             Self::Term(term) => term_text(term),
             Self::Compiled(compiled) => compiled.text.clone(),
@@ -157,7 +157,12 @@ impl Compiler<'_> {
 
     fn aggregate(&mut self, kind: Kind, argument: Option<Expr>, ty: CqlType, text: String) -> Compiled {
         let result = kind.result_type(&ty).unwrap_or_else(|| ty.clone());
-        self.aggregates.push(AggregatePlan { kind, argument, ty });
+        self.push_aggregate(AggregatePlan::Native { kind, argument, ty }, result, text)
+    }
+
+    /// Remembers an aggregate; what is compiled is its result.
+    pub(super) fn push_aggregate(&mut self, plan: AggregatePlan, result: CqlType, text: String) -> Compiled {
+        self.aggregates.push(plan);
         Compiled {
             expr: Expr::Aggregate(self.aggregates.len() - 1),
             ty: result,
@@ -199,26 +204,21 @@ impl Compiler<'_> {
         }
         let arguments: Vec<Argument<'_>> = operands.iter().map(Operand::argument).collect();
         let table = Some((self.table.keyspace.as_str(), self.table.name.as_str()));
-        let function = functions::scalar_function(name, &arguments, expected, table, self.context)?;
+        let function = functions::scalar_function(name, &arguments, expected, table, self.context);
         drop(arguments);
-        let Some(function) = function else {
-            return Err(self.unknown_function(name));
-        };
-        let texts: Vec<String> = operands.iter().map(Operand::text).collect();
-        let text = format!("system.{}({})", function.name(), texts.join(", "));
-        self.call(function, operands, text)
-    }
-
-    fn unknown_function(&self, name: &ast::QualifiedName) -> Error {
-        let keyspace = name.keyspace.as_deref().unwrap_or(&self.table.keyspace);
-        let keyspace = self.context.schema.keyspace(keyspace);
-        if keyspace.is_some_and(|keyspace| keyspace.aggregates.iter().any(|known| known.name == name.name)) {
-            return Error::invalid(format!(
-                "User-defined aggregates are not executed: {}",
-                print_name(name)
-            ));
+        match function {
+            Ok(Some(function)) => {
+                let texts: Vec<String> = operands.iter().map(Operand::text).collect();
+                let text = format!("{}({})", function.qualified_name(), texts.join(", "));
+                self.call(function, operands, text)
+            }
+            // An aggregate of the name may take what no function of the name takes.
+            Ok(None) | Err(Error::Invalid(_)) if self.has_user_aggregate(name) => {
+                self.user_aggregate(name, operands)
+            }
+            Ok(None) => Err(Error::invalid(format!("Unknown function '{}'", print_name(name)))),
+            Err(refused) => Err(refused),
         }
-        Error::invalid(format!("Unknown function '{}'", print_name(name)))
     }
 
     fn native_aggregate(&mut self, kind: Kind, mut operands: Vec<Operand>) -> Result<Compiled, Error> {

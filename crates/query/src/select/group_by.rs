@@ -9,6 +9,7 @@ use ilion_rows::Values;
 use ilion_schema::{Column, ColumnKind, TableSchema};
 
 use super::RowView;
+use super::aggregate::AggregatePlan;
 use super::compile::Compiler;
 use super::expression::{Expr, Scope};
 use super::selected_columns::columns_in;
@@ -164,9 +165,9 @@ fn column_of(
             let name = compiler
                 .aggregates
                 .get(*index)
-                .map_or("", |plan| plan.kind.name());
+                .map_or_else(String::new, AggregatePlan::printed_name);
             return Err(Error::invalid(format!(
-                "Aggregate functions are not supported within the GROUP BY clause, got: system.{name}"
+                "Aggregate functions are not supported within the GROUP BY clause, got: {name}"
             )));
         }
         Expr::Call { function, .. } if !is_monotonic(function.name()) => {
@@ -176,8 +177,8 @@ fn column_of(
                 .map(ToString::to_string)
                 .collect();
             return Err(Error::invalid(format!(
-                "Only monotonic functions are supported in the GROUP BY clause. Got: system.{} : ({}) -> {} ",
-                function.name(),
+                "Only monotonic functions are supported in the GROUP BY clause. Got: {} : ({}) -> {} ",
+                function.qualified_name(),
                 types.join(", "),
                 function.result_type()
             )));

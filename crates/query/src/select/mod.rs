@@ -14,6 +14,7 @@ mod access;
 mod aggregate;
 mod cell_facts;
 mod compile;
+mod compile_aggregate;
 mod compound;
 mod execute;
 mod expression;
@@ -29,6 +30,7 @@ mod segments;
 mod selected_columns;
 mod selection;
 mod selector_term;
+mod user_aggregate;
 
 use std::sync::Arc;
 

@@ -236,7 +236,16 @@ impl Group<'_> {
     /// Appends the group's row.
     pub fn write(mut self, execution: &Execution<'_>, out: &mut RowsOut) -> Result<(), Error> {
         if let SelectionKind::Expressions { expressions, .. } = &self.selection.kind {
-            let results: Vec<Option<Bytes>> = self.aggregates.iter().map(RunningAggregate::result).collect();
+            let before = Scope {
+                row: None,
+                aggregates: &[],
+                execution,
+            };
+            let results = self
+                .aggregates
+                .iter()
+                .map(|aggregate| aggregate.result(before))
+                .collect::<Result<Vec<_>, Error>>()?;
             let scope = Scope {
                 row: self.row.as_ref().map(OwnedRow::view),
                 aggregates: &results,

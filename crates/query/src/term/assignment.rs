@@ -22,7 +22,7 @@ pub(crate) enum Assignment {
 
 impl Assignment {
     /// How well several fit together: as the worst.
-    pub(super) fn all(each: impl IntoIterator<Item = Self>) -> Self {
+    pub(crate) fn all(each: impl IntoIterator<Item = Self>) -> Self {
         each.into_iter().min().unwrap_or(Self::Exact)
     }
 }

@@ -229,6 +229,24 @@ fn plan_call(
     finish_call(function, &arguments, receiver, context)
 }
 
+/// The value of a term that is the same at every execution; nothing is null.
+///
+/// # Errors
+/// It does not fit the receiver, or its value is not known before executing.
+pub(crate) fn plan_constant(
+    ast: &ast::Term,
+    receiver: &ColumnSpec,
+    context: &PlanContext<'_>,
+) -> Result<Option<Bytes>, Error> {
+    match Term::plan(ast, receiver, context)? {
+        Term::Null => Ok(None),
+        Term::Constant(bytes) => Ok(Some(bytes)),
+        _ => Err(Error::Invalid(format!(
+            "Invalid value {ast}: it has to be a constant"
+        ))),
+    }
+}
+
 /// Checks the result against the receiver and plans the arguments.
 fn finish_call(
     function: Arc<ScalarFunction>,

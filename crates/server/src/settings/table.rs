@@ -144,6 +144,10 @@ settings! {
     prepared_statements_max: usize = "10000";
     /// Whether ALLOW FILTERING is allowed.
     allow_filtering_enabled: bool = "true";
+    /// Whether functions and aggregates of users (LANGUAGE lua) are made and run.
+    user_defined_functions_enabled: bool = "true", was "enable_user_defined_functions" in "";
+    /// How long one call of such a function may run before it fails.
+    user_defined_functions_fail_timeout: Duration = "1500ms", was "user_defined_function_fail_timeout" in "ms";
     /// Tombstones that a read may meet before its client is warned; -1 is no limit.
     tombstone_warn_threshold: Limit = "1000";
     /// Tombstones that a read may meet before it is ended; -1 is no limit.

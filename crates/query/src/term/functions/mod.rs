@@ -1,4 +1,4 @@
-//! Native scalar functions: which one a name and its arguments mean, and calling it.
+//! Scalar functions, native ones and those of users: which one a name and its arguments mean, and calling it.
 //!
 //! | module | what |
 //! | --- | --- |
@@ -14,6 +14,7 @@
 //! | `mask` | masking |
 //! | `json` | `to_json`, `from_json` |
 //! | `token` | `token` |
+//! | `user` | functions of CREATE FUNCTION |
 
 mod arithmetic;
 mod blob;
@@ -28,21 +29,23 @@ mod number;
 mod signature;
 mod time;
 mod token;
+mod user;
 
 use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use ilion_cql::ast::{self, ArithmeticOperator, QualifiedName};
+use ilion_schema::Keyspace;
 use ilion_types::CqlType;
 
 use super::assignment::{Assignment, known_type, test_assignment, test_type_assignment};
-use super::print_name;
 use crate::context::{Execution, PlanContext};
 use crate::type_name::resolve_type;
 use crate::{ColumnSpec, Error};
 
 pub(crate) use number::Number;
+pub(crate) use user::{USER_FUNCTIONS_DISABLED, limits};
 
 /// What a function gets: one entry an argument, nothing is null.
 pub(crate) type Arguments<'a> = &'a [Option<Bytes>];
@@ -59,7 +62,7 @@ pub(crate) enum Argument<'a> {
 }
 
 impl Argument<'_> {
-    fn test(&self, spec: &ColumnSpec, context: &PlanContext<'_>) -> Assignment {
+    pub(crate) fn test(&self, spec: &ColumnSpec, context: &PlanContext<'_>) -> Assignment {
         match self {
             Self::Term(term) => test_assignment(term, spec, context),
             Self::Typed(ty, _) => test_type_assignment(&spec.ty, ty),
@@ -90,6 +93,7 @@ impl fmt::Display for Argument<'_> {
 
 /// A function of one row's values, for given argument types.
 pub(crate) struct ScalarFunction {
+    keyspace: String,
     name: String,
     arguments: Vec<CqlType>,
     result: CqlType,
@@ -104,6 +108,7 @@ impl ScalarFunction {
         body: impl Fn(Arguments<'_>, &Execution<'_>) -> Result<Option<Bytes>, Error> + Send + Sync + 'static,
     ) -> Self {
         Self {
+            keyspace: "system".to_owned(),
             name: name.into(),
             arguments: arguments.into_iter().collect(),
             result,
@@ -183,8 +188,9 @@ impl ScalarFunction {
         }
     }
 
-    fn qualified_name(&self) -> String {
-        format!("system.{}", self.name)
+    /// Its name with its keyspace, as messages and columns have it.
+    pub(crate) fn qualified_name(&self) -> String {
+        format!("{}.{}", self.keyspace, self.name)
     }
 }
 
@@ -220,36 +226,49 @@ pub(crate) fn scalar_function(
     table: Option<(&str, &str)>,
     context: &PlanContext<'_>,
 ) -> Result<Option<Arc<ScalarFunction>>, Error> {
-    if name
-        .keyspace
-        .as_deref()
-        .is_none_or(|keyspace| keyspace == "system")
-    {
-        let lookup = Lookup {
-            name: &name.name,
-            arguments,
-            receiver,
-            table,
-            context,
-        };
-        if let Some(function) = lookup.native()? {
-            return Ok(Some(Arc::new(function)));
-        }
-    }
-    let keyspace = name.keyspace.as_deref().or(table.map(|(keyspace, _)| keyspace));
+    let of_table = table
+        .map(|(keyspace, _)| keyspace)
+        .filter(|name| !name.is_empty());
+    let of_statement = of_table.or(context.keyspace);
+    let keyspace = name.keyspace.as_deref().or(of_statement);
     let keyspace = keyspace.and_then(|keyspace| context.schema.keyspace(keyspace));
-    if keyspace.is_some_and(|keyspace| keyspace.functions.iter().any(|known| known.name == name.name)) {
-        return Err(Error::Invalid(format!(
-            "User-defined functions are not executed: {}",
-            print_name(name)
-        )));
+    let lookup = Lookup {
+        name: &name.name,
+        keyspace: name.keyspace.as_deref(),
+        arguments,
+        receiver,
+        table,
+        context,
+    };
+    let of_user = keyspace.map_or_else(Vec::new, |keyspace| lookup.of_user(keyspace));
+    let may_be_native = name.keyspace.as_deref().is_none_or(|name| name == "system");
+    Ok(lookup.find(may_be_native, of_user)?.map(Arc::new))
+}
+
+/// The function of a user with exactly this signature, as aggregates name theirs.
+///
+/// # Errors
+/// There is none.
+pub(crate) fn exact_user_function(
+    keyspace: &Keyspace,
+    name: &str,
+    types: &[CqlType],
+    context: &PlanContext<'_>,
+) -> Result<Arc<ScalarFunction>, Error> {
+    match keyspace.find_function(name, types) {
+        Some(function) => Ok(Arc::new(user::make(keyspace, function, context))),
+        None => Err(Error::Invalid(format!(
+            "Unknown function {}.{name} called",
+            keyspace.name
+        ))),
     }
-    Ok(None)
 }
 
 /// A call whose function is looked for.
 struct Lookup<'a> {
     name: &'a str,
+    /// As it was written.
+    keyspace: Option<&'a str>,
     arguments: &'a [Argument<'a>],
     receiver: Option<&'a CqlType>,
     table: Option<(&'a str, &'a str)>,
@@ -257,23 +276,58 @@ struct Lookup<'a> {
 }
 
 impl Lookup<'_> {
-    fn native(&self) -> Result<Option<ScalarFunction>, Error> {
+    /// The one that is meant, among native functions and those of users.
+    fn find(
+        &self,
+        may_be_native: bool,
+        of_user: Vec<ScalarFunction>,
+    ) -> Result<Option<ScalarFunction>, Error> {
         let mut candidates = Vec::new();
-        time::candidates(self.name, &mut candidates);
-        blob::candidates(self.name, &mut candidates);
-        math::candidates(self.name, &mut candidates);
-        floor::candidates(self.name, &mut candidates);
-        if !candidates.is_empty() {
-            return self.pick(candidates).map(Some);
+        if may_be_native {
+            time::candidates(self.name, &mut candidates);
+            blob::candidates(self.name, &mut candidates);
+            math::candidates(self.name, &mut candidates);
+            floor::candidates(self.name, &mut candidates);
+            if candidates.is_empty() {
+                candidates.extend(self.made()?);
+            }
         }
-        let made = match self.name {
+        candidates.extend(of_user);
+        if candidates.is_empty() {
+            return Ok(None);
+        }
+        self.pick(candidates).map(Some)
+    }
+
+    /// The native function that is made for the types of its arguments.
+    fn made(&self) -> Result<Option<ScalarFunction>, Error> {
+        Ok(match self.name {
             "token" => Some(token::make(self)?),
             "to_json" | "tojson" => Some(json::make_to_json(self)?),
             "from_json" | "fromjson" => Some(json::make_from_json(self)?),
             name if name.starts_with("mask_") => mask::make(self)?,
             _ => collection::make(self)?,
-        };
-        made.map(|function| self.pick(vec![function])).transpose()
+        })
+    }
+
+    /// The functions of this name in a keyspace.
+    fn of_user(&self, keyspace: &Keyspace) -> Vec<ScalarFunction> {
+        let named = keyspace
+            .functions
+            .iter()
+            .filter(|function| function.name == self.name);
+        named
+            .map(|function| user::make(keyspace, function, self.context))
+            .collect()
+    }
+
+    /// What messages call it that are about some of the candidates.
+    fn printed_name(&self, candidates: &[ScalarFunction]) -> String {
+        let is_native = candidates.iter().any(|candidate| candidate.keyspace == "system");
+        match self.keyspace.or(is_native.then_some("system")) {
+            Some(keyspace) => format!("{keyspace}.{}", self.name),
+            None => self.name.to_owned(),
+        }
     }
 
     /// The argument types of a function that takes any; each has to be known.
@@ -360,11 +414,15 @@ pub(crate) fn negation_function(
 
 /// What a client is told of a native function that failed.
 fn failure(function: &str, argument_types: Vec<String>, what: impl fmt::Display) -> Error {
+    failure_of("system", function, argument_types, what)
+}
+
+fn failure_of(keyspace: &str, function: &str, argument_types: Vec<String>, what: impl fmt::Display) -> Error {
     Error::FunctionFailure {
-        keyspace: "system".to_owned(),
+        keyspace: keyspace.to_owned(),
         function: function.to_owned(),
         message: format!(
-            "execution of 'system.{function}[{}]' failed: {what}",
+            "execution of '{keyspace}.{function}[{}]' failed: {what}",
             argument_types.join(", ")
         ),
         argument_types,

@@ -35,16 +35,16 @@ impl Lookup<'_> {
         match fitting.as_slice() {
             [only] => Ok(candidates.swap_remove(*only)),
             [] => Err(Error::Invalid(format!(
-                "Invalid call to function system.{}, none of its type signatures match (known type signatures: {})",
-                self.name,
+                "Invalid call to function {}, none of its type signatures match (known type signatures: {})",
+                self.printed_name(&candidates),
                 signatures(&candidates)
             ))),
             _ => {
                 candidates = keep(candidates, &fitting);
                 Err(Error::Invalid(format!(
-                    "Ambiguous call to function system.{} (can be matched by following signatures: {}): \
+                    "Ambiguous call to function {} (can be matched by following signatures: {}): \
                      use type casts to disambiguate",
-                    self.name,
+                    self.printed_name(&candidates),
                     signatures(&candidates)
                 )))
             }
@@ -76,15 +76,15 @@ impl Lookup<'_> {
         let (wanted, given) = (function.argument_types().len(), self.arguments.len());
         if wanted != given {
             return Err(Error::Invalid(format!(
-                "Invalid number of arguments in call to function system.{}: {wanted} required but {given} provided",
-                self.name
+                "Invalid number of arguments in call to function {}: {wanted} required but {given} provided",
+                function.qualified_name()
             )));
         }
         for (index, (argument, ty)) in self.arguments.iter().zip(function.argument_types()).enumerate() {
             if argument.test(&self.spec(ty), self.context) == Assignment::No {
                 return Err(Error::Invalid(format!(
-                    "Type error: {argument} cannot be passed as argument {index} of function system.{} of type {ty}",
-                    self.name
+                    "Type error: {argument} cannot be passed as argument {index} of function {} of type {ty}",
+                    function.qualified_name()
                 )));
             }
         }

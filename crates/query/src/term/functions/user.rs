@@ -1,0 +1,95 @@
+//! Functions of CREATE FUNCTION as scalar functions.
+//!
+//! Compat: `UDFunction` of Cassandra 5.0. One that cannot be run (a data directory of Cassandra's may bring functions in
+//! Java) is found by its name and signature all the same, and says why when it is called.
+
+use bytes::Bytes;
+use ilion_schema::{FunctionSchema, Keyspace};
+use ilion_script::{Limits, Script};
+use ilion_types::CqlType;
+
+use super::{Arguments, ScalarFunction, failure_of};
+use crate::context::PlanContext;
+use crate::ddl::script_of;
+use crate::{Error, QueryOptions};
+
+/// The function as statements call it.
+pub(super) fn make(
+    keyspace: &Keyspace,
+    function: &FunctionSchema,
+    context: &PlanContext<'_>,
+) -> ScalarFunction {
+    let user = UserFunction {
+        keyspace: keyspace.name.clone(),
+        name: function.name.clone(),
+        argument_types: function.argument_types().cloned().collect(),
+        is_called_on_null: function.called_on_null_input,
+        script: script_of(&keyspace.name, function, context.options),
+    };
+    ScalarFunction {
+        keyspace: keyspace.name.clone(),
+        name: function.name.clone(),
+        arguments: user.argument_types.clone(),
+        result: function.return_type.clone(),
+        body: Box::new(move |arguments, execution| user.call(arguments, execution.query_options)),
+    }
+}
+
+struct UserFunction {
+    keyspace: String,
+    name: String,
+    argument_types: Vec<CqlType>,
+    is_called_on_null: bool,
+    /// Or why there is none.
+    script: Result<Script, String>,
+}
+
+impl UserFunction {
+    fn call(&self, arguments: Arguments<'_>, options: &QueryOptions) -> Result<Option<Bytes>, Error> {
+        if !options.user_functions_enabled {
+            return Err(Error::invalid(USER_FUNCTIONS_DISABLED));
+        }
+        if !self.is_called_on_null && self.has_null(arguments) {
+            return Ok(None);
+        }
+        let script = self.script.as_ref().map_err(|reason| {
+            Error::Invalid(format!(
+                "Function '{}.{}' exists but hasn't been loaded successfully for the following reason: {reason}",
+                self.keyspace, self.name
+            ))
+        })?;
+        script.call(arguments).map_err(|failed| {
+            let types = self.argument_types.iter().map(ToString::to_string).collect();
+            failure_of(&self.keyspace, &self.name, types, failed)
+        })
+    }
+
+    /// Compat: `UDFunction.isCallableWrtNullable`: a value without bytes of a type that needs some is null.
+    fn has_null(&self, arguments: Arguments<'_>) -> bool {
+        self.argument_types
+            .iter()
+            .zip(arguments)
+            .any(|(ty, argument)| match argument {
+                None => true,
+                Some(value) => {
+                    value.is_empty()
+                        && !matches!(
+                            ty,
+                            CqlType::Ascii | CqlType::Text | CqlType::Blob | CqlType::Custom(_)
+                        )
+                }
+            })
+    }
+}
+
+/// Compat: `UDFunction.assertUdfsEnabled`.
+pub(crate) const USER_FUNCTIONS_DISABLED: &str = "User-defined functions are disabled in cassandra.yaml - set \
+    user_defined_functions_enabled=true to enable";
+
+/// What a call of a function may use up.
+pub(crate) fn limits(options: &QueryOptions) -> Limits {
+    Limits {
+        time: options.user_function_time_max,
+        ..Limits::default()
+    }
+}

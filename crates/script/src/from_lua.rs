@@ -1,0 +1,162 @@
+//! What a script returns to a value of CQL: the way back of `to_lua`. A string that CQL could read is taken for every
+//! type that is not text; a number with a fraction is no integer.
+
+use ilion_types::{CqlType, Duration, Value};
+use mlua::Table;
+
+/// The serialized value; nothing is null.
+pub(crate) fn value(returned: &mlua::Value, ty: &CqlType) -> mlua::Result<Option<Vec<u8>>> {
+    match of(returned, ty)? {
+        Value::Null => Ok(None),
+        value => {
+            let bytes = value.to_bytes(ty).map_err(mlua::Error::external)?;
+            ty.validate(&bytes).map_err(mlua::Error::external)?;
+            Ok(Some(bytes))
+        }
+    }
+}
+
+fn of(returned: &mlua::Value, ty: &CqlType) -> mlua::Result<Value> {
+    use mlua::Value as Lua;
+    match (returned, ty) {
+        (Lua::Nil, _) => Ok(Value::Null),
+        (Lua::String(text), CqlType::Ascii | CqlType::Text) => Ok(Value::Text(text.to_str()?.to_owned())),
+        (Lua::String(bytes), CqlType::Blob | CqlType::Custom(_)) => {
+            Ok(Value::Blob(bytes.as_bytes().to_vec()))
+        }
+        (Lua::Boolean(value), CqlType::Boolean) => Ok(Value::Boolean(*value)),
+        (Lua::Integer(value), _) if is_integer(ty) => integer(*value, ty),
+        (Lua::Number(value), _) if is_integer(ty) => match exact(*value) {
+            Some(value) => integer(value, ty),
+            None => Err(no_value(&value.to_string(), ty)),
+        },
+        (Lua::Number(value), CqlType::Double) => Ok(Value::Double(*value)),
+        (Lua::Number(value), CqlType::Float) => Ok(Value::Float(narrow(*value))),
+        (Lua::Integer(value), CqlType::Double) => Ok(Value::Double(widen(*value))),
+        (Lua::Integer(value), CqlType::Float) => Ok(Value::Float(narrow(widen(*value)))),
+        (Lua::Integer(value), CqlType::Varint | CqlType::Decimal) => parsed(&value.to_string(), ty),
+        (Lua::Number(value), CqlType::Varint) => match exact(*value) {
+            Some(value) => parsed(&value.to_string(), ty),
+            None => Err(no_value(&value.to_string(), ty)),
+        },
+        (Lua::Number(value), CqlType::Decimal) => parsed(&value.to_string(), ty),
+        (Lua::String(text), _) if !is_compound(ty) => parsed(&text.to_str()?, ty),
+        (Lua::Table(table), _) => compound(table, ty),
+        (other, ty) => Err(no_value(other.type_name(), ty)),
+    }
+}
+
+fn is_integer(ty: &CqlType) -> bool {
+    matches!(
+        ty,
+        CqlType::TinyInt
+            | CqlType::SmallInt
+            | CqlType::Int
+            | CqlType::BigInt
+            | CqlType::Counter
+            | CqlType::Time
+            | CqlType::Timestamp
+    )
+}
+
+fn is_compound(ty: &CqlType) -> bool {
+    ty.is_collection()
+        || matches!(
+            ty,
+            CqlType::Tuple(_) | CqlType::Udt { .. } | CqlType::Vector { .. }
+        )
+}
+
+fn integer(value: i64, ty: &CqlType) -> mlua::Result<Value> {
+    let fitting = match ty {
+        CqlType::TinyInt => i8::try_from(value).ok().map(Value::TinyInt),
+        CqlType::SmallInt => i16::try_from(value).ok().map(Value::SmallInt),
+        CqlType::Int => i32::try_from(value).ok().map(Value::Int),
+        CqlType::Counter => Some(Value::Counter(value)),
+        CqlType::Time => Some(Value::Time(value)),
+        CqlType::Timestamp => Some(Value::Timestamp(value)),
+        _ => Some(Value::BigInt(value)),
+    };
+    fitting.ok_or_else(|| no_value(&value.to_string(), ty))
+}
+
+/// The integer that a number is.
+fn exact(value: f64) -> Option<i64> {
+    const END: f64 = 9_223_372_036_854_775_808.0;
+    #[expect(clippy::cast_possible_truncation, reason = "it is whole and inside the range")]
+    (value.fract() == 0.0 && (-END..END).contains(&value)).then_some(value as i64)
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the nearest float is meant")]
+fn narrow(value: f64) -> f32 {
+    value as f32
+}
+
+#[expect(clippy::cast_precision_loss, reason = "the nearest double is meant")]
+fn widen(value: i64) -> f64 {
+    value as f64
+}
+
+fn parsed(text: &str, ty: &CqlType) -> mlua::Result<Value> {
+    let bytes = ty.parse_plain(text).map_err(mlua::Error::external)?;
+    Value::decode(ty, &bytes).map_err(mlua::Error::external)
+}
+
+fn compound(table: &Table, ty: &CqlType) -> mlua::Result<Value> {
+    match ty {
+        CqlType::List { element, .. } => Ok(Value::List(members(table, element)?)),
+        CqlType::Set { element, .. } => Ok(Value::Set(members(table, element)?)),
+        CqlType::Vector { element, .. } => Ok(Value::Vector(members(table, element)?)),
+        CqlType::Map { key, value, .. } => {
+            let entry = |pair: mlua::Result<(mlua::Value, mlua::Value)>| {
+                let (entry_key, entry_value) = pair?;
+                Ok((of(&entry_key, key)?, of(&entry_value, value)?))
+            };
+            table
+                .pairs()
+                .map(entry)
+                .collect::<mlua::Result<_>>()
+                .map(Value::Map)
+        }
+        CqlType::Tuple(types) => {
+            let member = |(index, ty): (usize, &CqlType)| of(&table.raw_get(index + 1)?, ty);
+            types
+                .iter()
+                .enumerate()
+                .map(member)
+                .collect::<mlua::Result<_>>()
+                .map(Value::Tuple)
+        }
+        CqlType::Udt { definition, .. } => {
+            let field = |(name, ty): &(String, CqlType)| of(&table.raw_get(name.as_str())?, ty);
+            definition
+                .fields
+                .iter()
+                .map(field)
+                .collect::<mlua::Result<_>>()
+                .map(Value::Udt)
+        }
+        CqlType::Duration => duration(table),
+        other => Err(no_value("table", other)),
+    }
+}
+
+fn members(table: &Table, element: &CqlType) -> mlua::Result<Vec<Value>> {
+    let member = |member: mlua::Result<mlua::Value>| of(&member?, element);
+    table.sequence_values().map(member).collect()
+}
+
+fn duration(table: &Table) -> mlua::Result<Value> {
+    let part = |name: &str| -> mlua::Result<i64> { Ok(table.raw_get::<Option<i64>>(name)?.unwrap_or(0)) };
+    let (months, days, nanoseconds) = (part("months")?, part("days")?, part("nanoseconds")?);
+    i32::try_from(months)
+        .ok()
+        .zip(i32::try_from(days).ok())
+        .and_then(|(months, days)| Duration::new(months, days, nanoseconds))
+        .map(Value::Duration)
+        .ok_or_else(|| no_value("this table", &CqlType::Duration))
+}
+
+fn no_value(what: &str, ty: &CqlType) -> mlua::Error {
+    mlua::Error::runtime(format!("it returned {what}, which is no value of type {ty}"))
+}

@@ -1,0 +1,107 @@
+//! Values of CQL to Lua.
+//!
+//! Integers are integers, also `timestamp` (milliseconds since 1970) and `time` (nanoseconds of the day); `float` and
+//! `double` are numbers; text is a string, a blob its bytes; what has no counterpart is the string that CQL prints
+//! (`varint`, `decimal`, `uuid`, `inet`, `date`). Lists, sets, tuples and vectors are tables from 1, maps are tables by
+//! key, user types by field name, a duration has `months`, `days` and `nanoseconds`. Null, and a value without bytes of a
+//! type that needs some, is `nil`.
+
+use ilion_types::{CqlType, Value};
+use mlua::{IntoLua, Lua, Table};
+
+/// The Lua value of a serialized one.
+pub(crate) fn value(lua: &Lua, ty: &CqlType, bytes: Option<&[u8]>) -> mlua::Result<mlua::Value> {
+    let Some(bytes) = bytes else {
+        return Ok(mlua::Value::Nil);
+    };
+    let decoded = Value::decode(ty, bytes).map_err(mlua::Error::external)?;
+    of(lua, ty, decoded)
+}
+
+fn of(lua: &Lua, ty: &CqlType, value: Value) -> mlua::Result<mlua::Value> {
+    Ok(match value {
+        Value::Null | Value::Empty => mlua::Value::Nil,
+        Value::Text(text) => text.into_lua(lua)?,
+        Value::Blob(bytes) => mlua::Value::String(lua.create_string(bytes)?),
+        Value::Boolean(value) => mlua::Value::Boolean(value),
+        Value::TinyInt(value) => mlua::Value::Integer(value.into()),
+        Value::SmallInt(value) => mlua::Value::Integer(value.into()),
+        Value::Int(value) => mlua::Value::Integer(value.into()),
+        Value::BigInt(value) | Value::Counter(value) | Value::Time(value) | Value::Timestamp(value) => {
+            mlua::Value::Integer(value)
+        }
+        Value::Float(value) => mlua::Value::Number(value.into()),
+        Value::Double(value) => mlua::Value::Number(value),
+        Value::Varint(_)
+        | Value::Decimal(_)
+        | Value::Date(_)
+        | Value::Uuid(_)
+        | Value::TimeUuid(_)
+        | Value::Inet(_) => {
+            let bytes = value.to_bytes(ty).map_err(mlua::Error::external)?;
+            ty.print_plain(&bytes)
+                .map_err(mlua::Error::external)?
+                .into_lua(lua)?
+        }
+        Value::Duration(duration) => {
+            let table = lua.create_table()?;
+            table.raw_set("months", duration.months())?;
+            table.raw_set("days", duration.days())?;
+            table.raw_set("nanoseconds", duration.nanos())?;
+            mlua::Value::Table(table)
+        }
+        Value::List(values) | Value::Set(values) | Value::Vector(values) => {
+            let element = element_type(ty);
+            let members = values.into_iter().map(|value| (element, value));
+            mlua::Value::Table(sequence(lua, members)?)
+        }
+        Value::Tuple(values) => {
+            let types: &[CqlType] = match ty {
+                CqlType::Tuple(types) => types,
+                _ => &[],
+            };
+            mlua::Value::Table(sequence(lua, types.iter().zip(values))?)
+        }
+        Value::Map(entries) => mlua::Value::Table(map(lua, ty, entries)?),
+        Value::Udt(values) => mlua::Value::Table(fields(lua, ty, values)?),
+    })
+}
+
+fn element_type(ty: &CqlType) -> &CqlType {
+    match ty {
+        CqlType::List { element, .. } | CqlType::Set { element, .. } | CqlType::Vector { element, .. } => {
+            element
+        }
+        other => other,
+    }
+}
+
+fn sequence<'t>(lua: &Lua, members: impl Iterator<Item = (&'t CqlType, Value)>) -> mlua::Result<Table> {
+    let table = lua.create_table()?;
+    for (index, (ty, value)) in members.enumerate() {
+        table.raw_set(index + 1, of(lua, ty, value)?)?;
+    }
+    Ok(table)
+}
+
+fn map(lua: &Lua, ty: &CqlType, entries: Vec<(Value, Value)>) -> mlua::Result<Table> {
+    let table = lua.create_table()?;
+    let CqlType::Map { key, value, .. } = ty else {
+        return Ok(table);
+    };
+    for (entry_key, entry_value) in entries {
+        table.raw_set(of(lua, key, entry_key)?, of(lua, value, entry_value)?)?;
+    }
+    Ok(table)
+}
+
+fn fields(lua: &Lua, ty: &CqlType, values: Vec<Value>) -> mlua::Result<Table> {
+    let table = lua.create_table()?;
+    let CqlType::Udt { definition, .. } = ty else {
+        return Ok(table);
+    };
+    for ((name, ty), value) in definition.fields.iter().zip(values) {
+        table.raw_set(name.as_str(), of(lua, ty, value)?)?;
+    }
+    Ok(table)
+}
