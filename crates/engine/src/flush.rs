@@ -125,6 +125,7 @@ impl Shared {
         let options = OpenOptions {
             partitioner: table.partitioner(self.options.partitioner),
             chunk_cache: Some(self.chunk_cache.clone()),
+            ..OpenOptions::default()
         };
         let sstable = SSTable::open(&self.env, descriptor, &options).map_err(Error::from)?;
         Ok(LiveSSTable::new(self.env.clone(), sstable))

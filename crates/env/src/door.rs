@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use crate::{Error, Result};
+use crate::{Error, FileMap, Result};
 
 /// Files, clock and randomness. Used as `Arc<dyn Env>`.
 pub trait Env: Send + Sync + 'static {
@@ -134,6 +134,9 @@ pub trait ReadFile: Send + Sync {
         }
         Ok(())
     }
+
+    /// All its bytes as memory. Requires: nobody changes the file any more.
+    fn map(&self) -> Result<FileMap>;
 
     /// Tells the kernel how the file will be read. A hint: failures are ignored.
     fn advise(&self, _access: Access) {}

@@ -13,7 +13,7 @@ use uuid::Uuid;
 pub use rule::{Effect, Operation, Rule, RuleError};
 
 use crate::door::{Access, DirEntry, Env, FileLock, ReadFile, SyncFile, WriteFile};
-use crate::{Error, Result};
+use crate::{Error, FileMap, Result};
 
 /// An `Env` whose calls are bent by rules, which may be added at any time.
 pub struct FaultEnv {
@@ -241,6 +241,10 @@ impl ReadFile for FaultReadFile {
 
     fn path(&self) -> &Path {
         self.inner.path()
+    }
+
+    fn map(&self) -> Result<FileMap> {
+        self.inner.map()
     }
 
     fn advise(&self, access: Access) {

@@ -15,6 +15,7 @@
 //! | `mem` | [`MemEnv`], a disk in memory that can crash and tear |
 //! | `fault` | [`FaultEnv`] and its [`Rule`]s, over any other `Env` |
 //! | `account` | totals per [`FileKind`], and [`RequestIo`] per request |
+//! | `map` | [`FileMap`], a file's bytes as memory |
 //! | `ids` | unique timestamps and version 1 UUIDs out of a clock that may stand still or step back |
 //! | `seeded` | the small seeded generator that tests and `MemEnv` share |
 //!
@@ -29,6 +30,7 @@ mod door;
 mod error;
 mod fault;
 mod ids;
+mod map;
 mod mem;
 mod real;
 mod seeded;
@@ -38,6 +40,7 @@ pub use door::{Access, DirEntry, Env, FileLock, ReadFile, SyncFile, WriteFile};
 pub use error::{Error, Result};
 pub use fault::{Effect, FaultEnv, Operation, Rule, RuleError};
 pub use ids::Ids;
+pub use map::FileMap;
 pub use mem::{CrashRule, MemEnv, Moment, SyncEvent};
 pub use real::RealEnv;
 pub use seeded::Seeded;

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::account::{FileKind, Place, Timer};
 use crate::door::{Access, DirEntry, Env, FileLock, ReadFile, SyncFile, WriteFile, missing_dirs, parent_of};
-use crate::{Error, Ids, Result};
+use crate::{Error, FileMap, Ids, Result};
 
 /// The operating system.
 #[derive(Debug)]
@@ -232,6 +232,10 @@ impl ReadFile for RealReadFile {
 
     fn path(&self) -> &Path {
         &self.path
+    }
+
+    fn map(&self) -> Result<FileMap> {
+        FileMap::of(&self.file, &self.path)
     }
 
     #[cfg(any(target_os = "linux", target_os = "android"))]

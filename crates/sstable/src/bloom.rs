@@ -11,6 +11,7 @@
 //! Invariant: a filter never denies a key that was added.
 
 use ilion_codec::{Error as Malformed, Reader, Writer, murmur3};
+use ilion_types::Token;
 
 use crate::Version;
 
@@ -27,6 +28,13 @@ impl KeyHash {
     pub fn of(key: &[u8]) -> Self {
         let (h1, h2) = murmur3::hash128(key, 0);
         Self { h1, h2 }
+    }
+
+    /// The token that `Murmur3Partitioner` gives the key; nothing for the hash of an empty one, whose token is none.
+    #[inline]
+    pub(crate) fn token(self) -> Option<Token> {
+        let hash = if self.h1 == i64::MIN { i64::MAX } else { self.h1 };
+        ((self.h1, self.h2) != (0, 0)).then_some(Token::Murmur3(hash))
     }
 
     /// What the leaves of the trie index hold of it: the lowest byte of the second half.

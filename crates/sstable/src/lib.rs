@@ -13,7 +13,9 @@
 //! | `bloom` | Filter.db |
 //! | `sstable` | [`SSTable`]: one SSTable open for reads |
 //! | `reader` | its partition index, and cursors over its partitions |
-//! | `open` | its parts that stay in memory |
+//! | `open`, `open_options`, `lazy` | its parts, opened when they are needed |
+//! | `make_token_map` | Tokens.db from the index of an SSTable that has none |
+//! | `tokens` | Tokens.db, the token map |
 //! | `trie` | nodes of Partitions.db and Rows.db, and walks over them |
 //! | `comparable` | keys and clusterings as the bytes that tries are walked with |
 //! | `row_decode` | rows and markers from bytes |
@@ -44,14 +46,18 @@ pub mod dump;
 #[cfg(test)]
 mod fixtures;
 pub mod histogram;
+mod lazy;
+mod make_token_map;
 mod metadata_collector;
 mod open;
+mod open_options;
 mod reader;
 mod row_decode;
 mod row_encode;
 mod sstable;
 pub mod statistics;
 pub mod toc;
+mod tokens;
 mod transaction;
 mod trie;
 mod values;
@@ -67,8 +73,9 @@ pub use descriptor::{Descriptor, Format, SSTableId};
 pub use directory::{Found, list_directory};
 pub use error::{Error, Result};
 pub use histogram::{EstimatedHistogram, TombstoneHistogram};
+pub use open_options::{Finding, LookupCounts, Lookups, OpenOptions};
 pub use reader::{BlockAt, DataScan, IndexScan, IndexedPartition, PartitionCursor, RangeCursor};
-pub use sstable::{OpenOptions, SSTable, Scan};
+pub use sstable::{SSTable, Scan};
 pub use statistics::{
     Cardinality, ClassName, CommitLogPosition, EncodingStats, HeaderColumn, SerializationHeader, Statistics,
     StatsMetadata, Validation,

@@ -1,51 +1,200 @@
-//! The parts of an SSTable that stay in memory, read and checked when it is opened.
+//! The parts of an open SSTable: what is read when it is opened, and what when it is first needed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use arc_swap::ArcSwapOption;
 use ilion_env::Env;
+use ilion_rows::DecoratedKey;
 
 use crate::chunks::READ_AHEAD_BYTES;
+use crate::lazy::Lazy;
 use crate::reader::{IndexWalker, PartitionIndex, PartitionTrie, Summary};
+use crate::tokens::{TokenMap, fingerprint_of};
 use crate::{
-    BloomFilter, ChunkReader, Component, Descriptor, Error, Format, OpenOptions, Result, SerializationHeader,
-    StatsMetadata, read_component, statistics, toc,
+    BloomFilter, ChunkReader, Component, Descriptor, Error, Finding, Format, OpenOptions, Result,
+    SerializationHeader, StatsMetadata, read_component, statistics, toc,
 };
 
-/// What an open SSTable holds.
+/// What an open SSTable holds. With a token map, only Statistics.db and the end of Tokens.db are read when it is opened.
 pub(crate) struct OpenedParts {
-    pub(crate) data: Arc<ChunkReader>,
-    pub(crate) index: PartitionIndex,
-    pub(crate) filter: Option<BloomFilter>,
+    pub(crate) env: Arc<dyn Env>,
+    pub(crate) descriptor: Descriptor,
+    pub(crate) options: OpenOptions,
     pub(crate) stats: StatsMetadata,
     pub(crate) header: SerializationHeader,
     pub(crate) size_bytes: u64,
+    pub(crate) ends: Ends,
+    /// Found at the start, made later, or dropped since it was damaged.
+    pub(crate) tokens: ArcSwapOption<TokenMap>,
+    data: Lazy<Arc<ChunkReader>>,
+    index: Lazy<PartitionIndex>,
+    filter: Lazy<Option<BloomFilter>>,
+}
+
+/// What the token map knows, or else the index and Data.db.
+pub(crate) struct Ends {
+    pub(crate) first: DecoratedKey,
+    pub(crate) last: DecoratedKey,
+    pub(crate) partitions: u64,
+    /// Uncompressed bytes of Data.db.
+    pub(crate) data_length: u64,
 }
 
 impl OpenedParts {
-    pub(crate) fn open(env: &dyn Env, descriptor: &Descriptor, options: &OpenOptions) -> Result<Self> {
+    pub(crate) fn open(env: &Arc<dyn Env>, descriptor: &Descriptor, options: &OpenOptions) -> Result<Self> {
         descriptor.version.check_readable()?;
-        let components = listed_components(env, descriptor)?;
-        check_compression_info(env, descriptor, &components)?;
-        let statistics = read_statistics(env, descriptor, options)?;
-        let cache = options.chunk_cache.clone();
-        let data = Arc::new(ChunkReader::open(env, descriptor, cache)?);
-        Ok(Self {
-            index: open_index(env, descriptor, options, &data)?,
-            filter: open_filter(env, descriptor)?,
-            size_bytes: size_of(env, descriptor, &components),
-            data,
+        let statistics = read_statistics(&**env, descriptor, options)?;
+        let data_path = descriptor.path(&Component::Data);
+        let stored_length = env.file_size(&data_path)?;
+        let map = match options.finding {
+            Finding::TokenMap => {
+                open_token_map(&**env, descriptor, options, &statistics.stats, stored_length)?
+            }
+            Finding::Summary | Finding::WholeIndex => None,
+        };
+        let (data, index) = (Lazy::new(), Lazy::new());
+        let ends = match &map {
+            Some(map) => Ends::of_map(map),
+            None => {
+                let data = data.get_or_open(|| open_data(&**env, descriptor, options))?;
+                let index = index.get_or_open(|| open_index(&**env, descriptor, options, data))?;
+                Ends::of_index(index, data, &statistics.stats)
+            }
+        };
+        let parts = Self {
+            env: env.clone(),
+            descriptor: descriptor.clone(),
+            options: options.clone(),
+            size_bytes: size_of(&**env, descriptor),
             stats: statistics.stats,
             header: statistics.header,
+            ends,
+            tokens: ArcSwapOption::from(map.map(Arc::new)),
+            data,
+            index,
+            filter: Lazy::new(),
+        };
+        if parts.tokens.load().is_none() {
+            parts.filter()?;
+        }
+        Ok(parts)
+    }
+
+    /// Data.db.
+    #[inline]
+    pub(crate) fn data(&self) -> Result<&Arc<ChunkReader>> {
+        self.data.get_or_open(|| {
+            let data = open_data(&*self.env, &self.descriptor, &self.options)?;
+            if data.data_length() != self.ends.data_length {
+                let expected = format!(
+                    "{} uncompressed bytes, as the token map says",
+                    self.ends.data_length
+                );
+                return Err(Error::corrupt(data.path(), data.data_length(), expected));
+            }
+            Ok(data)
         })
     }
 
-    pub(crate) fn estimated_keys(&self) -> u64 {
-        match self.stats.partition_sizes.count() {
-            0 => self.index.estimated_keys().max(1),
-            count => count,
+    /// The partition index.
+    #[inline]
+    pub(crate) fn index(&self) -> Result<&PartitionIndex> {
+        self.index
+            .get_or_open(|| open_index(&*self.env, &self.descriptor, &self.options, self.data()?))
+    }
+
+    /// The Bloom filter, if there is one.
+    #[inline]
+    pub(crate) fn filter(&self) -> Result<Option<&BloomFilter>> {
+        let filter = self
+            .filter
+            .get_or_open(|| open_filter(&*self.env, &self.descriptor))?;
+        Ok(filter.as_ref())
+    }
+
+    /// Memory of all that was opened.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let map = self.tokens.load().as_ref().map_or(0, |map| map.memory_bytes());
+        let index = self.index.opened().map_or(0, PartitionIndex::memory_bytes);
+        let filter = self.filter.opened().and_then(Option::as_ref);
+        let data = self.data.opened().map_or(0, |data| data.memory_bytes());
+        map + index + filter.map_or(0, BloomFilter::memory_bytes) + data
+    }
+
+    /// The token map turned out to be damaged: from now on the index answers, until there is a new one.
+    #[cold]
+    pub(crate) fn drop_token_map(&self, error: &Error) {
+        tracing::warn!(sstable = %self.descriptor, %error, "the token map is not used any more; it is made again");
+        self.tokens.store(None);
+    }
+
+    /// Opens Tokens.db again, after it was written.
+    pub(crate) fn reload_token_map(&self) -> Result<()> {
+        let stored_length = self.env.file_size(&self.descriptor.path(&Component::Data))?;
+        let map = open_token_map(
+            &*self.env,
+            &self.descriptor,
+            &self.options,
+            &self.stats,
+            stored_length,
+        )?;
+        self.tokens.store(map.map(Arc::new));
+        Ok(())
+    }
+}
+
+impl Ends {
+    fn of_map(map: &TokenMap) -> Self {
+        Self {
+            first: map.first.clone(),
+            last: map.last.clone(),
+            partitions: map.partition_count(),
+            data_length: map.data_length(),
         }
     }
+
+    fn of_index(index: &PartitionIndex, data: &ChunkReader, stats: &StatsMetadata) -> Self {
+        let partitions = match stats.partition_sizes.count() {
+            0 => index.estimated_keys().max(1),
+            count => count,
+        };
+        Self {
+            first: index.first_key().clone(),
+            last: index.last_key().clone(),
+            partitions,
+            data_length: data.data_length(),
+        }
+    }
+}
+
+impl std::fmt::Debug for OpenedParts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "OpenedParts({})", self.descriptor)
+    }
+}
+
+/// A damaged token map is as good as none: it is made again.
+fn open_token_map(
+    env: &dyn Env,
+    descriptor: &Descriptor,
+    options: &OpenOptions,
+    stats: &StatsMetadata,
+    stored_length: u64,
+) -> Result<Option<TokenMap>> {
+    let fingerprint = fingerprint_of(stats);
+    match TokenMap::open(env, descriptor, options.partitioner, fingerprint, stored_length) {
+        Err(error) if error.is_corrupt() => {
+            tracing::warn!(sstable = %descriptor, %error, "Tokens.db is not used; it is made again");
+            Ok(None)
+        }
+        opened => opened,
+    }
+}
+
+fn open_data(env: &dyn Env, descriptor: &Descriptor, options: &OpenOptions) -> Result<Arc<ChunkReader>> {
+    check_compression_info(env, descriptor)?;
+    ChunkReader::open(env, descriptor, options.chunk_cache.clone()).map(Arc::new)
 }
 
 /// Components that TOC.txt names, and all that Ilion knows.
@@ -55,11 +204,8 @@ fn listed_components(env: &dyn Env, descriptor: &Descriptor) -> Result<BTreeSet<
 }
 
 /// Without its chunk map, compressed data would be taken for rows.
-fn check_compression_info(
-    env: &dyn Env,
-    descriptor: &Descriptor,
-    listed: &BTreeSet<Component>,
-) -> Result<()> {
+fn check_compression_info(env: &dyn Env, descriptor: &Descriptor) -> Result<()> {
+    let listed = listed_components(env, descriptor)?;
     let path = descriptor.path(&Component::CompressionInfo);
     if listed.contains(&Component::CompressionInfo) && !env.exists(&path) {
         return Err(Error::corrupt(&path, 0, "the file, since TOC.txt names it"));
@@ -67,12 +213,9 @@ fn check_compression_info(
     Ok(())
 }
 
-fn size_of(env: &dyn Env, descriptor: &Descriptor, listed: &BTreeSet<Component>) -> u64 {
-    let mut components = listed.clone();
-    components.extend(Component::known());
-    let sizes = components
-        .iter()
-        .map(|component| env.file_size(&descriptor.path(component)).unwrap_or(0));
+/// Bytes of its files of known names; a secondary index of Cassandra's is not counted.
+fn size_of(env: &dyn Env, descriptor: &Descriptor) -> u64 {
+    let sizes = Component::known().map(|component| env.file_size(&descriptor.path(&component)).unwrap_or(0));
     sizes.sum()
 }
 
@@ -135,12 +278,17 @@ fn open_summary(
     index: &Arc<ChunkReader>,
 ) -> Result<Summary> {
     let partitioner = options.partitioner;
-    let bytes = read_component(env, descriptor, &Component::Summary)?;
+    let bytes = match options.finding {
+        Finding::WholeIndex => None,
+        Finding::TokenMap | Finding::Summary => read_component(env, descriptor, &Component::Summary)?,
+    };
     let stored = bytes.and_then(|bytes| Summary::decode(&bytes, partitioner, index.data_length()));
     if let Some(summary) = stored {
         return Ok(summary);
     }
-    tracing::warn!(sstable = %descriptor, "Summary.db is missing or damaged: made again from Index.db");
+    if options.finding != Finding::WholeIndex {
+        tracing::warn!(sstable = %descriptor, "Summary.db is missing or damaged: made again from Index.db");
+    }
     let walker = IndexWalker::sequential(index, 0, READ_AHEAD_BYTES);
     let built = Summary::build(walker, partitioner)?;
     built.ok_or_else(|| Error::corrupt(index.path(), 0, "at least one partition"))

@@ -12,6 +12,7 @@ mod forward;
 mod index_scan;
 mod index_walker;
 mod location;
+mod map_walker;
 mod partition_cursor;
 mod partition_index;
 mod partition_reader;
@@ -23,7 +24,8 @@ mod summary;
 
 pub(crate) use block_index::{Block, BlockIndex};
 pub(crate) use index_walker::IndexWalker;
-pub(crate) use location::{IndexEntry, RowIndexAt};
+pub(crate) use location::{IndexEntry, Location, RowIndexAt};
+pub(crate) use map_walker::MapWalker;
 pub(crate) use partition_index::{IndexCursor, PartitionIndex};
 pub(crate) use partition_reader::PartitionReader;
 pub(crate) use partition_trie::{PartitionTrie, key_in_data};

@@ -1,33 +1,29 @@
 //! One SSTable, open for reads by many threads.
 //!
-//! In memory: the summary (BIG only), the Bloom filter, the chunk map, the statistics. The partition index and Data.db are
-//! read as needed.
+//! A token map finds its partitions, and tells where those of a range begin; it is mapped, not loaded. Without one, the Bloom
+//! filter and the summary (BIG only) are in memory and the partition index is read as needed.
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use ilion_env::Env;
 use ilion_rows::{ClusteringFilter, DecoratedKey, KeyBound, KeyRange, ReadError};
 use ilion_schema::TableSchema;
-use ilion_types::Partitioner;
+use ilion_types::{Partitioner, Token};
 use parking_lot::RwLock;
+use smallvec::SmallVec;
 
 use crate::chunks::READ_AHEAD_BYTES;
+use crate::make_token_map::make_token_map;
 use crate::open::OpenedParts;
-use crate::reader::{IndexCursor, PartitionReader, key_in_data};
+use crate::open_options::count;
+use crate::reader::{IndexCursor, Location, MapWalker, PartitionReader, key_in_data};
 use crate::row_decode::RowFormat;
+use crate::tokens::{Candidates, Mapped, TokenMap};
 use crate::{
-    BloomFilter, ChunkCache, DataScan, DataStream, Descriptor, KeyHash, PartitionCursor, RangeCursor, Result,
+    DataScan, DataStream, Descriptor, Finding, KeyHash, OpenOptions, PartitionCursor, RangeCursor, Result,
     SerializationHeader, StatsMetadata,
 };
-
-/// How an SSTable is opened.
-#[derive(Clone, Debug, Default)]
-pub struct OpenOptions {
-    /// What the keys are ordered by.
-    pub partitioner: Partitioner,
-    /// Where decompressed chunks are kept; without it, every read decompresses.
-    pub chunk_cache: Option<Arc<ChunkCache>>,
-}
 
 /// How a cursor reads Data.db.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,33 +36,27 @@ pub enum Scan {
 
 /// An SSTable, open for reads.
 pub struct SSTable {
-    env: Arc<dyn Env>,
-    descriptor: Descriptor,
-    partitioner: Partitioner,
-    parts: OpenedParts,
+    parts: Arc<OpenedParts>,
     /// The format for the table that was last asked for. Held only to swap it.
     format: RwLock<Option<Arc<RowFormat>>>,
 }
 
 impl SSTable {
-    /// Opens an SSTable. Data.db is not read; a Summary.db that is missing or damaged is made again in memory, a
-    /// Filter.db that is missing or damaged is done without.
+    /// Opens an SSTable. With a token map, only Statistics.db and the end of Tokens.db are read. Without, a Summary.db that
+    /// is missing or damaged is made again in memory, a Filter.db that is missing or damaged is done without.
     ///
     /// # Errors
     /// A component that is needed is damaged or missing, or the version cannot be read.
     pub fn open(env: &Arc<dyn Env>, descriptor: &Descriptor, options: &OpenOptions) -> Result<Self> {
         Ok(Self {
-            env: env.clone(),
-            descriptor: descriptor.clone(),
-            partitioner: options.partitioner,
-            parts: OpenedParts::open(env.as_ref(), descriptor, options)?,
+            parts: Arc::new(OpenedParts::open(env, descriptor, options)?),
             format: RwLock::new(None),
         })
     }
 
     /// Which SSTable it is.
     pub fn descriptor(&self) -> &Descriptor {
-        &self.descriptor
+        &self.parts.descriptor
     }
 
     /// Bytes of all its components when it was opened.
@@ -76,22 +66,22 @@ impl SSTable {
 
     /// Uncompressed bytes of its data.
     pub fn data_length(&self) -> u64 {
-        self.parts.data.data_length()
+        self.parts.ends.data_length
     }
 
-    /// About how many partitions it has.
+    /// How many partitions it has: exactly, if it was opened with a token map.
     pub fn estimated_keys(&self) -> u64 {
-        self.parts.estimated_keys()
+        self.parts.ends.partitions
     }
 
     /// Its first partition's key.
     pub fn first_key(&self) -> &DecoratedKey {
-        self.parts.index.first_key()
+        &self.parts.ends.first
     }
 
     /// Its last partition's key.
     pub fn last_key(&self) -> &DecoratedKey {
-        self.parts.index.last_key()
+        &self.parts.ends.last
     }
 
     /// What Statistics.db says about its contents.
@@ -104,23 +94,46 @@ impl SSTable {
         &self.parts.header
     }
 
-    /// Memory that its summary, filter and chunk map take.
+    /// Memory that is taken by what was opened of it.
     pub fn memory_bytes(&self) -> usize {
-        let filter = self.parts.filter.as_ref().map_or(0, BloomFilter::memory_bytes);
-        self.parts.index.memory_bytes() + filter + self.parts.data.memory_bytes()
+        self.parts.memory_bytes()
     }
 
-    /// False if its Bloom filter knows that it does not have the key.
+    /// False if it does not have the key: by the token map, else by the Bloom filter. No I/O on Data.db or the index.
+    pub fn may_have(&self, key: &DecoratedKey) -> bool {
+        if self.is_outside(key) {
+            return false;
+        }
+        let by_map = self.ask_token_map(|map| map.candidates(&key.token));
+        match by_map {
+            Some(Candidates::These(range)) => !range.is_empty(),
+            Some(Candidates::TooMany) => true,
+            None => self.passes_filter(&KeyHash::of(&key.key)),
+        }
+    }
+
+    /// False if its token map or Bloom filter knows that it does not have the key.
     #[inline]
     pub fn may_contain(&self, hash: &KeyHash) -> bool {
-        self.parts
-            .filter
-            .as_ref()
-            .is_none_or(|filter| filter.may_contain(*hash))
+        let is_hashed = self.parts.options.partitioner == Partitioner::Murmur3;
+        let token = hash.token().filter(|_| is_hashed);
+        let by_map = token.and_then(|token| self.ask_token_map(|map| map.candidates(&token)));
+        match by_map {
+            Some(Candidates::These(range)) => !range.is_empty(),
+            Some(Candidates::TooMany) => true,
+            None => self.passes_filter(hash),
+        }
     }
 
-    /// One partition, or nothing if it is not here. Looks into the index; into Data.db only if the index is a trie, which does
-    /// not have whole keys.
+    /// A filter that cannot be read lets everything pass.
+    fn passes_filter(&self, hash: &KeyHash) -> bool {
+        match self.parts.filter() {
+            Ok(filter) => filter.is_none_or(|filter| filter.may_contain(*hash)),
+            Err(_) => true,
+        }
+    }
+
+    /// One partition, or nothing if it is not here. With a token map that is one read of Data.db.
     ///
     /// # Errors
     /// The index is damaged or cannot be read, or the file does not fit the table.
@@ -130,20 +143,25 @@ impl SSTable {
         key: &DecoratedKey,
         filter: &Arc<ClusteringFilter>,
     ) -> std::result::Result<Option<PartitionCursor>, ReadError> {
-        if key < self.first_key() || key > self.last_key() || !self.may_contain(&KeyHash::of(&key.key)) {
-            return Ok(None);
-        }
-        let Some(location) = self.parts.index.find(key)? else {
+        let mut reader = None;
+        let location = self.find(key, &mut |position| {
+            let reader = match &mut reader {
+                Some(reader) => reader,
+                empty => empty.insert(self.partition_reader(table, filter, Scan::Point)?),
+            };
+            reader.has_key_at(position, &key.key)
+        })?;
+        let Some(location) = location else {
             return Ok(None);
         };
-        let mut reader = self.partition_reader(table, filter, Scan::Point)?;
-        if !location.is_certain && !reader.has_key_at(location.position, &key.key)? {
-            return Ok(None);
-        }
+        let reader = match reader {
+            Some(reader) => reader,
+            None => self.partition_reader(table, filter, Scan::Point)?,
+        };
         Ok(Some(PartitionCursor::new(reader, key.clone(), location)))
     }
 
-    /// The partitions of a range, lazily: no I/O before the first partition is asked for.
+    /// The partitions of a range, lazily: no I/O on Data.db or the index before the first partition is asked for.
     pub fn cursor(
         self: &Arc<Self>,
         table: &Arc<TableSchema>,
@@ -154,39 +172,174 @@ impl SSTable {
         RangeCursor::new(self.clone(), table.clone(), range, filter, scan)
     }
 
+    /// Where the partitions of a range begin, or before: nothing if it has none there. With a token map that is the token of
+    /// the next partition (as far as the map has it); no I/O on Data.db or the index.
+    pub fn lower_bound(&self, range: &KeyRange) -> Option<DecoratedKey> {
+        if range.misses(self.first_key(), self.last_key()) {
+            return None;
+        }
+        let start = match &range.start {
+            KeyBound::Start | KeyBound::End => self.first_key().clone(),
+            KeyBound::BeforeToken(token) | KeyBound::AfterToken(token) => least_key(token.clone()),
+            KeyBound::Before(key) | KeyBound::After(key) => key.clone(),
+        };
+        let next = self.ask_token_map(|map| match map.rank(&range.start)? {
+            rank if rank < map.partition_count() => map.token_floor(rank).map(Some),
+            _ => Ok(None),
+        });
+        let bound = match next {
+            None => start,
+            Some(None) => return None,
+            Some(Some(floor)) => start.max(least_key(floor)),
+        };
+        let bound = bound.max(self.first_key().clone());
+        // The end may be this very token, of a greater key.
+        let is_beyond = range.end.token().is_some_and(|end| *end < bound.token);
+        (!is_beyond).then_some(bound)
+    }
+
+    /// About how many partitions it has in a range, from memory; exactly but for those whose tokens look like a bound's.
+    /// Without a token map, all if the range meets them.
+    pub fn partition_count_in(&self, range: &KeyRange) -> u64 {
+        if range.misses(self.first_key(), self.last_key()) {
+            return 0;
+        }
+        let count =
+            self.ask_token_map(|map| Ok(map.rank(&range.end)?.saturating_sub(map.rank(&range.start)?)));
+        count.unwrap_or(self.estimated_keys())
+    }
+
     /// Its partitions one after another, without its index.
     ///
     /// # Errors
     /// Data.db cannot be opened again, or the file does not fit the table.
     pub fn data_scan(&self, table: &Arc<TableSchema>) -> Result<DataScan> {
-        let data = Arc::new(self.parts.data.reopen_for_scan(self.env.as_ref())?);
+        let data = Arc::new(self.parts.data()?.reopen_for_scan(&*self.parts.env)?);
         let stream = DataStream::sequential(data, 0, READ_AHEAD_BYTES);
-        Ok(DataScan::over(stream, self.format_for(table)?, self.partitioner))
+        Ok(DataScan::over(
+            stream,
+            self.format_for(table)?,
+            self.partitioner(),
+        ))
     }
 
-    /// Where in Data.db the partition of a key starts, if it is here. Looks into Data.db if the index does not have whole keys.
+    /// Where in Data.db the partition of a key starts, if it is here. Looks into Data.db if what finds it does not have whole
+    /// keys.
     ///
     /// # Errors
     /// The index or the data is damaged or cannot be read.
     pub fn position_of(&self, key: &DecoratedKey) -> Result<Option<u64>> {
-        if key < self.first_key() || key > self.last_key() || !self.may_contain(&KeyHash::of(&key.key)) {
-            return Ok(None);
+        let location = self.find(key, &mut |position| {
+            Ok(key_in_data(self.parts.data()?, position)? == key.key)
+        })?;
+        Ok(location.map(|location| location.position))
+    }
+
+    /// True if it should have a token map and has none that can be used.
+    pub fn wants_token_map(&self) -> bool {
+        self.parts.options.finding == Finding::TokenMap && self.parts.tokens.load().is_none()
+    }
+
+    /// Bytes of its token map; nothing if it has none that can be used.
+    pub fn token_map_bytes(&self) -> Option<u64> {
+        self.parts.tokens.load().as_ref().map(|map| map.file_length())
+    }
+
+    /// Makes Tokens.db from the index, and uses it from then on. Reads the whole index; of a BTI one, keys are read in
+    /// Data.db. Goes on as long as `go_on` says; false if it was stopped, or the index cannot be mapped.
+    ///
+    /// # Errors
+    /// The index or the data is damaged, or the operating system refused.
+    pub fn make_token_map(&self, go_on: &mut dyn FnMut() -> bool) -> Result<bool> {
+        let is_made = make_token_map(&self.parts, go_on)?;
+        if is_made {
+            self.parts.reload_token_map()?;
         }
-        let Some(location) = self.parts.index.find(key)? else {
-            return Ok(None);
-        };
-        let is_other = !location.is_certain && key_in_data(&self.parts.data, location.position)? != key.key;
-        Ok((!is_other).then_some(location.position))
+        Ok(is_made)
     }
 
     pub(crate) fn partitioner(&self) -> Partitioner {
-        self.partitioner
+        self.parts.options.partitioner
     }
 
-    /// A walk over the index's entries above `bound`.
+    fn is_outside(&self, key: &DecoratedKey) -> bool {
+        key < self.first_key() || key > self.last_key()
+    }
+
+    /// What the token map says; nothing if there is none, or it is damaged, which is remembered.
+    #[inline]
+    fn ask_token_map<T>(&self, ask: impl FnOnce(&TokenMap) -> Result<T>) -> Option<T> {
+        let map = self.parts.tokens.load();
+        match ask(map.as_deref()?) {
+            Ok(answer) => Some(answer),
+            Err(error) => {
+                self.parts.drop_token_map(&error);
+                None
+            }
+        }
+    }
+
+    /// Where the partition of a key is. `has_key_at` looks into Data.db.
+    fn find(
+        &self,
+        key: &DecoratedKey,
+        has_key_at: &mut dyn FnMut(u64) -> Result<bool>,
+    ) -> Result<Option<Location>> {
+        if self.is_outside(key) {
+            return Ok(None);
+        }
+        let candidates = self.ask_token_map(|map| match map.candidates(&key.token)? {
+            Candidates::These(range) => {
+                let mapped: Result<SmallVec<[Mapped; 1]>> = range.map(|index| map.partition(index)).collect();
+                mapped.map(Some)
+            }
+            Candidates::TooMany => Ok(None),
+        });
+        let Some(candidates) = candidates.flatten() else {
+            return self.find_in_index(key, has_key_at);
+        };
+        let lookups = &self.parts.options.lookups;
+        count(&lookups.by_token_map);
+        for mapped in candidates {
+            if has_key_at(mapped.position)? {
+                return Ok(Some(mapped.into()));
+            }
+            count(&lookups.token_map_false_positives);
+        }
+        Ok(None)
+    }
+
+    fn find_in_index(
+        &self,
+        key: &DecoratedKey,
+        has_key_at: &mut dyn FnMut(u64) -> Result<bool>,
+    ) -> Result<Option<Location>> {
+        let filter = self.parts.filter()?;
+        if filter.is_some_and(|filter| !filter.may_contain(KeyHash::of(&key.key))) {
+            return Ok(None);
+        }
+        let lookups = &self.parts.options.lookups;
+        count(&lookups.by_index);
+        if let Some(location) = self.parts.index()?.find(key)?
+            && (location.is_certain || has_key_at(location.position)?)
+        {
+            return Ok(Some(location));
+        }
+        if filter.is_some() {
+            count(&lookups.filter_false_positives);
+        }
+        Ok(None)
+    }
+
+    /// A walk over the partitions above `bound`. By a token map it may begin with some that only look as if they were.
     pub(crate) fn index_above(&self, bound: &KeyBound, scan: Scan) -> Result<IndexCursor> {
-        let (index, env) = (&self.parts.index, self.env.as_ref());
-        index.walk_above(bound, scan, self.partitioner, env)
+        if let Some(first) = self.ask_token_map(|map| map.rank(bound))
+            && let Some(map) = self.parts.tokens.load_full()
+        {
+            return Ok(IndexCursor::Map(MapWalker::new(map, first)));
+        }
+        let index = self.parts.index()?;
+        index.walk_above(bound, scan, self.partitioner(), &*self.parts.env)
     }
 
     pub(crate) fn partition_reader(
@@ -196,16 +349,17 @@ impl SSTable {
         scan: Scan,
     ) -> Result<PartitionReader> {
         let format = self.format_for(table)?;
+        let data = self.parts.data()?;
         let stream = match scan {
-            Scan::Point => DataStream::cached(self.parts.data.clone(), 0),
+            Scan::Point => DataStream::cached(data.clone(), 0),
             Scan::Sequential => {
-                let data = self.parts.data.reopen_for_scan(self.env.as_ref())?;
+                let data = data.reopen_for_scan(&*self.parts.env)?;
                 DataStream::sequential(Arc::new(data), 0, READ_AHEAD_BYTES)
             }
         };
         Ok(PartitionReader::new(
             stream,
-            self.parts.index.row_indexes().clone(),
+            self.parts.clone(),
             format,
             filter.clone(),
         ))
@@ -216,14 +370,26 @@ impl SSTable {
         if let Some(format) = known.filter(|format| Arc::ptr_eq(&format.table, table)) {
             return Ok(format);
         }
-        let format = Arc::new(RowFormat::of(&self.parts.header, self.descriptor.version, table)?);
+        let format = Arc::new(RowFormat::of(
+            &self.parts.header,
+            self.descriptor().version,
+            table,
+        )?);
         *self.format.write() = Some(format.clone());
         Ok(format)
     }
 }
 
+/// The least key with a token.
+fn least_key(token: Token) -> DecoratedKey {
+    DecoratedKey {
+        token,
+        key: Bytes::new(),
+    }
+}
+
 impl std::fmt::Debug for SSTable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "SSTable({})", self.descriptor)
+        write!(f, "SSTable({})", self.descriptor())
     }
 }

@@ -32,6 +32,7 @@ use ilion_schema::TableSchema;
 use crate::metadata_collector::MetadataCollector;
 use crate::row_encode::{RowEncoder, encode_deletion, encode_end_of_partition};
 use crate::statistics::Validation;
+use crate::tokens::{TokenMapWriter, Whole, fingerprint_of};
 use crate::values::Unstorable;
 use crate::{
     ChunkWriter, Component, Compression, Descriptor, Error, Format, Result, SerializationHeader, Statistics,
@@ -58,6 +59,7 @@ pub struct SSTableWriter {
     buffer: Writer,
     encoder: RowEncoder,
     index: PartitionIndexWriter,
+    tokens: Option<TokenMapWriter>,
     stats: MetadataCollector,
     open: Option<OpenPartition>,
     first_key: Option<Bytes>,
@@ -99,7 +101,12 @@ impl SSTableWriter {
             TransactionKind::Compaction => compression,
         };
         let comparator = ClusteringComparator::of(table);
+        let tokens_path = descriptor.path(&Component::Tokens);
+        let tokens = options
+            .writes_token_map
+            .then(|| TokenMapWriter::create(&**env, &tokens_path, options.partitioner));
         Ok(Self {
+            tokens: tokens.transpose()?,
             data: ChunkWriter::create(env.clone(), descriptor.clone(), compression)?,
             index: PartitionIndexWriter::create(&**env, descriptor, table, &options)?,
             header: SerializationHeader::of(table, options.encoding_stats),
@@ -213,7 +220,10 @@ impl SSTableWriter {
             last: self.span.last(),
         };
         let stored = self.index.add(&ended)?;
-        self.check(stored)?;
+        let row_index = self.check(stored)?;
+        if let Some(tokens) = &mut self.tokens {
+            tokens.add(&open.key.token, open.start, row_index)?;
+        }
         if let Some(slice) = self.span.finish_partition() {
             if !slice.start.kind.is_start() || !slice.end.kind.is_end() {
                 return Err(self.refuse("a deleted range is open at an end of its partition"));
@@ -270,7 +280,7 @@ impl SSTableWriter {
         let data = self.data.finish()?;
         let (env, descriptor) = (&*self.env, &self.descriptor);
         components.extend(self.index.finish(env, descriptor, &first, &last.key)?);
-        let (stats, cardinality) = self.stats.finish((first, last.key));
+        let (stats, cardinality) = self.stats.finish((first.clone(), last.key.clone()));
         let statistics = Statistics {
             validation: Some(Validation {
                 partitioner: self.options.partitioner.class_name().to_owned(),
@@ -280,6 +290,17 @@ impl SSTableWriter {
             stats: self.options.complete(stats, &data),
             header: self.header,
         };
+        if let Some(tokens) = self.tokens {
+            let whole = Whole {
+                first_key: &first,
+                last_key: &last.key,
+                data_length: data.data_length,
+                stored_length: data.stored_length,
+                fingerprint: fingerprint_of(&statistics.stats),
+            };
+            // Compat: not in TOC.txt, which Cassandra's tools compare with what they know.
+            tokens.finish(env, &whole)?;
+        }
         let statistics = statistics.encode(descriptor.version);
         write_component(env, descriptor, &Component::Statistics, &statistics)?;
         write_component(env, descriptor, &Component::Toc, &toc::print(&components))?;

@@ -35,6 +35,7 @@ fn open(files: &Files, case: &Case) -> Result<(Arc<SSTable>, Arc<TableSchema>), 
     let options = OpenOptions {
         partitioner: case.partitioner,
         chunk_cache: None,
+        ..OpenOptions::default()
     };
     let sstable = SSTable::open(&env, &case.sstables[0], &options)?;
     let table = sstable.header().to_table("fx", "fixture");

@@ -50,6 +50,7 @@ fn open_as(case: &Case, version: Version) -> Arc<SSTable> {
     let options = OpenOptions {
         partitioner: case.partitioner,
         chunk_cache: None,
+        ..OpenOptions::default()
     };
     let verification = verify(env.as_ref(), &to, &mut |_| {}).unwrap();
     // What TOC.txt names is there under the old names.

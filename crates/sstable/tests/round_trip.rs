@@ -18,8 +18,8 @@ use ilion_rows::{
 };
 use ilion_schema::TableSchema;
 use ilion_sstable::{
-    ChunkCache, Descriptor, EncodingStats, Format, OpenOptions, SSTable, SSTableId, SSTableWriter, Scan,
-    Version, WriterOptions,
+    ChunkCache, Descriptor, EncodingStats, Finding, Format, OpenOptions, SSTable, SSTableId, SSTableWriter,
+    Scan, Version, WriterOptions,
 };
 use ilion_types::Partitioner;
 
@@ -64,8 +64,18 @@ impl Case {
         let options = OpenOptions {
             partitioner,
             chunk_cache: dice.one_in(2).then(|| Arc::new(ChunkCache::new(1 << 20))),
+            finding: *dice.pick(&[
+                Finding::TokenMap,
+                Finding::TokenMap,
+                Finding::Summary,
+                Finding::WholeIndex,
+            ]),
+            ..OpenOptions::default()
         };
         let sstable = SSTable::open(&env, &descriptor, &options).unwrap();
+        if sstable.wants_token_map() && dice.one_in(2) {
+            assert!(sstable.make_token_map(&mut || true).unwrap());
+        }
         Self {
             seed,
             table,
@@ -191,6 +201,7 @@ fn write(
         estimated_partitions: *dice.pick(&[1, 100]),
         encoding_stats: *dice.pick(&[seen, EncodingStats::NONE]),
         column_index_bytes: Some(*dice.pick(&[1, 100, 2_000, 65_536])),
+        writes_token_map: !dice.one_in(3),
         ..WriterOptions::default()
     };
     let mut writer = SSTableWriter::new(env, &descriptor, table, options).unwrap();

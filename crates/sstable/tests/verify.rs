@@ -37,6 +37,7 @@ fn rows(files: &Files, case: &Case) -> Option<Vec<Partition>> {
     let options = OpenOptions {
         partitioner: case.partitioner,
         chunk_cache: None,
+        ..OpenOptions::default()
     };
     let sstable = Arc::new(SSTable::open(&env, &case.sstables[0], &options).ok()?);
     let table = sstable.header().to_table("fx", "fixture").ok()?;

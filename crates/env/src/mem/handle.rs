@@ -8,7 +8,7 @@ use super::MemEnv;
 use super::file::MemFile;
 use crate::account::{FileKind, Place, Timer};
 use crate::door::{ReadFile, SyncFile, WriteFile};
-use crate::{Error, Result};
+use crate::{Error, FileMap, Result};
 
 pub(super) struct MemReadFile {
     file: Arc<MemFile>,
@@ -49,6 +49,12 @@ impl ReadFile for MemReadFile {
 
     fn path(&self) -> &Path {
         &self.path
+    }
+
+    fn map(&self) -> Result<FileMap> {
+        let mut bytes = vec![0; usize::try_from(self.size_bytes).unwrap_or(usize::MAX)];
+        self.file.read_at(0, &mut bytes);
+        Ok(FileMap::copied(bytes))
     }
 }
 

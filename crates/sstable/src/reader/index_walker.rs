@@ -69,6 +69,7 @@ impl IndexWalker {
             position,
             is_certain: true,
             row_index: promoted(promoted_at, size),
+            entry_at: None,
         })
     }
 
@@ -121,6 +122,7 @@ impl IndexWalker {
             position: entry.position,
             is_certain: true,
             row_index: promoted(promoted_at, entry.promoted_size),
+            entry_at: None,
         })
     }
 

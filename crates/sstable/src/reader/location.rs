@@ -11,6 +11,8 @@ pub(crate) struct Location {
     pub(crate) is_certain: bool,
     /// Its row index, if it has one.
     pub(crate) row_index: Option<RowIndexAt>,
+    /// Where the index has the entry of a partition with a row index, if only that is known of it.
+    pub(crate) entry_at: Option<u64>,
 }
 
 /// Where the row index of a partition is.

@@ -7,7 +7,8 @@ use ilion_rows::{DecoratedKey, KeyBound};
 use ilion_types::Partitioner;
 
 use super::index_walker::IndexWalker;
-use super::location::{IndexEntry, Location};
+use super::location::{IndexEntry, Location, RowIndexAt};
+use super::map_walker::MapWalker;
 use super::partition_trie::{PartitionTrie, TrieWalker};
 use super::summary::Summary;
 use crate::chunks::READ_AHEAD_BYTES;
@@ -73,6 +74,24 @@ impl PartitionIndex {
         }
     }
 
+    /// The row index of the partition at `position` of Data.db, whose entry in Index.db or Rows.db starts at `entry_at`.
+    pub(crate) fn row_index_of_entry(&self, entry_at: u64, position: u64) -> Result<Option<RowIndexAt>> {
+        let location = match self {
+            Self::Sorted { index, .. } => {
+                let entry = IndexWalker::cached(index, entry_at).next_entry()?;
+                entry.map(|(_, location)| location)
+            }
+            Self::Trie(trie) => Some(trie.row_index_entry(entry_at)?.location),
+        };
+        match location.filter(|location| location.position == position) {
+            Some(location) => Ok(location.row_index),
+            None => Err(self.row_indexes().corrupt(
+                entry_at,
+                "the entry of the partition that the token map has there",
+            )),
+        }
+    }
+
     /// A walk over the partitions above `bound`; nothing if there are none.
     pub(crate) fn walk_above(
         &self,
@@ -104,6 +123,7 @@ impl PartitionIndex {
 pub(crate) enum IndexCursor {
     Sorted(IndexWalker),
     Trie(TrieWalker),
+    Map(MapWalker),
 }
 
 impl IndexCursor {
@@ -118,6 +138,7 @@ impl IndexCursor {
                 }))
             }
             Self::Trie(walker) => walker.next_entry(),
+            Self::Map(walker) => walker.next_entry(),
         }
     }
 }

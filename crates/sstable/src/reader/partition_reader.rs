@@ -9,8 +9,9 @@ use super::backward::Backward;
 use super::forward::Forward;
 use super::location::Location;
 use super::row_index::RowIndex;
+use crate::open::OpenedParts;
 use crate::row_decode::{ByteSource as _, Head, RowFormat};
-use crate::{ChunkReader, DataStream, Result};
+use crate::{DataStream, Result};
 
 /// The unfiltereds of one partition, and where in it the stream stands.
 #[derive(Debug)]
@@ -92,8 +93,8 @@ pub(super) struct Started {
 /// Reads partitions of one file, one at a time.
 #[derive(Debug)]
 pub(crate) struct PartitionReader {
-    /// The file that row indexes are in.
-    row_indexes: Arc<ChunkReader>,
+    /// Has the row indexes.
+    parts: Arc<OpenedParts>,
     filter: Arc<ClusteringFilter>,
     unfiltereds: Unfiltereds,
     walk: Walk,
@@ -102,13 +103,13 @@ pub(crate) struct PartitionReader {
 impl PartitionReader {
     pub(crate) fn new(
         stream: DataStream,
-        row_indexes: Arc<ChunkReader>,
+        parts: Arc<OpenedParts>,
         format: Arc<RowFormat>,
         filter: Arc<ClusteringFilter>,
     ) -> Self {
         let start = stream.position();
         Self {
-            row_indexes,
+            parts,
             filter,
             unfiltereds: Unfiltereds {
                 stream,
@@ -131,11 +132,21 @@ impl PartitionReader {
     pub(super) fn begin_at(&mut self, location: &Location) -> Result<Started> {
         self.unfiltereds.stream.seek(location.position);
         self.unfiltereds.row_index = None;
-        if let (Some(at), true) = (&location.row_index, self.needs_row_index()) {
-            let (file, format) = (self.row_indexes.clone(), self.unfiltereds.format.clone());
-            self.unfiltereds.row_index = RowIndex::open(file, format, at)?;
+        let has_row_index = location.row_index.is_some() || location.entry_at.is_some();
+        if has_row_index && self.needs_row_index() {
+            self.unfiltereds.row_index = self.open_row_index(location)?;
         }
         self.begin()
+    }
+
+    fn open_row_index(&self, location: &Location) -> Result<Option<RowIndex>> {
+        let index = self.parts.index()?;
+        let at = match (&location.row_index, location.entry_at) {
+            (None, Some(entry_at)) => index.row_index_of_entry(entry_at, location.position)?,
+            (at, _) => at.clone(),
+        };
+        let open = |at| RowIndex::open(index.row_indexes().clone(), self.unfiltereds.format.clone(), &at);
+        at.map_or(Ok(None), open)
     }
 
     /// Reads the start of the partition at which the stream stands.

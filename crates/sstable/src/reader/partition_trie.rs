@@ -132,12 +132,13 @@ impl PartitionTrie {
                 position: (!leaf.target).unsigned_abs(),
                 is_certain: false,
                 row_index: None,
+                entry_at: None,
             },
         })
     }
 
     /// Reads the head of a partition's row index. Its deletion is in Data.db too.
-    fn row_index_entry(&self, position: u64) -> Result<IndexEntry> {
+    pub(crate) fn row_index_entry(&self, position: u64) -> Result<IndexEntry> {
         let mut input = DataStream::cached(self.rows.clone(), position);
         let key_len = usize::from(u16::from_be_bytes(input.array()?));
         let key = input.take(key_len)?;
@@ -156,6 +157,7 @@ impl PartitionTrie {
                     root,
                     rest: input.position(),
                 }),
+                entry_at: Some(position),
             },
         })
     }

@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use ilion_rows::{
     ClusteringFilter, Cursor, DecoratedKey, KeyBound, KeyRange, PartitionHead, ReadError, Unfiltered,
 };
 use ilion_schema::TableSchema;
+use ilion_types::Partitioner;
 
 use super::partition_index::IndexCursor;
 use super::partition_reader::{PartitionReader, Started};
@@ -23,6 +23,8 @@ pub struct RangeCursor {
     range: KeyRange,
     filter: Arc<ClusteringFilter>,
     scan: Scan,
+    /// Where its partitions begin, or before; nothing if there are none.
+    lower_bound: Option<DecoratedKey>,
     place: Place,
 }
 
@@ -48,14 +50,19 @@ impl RangeCursor {
         filter: Arc<ClusteringFilter>,
         scan: Scan,
     ) -> Self {
-        let is_empty = range.misses(sstable.first_key(), sstable.last_key());
+        let lower_bound = sstable.lower_bound(&range);
         Self {
             sstable,
             table,
             range,
             filter,
             scan,
-            place: if is_empty { Place::After } else { Place::Before },
+            place: if lower_bound.is_some() {
+                Place::Before
+            } else {
+                Place::After
+            },
+            lower_bound,
         }
     }
 
@@ -88,7 +95,7 @@ impl RangeCursor {
             reader,
             index: Some(index),
         };
-        let started = walk.advance()?;
+        let started = walk.advance_above(&self.range.start, self.sstable.partitioner())?;
         if walk.reader.reads_all() {
             walk.index = None;
         }
@@ -98,6 +105,22 @@ impl RangeCursor {
 }
 
 impl Walk {
+    /// The first partition above `bound`: a walk by a token map may begin with some that are not.
+    fn advance_above(&mut self, bound: &KeyBound, partitioner: Partitioner) -> Result<Option<Started>> {
+        loop {
+            let started = self.advance()?;
+            match &started {
+                Some(found) if matches!(self.index, Some(IndexCursor::Map(_))) => {
+                    let key = DecoratedKey::new(partitioner, found.key.clone());
+                    if bound.compare(&key).is_lt() {
+                        return Ok(started);
+                    }
+                }
+                _ => return Ok(started),
+            }
+        }
+    }
+
     fn advance(&mut self) -> Result<Option<Started>> {
         let Some(index) = &mut self.index else {
             return self.reader.begin_following();
@@ -132,19 +155,9 @@ impl Cursor for RangeCursor {
     }
 
     fn lower_bound(&self) -> Option<DecoratedKey> {
-        if !matches!(self.place, Place::Before) {
-            return None;
+        match self.place {
+            Place::Before => self.lower_bound.clone(),
+            Place::Within(_) | Place::After => None,
         }
-        let first = self.sstable.first_key();
-        let start = match &self.range.start {
-            KeyBound::Start | KeyBound::End => return Some(first.clone()),
-            // The least key with that token.
-            KeyBound::BeforeToken(token) | KeyBound::AfterToken(token) => DecoratedKey {
-                token: token.clone(),
-                key: Bytes::new(),
-            },
-            KeyBound::Before(key) | KeyBound::After(key) => key.clone(),
-        };
-        Some(start.max(first.clone()))
     }
 }

@@ -91,7 +91,7 @@ impl IndexCheck {
     fn advance(&mut self, verification: &mut Verification) -> Result<()> {
         let position = match &self.cursor {
             IndexCursor::Sorted(walker) => walker.position(),
-            IndexCursor::Trie(_) => 0,
+            IndexCursor::Trie(_) | IndexCursor::Map(_) => 0,
         };
         let entry = verification.findings.take(self.cursor.next_entry())?;
         self.is_broken = entry.is_none();

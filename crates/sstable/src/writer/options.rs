@@ -30,6 +30,8 @@ pub struct WriterOptions {
     pub kind: TransactionKind,
     /// Bytes of rows under one entry of a partition's row index; nothing: what Cassandra takes for the format.
     pub column_index_bytes: Option<u32>,
+    /// A token map is written beside the other components.
+    pub writes_token_map: bool,
 }
 
 /// Cassandra's `column_index_size`, for BIG.
@@ -50,6 +52,7 @@ impl Default for WriterOptions {
             originating_host: None,
             kind: TransactionKind::Compaction,
             column_index_bytes: None,
+            writes_token_map: true,
         }
     }
 }

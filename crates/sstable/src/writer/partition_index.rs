@@ -93,10 +93,11 @@ impl PartitionIndexWriter {
         }
     }
 
+    /// Gives the place of its entry in Index.db or Rows.db, if it has a row index.
     pub(super) fn add(
         &mut self,
         partition: &EndedPartition<'_>,
-    ) -> Result<std::result::Result<(), Unstorable>> {
+    ) -> Result<std::result::Result<Option<u64>, Unstorable>> {
         if let Some(filter) = &mut self.filter {
             filter.add(KeyHash::of(&partition.key.key));
         }

@@ -122,13 +122,13 @@ impl RowIndexBuilder {
         deletion: &DeletionTime,
         end: u64,
         out: &mut Writer,
-    ) -> Result<(), Unstorable> {
+    ) -> Result<bool, Unstorable> {
         if let Some(start) = self.block_start {
             self.end_block(start, end);
         }
         if self.offsets.len() < 2 || self.is_given_up {
             out.u8(0);
-            return Ok(());
+            return Ok(false);
         }
         let mut head = Writer::new();
         head.uvint(head_length);
@@ -140,6 +140,6 @@ impl RowIndexBuilder {
         for offset in &self.offsets {
             out.u32(*offset);
         }
-        Ok(())
+        Ok(true)
     }
 }

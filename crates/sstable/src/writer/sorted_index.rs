@@ -61,9 +61,10 @@ impl SortedIndexWriter {
     pub(super) fn add(
         &mut self,
         partition: &EndedPartition<'_>,
-    ) -> Result<std::result::Result<(), Unstorable>> {
+    ) -> Result<std::result::Result<Option<u64>, Unstorable>> {
         let key = &partition.key.key;
-        self.summary.add(key, self.index.position());
+        let entry_at = self.index.position();
+        self.summary.add(key, entry_at);
         let out = self.index.buffer();
         out.bytes16(key);
         out.uvint(partition.position);
@@ -71,7 +72,7 @@ impl SortedIndexWriter {
             self.rows
                 .finish_partition(partition.head_length, partition.deletion, partition.length, out);
         self.index.flush_if_large()?;
-        Ok(stored)
+        Ok(stored.map(|has_row_index| has_row_index.then_some(entry_at)))
     }
 
     pub(super) fn finish(

@@ -70,7 +70,7 @@ impl TrieIndexWriter {
     pub(super) fn add(
         &mut self,
         partition: &EndedPartition<'_>,
-    ) -> Result<std::result::Result<(), Unstorable>> {
+    ) -> Result<std::result::Result<Option<u64>, Unstorable>> {
         let end_of_rows = partition.length - 1;
         let index = self
             .row_trie
@@ -93,7 +93,7 @@ impl TrieIndexWriter {
             }
         };
         self.add_key(partition, target)?;
-        Ok(Ok(()))
+        Ok(Ok(u64::try_from(target).ok()))
     }
 
     fn add_key(&mut self, partition: &EndedPartition<'_>, target: i64) -> Result<()> {

@@ -94,6 +94,7 @@ impl Case {
         let options = OpenOptions {
             partitioner: self.partitioner,
             chunk_cache: Some(Arc::new(ChunkCache::new(1 << 20))),
+            ..OpenOptions::default()
         };
         let sstable = SSTable::open(&env, &self.sstables[index], &options).unwrap();
         let table = sstable.header().to_table("fx", "fixture").unwrap();

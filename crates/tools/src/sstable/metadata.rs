@@ -148,6 +148,7 @@ impl Report<'_> {
         let options = OpenOptions {
             partitioner,
             chunk_cache: None,
+            ..OpenOptions::default()
         };
         let sstable = SSTable::open(self.env, self.descriptor, &options).ok()?;
         Some((sstable.first_key().key.to_vec(), sstable.last_key().key.to_vec()))

@@ -61,6 +61,7 @@ impl Source {
         let options = OpenOptions {
             partitioner,
             chunk_cache: None,
+            ..OpenOptions::default()
         };
         Ok(Self {
             sstable: Arc::new(SSTable::open(env, descriptor, &options)?),

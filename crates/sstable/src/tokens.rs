@@ -1,0 +1,61 @@
+//! Tokens.db, the token map: for each partition its token, cut to the bits that tell it apart, and its position in Data.db.
+//!
+//! It answers from memory that is mapped, not loaded: whether a partition may be here, where, how many there are between two
+//! tokens, and which token comes next. `docs/format/tokens.md` tells the file:
+//!
+//! ```text
+//! file      := block *  zeros  directory  separators  page_crc:u32 *  tail         integers are little-endian
+//! block     := base_position:u64  base_code:u64  shift:u8  code_low_bits:u8  position_low_bits:u8  0:u8  code_words:u16
+//!              position_words:u16  wide_count:u16  prefix_len:u16  prefix  codes:sequence  positions:sequence  wide *
+//! wide      := number:u16  index_position:u64          a partition of the block that has a row index, and where
+//! directory := head:u64 *  block_at:u64 *  [separator_end:u64 *]                   one of each for every block
+//! tail      := first_key:bytes16  last_key:bytes16  version:u8  order:u8  partition_count:u64  data_length:u64
+//!              stored_length:u64  fingerprint:u32  body_length:u64  directory_at:u64  tail_crc:u32  tail_len:u32  magic
+//! ```
+//!
+//! | module | what |
+//! | --- | --- |
+//! | `order` | tokens as codes of eight bytes |
+//! | `elias_fano` | ascending numbers in little space |
+//! | `block` | 1024 partitions |
+//! | `tail` | what the file says of itself |
+//! | `pages` | mapped bytes, checked page by page when they are first touched |
+//! | `map` | look-ups |
+//! | `writer` | partitions in, file out |
+//!
+//! Invariant: a look-up never misses a partition that is there; it may name a few that only look alike.
+
+mod block;
+mod elias_fano;
+mod map;
+mod order;
+mod pages;
+mod tail;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+pub(crate) use map::{Candidates, Mapped, TokenMap};
+pub(crate) use tail::fingerprint_of;
+pub(crate) use writer::{TokenMapWriter, Whole};
+
+/// Partitions of a block; the last one may have fewer.
+const BLOCK_PARTITIONS: usize = 1024;
+
+/// The number at `at`; zeros beyond the end.
+#[inline]
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    if let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
+        return u64::from_le_bytes(*chunk);
+    }
+    let mut padded = [0; 8];
+    let rest = bytes.get(at..).unwrap_or_default();
+    padded[..rest.len()].copy_from_slice(rest);
+    u64::from_le_bytes(padded)
+}
+
+#[inline]
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    let chunk = bytes.get(at..)?.first_chunk()?;
+    Some(u16::from_le_bytes(*chunk))
+}

@@ -1,0 +1,224 @@
+//! A block of the token map: up to 1024 partitions, readable on its own.
+
+use super::elias_fano::{self, Sequence, Shape};
+use super::order::{Place, code_of_bytes, common_len};
+use super::{u16_at, u64_at};
+
+const HEADER_LEN: usize = 28;
+const WIDE_LEN: usize = 10;
+/// Bits beyond those that number the partitions: two that are not the same look alike once in 256 to 512 times.
+const SPARE_BITS: u32 = 8;
+
+/// A block at hand.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Block<'b> {
+    pub(super) count: usize,
+    base_position: u64,
+    base_code: u64,
+    shift: u8,
+    pub(super) prefix: &'b [u8],
+    codes: Sequence<'b>,
+    positions: Sequence<'b>,
+    wide: &'b [[u8; WIDE_LEN]],
+}
+
+/// Where in a block a token stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Spot {
+    /// The first partition that is not below; the count if all are.
+    pub(super) index: usize,
+    /// That one looks like it.
+    pub(super) is_alike: bool,
+}
+
+impl<'b> Block<'b> {
+    /// Nothing if the bytes are not a block of `count` partitions.
+    #[inline]
+    pub(super) fn decode(bytes: &'b [u8], count: usize) -> Option<Self> {
+        let (header, rest) = bytes.split_at_checked(HEADER_LEN)?;
+        let [shift, code_low_bits, position_low_bits, _] = *header.get(16..20)?.first_chunk()?;
+        let code_shape = Shape {
+            count,
+            low_bits: code_low_bits,
+            words: u16_at(header, 20)?,
+        };
+        let position_shape = Shape {
+            count,
+            low_bits: position_low_bits,
+            words: u16_at(header, 22)?,
+        };
+        let wide_count = usize::from(u16_at(header, 24)?);
+        let (prefix, rest) = rest.split_at_checked(usize::from(u16_at(header, 26)?))?;
+        let (codes, rest) = Sequence::split(rest, code_shape)?;
+        let (positions, rest) = Sequence::split(rest, position_shape)?;
+        let (wide, _) = rest.as_chunks();
+        (shift < 64).then_some(())?;
+        Some(Self {
+            count,
+            base_position: u64_at(header, 0),
+            base_code: u64_at(header, 8),
+            shift,
+            prefix,
+            codes,
+            positions,
+            wide: wide.get(..wide_count)?,
+        })
+    }
+
+    /// The position in Data.db of a partition.
+    #[inline]
+    pub(super) fn position(&self, index: usize) -> Option<u64> {
+        self.base_position.checked_add(self.positions.get(index)?)
+    }
+
+    /// The least code that the partition may have.
+    pub(super) fn code(&self, index: usize) -> Option<u64> {
+        let code = self.base_code.checked_add(self.codes.get(index)?)?;
+        (code.leading_zeros() >= u32::from(self.shift)).then(|| code << self.shift)
+    }
+
+    /// Where the partition's entry in Index.db or Rows.db is, if it has a row index.
+    #[inline]
+    pub(super) fn row_index(&self, index: usize) -> Option<u64> {
+        let number = |wide: &[u8; WIDE_LEN]| usize::from(u16_at(wide, 0).unwrap_or(u16::MAX));
+        let at = self.wide.binary_search_by_key(&index, number).ok()?;
+        Some(u64_at(self.wide.get(at)?, 2))
+    }
+
+    /// Where a token stands.
+    #[inline]
+    pub(super) fn find(&self, place: Place<'_>) -> Spot {
+        match place {
+            Place::Code(code) => self.find_code(code),
+            Place::Bytes(key) => self.find_bytes(key),
+        }
+    }
+
+    #[inline]
+    fn find_code(&self, code: u64) -> Spot {
+        let Some(value) = (code >> self.shift).checked_sub(self.base_code) else {
+            return Spot {
+                index: 0,
+                is_alike: false,
+            };
+        };
+        let index = self.codes.lower_bound(value);
+        Spot {
+            index,
+            is_alike: self.codes.get(index) == Some(value) && index < self.count,
+        }
+    }
+
+    fn find_bytes(&self, key: &[u8]) -> Spot {
+        let common = common_len(self.prefix, key);
+        if common == self.prefix.len() {
+            return self.find_code(code_of_bytes(&key[common..]));
+        }
+        let is_below = key.get(common).is_none_or(|byte| *byte < self.prefix[common]);
+        Spot {
+            index: if is_below { 0 } else { self.count },
+            is_alike: false,
+        }
+    }
+}
+
+/// Partitions that will be a block.
+#[derive(Debug, Default)]
+pub(super) struct Draft {
+    /// Codes of hashes; of keys only when the block is full.
+    pub(super) codes: Vec<u64>,
+    /// Keys, one after another, if they are the order.
+    keys: Vec<u8>,
+    key_ends: Vec<usize>,
+    positions: Vec<u64>,
+    /// Number and place of the row index.
+    wide: Vec<(u16, u64)>,
+}
+
+impl Draft {
+    pub(super) fn len(&self) -> usize {
+        self.positions.len()
+    }
+
+    pub(super) fn add(&mut self, place: Place<'_>, position: u64, row_index: Option<u64>) {
+        if let (Some(at), Ok(number)) = (row_index, u16::try_from(self.positions.len())) {
+            self.wide.push((number, at));
+        }
+        self.positions.push(position);
+        match place {
+            Place::Code(code) => self.codes.push(code),
+            Place::Bytes(key) => {
+                self.keys.extend_from_slice(key);
+                self.key_ends.push(self.keys.len());
+            }
+        }
+    }
+
+    fn key(&self, index: usize) -> &[u8] {
+        let start = index.checked_sub(1).map_or(0, |before| self.key_ends[before]);
+        &self.keys[start..self.key_ends[index]]
+    }
+
+    pub(super) fn first_key(&self) -> &[u8] {
+        self.key(0)
+    }
+
+    pub(super) fn last_key(&self) -> &[u8] {
+        self.key(self.key_ends.len() - 1)
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.codes.clear();
+        self.keys.clear();
+        self.key_ends.clear();
+        self.positions.clear();
+        self.wide.clear();
+    }
+
+    /// Appends the block; nothing if its numbers cannot be held. Requires: it has partitions, ascending.
+    pub(super) fn encode(&mut self, out: &mut Vec<u8>) -> Option<()> {
+        let prefix_len = if self.key_ends.is_empty() {
+            0
+        } else {
+            let len = common_len(self.first_key(), self.last_key());
+            self.codes = (0..self.key_ends.len())
+                .map(|index| code_of_bytes(&self.key(index)[len..]))
+                .collect();
+            len
+        };
+        let (first, last) = (*self.codes.first()?, *self.codes.last()?);
+        let shift = shift_for(self.codes.len(), last - first);
+        let base_code = first >> shift;
+        let codes: Vec<u64> = self
+            .codes
+            .iter()
+            .map(|code| (code >> shift) - base_code)
+            .collect();
+        let base_position = *self.positions.first()?;
+        let positions: Vec<u64> = self.positions.iter().map(|at| at - base_position).collect();
+        let code_shape = Shape::fitting(codes.len(), *codes.last()?)?;
+        let position_shape = Shape::fitting(positions.len(), *positions.last()?)?;
+        out.extend_from_slice(&base_position.to_le_bytes());
+        out.extend_from_slice(&base_code.to_le_bytes());
+        out.extend_from_slice(&[shift, code_shape.low_bits, position_shape.low_bits, 0]);
+        out.extend_from_slice(&code_shape.words.to_le_bytes());
+        out.extend_from_slice(&position_shape.words.to_le_bytes());
+        out.extend_from_slice(&u16::try_from(self.wide.len()).ok()?.to_le_bytes());
+        out.extend_from_slice(&u16::try_from(prefix_len).ok()?.to_le_bytes());
+        out.extend_from_slice(self.keys.get(..prefix_len)?);
+        elias_fano::encode(&codes, code_shape, out);
+        elias_fano::encode(&positions, position_shape, out);
+        for (number, at) in &self.wide {
+            out.extend_from_slice(&number.to_le_bytes());
+            out.extend_from_slice(&at.to_le_bytes());
+        }
+        Some(())
+    }
+}
+
+/// How many low bits of codes that span `range` can go.
+fn shift_for(count: usize, range: u64) -> u8 {
+    let kept = usize::BITS - count.leading_zeros() + SPARE_BITS;
+    let bits = u64::BITS - range.leading_zeros();
+    u8::try_from(bits.saturating_sub(kept)).unwrap_or(0)
+}

@@ -1,0 +1,271 @@
+//! Ascending numbers in two to three bits each beside their low bits (Elias-Fano).
+//!
+//! ```text
+//! sequence := ones_before:u16 *  upper:u64 *  low_bits
+//! ```
+//!
+//! The upper bits have, for each number in turn, a zero for every step of its high part over that of the number before, then
+//! a one: bit `high + index` is the one of number `index`. For every four upper words it is noted how many ones come before.
+//! Nothing here panics, whatever the bytes: what makes no sense is nothing, or a number that makes no sense.
+
+use super::{u16_at, u64_at};
+
+const WORDS_PER_SAMPLE: usize = 4;
+/// So many bits can be read from any bit on with one read of eight bytes.
+const LOW_BITS_MAX: u8 = 56;
+
+/// The sizes of a sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Shape {
+    pub(super) count: usize,
+    pub(super) low_bits: u8,
+    pub(super) words: u16,
+}
+
+impl Shape {
+    /// The smallest for `count` numbers up to `max`; nothing if they are too far apart or too many.
+    pub(super) fn fitting(count: usize, max: u64) -> Option<Self> {
+        let gap = max / (count as u64).max(1);
+        let low_bits = u8::try_from(gap.checked_ilog2().unwrap_or(0)).ok()?;
+        let bits = count as u64 + (max >> low_bits) + 1;
+        let words = u16::try_from(bits.div_ceil(64)).ok()?;
+        (low_bits <= LOW_BITS_MAX && u16::try_from(count).is_ok()).then_some(Self {
+            count,
+            low_bits,
+            words,
+        })
+    }
+
+    fn samples(self) -> usize {
+        usize::from(self.words).div_ceil(WORDS_PER_SAMPLE)
+    }
+
+    /// Bytes of the sequence.
+    pub(super) fn len(self) -> usize {
+        self.samples() * 2
+            + usize::from(self.words) * 8
+            + (self.count * usize::from(self.low_bits)).div_ceil(8)
+    }
+
+    fn low_mask(self) -> u64 {
+        (1 << self.low_bits) - 1
+    }
+}
+
+/// Appends the numbers. Requires: they ascend, and `shape` fits them.
+pub(super) fn encode(numbers: &[u64], shape: Shape, out: &mut Vec<u8>) {
+    let mut upper = vec![0_u64; usize::from(shape.words)];
+    let mut low = vec![0_u8; (shape.count * usize::from(shape.low_bits)).div_ceil(8) + 8];
+    for (index, number) in numbers.iter().enumerate() {
+        let bit = usize::try_from(number >> shape.low_bits).unwrap_or(usize::MAX) + index;
+        upper[bit / 64] |= 1 << (bit % 64);
+        let at = index * usize::from(shape.low_bits);
+        let bits = (number & shape.low_mask()) << (at % 8);
+        let merged = u64_at(&low, at / 8) | bits;
+        low[at / 8..at / 8 + 8].copy_from_slice(&merged.to_le_bytes());
+    }
+    let mut ones = 0;
+    for (index, word) in upper.iter().enumerate() {
+        if index % WORDS_PER_SAMPLE == 0 {
+            out.extend_from_slice(&u16::try_from(ones).unwrap_or(u16::MAX).to_le_bytes());
+        }
+        ones += word.count_ones();
+    }
+    upper
+        .iter()
+        .for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
+    out.extend_from_slice(&low[..low.len() - 8]);
+}
+
+/// A sequence at hand.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sequence<'b> {
+    shape: Shape,
+    samples: &'b [u8],
+    upper: &'b [u8],
+    low: &'b [u8],
+}
+
+impl<'b> Sequence<'b> {
+    /// The sequence at the start of the bytes, and what follows; nothing if they are too few.
+    pub(super) fn split(bytes: &'b [u8], shape: Shape) -> Option<(Self, &'b [u8])> {
+        if shape.low_bits > LOW_BITS_MAX {
+            return None;
+        }
+        let (own, rest) = bytes.split_at_checked(shape.len())?;
+        let (samples, own) = own.split_at_checked(shape.samples() * 2)?;
+        let (upper, low) = own.split_at_checked(usize::from(shape.words) * 8)?;
+        let sequence = Self {
+            shape,
+            samples,
+            upper,
+            low,
+        };
+        Some((sequence, rest))
+    }
+
+    #[inline]
+    fn word(&self, index: usize) -> Option<u64> {
+        (index < usize::from(self.shape.words)).then(|| u64_at(self.upper, index * 8))
+    }
+
+    /// Ones before a group of words; nothing beyond the last group.
+    #[inline]
+    fn ones_before(&self, group: usize) -> Option<usize> {
+        u16_at(self.samples, group * 2).map(usize::from)
+    }
+
+    #[inline]
+    fn low(&self, index: usize) -> u64 {
+        let at = index * usize::from(self.shape.low_bits);
+        (u64_at(self.low, at / 8) >> (at % 8)) & self.shape.low_mask()
+    }
+
+    /// The number at `index`.
+    #[inline]
+    pub(super) fn get(&self, index: usize) -> Option<u64> {
+        let bit = self.bit_of_one(index)?;
+        let high = bit.checked_sub(index)? as u64;
+        Some((high << self.shape.low_bits) | self.low(index))
+    }
+
+    /// Where the first number is that is not below `value`; the count if there is none.
+    #[inline]
+    pub(super) fn lower_bound(&self, value: u64) -> usize {
+        let count = self.shape.count;
+        let Ok(high) = usize::try_from(value >> self.shape.low_bits) else {
+            return count;
+        };
+        let Some(mut bit) = self.bit_after_zeros(high) else {
+            return count;
+        };
+        let low = value & self.shape.low_mask();
+        let mut index = bit.saturating_sub(high);
+        while index < count && self.is_one(bit) && self.low(index) < low {
+            bit += 1;
+            index += 1;
+        }
+        index.min(count)
+    }
+
+    fn is_one(&self, bit: usize) -> bool {
+        self.word(bit / 64)
+            .is_some_and(|word| word >> (bit % 64) & 1 == 1)
+    }
+
+    /// The place of one number `index`, from zero.
+    #[inline]
+    fn bit_of_one(&self, index: usize) -> Option<usize> {
+        let mut group = 0;
+        while self.ones_before(group + 1).is_some_and(|ones| ones <= index) {
+            group += 1;
+        }
+        let mut left = index.checked_sub(self.ones_before(group)?)?;
+        let mut at = group * WORDS_PER_SAMPLE;
+        loop {
+            let word = self.word(at)?;
+            let ones = word.count_ones() as usize;
+            if left < ones {
+                return Some(at * 64 + nth_one(word, left));
+            }
+            left -= ones;
+            at += 1;
+        }
+    }
+
+    /// The place right after so many zeros.
+    #[inline]
+    fn bit_after_zeros(&self, zeros: usize) -> Option<usize> {
+        let Some(mut left) = zeros.checked_sub(1) else {
+            return Some(0);
+        };
+        let zeros_before =
+            |group: usize| Some((group * WORDS_PER_SAMPLE * 64).saturating_sub(self.ones_before(group)?));
+        let mut group = 0;
+        while zeros_before(group + 1).is_some_and(|before| before <= left) {
+            group += 1;
+        }
+        left = left.checked_sub(zeros_before(group)?)?;
+        let mut at = group * WORDS_PER_SAMPLE;
+        loop {
+            let word = !self.word(at)?;
+            let zeros = word.count_ones() as usize;
+            if left < zeros {
+                return Some(at * 64 + nth_one(word, left) + 1);
+            }
+            left -= zeros;
+            at += 1;
+        }
+    }
+}
+
+/// The place of one number `index` in a word that has more.
+#[inline]
+fn nth_one(mut word: u64, index: usize) -> usize {
+    for _ in 0..index {
+        word &= word.wrapping_sub(1);
+    }
+    word.trailing_zeros() as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use ilion_env::Seeded;
+
+    use super::*;
+
+    fn check(numbers: &[u64]) {
+        let shape = Shape::fitting(numbers.len(), numbers.last().copied().unwrap_or(0)).unwrap();
+        let mut bytes = Vec::new();
+        encode(numbers, shape, &mut bytes);
+        assert_eq!(bytes.len(), shape.len());
+        bytes.extend([0xAB; 3]);
+        let (sequence, rest) = Sequence::split(&bytes, shape).unwrap();
+        assert_eq!(rest, [0xAB; 3]);
+        for (index, number) in numbers.iter().enumerate() {
+            assert_eq!(sequence.get(index), Some(*number), "{index} of {numbers:?}");
+            for value in [number.saturating_sub(1), *number, number.saturating_add(1)] {
+                let expected = numbers.partition_point(|known| *known < value);
+                assert_eq!(sequence.lower_bound(value), expected, "{value} in {numbers:?}");
+            }
+        }
+        assert_eq!(sequence.get(numbers.len()), None);
+        assert_eq!(sequence.lower_bound(u64::MAX), numbers.len());
+    }
+
+    #[test]
+    fn numbers_are_found_by_index_and_by_value() {
+        check(&[0]);
+        check(&[7]);
+        check(&[5; 100]);
+        check(&[0, 0, 1 << 50]);
+        check(&(0..1024).collect::<Vec<_>>());
+        let mut random = Seeded::new(1);
+        for round in 0..200 {
+            let count = random.below(1024) + 1;
+            let most = 1_u64 << (round % 50);
+            let mut numbers: Vec<u64> = (0..count).map(|_| random.below(most)).collect();
+            numbers.sort_unstable();
+            check(&numbers);
+        }
+    }
+
+    #[test]
+    fn bytes_that_make_no_sense_do_not_panic() {
+        let mut random = Seeded::new(2);
+        for _ in 0..2000 {
+            let bytes: Vec<u8> = (0..random.below(300)).map(|_| random.below(256) as u8).collect();
+            let shape = Shape {
+                count: random.below(200) as usize,
+                low_bits: random.below(64) as u8,
+                words: random.below(20) as u16,
+            };
+            if let Some((sequence, _)) = Sequence::split(&bytes, shape) {
+                for index in 0..shape.count + 2 {
+                    let _ = sequence.get(index);
+                    assert!(sequence.lower_bound(random.below(u64::MAX)) <= shape.count);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,351 @@
+//! Look-ups in a token map.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use ilion_env::Env;
+use ilion_rows::{DecoratedKey, KeyBound};
+use ilion_types::{Partitioner, Token};
+
+use super::BLOCK_PARTITIONS;
+use super::block::Block;
+use super::order::{Order, Place, code_of_bytes, trimmed};
+use super::pages::{CRC_LEN, PAGE_LEN, Pages};
+use super::tail::{END_LEN, Tail};
+use crate::{Component, Descriptor, Error, Result};
+
+/// Most places for one key that are looked at: more of them look alike only if somebody made them so.
+const CANDIDATES_MAX: u64 = 8;
+/// The largest block: a prefix, two sequences and a row index for every partition.
+const BLOCK_LEN_MAX: u64 = 4 << 20;
+
+/// The token map of one SSTable.
+pub(crate) struct TokenMap {
+    pages: Pages,
+    order: Order,
+    tail: Tail,
+    blocks: u64,
+    pub(crate) first: DecoratedKey,
+    pub(crate) last: DecoratedKey,
+}
+
+/// Where a key may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Candidates {
+    /// Partitions that look like it, usually one or none.
+    These(Range<u64>),
+    /// So many look like it that the index is quicker.
+    TooMany,
+}
+
+/// A partition, as far as the map knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mapped {
+    /// In uncompressed Data.db.
+    pub(crate) position: u64,
+    /// Where its entry in Index.db or Rows.db is, if it has a row index.
+    pub(crate) row_index: Option<u64>,
+}
+
+impl TokenMap {
+    /// Opens Tokens.db; nothing if there is none. Reads its end only.
+    ///
+    /// # Errors
+    /// Corrupt if it is damaged at its end, or of another SSTable than that with this fingerprint and these bytes of
+    /// Data.db on disk.
+    pub(crate) fn open(
+        env: &dyn Env,
+        descriptor: &Descriptor,
+        partitioner: Partitioner,
+        fingerprint: u32,
+        stored_length: u64,
+    ) -> Result<Option<Self>> {
+        let path = descriptor.path(&Component::Tokens);
+        let file = match env.open_read(&path) {
+            Err(error) if error.is_not_found() => return Ok(None),
+            file => file?,
+        };
+        let expected = "the end of a token map of version 1";
+        let (size, mut end) = (file.size_bytes(), [0; END_LEN]);
+        let Some(tail_end) = size.checked_sub(END_LEN as u64) else {
+            return Err(Error::corrupt(&path, 0, expected));
+        };
+        file.read_exact_at(tail_end, &mut end)?;
+        let tail_at = Tail::length_of(&end).and_then(|len| Some((tail_end.checked_sub(len as u64)?, len)));
+        let Some((tail_at, tail_len)) = tail_at else {
+            return Err(Error::corrupt(&path, tail_end, expected));
+        };
+        let mut bytes = vec![0; tail_len];
+        file.read_exact_at(tail_at, &mut bytes)?;
+        let tail = Tail::decode(&bytes, &end, partitioner);
+        let Some(tail) = tail.filter(|tail| tail.has_room(tail_at, Order::of(partitioner))) else {
+            return Err(Error::corrupt(&path, tail_at, expected));
+        };
+        if tail.fingerprint != fingerprint || tail.stored_length != stored_length {
+            let expected = "a token map of this SSTable, not of another that had its name";
+            return Err(Error::corrupt(&path, tail_at, expected));
+        }
+        let map = file.map()?;
+        let pages = Pages::of(file, map, tail.body_length);
+        let (Some(pages), Some((first, last))) = (pages, tail.ends(partitioner)) else {
+            return Err(Error::corrupt(&path, tail_at, expected));
+        };
+        Ok(Some(Self {
+            pages,
+            order: Order::of(partitioner),
+            blocks: blocks_for(tail.partition_count),
+            tail,
+            first,
+            last,
+        }))
+    }
+
+    /// How many partitions the SSTable has.
+    pub(crate) fn partition_count(&self) -> u64 {
+        self.tail.partition_count
+    }
+
+    /// Uncompressed bytes of its Data.db.
+    pub(crate) fn data_length(&self) -> u64 {
+        self.tail.data_length
+    }
+
+    /// Bytes of the file.
+    pub(crate) fn file_length(&self) -> u64 {
+        self.pages.file_length()
+    }
+
+    /// Memory of our own that it takes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        size_of::<Self>() + self.pages.memory_bytes()
+    }
+
+    /// Where the partitions with a token may be.
+    ///
+    /// # Errors
+    /// The map is damaged or cannot be read; here and below.
+    #[inline]
+    pub(crate) fn candidates(&self, token: &Token) -> Result<Candidates> {
+        let place = Place::of(token);
+        let (first, is_alike) = self.find(place)?;
+        if !is_alike {
+            return Ok(Candidates::These(first..first));
+        }
+        let mut end = first + 1;
+        while end < self.tail.partition_count && self.is_alike(end, place)? {
+            end += 1;
+            if end - first > CANDIDATES_MAX {
+                return Ok(Candidates::TooMany);
+            }
+        }
+        Ok(Candidates::These(first..end))
+    }
+
+    /// How many partitions are below a bound; those that look as if they stood at it are not counted.
+    pub(crate) fn rank(&self, bound: &KeyBound) -> Result<u64> {
+        match bound.token() {
+            Some(token) => Ok(self.find(Place::of(token))?.0),
+            None if matches!(bound, KeyBound::End) => Ok(self.tail.partition_count),
+            None => Ok(0),
+        }
+    }
+
+    /// Where partition number `index`, in order, is.
+    #[inline]
+    pub(crate) fn partition(&self, index: u64) -> Result<Mapped> {
+        let (block, at) = self.block_of(index)?;
+        match block.position(at).filter(|at| *at < self.tail.data_length) {
+            Some(position) => Ok(Mapped {
+                position,
+                row_index: block.row_index(at),
+            }),
+            None => Err(self.damaged(index)),
+        }
+    }
+
+    /// A token up to that of partition number `index`: what the map has of it, zeros in place of the rest.
+    pub(crate) fn token_floor(&self, index: u64) -> Result<Token> {
+        let (block, at) = self.block_of(index)?;
+        let Some(code) = block.code(at) else {
+            return Err(self.damaged(index));
+        };
+        if self.order != Order::Bytes {
+            return Ok(self.order.floor_of_code(code));
+        }
+        let mut key = block.prefix.to_vec();
+        key.extend_from_slice(&code.to_be_bytes());
+        let len = block.prefix.len() + trimmed(&code.to_be_bytes()).len();
+        Ok(Token::Bytes(Arc::from(&key[..len])))
+    }
+
+    /// The first partition that does not look as if it were below, and whether it looks the same.
+    #[inline]
+    fn find(&self, place: Place<'_>) -> Result<(u64, bool)> {
+        let mut number = self.last_block_below(place)?;
+        loop {
+            let block = self.block(number)?;
+            let spot = block.find(place);
+            let index = number * BLOCK_PARTITIONS as u64 + spot.index as u64;
+            if spot.index < block.count || number + 1 >= self.blocks {
+                return Ok((index, spot.is_alike));
+            }
+            number += 1;
+        }
+    }
+
+    fn is_alike(&self, index: u64, place: Place<'_>) -> Result<bool> {
+        let (block, at) = self.block_of(index)?;
+        let spot = block.find(place);
+        // Those that look alike stand together: this one is next to one that does.
+        Ok(spot.is_alike && spot.index <= at && block.code(at) == block.code(spot.index))
+    }
+
+    fn block_of(&self, index: u64) -> Result<(Block<'_>, usize)> {
+        let per_block = BLOCK_PARTITIONS as u64;
+        let block = self.block(index / per_block)?;
+        Ok((block, usize::try_from(index % per_block).unwrap_or(usize::MAX)))
+    }
+
+    #[inline]
+    fn block(&self, number: u64) -> Result<Block<'_>> {
+        let start = self.block_at(number)?;
+        let end = match number + 1 {
+            next if next < self.blocks => self.block_at(next)?,
+            _ => self.tail.directory_at,
+        };
+        let len = end.checked_sub(start).filter(|len| *len <= BLOCK_LEN_MAX);
+        let len = len.and_then(|len| usize::try_from(len).ok());
+        let before = number * BLOCK_PARTITIONS as u64;
+        let count = self
+            .tail
+            .partition_count
+            .saturating_sub(before)
+            .min(BLOCK_PARTITIONS as u64);
+        let block = match len {
+            Some(len) if count > 0 => Block::decode(self.pages.bytes(start, len)?, count as usize),
+            _ => None,
+        };
+        block.ok_or_else(|| self.pages.corrupt(start, "a block of partitions"))
+    }
+
+    fn damaged(&self, index: u64) -> Error {
+        let at = self.block_at(index / BLOCK_PARTITIONS as u64).unwrap_or(0);
+        self.pages.corrupt(at, "a block with a place for each partition")
+    }
+
+    #[inline]
+    fn head(&self, number: u64) -> Result<u64> {
+        self.pages.u64_at(self.tail.directory_at + number * 8)
+    }
+
+    #[inline]
+    fn block_at(&self, number: u64) -> Result<u64> {
+        self.pages
+            .u64_at(self.tail.directory_at + (self.blocks + number) * 8)
+    }
+
+    /// What is above all keys of the block before, and not above the first of this one.
+    fn separator(&self, number: u64) -> Result<&[u8]> {
+        let ends_at = self.tail.directory_at + self.blocks * 16;
+        let end_of = |number: u64| self.pages.u64_at(ends_at + number * 8);
+        let start = match number.checked_sub(1) {
+            Some(before) => end_of(before)?,
+            None => 0,
+        };
+        let len = end_of(number)?
+            .checked_sub(start)
+            .filter(|len| *len <= u64::from(u16::MAX));
+        let Some(len) = len.and_then(|len| usize::try_from(len).ok()) else {
+            return Err(self.pages.corrupt(ends_at + number * 8, "the end of a separator"));
+        };
+        self.pages
+            .bytes((ends_at + self.blocks * 8).saturating_add(start), len)
+    }
+
+    /// The last block whose first partition may be below, the first one if there is none.
+    #[inline]
+    fn last_block_below(&self, place: Place<'_>) -> Result<u64> {
+        let below = match place {
+            Place::Code(code) => {
+                let (low, high) = self.window(code)?;
+                partition_point(low, high, |number| Ok(self.head(number)? < code))?
+            }
+            Place::Bytes(key) => {
+                let code = code_of_bytes(key);
+                let low = partition_point(0, self.blocks, |number| Ok(self.head(number)? < code))?;
+                let high = partition_point(low, self.blocks, |number| Ok(self.head(number)? <= code))?;
+                partition_point(low, high, |number| Ok(self.separator(number)? < key))?
+            }
+        };
+        Ok(below.saturating_sub(1))
+    }
+
+    /// Codes of hashes are spread evenly: the blocks around where one should be, or all if it is not among them.
+    #[inline]
+    fn window(&self, code: u64) -> Result<(u64, u64)> {
+        let last = self.blocks - 1;
+        let (first_head, last_head) = (self.head(0)?, self.head(last)?);
+        if code <= first_head || code > last_head {
+            return Ok(if code <= first_head {
+                (0, 0)
+            } else {
+                (last, self.blocks)
+            });
+        }
+        let share = u128::from(code - first_head) * u128::from(last) / u128::from(last_head - first_head);
+        let guess = u64::try_from(share).unwrap_or(last);
+        let reach = 3 + self.blocks.isqrt() / 8;
+        let (low, high) = (guess.saturating_sub(reach), (guess + reach).min(last));
+        let low = if self.head(low)? < code { low } else { 0 };
+        let high = if self.head(high)? < code {
+            self.blocks
+        } else {
+            high
+        };
+        Ok((low, high))
+    }
+}
+
+impl Tail {
+    /// True if what it says fits a file whose tail starts at `tail_at`.
+    fn has_room(&self, tail_at: u64, order: Order) -> bool {
+        let blocks = blocks_for(self.partition_count);
+        let columns = if order == Order::Bytes { 3 } else { 2 };
+        let crcs = self
+            .body_length
+            .div_ceil(PAGE_LEN as u64)
+            .checked_mul(CRC_LEN as u64);
+        let directory_end = blocks
+            .checked_mul(columns * 8)
+            .and_then(|len| len.checked_add(self.directory_at));
+        self.partition_count > 0
+            && crcs.and_then(|crcs| crcs.checked_add(self.body_length)) == Some(tail_at)
+            && directory_end.is_some_and(|end| end <= self.body_length)
+    }
+}
+
+fn blocks_for(partition_count: u64) -> u64 {
+    partition_count.div_ceil(BLOCK_PARTITIONS as u64)
+}
+
+/// The first number from `low` on for which `is_below` does not hold, `high` if it does for all.
+#[inline]
+fn partition_point(mut low: u64, mut high: u64, is_below: impl Fn(u64) -> Result<bool>) -> Result<u64> {
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if is_below(middle)? {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    Ok(low)
+}
+
+impl std::fmt::Debug for TokenMap {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TokenMap")
+            .field("partitions", &self.tail.partition_count)
+            .finish_non_exhaustive()
+    }
+}

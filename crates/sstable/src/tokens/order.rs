@@ -1,0 +1,122 @@
+//! Tokens as codes of eight bytes that keep their order.
+//!
+//! Under Murmur3 the code is the token, under Random its first 64 bits: both are spread evenly, so few bits of a code tell
+//! partitions apart. In the order of bytes it is the eight bytes of the key that follow what the keys of a block have in
+//! common: keys that differ only after them look alike.
+
+use std::sync::Arc;
+
+use ilion_types::{Partitioner, Token};
+
+/// What the partitions are ordered by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    Murmur3,
+    Random,
+    Bytes,
+}
+
+/// Where a token stands.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place<'t> {
+    Code(u64),
+    Bytes(&'t [u8]),
+}
+
+const SIGN: u64 = 1 << 63;
+/// A token of `RandomPartitioner`, up to 2^127, loses these bits.
+const RANDOM_CUT_BITS: u32 = 63;
+
+impl Order {
+    pub(super) fn of(partitioner: Partitioner) -> Self {
+        match partitioner {
+            Partitioner::Murmur3 => Self::Murmur3,
+            Partitioner::Random => Self::Random,
+            Partitioner::ByteOrdered | Partitioner::Local => Self::Bytes,
+        }
+    }
+
+    pub(super) fn to_byte(self) -> u8 {
+        match self {
+            Self::Murmur3 => 1,
+            Self::Random => 2,
+            Self::Bytes => 3,
+        }
+    }
+
+    /// The greatest token that is not above any token with that code.
+    pub(super) fn floor_of_code(self, code: u64) -> Token {
+        match self {
+            Self::Murmur3 => Token::Murmur3((code ^ SIGN).cast_signed()),
+            Self::Random => {
+                let value = (u128::from(code) << RANDOM_CUT_BITS).checked_sub(1);
+                // A leading zero: the number is never negative.
+                let bytes = value.map(|value| [&[0], &value.to_be_bytes()[..]].concat());
+                let token = bytes.map(|bytes| Partitioner::Random.token_from_bytes(&bytes));
+                token
+                    .and_then(Result::ok)
+                    .unwrap_or_else(|| Partitioner::Random.minimum_token())
+            }
+            Self::Bytes => Token::Bytes(Arc::from(trimmed(&code.to_be_bytes()))),
+        }
+    }
+}
+
+/// Without zeros at the end, which the code of a short key has in place of nothing.
+pub(super) fn trimmed(bytes: &[u8]) -> &[u8] {
+    let zeros = bytes.iter().rev().take_while(|byte| **byte == 0).count();
+    &bytes[..bytes.len() - zeros]
+}
+
+impl<'t> Place<'t> {
+    pub(super) fn of(token: &'t Token) -> Self {
+        match token {
+            Token::Murmur3(hash) => Self::Code(hash.cast_unsigned() ^ SIGN),
+            Token::Random(random) => {
+                let plus_one = random.value().map_or(0, |value| value + 1);
+                Self::Code(u64::try_from(plus_one >> RANDOM_CUT_BITS).unwrap_or(u64::MAX))
+            }
+            Token::Bytes(bytes) => Self::Bytes(bytes),
+        }
+    }
+}
+
+/// The first eight bytes, with zeros for those that are missing.
+#[inline]
+pub(super) fn code_of_bytes(bytes: &[u8]) -> u64 {
+    if let Some(chunk) = bytes.first_chunk() {
+        return u64::from_be_bytes(*chunk);
+    }
+    let mut padded = [0; 8];
+    padded[..bytes.len()].copy_from_slice(bytes);
+    u64::from_be_bytes(padded)
+}
+
+/// How many bytes two keys have in common at their start.
+pub(super) fn common_len(left: &[u8], right: &[u8]) -> usize {
+    left.iter().zip(right).take_while(|(a, b)| a == b).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_floor_is_not_above_the_tokens_of_its_code() {
+        for partitioner in [Partitioner::Murmur3, Partitioner::Random] {
+            for key in [&b"a"[..], b"b", b"key", b"", &[0xFF; 40]] {
+                let token = partitioner.token(key);
+                let Place::Code(code) = Place::of(&token) else {
+                    panic!("a hash has a code");
+                };
+                let floor = Order::of(partitioner).floor_of_code(code);
+                assert!(floor <= token, "{floor} {token}");
+                assert!(matches!(Place::of(&floor), Place::Code(same) if same <= code));
+                if let Some(next) = code.checked_add(1) {
+                    assert!(Order::of(partitioner).floor_of_code(next) > token);
+                }
+            }
+        }
+        assert_eq!(trimmed(&code_of_bytes(b"ab").to_be_bytes()), b"ab");
+    }
+}

@@ -1,0 +1,160 @@
+//! Writes a token map while its SSTable is written: a block is encoded when it has all its partitions, so memory does not grow
+//! with them, but for sixteen bytes a block.
+
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use ilion_codec::crc32;
+use ilion_env::{Env, WriteFile};
+use ilion_types::{Partitioner, Token};
+
+use super::BLOCK_PARTITIONS;
+use super::block::Draft;
+use super::order::{Order, Place, code_of_bytes, common_len};
+use super::pages::PAGE_LEN;
+use super::tail::Tail;
+use crate::Result;
+
+/// Bytes that are gathered before they go to the file.
+const APPEND_BYTES: usize = 64 * PAGE_LEN;
+
+/// The SSTable whose partitions have been added.
+#[derive(Clone, Debug)]
+pub(crate) struct Whole<'k> {
+    pub(crate) first_key: &'k [u8],
+    pub(crate) last_key: &'k [u8],
+    /// Uncompressed bytes of Data.db.
+    pub(crate) data_length: u64,
+    /// Bytes of Data.db on disk.
+    pub(crate) stored_length: u64,
+    /// See [`super::fingerprint_of`].
+    pub(crate) fingerprint: u32,
+}
+
+/// A token map being written. Without [`TokenMapWriter::finish`] it leaves a file that is none.
+pub(crate) struct TokenMapWriter {
+    file: Box<dyn WriteFile>,
+    path: PathBuf,
+    order: Order,
+    draft: Draft,
+    /// Bytes of the body that the file does not have yet.
+    buffer: Vec<u8>,
+    flushed: u64,
+    page_crcs: Vec<u8>,
+    heads: Vec<u64>,
+    block_ats: Vec<u64>,
+    separators: Vec<u8>,
+    separator_ends: Vec<u64>,
+    /// The last key of the block before.
+    key_before: Vec<u8>,
+    partitions: u64,
+    /// A block could not be held: there will be no map.
+    is_given_up: bool,
+}
+
+impl TokenMapWriter {
+    /// Creates the file; what a crash or another program left under its name goes.
+    pub(crate) fn create(env: &dyn Env, path: &Path, partitioner: Partitioner) -> Result<Self> {
+        Ok(Self {
+            file: env.create_or_truncate(path)?,
+            path: path.to_path_buf(),
+            order: Order::of(partitioner),
+            draft: Draft::default(),
+            buffer: Vec::new(),
+            flushed: 0,
+            page_crcs: Vec::new(),
+            heads: Vec::new(),
+            block_ats: Vec::new(),
+            separators: Vec::new(),
+            separator_ends: Vec::new(),
+            key_before: Vec::new(),
+            partitions: 0,
+            is_given_up: false,
+        })
+    }
+
+    /// The next partition, above all before. `row_index` is where its entry in Index.db or Rows.db is, if it has a row index.
+    pub(crate) fn add(&mut self, token: &Token, position: u64, row_index: Option<u64>) -> Result<()> {
+        self.draft.add(Place::of(token), position, row_index);
+        self.partitions += 1;
+        if self.draft.len() == BLOCK_PARTITIONS {
+            self.end_block()?;
+        }
+        Ok(())
+    }
+
+    fn end_block(&mut self) -> Result<()> {
+        self.block_ats.push(self.flushed + self.buffer.len() as u64);
+        self.is_given_up |= self.draft.encode(&mut self.buffer).is_none();
+        if self.order == Order::Bytes {
+            let first = self.draft.first_key();
+            let common = common_len(first, &self.key_before);
+            let separator = &first[..first.len().min(common + 1)];
+            self.heads.push(code_of_bytes(separator));
+            self.separators.extend_from_slice(separator);
+            self.separator_ends.push(self.separators.len() as u64);
+            self.key_before.clear();
+            self.key_before.extend_from_slice(self.draft.last_key());
+        } else {
+            self.heads.extend(self.draft.codes.first());
+        }
+        self.draft.clear();
+        self.flush_pages(APPEND_BYTES)
+    }
+
+    /// Gives whole pages to the file if there are many bytes.
+    fn flush_pages(&mut self, least_bytes: usize) -> Result<()> {
+        if self.buffer.len() < least_bytes {
+            return Ok(());
+        }
+        let whole = self.buffer.len() / PAGE_LEN * PAGE_LEN;
+        self.write(whole)
+    }
+
+    /// Gives the first bytes of the buffer to the file.
+    fn write(&mut self, len: usize) -> Result<()> {
+        for page in self.buffer[..len].chunks(PAGE_LEN) {
+            self.page_crcs.extend_from_slice(&crc32(page).to_le_bytes());
+        }
+        self.file.append(&self.buffer[..len])?;
+        self.buffer.drain(..len);
+        self.flushed += len as u64;
+        Ok(())
+    }
+
+    /// Writes what is left and makes it durable. False if there is no map, since its numbers cannot be held: its file is
+    /// gone then.
+    pub(crate) fn finish(mut self, env: &dyn Env, whole: &Whole<'_>) -> Result<bool> {
+        if self.draft.len() > 0 {
+            self.end_block()?;
+        }
+        if self.is_given_up || self.partitions == 0 {
+            env.remove_file(&self.path)?;
+            return Ok(false);
+        }
+        // A number of the directory lies in one page.
+        self.buffer.resize(self.buffer.len().next_multiple_of(8), 0);
+        let directory_at = self.flushed + self.buffer.len() as u64;
+        let ends = &self.separator_ends;
+        let numbers = self.heads.iter().chain(&self.block_ats).chain(ends);
+        self.buffer
+            .extend(numbers.flat_map(|number| number.to_le_bytes()));
+        self.buffer.extend_from_slice(&self.separators);
+        let body_length = self.flushed + self.buffer.len() as u64;
+        self.write(self.buffer.len())?;
+        let tail = Tail {
+            first_key: Bytes::copy_from_slice(whole.first_key),
+            last_key: Bytes::copy_from_slice(whole.last_key),
+            partition_count: self.partitions,
+            data_length: whole.data_length,
+            stored_length: whole.stored_length,
+            fingerprint: whole.fingerprint,
+            body_length,
+            directory_at,
+        };
+        self.page_crcs.extend_from_slice(&tail.encode(self.order));
+        self.file.append(&self.page_crcs)?;
+        self.file.sync()?;
+        Ok(true)
+    }
+}

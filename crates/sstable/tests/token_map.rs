@@ -1,0 +1,357 @@
+//! The token map in its place: what an SSTable reads with it and without, and what becomes of a damaged one.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ilion_env::account::{FileKind, begin_trace, finish_trace};
+use ilion_env::{Env, MemEnv};
+use ilion_rows::notation::parse_table;
+use ilion_rows::{
+    Bound, BoundKind, Cell, Clustering, ClusteringComparator, ClusteringFilter, ColumnData, Cursor, Data,
+    DecoratedKey, KeyBound, KeyRange, Liveness, Partition, PartitionUpdate, Row, Slice, Unfiltered,
+};
+use ilion_schema::TableSchema;
+use ilion_sstable::{
+    ChunkCache, Component, Descriptor, Finding, Format, OpenOptions, SSTable, SSTableId, SSTableWriter, Scan,
+    Version, WriterOptions,
+};
+use ilion_types::{Partitioner, Token};
+
+struct Case {
+    mem: MemEnv,
+    env: Arc<dyn Env>,
+    table: Arc<TableSchema>,
+    descriptor: Descriptor,
+    partitioner: Partitioner,
+    keys: Vec<DecoratedKey>,
+}
+
+/// Every version, every partitioner: 1500 partitions, some of them with a row index.
+fn cases() -> impl Iterator<Item = Case> {
+    let versions = [Version::NB, Version::OA, Version::DA];
+    let partitioners = [
+        Partitioner::Murmur3,
+        Partitioner::ByteOrdered,
+        Partitioner::Random,
+    ];
+    versions
+        .into_iter()
+        .zip(partitioners)
+        .chain([(Version::DA, Partitioner::Murmur3)])
+        .map(|(version, partitioner)| Case::write(version, partitioner, true))
+}
+
+impl Case {
+    fn write(version: Version, partitioner: Partitioner, writes_token_map: bool) -> Self {
+        let table = parse_table("k text pk, c int ck, v text").unwrap();
+        let mem = MemEnv::new(1);
+        let env = mem.shared();
+        env.create_dir_all(Path::new("ks/t")).unwrap();
+        let format = if version == Version::DA {
+            Format::Bti
+        } else {
+            Format::Big
+        };
+        let descriptor = Descriptor::new(Path::new("ks/t"), version, SSTableId::Sequence(3), format);
+        let mut keys: Vec<DecoratedKey> = (0..1500_u32)
+            .map(|number| {
+                let key = format!("user:{:06}", number * 2);
+                DecoratedKey::new(partitioner, Bytes::from(key))
+            })
+            .collect();
+        keys.sort();
+        let options = WriterOptions {
+            partitioner,
+            column_index_bytes: Some(200),
+            writes_token_map,
+            ..WriterOptions::default()
+        };
+        let mut writer = SSTableWriter::new(&env, &descriptor, &table, options).unwrap();
+        let comparator = ClusteringComparator::of(&table);
+        let mut written = Vec::new();
+        for (number, key) in keys.into_iter().enumerate() {
+            let rows = if number % 20 == 0 {
+                60
+            } else {
+                1 + number as i32 % 3
+            };
+            let update = PartitionUpdate {
+                rows: (0..rows).map(|row| row_of(&table, row)).collect(),
+                ..PartitionUpdate::default()
+            };
+            write_partition(&mut writer, &Partition::of(key.clone(), update, &comparator));
+            written.push(key);
+        }
+        writer.finish().unwrap();
+        Self {
+            mem,
+            env,
+            table,
+            descriptor,
+            partitioner,
+            keys: written,
+        }
+    }
+
+    fn open(&self, finding: Finding) -> Arc<SSTable> {
+        let options = OpenOptions {
+            partitioner: self.partitioner,
+            chunk_cache: Some(Arc::new(ChunkCache::new(1 << 22))),
+            finding,
+            ..OpenOptions::default()
+        };
+        Arc::new(SSTable::open(&self.env, &self.descriptor, &options).unwrap())
+    }
+
+    fn tokens_path(&self) -> std::path::PathBuf {
+        self.descriptor.path(&Component::Tokens)
+    }
+}
+
+fn row_of(table: &TableSchema, number: i32) -> Row {
+    let column = table.column_named("v").unwrap().id;
+    Row {
+        liveness: Liveness::live(1),
+        columns: vec![ColumnData {
+            column,
+            data: Data::Simple(Cell::live(
+                1,
+                Bytes::from(format!("value {number} of some length")),
+            )),
+        }],
+        ..Row::empty(Clustering::of([Bytes::copy_from_slice(&number.to_be_bytes())]))
+    }
+}
+
+fn write_partition(writer: &mut SSTableWriter, partition: &Partition) {
+    writer.begin_partition(&partition.head).unwrap();
+    for unfiltered in &partition.unfiltereds {
+        writer.add(unfiltered).unwrap();
+    }
+    writer.finish_partition().unwrap();
+}
+
+fn read_all(cursor: &mut dyn Cursor) -> Vec<Partition> {
+    std::iter::from_fn(|| Partition::read_next(cursor).unwrap()).collect()
+}
+
+fn all_rows() -> Arc<ClusteringFilter> {
+    Arc::new(ClusteringFilter::all())
+}
+
+/// What the work read, by kind of file, each kind once.
+fn kinds_read(work: impl FnOnce()) -> Vec<FileKind> {
+    begin_trace();
+    work();
+    let mut kinds: Vec<FileKind> = finish_trace()
+        .iter()
+        .map(|event| FileKind::of(&event.path))
+        .collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    kinds
+}
+
+fn partition(
+    case: &Case,
+    sstable: &Arc<SSTable>,
+    key: &DecoratedKey,
+    filter: &Arc<ClusteringFilter>,
+) -> Vec<Partition> {
+    let cursor = sstable.partition(&case.table, key, filter).unwrap();
+    cursor.map(|mut cursor| read_all(&mut cursor)).unwrap_or_default()
+}
+
+fn range(case: &Case, sstable: &Arc<SSTable>, range: KeyRange) -> Vec<Partition> {
+    read_all(&mut sstable.cursor(&case.table, range, all_rows(), Scan::Point))
+}
+
+/// The key of a partition that is not there.
+fn absent(case: &Case, number: u32) -> DecoratedKey {
+    DecoratedKey::new(
+        case.partitioner,
+        Bytes::from(format!("user:{:06}", number * 2 + 1)),
+    )
+}
+
+#[test]
+fn opening_reads_statistics_and_the_end_of_the_token_map() {
+    for case in cases() {
+        begin_trace();
+        let sstable = case.open(Finding::TokenMap);
+        let events = finish_trace();
+        assert!(events.len() <= 3, "{events:?}");
+        let kinds = [FileKind::Statistics, FileKind::Tokens];
+        assert!(
+            events
+                .iter()
+                .all(|event| kinds.contains(&FileKind::of(&event.path))),
+            "{events:?}"
+        );
+        assert_eq!(sstable.estimated_keys(), case.keys.len() as u64);
+        assert_eq!(
+            (sstable.first_key(), sstable.last_key()),
+            (&case.keys[0], &case.keys[case.keys.len() - 1])
+        );
+    }
+}
+
+#[test]
+fn a_partition_is_found_without_index_and_filter() {
+    for case in cases() {
+        let (by_map, by_index) = (case.open(Finding::TokenMap), case.open(Finding::Summary));
+        for key in case.keys.iter().step_by(7) {
+            let expected = partition(&case, &by_index, key, &all_rows());
+            let read = kinds_read(|| assert_eq!(partition(&case, &by_map, key, &all_rows()), expected));
+            assert_eq!(expected.len(), 1);
+            assert!(
+                !read.contains(&FileKind::Index) && !read.contains(&FileKind::Filter),
+                "{read:?}"
+            );
+        }
+        for number in (0..1500).step_by(7) {
+            assert!(partition(&case, &by_map, &absent(&case, number), &all_rows()).is_empty());
+        }
+        let counts = by_map_counts(&case);
+        assert!(
+            counts < 40 || case.partitioner == Partitioner::ByteOrdered,
+            "{counts} looked alike"
+        );
+    }
+}
+
+/// How many of 1500 absent keys the token map lets pass.
+fn by_map_counts(case: &Case) -> usize {
+    let sstable = case.open(Finding::TokenMap);
+    (0..1500)
+        .filter(|number| sstable.may_have(&absent(case, *number)))
+        .count()
+}
+
+#[test]
+fn the_row_index_of_a_wide_partition_is_found() {
+    let mut wide = 0;
+    for case in cases() {
+        let (by_map, by_index) = (case.open(Finding::TokenMap), case.open(Finding::Summary));
+        for key in &case.keys {
+            let whole = partition(&case, &by_index, key, &all_rows());
+            let unfiltereds = &whole[0].unfiltereds;
+            let Some(Unfiltered::Row(row)) = unfiltereds.get(unfiltereds.len() / 2) else {
+                continue;
+            };
+            let mut slice = Slice::all();
+            slice.start = Bound::new(BoundKind::InclStart, row.clustering.values().clone());
+            let filter = Arc::new(ClusteringFilter {
+                slices: vec![slice],
+                reversed: unfiltereds.len() % 2 == 0,
+            });
+            let expected = partition(&case, &by_index, key, &filter);
+            let read = kinds_read(|| assert_eq!(partition(&case, &by_map, key, &filter), expected));
+            wide += usize::from(read.contains(&FileKind::Index));
+        }
+    }
+    assert!(wide > 5, "{wide} partitions with a row index");
+}
+
+#[test]
+fn a_range_begins_where_the_token_map_says_without_index() {
+    for case in cases() {
+        let (by_map, by_index) = (case.open(Finding::TokenMap), case.open(Finding::Summary));
+        for at in (0..case.keys.len()).step_by(60) {
+            let key = &case.keys[at];
+            let starts = [
+                KeyBound::Before(key.clone()),
+                KeyBound::After(key.clone()),
+                KeyBound::BeforeToken(key.token.clone()),
+                KeyBound::AfterToken(key.token.clone()),
+            ];
+            for start in starts {
+                let wanted = KeyRange {
+                    start,
+                    end: KeyBound::AfterToken(case.keys[(at + 5).min(case.keys.len() - 1)].token.clone()),
+                };
+                let expected = range(&case, &by_index, wanted.clone());
+                let read = kinds_read(|| assert_eq!(range(&case, &by_map, wanted.clone()), expected));
+                assert!(!read.contains(&FileKind::Index), "{read:?}");
+                let bound = by_map.lower_bound(&wanted);
+                match expected.first() {
+                    Some(first) => assert!(bound.unwrap() <= first.head.key),
+                    None => assert!(bound.is_none() || case.partitioner == Partitioner::ByteOrdered),
+                }
+                let count = by_map.partition_count_in(&wanted);
+                assert!(
+                    count.abs_diff(expected.len() as u64) <= 2
+                        || case.partitioner == Partitioner::ByteOrdered
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_range_between_two_partitions_is_known_to_be_empty() {
+    let case = Case::write(Version::NB, Partitioner::Murmur3, true);
+    let sstable = case.open(Finding::TokenMap);
+    let token = |at: usize| case.keys[at].token.murmur3().unwrap();
+    let mut empty = 0;
+    for at in 0..case.keys.len() - 1 {
+        let quarter = token(at + 1) / 4 - token(at) / 4;
+        let between = KeyRange {
+            start: KeyBound::AfterToken(Token::Murmur3(token(at) + quarter)),
+            end: KeyBound::BeforeToken(Token::Murmur3(token(at) + 2 * quarter)),
+        };
+        empty += usize::from(sstable.lower_bound(&between).is_none());
+    }
+    assert!(
+        empty * 100 > case.keys.len() * 95,
+        "{empty} of {}",
+        case.keys.len()
+    );
+}
+
+#[test]
+fn a_map_made_from_the_index_is_the_one_that_is_written_with_the_sstable() {
+    for case in cases() {
+        let written = case.env.read_all(&case.tokens_path(), 1 << 30).unwrap();
+        case.env.remove_file(&case.tokens_path()).unwrap();
+        let sstable = case.open(Finding::TokenMap);
+        assert!(sstable.wants_token_map());
+        // Stopped, it leaves nothing.
+        let is_stopped = !sstable.make_token_map(&mut || false).unwrap();
+        assert!(!is_stopped || !case.env.exists(&case.tokens_path()));
+        assert!(sstable.make_token_map(&mut || true).unwrap());
+        assert!(!sstable.wants_token_map());
+        assert_eq!(case.env.read_all(&case.tokens_path(), 1 << 30).unwrap(), written);
+        let entries = case.env.list(&case.descriptor.directory).unwrap();
+        assert!(entries.iter().all(|entry| !entry.name.ends_with(".tmp")));
+    }
+}
+
+#[test]
+fn a_damaged_map_is_dropped_and_the_index_answers() {
+    for case in cases() {
+        let whole = range(&case, &case.open(Finding::Summary), KeyRange::all());
+        let size = case.env.file_size(&case.tokens_path()).unwrap();
+        let mut dropped = 0;
+        for at in (0..size).step_by(size as usize / 40) {
+            case.mem.corrupt_byte(&case.tokens_path(), at, 0x10).unwrap();
+            let sstable = case.open(Finding::TokenMap);
+            for expected in whole.iter().step_by(31) {
+                let key = &expected.head.key;
+                assert_eq!(partition(&case, &sstable, key, &all_rows()), [expected.clone()]);
+            }
+            assert_eq!(range(&case, &sstable, KeyRange::all()), whole);
+            if sstable.wants_token_map() {
+                dropped += 1;
+                assert!(sstable.make_token_map(&mut || true).unwrap());
+                assert!(!case.open(Finding::TokenMap).wants_token_map());
+            } else {
+                case.mem.corrupt_byte(&case.tokens_path(), at, 0x10).unwrap();
+            }
+        }
+        assert!(dropped > 20, "{dropped}");
+    }
+}
