@@ -1,4 +1,4 @@
-//! The threads of the background: one flushes, one compacts, one looks after what is due by time.
+//! The threads of the background: one flushes, one compacts, one makes missing token maps, one looks after what is due by time.
 //!
 //! Work is a value in a queue. A panic in a thread stops writes for good: reads go on, the reason is told.
 
@@ -26,6 +26,8 @@ pub(crate) enum Work {
     Relieve(Arc<TableStore>),
     /// See whether the table's SSTables should be merged.
     Compact(Arc<TableStore>),
+    /// Make the token maps that are missing.
+    MakeTokenMaps,
     /// End the threads, after what was asked for before.
     Stop,
 }
@@ -39,6 +41,8 @@ pub(crate) struct Background {
     done: Condvar,
     /// A flush that frees memory is asked for or going on.
     pub(crate) is_relieving: AtomicBool,
+    /// Token maps are asked for.
+    pub(crate) is_making_token_maps: AtomicBool,
     is_stopping: Mutex<bool>,
     stopping: Condvar,
 }
@@ -46,6 +50,7 @@ pub(crate) struct Background {
 struct Queues {
     flush: Sender<Work>,
     compact: Sender<Work>,
+    token_maps: Sender<Work>,
     tick: Sender<Work>,
 }
 
@@ -54,14 +59,23 @@ impl Background {
     pub(crate) fn start(shared: &Arc<Shared>) -> Result<()> {
         let (flush, flush_queue) = unbounded();
         let (compact, compact_queue) = unbounded();
+        let (token_maps, token_map_queue) = unbounded();
         let (tick, tick_queue) = unbounded();
-        let queues = Queues { flush, compact, tick };
+        let queues = Queues {
+            flush,
+            compact,
+            token_maps,
+            tick,
+        };
         let threads = vec![
             spawn(shared, "ilion-flush", move |shared| {
                 work_through(shared, &flush_queue)
             })?,
             spawn(shared, "ilion-compact", move |shared| {
                 work_through(shared, &compact_queue)
+            })?,
+            spawn(shared, "ilion-token-maps", move |shared| {
+                work_through(shared, &token_map_queue)
             })?,
             spawn(shared, "ilion-tick", move |shared| tick_on(shared, &tick_queue))?,
         ];
@@ -83,11 +97,12 @@ impl Background {
         let sent = match work {
             Work::Flush(_) | Work::Relieve(_) => queues.flush.send(work),
             Work::Compact(_) => queues.compact.send(work),
+            Work::MakeTokenMaps => queues.token_maps.send(work),
             Work::Stop => {
                 *self.is_stopping.lock() = true;
                 self.stopping.notify_all();
-                *self.pending.lock() += 2;
-                let all = [&queues.flush, &queues.compact, &queues.tick];
+                *self.pending.lock() += 3;
+                let all = [&queues.flush, &queues.compact, &queues.token_maps, &queues.tick];
                 all.iter().try_for_each(|queue| queue.send(Work::Stop))
             }
         };
@@ -160,6 +175,7 @@ fn work_through(shared: &Arc<Shared>, queue: &Receiver<Work>) {
                 }
             }
             Work::Compact(store) => shared.compact_while_due(store),
+            Work::MakeTokenMaps => shared.make_token_maps(),
             Work::Stop => {}
         });
         shared.background.finished();
@@ -202,6 +218,7 @@ impl Shared {
                 self.ask_to_flush(store);
             }
         }
+        self.ask_for_token_maps();
         let Some(log) = self.log.get() else {
             return;
         };

@@ -10,8 +10,8 @@ use ilion_rows::{
     Unfiltered,
 };
 use ilion_sstable::{
-    CommitLogInterval, CommitLogPosition, Descriptor, EncodingStats, KeyHash, SSTable, SSTableWriter, Scan,
-    Transaction, TransactionKind, WriterOptions,
+    CommitLogInterval, CommitLogPosition, Descriptor, EncodingStats, Finding, KeyHash, SSTable,
+    SSTableWriter, Scan, Transaction, TransactionKind, WriterOptions,
 };
 use uuid::Uuid;
 
@@ -221,6 +221,7 @@ impl Shared {
             ),
             originating_host: Some(self.id),
             encoding_stats: stats.fold(EncodingStats::NONE, EncodingStats::merge),
+            writes_token_map: self.options.finding == Finding::TokenMap,
             ..WriterOptions::default()
         }
     }

@@ -9,7 +9,7 @@ use ilion_commitlog::{Callback, CommitLog, Position};
 use ilion_env::{Env, FileLock};
 use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange};
 use ilion_schema::{Schema, TableId, TableSchema};
-use ilion_sstable::ChunkCache;
+use ilion_sstable::{ChunkCache, Lookups};
 use ilion_types::Partitioner;
 use parking_lot::Mutex;
 use uuid::Uuid;
@@ -33,6 +33,8 @@ pub(crate) struct Shared {
     pub tables: ArcSwap<TableMap>,
     pub budget: Budget,
     pub chunk_cache: Arc<ChunkCache>,
+    /// How look-ups in SSTables were answered.
+    pub lookups: Arc<Lookups>,
     pub virtual_tables: VirtualTables,
     pub stripes: Stripes,
     /// Held while the schema changes.
@@ -61,6 +63,7 @@ impl Shared {
             tables: ArcSwap::from_pointee(TableMap::default()),
             budget: Budget::new(options.memtable_bytes_max),
             chunk_cache: Arc::new(ChunkCache::new(options.chunk_cache_bytes)),
+            lookups: Arc::default(),
             virtual_tables: VirtualTables::default(),
             stripes: Stripes::new(),
             schema_change: Mutex::new(()),
@@ -121,6 +124,7 @@ impl Engine {
         let engine = Self { shared, _lock: lock };
         engine.store_own_keyspaces()?;
         Background::start(&engine.shared)?;
+        engine.shared.ask_for_token_maps();
         Ok(engine)
     }
 

@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use ilion_env::account::RequestIo;
 
+use ilion_sstable::LookupCounts;
+
 use crate::{Engine, TableStore};
 
 /// What background work has done since the start.
@@ -65,6 +67,10 @@ pub struct EngineFacts {
     pub chunk_cache_misses: u64,
     /// Chunks in the cache.
     pub chunk_cache_chunks: u64,
+    /// How look-ups in SSTables were answered.
+    pub lookups: LookupCounts,
+    /// Bytes of the token maps of all SSTables; they are mapped, not loaded.
+    pub token_map_bytes: u64,
 }
 
 /// A table at one moment.
@@ -109,6 +115,8 @@ impl Engine {
             chunk_cache_hits: cache.hits(),
             chunk_cache_misses: cache.misses(),
             chunk_cache_chunks: cache.chunk_count() as u64,
+            lookups: shared.lookups.counts(),
+            token_map_bytes: self.tables().iter().map(|store| store.token_map_bytes()).sum(),
         }
     }
 
@@ -126,6 +134,15 @@ impl Engine {
 }
 
 impl TableStore {
+    fn token_map_bytes(&self) -> u64 {
+        let view = self.view();
+        let maps = view
+            .sstables
+            .iter()
+            .filter_map(|live| live.sstable.token_map_bytes());
+        maps.sum()
+    }
+
     fn facts(&self) -> TableFacts {
         let schema = self.schema();
         let view = self.view();

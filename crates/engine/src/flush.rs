@@ -11,7 +11,7 @@ use ilion_commitlog::Position;
 use ilion_rows::Cursor;
 use ilion_schema::TableSchema;
 use ilion_sstable::{
-    Descriptor, EncodingStats, OpenOptions, SSTable, SSTableWriter, Transaction, TransactionKind,
+    Descriptor, EncodingStats, Finding, OpenOptions, SSTable, SSTableWriter, Transaction, TransactionKind,
     WriterOptions,
 };
 
@@ -97,6 +97,7 @@ impl Shared {
             },
             originating_host: Some(self.id),
             kind: TransactionKind::Flush,
+            writes_token_map: self.options.finding == Finding::TokenMap,
             ..WriterOptions::default()
         };
         let mut writer = SSTableWriter::new(&self.env, descriptor, memtable.table(), options)?;
@@ -125,7 +126,8 @@ impl Shared {
         let options = OpenOptions {
             partitioner: table.partitioner(self.options.partitioner),
             chunk_cache: Some(self.chunk_cache.clone()),
-            ..OpenOptions::default()
+            finding: self.options.finding,
+            lookups: self.lookups.clone(),
         };
         let sstable = SSTable::open(&self.env, descriptor, &options).map_err(Error::from)?;
         Ok(LiveSSTable::new(self.env.clone(), sstable))

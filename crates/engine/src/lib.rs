@@ -22,6 +22,7 @@
 //! | `settle` | rows read source after source, until older sources can add nothing |
 //! | `budget` | memory of all memtables together; slowing writers |
 //! | `flush`, `compact` | memtable to SSTable, SSTables to fewer |
+//! | `token_maps` | token maps that are missing |
 //! | `background` | the threads that do it |
 //! | `schema_store` | the schema in `system_schema`, and changes of it |
 //! | `truncate` | removing all data of a table |
@@ -48,6 +49,7 @@ mod schema_store;
 mod settle;
 mod stripes;
 mod table_store;
+mod token_maps;
 mod truncate;
 mod view;
 mod virtual_table;
@@ -56,7 +58,7 @@ mod write;
 pub use engine::Engine;
 pub use error::{Error, Result};
 pub use facts::{EngineFacts, TableFacts};
-pub use ilion_sstable::Version as SSTableVersion;
+pub use ilion_sstable::{Finding, LookupCounts, Version as SSTableVersion};
 pub use options::EngineOptions;
 pub use stripes::StripesGuard;
 pub use table_store::TableStore;

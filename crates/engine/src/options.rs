@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ilion_sstable::Version;
+use ilion_sstable::{Finding, Version};
 use ilion_types::Partitioner;
 
 /// How an [`crate::Engine`] behaves.
@@ -24,6 +24,8 @@ pub struct EngineOptions {
     pub memtable_shards: usize,
     /// Version of the SSTables that are written; it decides their format.
     pub sstable_version: Version,
+    /// How partitions of SSTables are found: by token maps, or as Cassandra does. It decides whether maps are written, too.
+    pub finding: Finding,
     /// Decompressed chunks kept in memory.
     pub chunk_cache_bytes: u64,
     /// Whether SSTables are compacted without being asked.
@@ -47,6 +49,7 @@ impl EngineOptions {
             memtable_bytes_max: 1 << 30,
             memtable_shards: 16,
             sstable_version: Version::NB,
+            finding: Finding::TokenMap,
             chunk_cache_bytes: 512 << 20,
             is_compacting: true,
             compaction_bytes_per_sec: Some(64 << 20),

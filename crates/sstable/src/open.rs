@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use arc_swap::ArcSwapOption;
 use ilion_env::Env;
@@ -27,6 +28,8 @@ pub(crate) struct OpenedParts {
     pub(crate) ends: Ends,
     /// Found at the start, made later, or dropped since it was damaged.
     pub(crate) tokens: ArcSwapOption<TokenMap>,
+    /// One cannot be made.
+    pub(crate) goes_without_token_map: AtomicBool,
     data: Lazy<Arc<ChunkReader>>,
     index: Lazy<PartitionIndex>,
     filter: Lazy<Option<BloomFilter>>,
@@ -71,6 +74,7 @@ impl OpenedParts {
             header: statistics.header,
             ends,
             tokens: ArcSwapOption::from(map.map(Arc::new)),
+            goes_without_token_map: AtomicBool::new(false),
             data,
             index,
             filter: Lazy::new(),

@@ -4,6 +4,7 @@
 //! filter and the summary (BIG only) are in memory and the partition index is read as needed.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
 use ilion_env::Env;
@@ -235,9 +236,11 @@ impl SSTable {
         Ok(location.map(|location| location.position))
     }
 
-    /// True if it should have a token map and has none that can be used.
+    /// True if it should have a token map, has none that can be used, and none was tried to be made in vain.
     pub fn wants_token_map(&self) -> bool {
-        self.parts.options.finding == Finding::TokenMap && self.parts.tokens.load().is_none()
+        self.parts.options.finding == Finding::TokenMap
+            && self.parts.tokens.load().is_none()
+            && !self.parts.goes_without_token_map.load(Relaxed)
     }
 
     /// Bytes of its token map; nothing if it has none that can be used.
@@ -251,11 +254,17 @@ impl SSTable {
     /// # Errors
     /// The index or the data is damaged, or the operating system refused.
     pub fn make_token_map(&self, go_on: &mut dyn FnMut() -> bool) -> Result<bool> {
-        let is_made = make_token_map(&self.parts, go_on)?;
-        if is_made {
-            self.parts.reload_token_map()?;
+        let made = make_token_map(&self.parts, go_on);
+        let made = made.and_then(|is_made| {
+            if is_made {
+                self.parts.reload_token_map()?;
+            }
+            Ok(is_made)
+        });
+        if made.is_err() || matches!(made, Ok(false) if go_on()) {
+            self.parts.goes_without_token_map.store(true, Relaxed);
         }
-        Ok(is_made)
+        made
     }
 
     pub(crate) fn partitioner(&self) -> Partitioner {

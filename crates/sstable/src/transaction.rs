@@ -121,13 +121,17 @@ impl Line {
 pub struct Transaction {
     env: Arc<dyn Env>,
     file: Box<dyn WriteFile>,
+    directory: PathBuf,
     added: Vec<Descriptor>,
+    removes: bool,
 }
 
 /// A committed transaction. Its log goes when this is dropped: hold it as long as old files wait to be removed.
 pub struct CommittedTransaction {
     env: Arc<dyn Env>,
+    directory: PathBuf,
     path: PathBuf,
+    removes: bool,
 }
 
 impl Transaction {
@@ -142,7 +146,9 @@ impl Transaction {
         Ok(Self {
             env,
             file,
+            directory: directory.to_path_buf(),
             added: Vec::new(),
+            removes: false,
         })
     }
 
@@ -161,6 +167,7 @@ impl Transaction {
     /// # Errors
     /// The log cannot be written.
     pub fn remove(&mut self, descriptor: &Descriptor) -> Result<()> {
+        self.removes = true;
         self.write(LineType::Remove, Some(descriptor))
     }
 
@@ -192,7 +199,9 @@ impl Transaction {
         self.write(LineType::Commit, None)?;
         self.file.sync()?;
         Ok(CommittedTransaction {
+            directory: self.directory,
             path: self.file.path().to_path_buf(),
+            removes: self.removes,
             env: self.env.clone(),
         })
     }
@@ -206,14 +215,19 @@ impl Transaction {
         for descriptor in &self.added {
             descriptor.remove_files(&*self.env)?;
         }
+        // Else a power loss could bring files back, and not the log that says what they are.
+        self.env.sync_dir(&self.directory)?;
         Ok(self.env.remove_file(self.file.path())?)
     }
 }
 
 impl Drop for CommittedTransaction {
     fn drop(&mut self) {
-        // A log that stays is read at the next start, and its files are gone by then: no harm.
-        let _ = self.env.remove_file(&self.path);
+        // The removals first: a power loss must not bring files back without the log. A log that stays is read at the
+        // next start, and does no harm.
+        if !self.removes || self.env.sync_dir(&self.directory).is_ok() {
+            let _ = self.env.remove_file(&self.path);
+        }
     }
 }
 

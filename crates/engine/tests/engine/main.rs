@@ -7,3 +7,4 @@ mod lifecycle;
 mod model;
 mod reads;
 mod support;
+mod token_maps;

@@ -139,11 +139,13 @@ fn partitions_are_found_where_they_are() {
     }
 }
 
+type Shape<'s> = &'s dyn Fn(u32, &mut Seeded) -> Vec<u8>;
+
 #[test]
 fn keys_that_were_made_to_look_alike_are_not_missed() {
     let mut random = Seeded::new(12);
     let prefix = vec![b'p'; 300];
-    let shapes: [&dyn Fn(u32, &mut Seeded) -> Vec<u8>; 6] = [
+    let shapes: [Shape<'_>; 6] = [
         // All differ only far behind what they have in common.
         &|number, _| [&prefix[..], &number.to_be_bytes()].concat(),
         // A block begins elsewhere, so that eight bytes do not tell its keys apart.

@@ -1,0 +1,56 @@
+//! Makes the token maps that are missing or were found to be damaged, one after another, in a thread of its own.
+//!
+//! SSTables that Cassandra wrote have none. Until theirs is made they are read through filter, summary and index.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::background::Work;
+use crate::engine::Shared;
+use crate::view::LiveSSTable;
+
+impl Shared {
+    /// Asks for the maps that are missing, unless they are being made.
+    pub(crate) fn ask_for_token_maps(&self) {
+        let is_making = &self.background.is_making_token_maps;
+        if self.without_token_map().next().is_some() && !is_making.swap(true, Ordering::AcqRel) {
+            self.background.send(Work::MakeTokenMaps);
+        }
+    }
+
+    /// Makes all that are missing. A failure is told; that SSTable goes without.
+    pub(crate) fn make_token_maps(&self) {
+        self.background
+            .is_making_token_maps
+            .store(false, Ordering::Release);
+        let missing: Vec<_> = self.without_token_map().collect();
+        for live in missing {
+            if self.background.is_stopping() {
+                return;
+            }
+            let started_nanos = self.env.monotonic_nanos();
+            let made = live
+                .sstable
+                .make_token_map(&mut || !self.background.is_stopping());
+            let millis = self.env.monotonic_nanos().saturating_sub(started_nanos) / 1_000_000;
+            let sstable = live.descriptor();
+            match made {
+                Ok(true) => tracing::info!(%sstable, millis, "its token map was made"),
+                Ok(false) => {}
+                Err(error) => {
+                    tracing::error!(%sstable, %error, "its token map cannot be made; its index is used");
+                }
+            }
+        }
+    }
+
+    fn without_token_map(&self) -> impl Iterator<Item = Arc<LiveSSTable>> {
+        let tables = self.tables.load_full();
+        let stores: Vec<_> = tables.values().cloned().collect();
+        stores.into_iter().flat_map(|store| {
+            let view = store.view();
+            let missing = view.sstables.iter().filter(|live| live.sstable.wants_token_map());
+            missing.cloned().collect::<Vec<_>>()
+        })
+    }
+}
