@@ -247,6 +247,7 @@ fn the_row_index_of_a_wide_partition_is_found() {
             let filter = Arc::new(ClusteringFilter {
                 slices: vec![slice],
                 reversed: unfiltereds.len() % 2 == 0,
+                ..ClusteringFilter::all()
             });
             let expected = partition(&case, &by_index, key, &filter);
             let read = kinds_read(|| assert_eq!(partition(&case, &by_map, key, &filter), expected));
