@@ -235,7 +235,7 @@ pub fn decorated(key: &str) -> DecoratedKey {
     DecoratedKey::new(ilion_types::Partitioner::Murmur3, Bytes::from(key.to_owned()))
 }
 
-fn clustering_of(clustering: i32) -> Clustering {
+pub fn clustering_of(clustering: i32) -> Clustering {
     Clustering::of([Bytes::copy_from_slice(&clustering.to_be_bytes())])
 }
 

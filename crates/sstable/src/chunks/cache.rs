@@ -99,6 +99,11 @@ impl ChunkCache {
         self.chunks.insert(ChunkKey { file, chunk }, bytes);
     }
 
+    /// True if nothing of worth has to go for so many bytes.
+    pub(super) fn has_room_for(&self, bytes: usize) -> bool {
+        self.chunks.weight().saturating_add(bytes as u64) <= self.chunks.capacity() / 4 * 3
+    }
+
     /// Drops the chunks of a file that was closed.
     pub(super) fn forget_file(&self, file: u64, chunk_count: u64) {
         for chunk in 0..chunk_count {

@@ -184,6 +184,25 @@ impl ChunkReader {
         Ok((start, chunk))
     }
 
+    /// The chunk that holds `position` if it is cached; else a run of chunks from there on, about `wanted_bytes` of stored
+    /// bytes, read at once: for a walk that has shown that it goes on. They are kept in the cache as long as nothing has
+    /// to make room for them.
+    pub(super) fn run_at(&self, position: u64, wanted_bytes: u64) -> Result<(u64, Bytes)> {
+        let index = position / u64::from(self.chunk_length);
+        let cached = self.cache.as_ref();
+        if let Some(chunk) = cached.and_then(|cache| cache.lookup(self.cache_file, index)) {
+            return Ok((index * u64::from(self.chunk_length), chunk));
+        }
+        let mut run = Vec::new();
+        let start = self.append_run(position, wanted_bytes, &mut run)?;
+        if let Some(cache) = self.cache.as_ref().filter(|cache| cache.has_room_for(run.len())) {
+            for (index, chunk) in (index..).zip(run.chunks(self.chunk_length as usize)) {
+                cache.insert(self.cache_file, index, Bytes::copy_from_slice(chunk));
+            }
+        }
+        Ok((start, Bytes::from(run)))
+    }
+
     /// Appends the uncompressed bytes from the start of the chunk that holds `position`, whole chunks of about
     /// `wanted_bytes` stored bytes, read at once. Returns the position of the first byte appended.
     pub(super) fn append_run(&self, position: u64, wanted_bytes: u64, out: &mut Vec<u8>) -> Result<u64> {

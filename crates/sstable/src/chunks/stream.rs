@@ -13,6 +13,9 @@ use crate::{Error, Result};
 /// Stored bytes that a scan reads at once.
 pub const READ_AHEAD_BYTES: u64 = 128 << 10;
 
+/// Chunks that a walk through the cache reads one by one, before it reads several at once.
+const CHUNKS_BEFORE_RUNS: u32 = 3;
+
 /// A place in uncompressed data that moves forward, or is moved.
 #[derive(Debug)]
 pub struct DataStream {
@@ -24,10 +27,15 @@ pub struct DataStream {
     window_start: u64,
     /// Invariant: at most the window's length.
     offset: usize,
+    /// Where the data that was read last ends.
+    read_upto: u64,
+    /// How many times in a row what was read follows on what was read before.
+    in_a_row: u32,
 }
 
 impl DataStream {
-    /// Reads chunk by chunk, through the cache: for point reads and short slices.
+    /// Reads chunk by chunk, through the cache: for point reads and slices. Once some chunks have followed on each other,
+    /// more and more are read at once.
     pub fn cached(chunks: Arc<ChunkReader>, position: u64) -> Self {
         Self::new(chunks, position, 0)
     }
@@ -44,6 +52,8 @@ impl DataStream {
             window: Bytes::new(),
             window_start: position,
             offset: 0,
+            read_upto: position,
+            in_a_row: 0,
         }
     }
 
@@ -190,7 +200,7 @@ impl DataStream {
         self.chunks.check_range(position, len)?;
         if self.read_ahead_bytes == 0 && self.offset == self.window.len() {
             // The common case: the next chunk, shared with the cache.
-            let (start, chunk) = self.chunks.chunk_at(position)?;
+            let (start, chunk) = self.load(position)?;
             self.window_start = start;
             self.offset = offset_in(start, position);
             self.window = chunk;
@@ -218,12 +228,32 @@ impl DataStream {
         Ok(())
     }
 
+    /// The chunk that holds `position`, or a run of chunks if the walk has gone on for a while, and where it starts.
+    fn load(&mut self, position: u64) -> Result<(u64, Bytes)> {
+        let chunk_length = u64::from(self.chunks.chunk_length());
+        let is_next = position / chunk_length * chunk_length == self.read_upto;
+        self.in_a_row = if is_next {
+            self.in_a_row.saturating_add(1)
+        } else {
+            0
+        };
+        let (start, bytes) = match self.in_a_row.checked_sub(CHUNKS_BEFORE_RUNS) {
+            None => self.chunks.chunk_at(position)?,
+            Some(more) => {
+                let wanted_bytes = (chunk_length << (1 + more.min(8))).min(READ_AHEAD_BYTES);
+                self.chunks.run_at(position, wanted_bytes)?
+            }
+        };
+        self.read_upto = start + bytes.len() as u64;
+        Ok((start, bytes))
+    }
+
     /// Appends the chunk (or run of chunks) that holds `position`; gives the position of its first byte and where in
     /// `out` it stands.
-    fn append_next(&self, position: u64, out: &mut Vec<u8>) -> Result<(u64, usize)> {
+    fn append_next(&mut self, position: u64, out: &mut Vec<u8>) -> Result<(u64, usize)> {
         let at = out.len();
         if self.read_ahead_bytes == 0 {
-            let (start, chunk) = self.chunks.chunk_at(position)?;
+            let (start, chunk) = self.load(position)?;
             out.extend_from_slice(&chunk);
             return Ok((start, at));
         }
