@@ -2,18 +2,20 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ilion_commitlog::{CommitLog, Position};
 use ilion_env::{Env, FileLock};
 use ilion_schema::{Schema, TableKind, TableSchema};
-use ilion_sstable::{finish_transactions, list_directory};
+use ilion_sstable::{Descriptor, finish_transactions, list_directory};
 use ilion_types::Partitioner;
+use parking_lot::Mutex;
 use uuid::Uuid;
 
 use crate::engine::{Shared, TableMap};
-use crate::replay::Replay;
+use crate::replay::replay;
 use crate::table_store::TableStore;
+use crate::view::LiveSSTable;
 use crate::{EngineOptions, Error, Result};
 
 /// Held while a process has the data directory open.
@@ -69,14 +71,14 @@ fn replay_log(shared: &Shared, id: Uuid) -> Result<CommitLog> {
         log_id: Some(id),
         ..shared.options.commit_log.clone()
     };
-    let mut replay = Replay::new(shared);
-    let (log, report) = CommitLog::open(
-        shared.env.clone(),
-        &shared.options.commitlog_dir,
-        options,
-        &mut |position, envelope| Ok(replay.receive(position, &envelope)?),
-    )?;
-    let skipped = replay.finish()?;
+    let ((log, report), skipped) = replay(shared, |replay| {
+        Ok(CommitLog::open(
+            shared.env.clone(),
+            &shared.options.commitlog_dir,
+            options,
+            &mut |position, envelope| Ok(replay.receive(position, &envelope)?),
+        )?)
+    })?;
     if report.records > 0 {
         tracing::info!(
             records = report.records,
@@ -100,6 +102,7 @@ impl Shared {
     pub(crate) fn adopt_tables(&self, schema: &Schema) -> Result<()> {
         let mut next = TableMap::default();
         let known = self.tables.load_full();
+        let mut found = Vec::new();
         for keyspace in schema.keyspaces.values() {
             let stored = keyspace
                 .tables
@@ -107,7 +110,7 @@ impl Shared {
                 .filter(|table| table.kind != TableKind::Virtual);
             for table in stored {
                 let store = match known.get(&table.id) {
-                    None => Arc::new(self.open_table(table)?),
+                    None => self.find_table(table, &mut found)?,
                     Some(store) => {
                         if *store.schema() != **table {
                             store.alter(&*self.env, table.clone(), || self.barrier());
@@ -119,6 +122,7 @@ impl Shared {
                 next.insert(table.id, store);
             }
         }
+        self.open_found(found)?;
         let gone: Vec<_> = known
             .values()
             .filter(|store| !next.contains_key(&store.id))
@@ -128,30 +132,93 @@ impl Shared {
         gone.iter().try_for_each(|store| self.drop_table(store))
     }
 
-    fn open_table(&self, table: &Arc<TableSchema>) -> Result<TableStore> {
+    /// A table with its directory in order; its SSTables are added to `found`.
+    fn find_table(&self, table: &Arc<TableSchema>, found: &mut Vec<FoundSSTable>) -> Result<Arc<TableStore>> {
         let since = self.barrier();
         let options = &self.options;
-        let store = TableStore::new(
+        let store = Arc::new(TableStore::new(
             &*self.env,
             &options.data_dir,
             table.clone(),
             options.memtable_shards,
             since,
-        );
+        ));
         // What Cassandra keeps in the order of a type (its batch log) is left alone.
         if table.partitioner(options.partitioner) == Partitioner::Local || !self.env.exists(&store.directory)
         {
             return Ok(store);
         }
         finish_transactions(&*self.env, &store.directory)?;
-        let mut sstables = Vec::new();
-        for found in list_directory(&*self.env, &store.directory)? {
-            store.reserve_generation(found.descriptor.id);
-            sstables.push(self.open_sstable(table, &found.descriptor)?);
+        for listed in list_directory(&*self.env, &store.directory)? {
+            store.reserve_generation(listed.descriptor.id);
+            found.push(FoundSSTable {
+                store: store.clone(),
+                descriptor: listed.descriptor,
+            });
         }
-        store.add_sstables(sstables);
         Ok(store)
     }
+
+    /// Opens SSTables, several at a time, and gives them to their tables.
+    fn open_found(&self, found: Vec<FoundSSTable>) -> Result<()> {
+        let opened = in_parallel(&found, |sstable| {
+            self.open_sstable(&sstable.store.schema(), &sstable.descriptor)
+        });
+        let mut by_table: Vec<(Arc<TableStore>, Vec<Arc<LiveSSTable>>)> = Vec::new();
+        for (FoundSSTable { store, .. }, live) in found.into_iter().zip(opened) {
+            let live = live?;
+            match by_table.last_mut() {
+                Some((last, sstables)) if last.id == store.id => sstables.push(live),
+                _ => by_table.push((store, vec![live])),
+            }
+        }
+        for (store, sstables) in by_table {
+            store.add_sstables(sstables);
+        }
+        Ok(())
+    }
+}
+
+/// An SSTable of a table that is being opened.
+struct FoundSSTable {
+    store: Arc<TableStore>,
+    descriptor: Descriptor,
+}
+
+/// Threads that a start may keep busy.
+pub(crate) fn thread_count() -> usize {
+    std::thread::available_parallelism().map_or(1, |count| count.get().min(16))
+}
+
+/// Few opens are not worth a thread.
+const OPENS_A_THREAD: usize = 8;
+
+/// Does something with each item, on several threads; the results are in the order of the items.
+fn in_parallel<I: Sync, T: Send>(items: &[I], work: impl Fn(&I) -> Result<T> + Sync) -> Vec<Result<T>> {
+    let threads = thread_count().min(items.len() / OPENS_A_THREAD);
+    if threads < 2 {
+        return items.iter().map(work).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let results: Vec<Mutex<Option<Result<T>>>> = items.iter().map(|_| Mutex::new(None)).collect();
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let (Some(item), Some(result)) = (items.get(at), results.get(at)) else {
+                        return;
+                    };
+                    *result.lock() = Some(work(item));
+                }
+            });
+        }
+    });
+    let missing = || Err(Error::Refused("a thread that opens SSTables is gone".to_owned()));
+    results
+        .into_iter()
+        .map(|result| result.into_inner().unwrap_or_else(missing))
+        .collect()
 }
 
 /// True if an SSTable of the table holds the record already.

@@ -2,71 +2,153 @@
 //!
 //! Changes of the schema are records as well: what follows one is read with the schema that it made, or a later one, as far
 //! as that is on disk. A later schema does no harm: data that only an earlier one knows was dropped in between.
+//!
+//! One thread reads the log and hands records to others in batches. Those apply them in any order, which comes to the same:
+//! writes of one cell reconcile by their timestamps. What depends on the order (a change of the schema, a truncation, a flush)
+//! waits until everything before it is applied.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
+use crossbeam_channel::{Receiver, Sender, bounded};
 use hashbrown::HashMap;
 use ilion_commitlog::{Envelope, Kind, Position};
 use ilion_rows::{Decoded, Mutation, MutationReader};
 use ilion_schema::{TableId, TableSchema};
 use ilion_sstable::CommitLogInterval;
+use parking_lot::{Condvar, Mutex, RwLock};
 use uuid::Uuid;
 
 use crate::compact::{intervals_of, union};
 use crate::engine::Shared;
-use crate::recovery::is_on_disk;
+use crate::recovery::{is_on_disk, thread_count};
 use crate::table_store::TableStore;
 use crate::write::memtable_position;
 use crate::{Error, Result};
 
-pub(crate) struct Replay<'a> {
-    shared: &'a Shared,
-    /// What the SSTables of a table hold, found when its first record comes.
-    on_disk: HashMap<TableId, Vec<CommitLogInterval>>,
-    /// `system_schema` has changed since the schema was read from it.
-    is_schema_old: bool,
-    skipped: u64,
+const BATCH_RECORDS: usize = 256;
+const BATCH_BYTES: usize = 1 << 20;
+/// How often the log says how far the replay is.
+const PROGRESS_NANOS: u64 = 5_000_000_000;
+
+type Batch = Vec<(Position, Bytes)>;
+
+/// Replays what `read` reads; gives its result and how many mutations were skipped since their data is on disk or their
+/// table is gone.
+pub(crate) fn replay<T>(
+    shared: &Shared,
+    read: impl FnOnce(&mut Replay<'_>) -> Result<T>,
+) -> Result<(T, u64)> {
+    let applier = Applier::new(shared);
+    let threads = thread_count();
+    let (sender, receiver) = bounded(2 * threads);
+    let result = std::thread::scope(|scope| -> Result<T> {
+        for _ in 0..threads {
+            scope.spawn(|| applier.work_through(&receiver));
+        }
+        let mut replay = Replay {
+            shared,
+            applier: &applier,
+            sender,
+            batch: Batch::new(),
+            batch_bytes: 0,
+            is_schema_old: false,
+            records: 0,
+            told_nanos: shared.env.monotonic_nanos(),
+        };
+        let result = read(&mut replay)?;
+        replay.finish()?;
+        Ok(result)
+    })?;
+    Ok((result, applier.skipped.load(Ordering::Relaxed)))
 }
 
-impl<'a> Replay<'a> {
-    pub(crate) fn new(shared: &'a Shared) -> Self {
-        Self {
-            shared,
-            on_disk: HashMap::new(),
-            is_schema_old: false,
-            skipped: 0,
-        }
-    }
+/// Takes the records in their order.
+pub(crate) struct Replay<'a> {
+    shared: &'a Shared,
+    applier: &'a Applier<'a>,
+    sender: Sender<Batch>,
+    /// Not yet handed out.
+    batch: Batch,
+    batch_bytes: usize,
+    /// `system_schema` has changed since the schema was read from it.
+    is_schema_old: bool,
+    records: u64,
+    told_nanos: u64,
+}
 
-    /// Applies a record.
+impl Replay<'_> {
+    /// Takes a record.
     pub(crate) fn receive(&mut self, position: Position, envelope: &Envelope<'_>) -> Result<()> {
         if envelope.kind != Kind::Schema {
             self.renew_schema()?;
         }
         match envelope.kind {
             Kind::Noop => {}
-            Kind::Truncate => self.shared.replay_truncate(position, envelope.body)?,
+            Kind::Truncate => {
+                self.wait()?;
+                self.shared.replay_truncate(position, envelope.body)?;
+            }
             Kind::Schema => {
+                self.wait()?;
                 self.is_schema_old = true;
-                self.apply(position, envelope.body)?;
+                self.applier
+                    .apply(position, Bytes::copy_from_slice(envelope.body))?;
             }
             Kind::Mutation | Kind::Batch | Kind::Cas | Kind::Counter => {
-                self.apply(position, envelope.body)?
+                self.hand_out(position, envelope.body)?
             }
         }
         if self.shared.budget.is_flush_due() {
+            self.wait()?;
             self.flush_largest(position)?;
+        }
+        self.tell(position);
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<()> {
+        self.wait()?;
+        let schema = self.shared.load_schema()?;
+        self.shared.adopt_tables(&schema)?;
+        self.shared.schema.store(Arc::new(schema));
+        Ok(())
+    }
+
+    fn hand_out(&mut self, position: Position, body: &[u8]) -> Result<()> {
+        self.batch.push((position, Bytes::copy_from_slice(body)));
+        self.batch_bytes += body.len();
+        if self.batch.len() >= BATCH_RECORDS || self.batch_bytes >= BATCH_BYTES {
+            self.send()?;
         }
         Ok(())
     }
 
-    /// Ends the replay; returns how many mutations were skipped since their data is on disk or their table is gone.
-    pub(crate) fn finish(self) -> Result<u64> {
-        let schema = self.shared.load_schema()?;
-        self.shared.adopt_tables(&schema)?;
-        self.shared.schema.store(Arc::new(schema));
-        Ok(self.skipped)
+    fn send(&mut self) -> Result<()> {
+        self.batch_bytes = 0;
+        let batch = std::mem::take(&mut self.batch);
+        *self.applier.pending.lock() += 1;
+        if self.sender.send(batch).is_err() {
+            return Err(Error::Refused(
+                "the threads that replay the log are gone".to_owned(),
+            ));
+        }
+        self.applier.check()
+    }
+
+    /// Returns when everything so far is applied.
+    fn wait(&mut self) -> Result<()> {
+        if !self.batch.is_empty() {
+            self.send()?;
+        }
+        let mut pending = self.applier.pending.lock();
+        while *pending > 0 {
+            self.applier.idle.wait(&mut pending);
+        }
+        drop(pending);
+        self.applier.check()
     }
 
     fn renew_schema(&mut self) -> Result<()> {
@@ -78,18 +160,91 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    fn apply(&mut self, position: Position, body: &[u8]) -> Result<()> {
+    /// Requires: the record at `position` is applied, so that the next begins behind it.
+    fn flush_largest(&mut self, position: Position) -> Result<()> {
         let tables = self.shared.tables.load_full();
+        let size = |store: &&Arc<TableStore>| store.active.read().memtable.size_bytes();
+        let Some(store) = tables.values().max_by_key(size) else {
+            return Ok(());
+        };
+        let behind = Position::new(position.segment.0, position.offset.saturating_add(1));
+        self.shared.flush_upto(store, || behind)
+    }
+
+    fn tell(&mut self, position: Position) {
+        self.records += 1;
+        if !self.records.is_multiple_of(1024) {
+            return;
+        }
+        let now_nanos = self.shared.env.monotonic_nanos();
+        if now_nanos.saturating_sub(self.told_nanos) >= PROGRESS_NANOS {
+            self.told_nanos = now_nanos;
+            tracing::info!(records = self.records, %position, "the commit log is being replayed");
+        }
+    }
+}
+
+/// What the threads share.
+struct Applier<'a> {
+    shared: &'a Shared,
+    /// What the SSTables of a table hold, found when its first record comes.
+    on_disk: RwLock<HashMap<TableId, Arc<Vec<CommitLogInterval>>>>,
+    skipped: AtomicU64,
+    /// The first failure.
+    failure: Mutex<Option<Error>>,
+    /// Batches handed out and not applied.
+    pending: Mutex<usize>,
+    idle: Condvar,
+}
+
+impl<'a> Applier<'a> {
+    fn new(shared: &'a Shared) -> Self {
+        Self {
+            shared,
+            on_disk: RwLock::default(),
+            skipped: AtomicU64::new(0),
+            failure: Mutex::new(None),
+            pending: Mutex::new(0),
+            idle: Condvar::new(),
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        self.failure.lock().take().map_or(Ok(()), Err)
+    }
+
+    fn work_through(&self, batches: &Receiver<Batch>) {
+        for batch in batches {
+            let applied = catch_unwind(AssertUnwindSafe(|| {
+                batch
+                    .into_iter()
+                    .try_for_each(|(position, body)| self.apply(position, body))
+            }));
+            let panicked = || Err(Error::Refused("replaying the commit log panicked".to_owned()));
+            if let Err(error) = applied.unwrap_or_else(|_| panicked()) {
+                self.failure.lock().get_or_insert(error);
+            }
+            *self.pending.lock() -= 1;
+            self.idle.notify_all();
+        }
+    }
+
+    fn skip(&self) {
+        self.skipped.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn apply(&self, position: Position, body: Bytes) -> Result<()> {
+        let tables = self.shared.tables.load();
         let resolve =
             |id: TableId| -> Option<Arc<TableSchema>> { tables.get(&id).map(|store| store.schema()) };
-        let mut reader = MutationReader::new(Bytes::copy_from_slice(body));
+        let mut reader = MutationReader::new(body);
         loop {
             match reader.next_mutation(&resolve) {
                 Ok(None) => return Ok(()),
-                Ok(Some(Decoded::NoSuchTable(_))) => self.skipped += 1,
+                Ok(Some(Decoded::NoSuchTable(_))) => self.skip(),
                 Ok(Some(Decoded::Mutation(mutation))) => match tables.get(&mutation.table.id) {
                     Some(store) => self.apply_to(store, position, &mutation),
-                    None => self.skipped += 1,
+                    None => self.skip(),
                 },
                 Err(error) => {
                     return Err(Error::Refused(format!(
@@ -101,15 +256,9 @@ impl<'a> Replay<'a> {
         }
     }
 
-    fn apply_to(&mut self, store: &TableStore, position: Position, mutation: &Mutation) {
-        let id = self.shared.id;
-        let on_disk = self
-            .on_disk
-            .entry(store.id)
-            .or_insert_with(|| intervals(store, id));
-        if is_on_disk(on_disk, position) {
-            self.skipped += 1;
-            return;
+    fn apply_to(&self, store: &TableStore, position: Position, mutation: &Mutation) {
+        if is_on_disk(&self.on_disk(store), position) {
+            return self.skip();
         }
         let active = store.active.read();
         let applied = active
@@ -118,15 +267,12 @@ impl<'a> Replay<'a> {
         self.shared.budget.grow(applied.grown_bytes);
     }
 
-    /// Requires: the record at `position` is applied, so that the next begins behind it.
-    fn flush_largest(&mut self, position: Position) -> Result<()> {
-        let tables = self.shared.tables.load_full();
-        let size = |store: &&Arc<TableStore>| store.active.read().memtable.size_bytes();
-        let Some(store) = tables.values().max_by_key(size) else {
-            return Ok(());
-        };
-        let behind = Position::new(position.segment.0, position.offset.saturating_add(1));
-        self.shared.flush_upto(store, || behind)
+    fn on_disk(&self, store: &TableStore) -> Arc<Vec<CommitLogInterval>> {
+        if let Some(known) = self.on_disk.read().get(&store.id) {
+            return known.clone();
+        }
+        let found = Arc::new(intervals(store, self.shared.id));
+        self.on_disk.write().entry(store.id).or_insert(found).clone()
     }
 }
 
