@@ -136,9 +136,10 @@ fn truncated_table(name: &QualifiedName, context: &PlanContext<'_>) -> Result<Ar
         TableKind::View => Err(Error::invalid(
             "Cannot TRUNCATE materialized view directly; must truncate base table instead",
         )),
-        TableKind::Virtual => Err(Error::invalid(
-            "Truncation is not supported by this virtual table",
-        )),
+        TableKind::Virtual => Err(Error::Invalid(format!(
+            "Truncation is not supported by table {}.{}",
+            table.keyspace, table.name
+        ))),
     }
 }
 

@@ -77,8 +77,8 @@ pub(crate) fn native_type(native: NativeType) -> CqlType {
 
 fn custom_type(class: &str) -> Result<CqlType, Error> {
     match CqlType::from_class(class) {
-        Ok((CqlType::Custom(unknown), _)) if !unknown.starts_with(CASSANDRA_TYPES) => Err(Error::Config(
-            format!("Unable to find abstract-type class '{class}'"),
+        Ok((CqlType::Custom(unknown), _)) if !unknown.starts_with(CASSANDRA_TYPES) => Err(Error::Syntax(
+            format!("Error setting type {class}: Unable to find abstract-type class '{class}'"),
         )),
         Ok((ty, _)) => Ok(ty),
         Err(refused) => Err(Error::Syntax(format!(

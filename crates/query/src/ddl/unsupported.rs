@@ -6,10 +6,14 @@ use crate::Error;
 
 /// Why this statement is refused.
 pub(super) fn refusal(statement: &Statement) -> Error {
+    const NOT_LOGGED_IN: &str = "You have to be logged in and not anonymous to perform this request";
     Error::invalid(match statement {
         Statement::CreateIndex(_) => "Secondary indexes are not supported by Ilion yet",
         Statement::CreateView(_) => "Materialized views are not supported by Ilion yet",
-        Statement::CreateTrigger(_) => "Triggers are not supported by Ilion yet",
+        // There is no JVM that could load it.
+        Statement::CreateTrigger(trigger) => {
+            return Error::Invalid(format!("Trigger class '{}' couldn't be loaded", trigger.class));
+        }
         Statement::CreateRole(_)
         | Statement::AlterRole(_)
         | Statement::DropRole(_)
@@ -19,12 +23,10 @@ pub(super) fn refusal(statement: &Statement) -> Error {
         | Statement::ListUsers
         | Statement::ListSuperusers
         | Statement::AddIdentity(_)
-        | Statement::DropIdentity(_) => {
-            "Roles are not supported by Ilion yet: authentication cannot be enabled"
-        }
-        Statement::GrantPermissions(_) | Statement::RevokePermissions(_) | Statement::ListPermissions(_) => {
-            "Permissions are not supported by Ilion yet: authorization cannot be enabled"
-        }
+        | Statement::DropIdentity(_)
+        | Statement::GrantPermissions(_)
+        | Statement::RevokePermissions(_)
+        | Statement::ListPermissions(_) => return Error::Unauthorized(NOT_LOGGED_IN.to_owned()),
         _ => return Error::ServerError("this is no schema statement".into()),
     })
 }

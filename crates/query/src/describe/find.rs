@@ -6,6 +6,7 @@ use ilion_cql::ast::{DescribeTarget, QualifiedName};
 use ilion_schema::describe::{
     Element, ElementKind, Internals, describe_aggregate, describe_function, describe_index,
     describe_keyspace, describe_keyspace_elements, describe_table_elements, describe_type, describe_view,
+    name_order,
 };
 use ilion_schema::{Keyspace, Schema, TableKind, is_system_keyspace};
 use ilion_types::CqlType;
@@ -32,7 +33,8 @@ pub(super) fn listing(
     Ok(keyspaces
         .into_iter()
         .flat_map(|keyspace| {
-            let (kind, names) = names(target, keyspace);
+            let (kind, mut names) = names(target, keyspace);
+            names.sort_by_cached_key(|name| name_order(name));
             let rows = names.into_iter();
             rows.map(move |name| DescribedRow::of_name(&keyspace.name, kind, &name))
         })
@@ -60,7 +62,7 @@ fn function_names(keyspace: &Keyspace) -> Vec<String> {
     let mut names: Vec<String> = functions
         .map(|function| signature(&function.name, function.argument_types()))
         .collect();
-    names.sort();
+    names.sort_by_cached_key(|name| name_order(name));
     names
 }
 
@@ -69,7 +71,7 @@ fn aggregate_names(keyspace: &Keyspace) -> Vec<String> {
     let mut names: Vec<String> = aggregates
         .map(|aggregate| signature(&aggregate.name, aggregate.argument_types.iter()))
         .collect();
-    names.sort();
+    names.sort_by_cached_key(|name| name_order(name));
     names
 }
 
@@ -253,7 +255,7 @@ fn some_by_name(
     if found.is_empty() {
         return Err(not_found(what, name, keyspace));
     }
-    found.sort_by(|a, b| a.name.cmp(&b.name));
+    found.sort_by_cached_key(|element| name_order(&element.name));
     Ok(found)
 }
 

@@ -79,6 +79,11 @@ pub(super) fn plan(ast: &ast::Term, receiver: &ColumnSpec, context: &PlanContext
         (ast::Term::UserType(fields), CqlType::Udt { definition, .. }) => {
             plan_fields(fields, definition, receiver, context)?
         }
+        (ast::Term::List(_), ty) => {
+            return Err(Error::Invalid(format!(
+                "Unexpected receiver type '{ty}'; only list and vector are expected"
+            )));
+        }
         _ => {
             return Err(Error::Invalid(format!(
                 "Invalid {} literal for {} of type {}",

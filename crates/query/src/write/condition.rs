@@ -315,9 +315,9 @@ fn part(
                     "Invalid field access syntax for non-UDT column {name}"
                 )));
             };
-            let (index, ty) = definition.field(field).ok_or_else(|| {
-                Error::Invalid(format!("UDT column {name} does not have a field named {field}"))
-            })?;
+            let (index, ty) = definition
+                .field(field)
+                .ok_or_else(|| Error::Invalid(format!("Unknown field {field} for column {name}")))?;
             Ok((Part::Field(index), format!("{name}.{field}"), ty.clone()))
         }
     }

@@ -194,6 +194,9 @@ impl OperationPlanner<'_> {
     fn check_collection(&self, column: &Column, shown: &str) -> Result<(), Error> {
         let name = &column.name;
         match &column.ty {
+            CqlType::Tuple(_) => Err(Error::Invalid(format!(
+                "Invalid operation ({shown}) for tuple column {name}"
+            ))),
             ty if !ty.is_collection() => Err(Error::Invalid(format!(
                 "Invalid operation ({shown}) for non counter column {name}"
             ))),

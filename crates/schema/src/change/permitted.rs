@@ -5,11 +5,14 @@
 use crate::names::{LOCAL_KEYSPACES, REPLICATED_KEYSPACES};
 use crate::{Error, Schema, SchemaChange};
 
+/// Stands for every table of a keyspace.
+const ALL_TABLES: &str = "*";
+
 /// The permission that a statement needs, and on what.
 struct Need<'a> {
     permission: &'static str,
     keyspace: &'a str,
-    /// Empty: the keyspace as a whole.
+    /// Empty: the keyspace as a whole. `ALL_TABLES`: each of its tables.
     table: &'a str,
 }
 
@@ -37,10 +40,10 @@ impl Schema {
 
 impl Need<'_> {
     fn resource(&self) -> String {
-        if self.table.is_empty() {
-            format!("<keyspace {}>", self.keyspace)
-        } else {
-            format!("<table {}.{}>", self.keyspace, self.table)
+        match self.table {
+            "" => format!("<keyspace {}>", self.keyspace),
+            ALL_TABLES => format!("<all tables in {}>", self.keyspace),
+            table => format!("<table {}.{table}>", self.keyspace),
         }
     }
 }
@@ -50,8 +53,8 @@ fn need(change: &SchemaChange) -> Need<'_> {
         SchemaChange::CreateKeyspace { name, .. } => ("CREATE", name, ""),
         SchemaChange::AlterKeyspace { name, .. } => ("ALTER", name, ""),
         SchemaChange::DropKeyspace { name, .. } => ("DROP", name, ""),
-        SchemaChange::CreateTable(create) => ("CREATE", &create.keyspace, ""),
-        SchemaChange::CopyTable(copy) => ("CREATE", &copy.keyspace, ""),
+        SchemaChange::CreateTable(create) => ("CREATE", &create.keyspace, ALL_TABLES),
+        SchemaChange::CopyTable(copy) => ("CREATE", &copy.keyspace, ALL_TABLES),
         SchemaChange::AlterTable { keyspace, table, .. } => ("ALTER", keyspace, table),
         SchemaChange::DropTable(drop) | SchemaChange::DropView(drop) => ("DROP", &drop.keyspace, &drop.name),
         SchemaChange::CreateType { keyspace, .. } => ("CREATE", keyspace, ""),

@@ -81,15 +81,19 @@ pub fn describe_keyspace_elements(keyspace: &Keyspace, internals: Internals) -> 
             describe_aggregate(name, aggregate),
         )
     }));
-    for table in keyspace
-        .tables
-        .values()
-        .filter(|table| table.kind != TableKind::View)
-    {
+    let tables = keyspace.tables.values();
+    let mut tables: Vec<_> = tables.filter(|table| table.kind != TableKind::View).collect();
+    tables.sort_by_cached_key(|table| name_order(&table.name));
+    for table in tables {
         elements.extend(describe_table_elements(keyspace, table, internals));
         elements.extend(view_elements(keyspace, table, internals));
     }
     elements
+}
+
+/// What names are listed by: their case does not count (`SchemaElement.NAME_COMPARATOR`).
+pub fn name_order(name: &str) -> String {
+    name.to_lowercase()
 }
 
 /// A table and its indexes, or a view.

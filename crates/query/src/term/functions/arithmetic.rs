@@ -22,6 +22,9 @@ const OPERATORS: [(ArithmeticOperator, &str); 5] = [
     (ArithmeticOperator::Modulo, "_modulo"),
 ];
 
+/// How many of `TYPES` are numbers.
+const NUMBER_TYPES: usize = 9;
+
 /// Every type that an operand may have; the numbers first.
 const TYPES: [CqlType; 14] = [
     CqlType::TinyInt,
@@ -96,8 +99,13 @@ pub(super) fn make_negation(
             ));
         }
         Err(Unresolved::Unsupported) => {
+            let known: Vec<_> = TYPES[..NUMBER_TYPES]
+                .iter()
+                .map(|ty| format!("system.\"_negate\" : ({ty}) -> {ty}"))
+                .collect();
             return Err(Error::Invalid(format!(
-                "Invalid call to function system._negate, none of its type signatures match {argument}"
+                "Invalid call to function system._negate, none of its type signatures match (known type signatures: {})",
+                known.join(", ")
             )));
         }
     };
@@ -242,8 +250,12 @@ fn for_types(operator: ArithmeticOperator, types: [CqlType; 2]) -> Option<Scalar
         }),
         CqlType::Timestamp | CqlType::Date => {
             let ty = result.clone();
-            strict(name, types, result, move |time, duration| {
-                shift(&ty, time, duration, operator == ArithmeticOperator::Subtract)
+            strict(name, types.clone(), result, move |time, duration| {
+                let is_backwards = operator == ArithmeticOperator::Subtract;
+                shift(&ty, time, duration, is_backwards).map_err(|error| match error {
+                    Error::Invalid(what) => failure(operator, name, &types, &what),
+                    other => other,
+                })
             })
         }
         _ => on_numbers(operator, name, types, result),
@@ -279,17 +291,28 @@ fn on_numbers(
             return Ok(None);
         };
         let computed = compute(operator, &left, &right, &ty);
-        let computed = computed.map_err(|what| Error::FunctionFailure {
-            keyspace: "system".to_owned(),
-            function: name.to_owned(),
-            argument_types: types.iter().map(CqlType::to_string).collect(),
-            message: format!(
-                "the operation '{left_type} {} {right_type}' failed: {what}",
-                operator.symbol()
-            ),
-        })?;
+        let computed = computed.map_err(|what| failure(operator, name, &types, &what))?;
         computed.encode(&ty).map(Some)
     })
+}
+
+/// What an operation says that cannot be carried out (`OperationExecutionException`).
+fn failure(
+    operator: ArithmeticOperator,
+    name: &str,
+    types: &[CqlType; 2],
+    what: &impl std::fmt::Display,
+) -> Error {
+    let [left, right] = types;
+    Error::FunctionFailure {
+        keyspace: "system".to_owned(),
+        function: name.to_owned(),
+        argument_types: types.iter().map(CqlType::to_string).collect(),
+        message: format!(
+            "the operation '{left} {} {right}' failed: {what}",
+            operator.symbol()
+        ),
+    }
 }
 
 /// Adds a duration to a timestamp or date, or subtracts it: months first, in the calendar.

@@ -126,9 +126,9 @@ fn floor_of_day(arguments: Arguments<'_>) -> Result<Option<Bytes>, Error> {
     };
     refuse_negative(duration)?;
     if duration.months() != 0 || duration.days() != 0 || duration.nanos() > NANOS_PER_DAY {
-        return Err(Error::Invalid(format!(
-            "For time values, the floor can only be computed for durations smaller that a day, not for {duration}"
-        )));
+        return Err(Error::invalid(
+            "For time values, the floor can only be computed for durations smaller that a day",
+        ));
     }
     let floor = match duration.nanos() {
         0 => nanos,

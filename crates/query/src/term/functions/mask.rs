@@ -99,7 +99,7 @@ fn partial(lookup: &Lookup<'_>, masks: fn(i64, i64, i64) -> bool) -> Result<Scal
     let ty = masked_type(lookup, 3..=4)?;
     if !matches!(ty, CqlType::Text | CqlType::Ascii) {
         return Err(Error::Invalid(format!(
-            "Function system.{} requires an argument of type text or ascii, but found argument {} of type {ty}",
+            "Function system.{} requires an argument of type [text|varchar|ascii], but found argument {} of type {ty}",
             lookup.name, lookup.arguments[0]
         )));
     }

@@ -1,0 +1,145 @@
+//! One connection, protocol v5: the version in which a statement brings its own clock.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use bytes::{Bytes, BytesMut};
+use ilion_protocol::{
+    Consistency, Execute, FrameDecoder, Limits, Prepare, Query, QueryParams, Request, RequestFrame, Response,
+    ResponseFrame, ResultBody, Role, Startup, Version, encode_request, encode_segments,
+};
+
+const SILENCE_MAX: Duration = Duration::from_secs(30);
+
+/// An open session.
+pub(crate) struct Client {
+    socket: TcpStream,
+    decoder: FrameDecoder,
+    input: BytesMut,
+    has_started: bool,
+}
+
+/// What stands beside the text of a statement.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Circumstances {
+    pub(crate) timestamp_micros: i64,
+    pub(crate) now_secs: i32,
+    pub(crate) page_size: u32,
+    pub(crate) is_prepared: bool,
+}
+
+impl Client {
+    pub(crate) fn open(address: &str) -> anyhow::Result<Self> {
+        let socket = TcpStream::connect(address).with_context(|| format!("connecting to {address}"))?;
+        socket.set_nodelay(true)?;
+        socket.set_read_timeout(Some(SILENCE_MAX))?;
+        let limits = Limits {
+            max_frame_bytes: 256 << 20,
+        };
+        let mut client = Self {
+            socket,
+            decoder: FrameDecoder::new(Role::Client, limits),
+            input: BytesMut::new(),
+            has_started: false,
+        };
+        match client.ask(Request::Startup(Startup::new(None)))?.response {
+            Response::Ready => {
+                client.decoder.use_segments(None);
+                client.has_started = true;
+                Ok(client)
+            }
+            other => bail!("{address} answered STARTUP with {}", other.opcode()),
+        }
+    }
+
+    /// Runs a statement; one answer for each page.
+    pub(crate) fn run(&mut self, text: &str, how: &Circumstances) -> anyhow::Result<Vec<ResponseFrame>> {
+        let mut pages = Vec::new();
+        let mut paging_state = None;
+        let id = match how.is_prepared {
+            false => None,
+            true => match self.prepare(text)? {
+                Ok(id) => Some(id),
+                Err(refusal) => return Ok(vec![refusal]),
+            },
+        };
+        loop {
+            let params = QueryParams {
+                consistency: Consistency::One,
+                page_size: Some(how.page_size),
+                paging_state,
+                timestamp_micros: Some(how.timestamp_micros),
+                now_secs: Some(how.now_secs),
+                ..QueryParams::default()
+            };
+            let request = match &id {
+                Some((id, result_metadata_id)) => Request::Execute(Execute {
+                    id: id.clone(),
+                    result_metadata_id: result_metadata_id.clone(),
+                    params,
+                }),
+                None => Request::Query(Query {
+                    text: text.to_owned(),
+                    params,
+                }),
+            };
+            let answer = self.ask(request)?;
+            paging_state = match &answer.response {
+                Response::Result(ResultBody::Rows(rows)) => rows.metadata.paging_state.clone(),
+                _ => None,
+            };
+            pages.push(answer);
+            if paging_state.is_none() {
+                return Ok(pages);
+            }
+        }
+    }
+
+    fn prepare(&mut self, text: &str) -> anyhow::Result<Result<(Bytes, Bytes), ResponseFrame>> {
+        let answer = self.ask(Request::Prepare(Prepare {
+            text: text.to_owned(),
+            keyspace: None,
+        }))?;
+        Ok(match answer.response {
+            Response::Result(ResultBody::Prepared(prepared)) => {
+                Ok((prepared.id, prepared.result_metadata_id))
+            }
+            _ => Err(answer),
+        })
+    }
+
+    fn ask(&mut self, request: Request) -> anyhow::Result<ResponseFrame> {
+        let frame = RequestFrame {
+            version: Version::V5,
+            stream: 0,
+            tracing: false,
+            custom_payload: Vec::new(),
+            request,
+        };
+        let mut envelope = Vec::new();
+        encode_request(&mut envelope, &frame, None)?;
+        let mut output = Vec::new();
+        if self.has_started {
+            encode_segments(&envelope, None, &mut output);
+        } else {
+            output = envelope;
+        }
+        self.socket.write_all(&output).context("sending to the server")?;
+        loop {
+            let frame = self.decoder.decode(&mut self.input);
+            if let Some(frame) =
+                frame.map_err(|error| anyhow::anyhow!("the server broke the protocol: {}", error.message))?
+            {
+                return Ok(ResponseFrame::decode(&frame)?);
+            }
+            let mut arrival = [0; 64 << 10];
+            let count = self.socket.read(&mut arrival).context("waiting for the server")?;
+            if count == 0 {
+                bail!("the server closed the connection");
+            }
+            self.input.extend_from_slice(&arrival[..count]);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! A script against a server: recording, checking.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use ilion_env::{Env, RealEnv};
+
+use crate::client::{Circumstances, Client};
+use crate::script::{Script, Statement};
+use crate::show::show;
+
+/// The keyspace that a script finds itself in.
+const KEYSPACE: &str = "ks";
+
+/// What did not come out as it stands there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// Line of the statement.
+    pub line: usize,
+    /// Its text.
+    pub text: String,
+    /// What stands there.
+    pub expected: Vec<String>,
+    /// What came.
+    pub answered: Vec<String>,
+}
+
+/// How many statements a script has, and what came out differently.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// All statements.
+    pub statements: usize,
+    /// Those with an answer of Ilion's own.
+    pub own_answers: usize,
+    /// Those that were answered otherwise.
+    pub differences: Vec<Difference>,
+}
+
+/// Asks a real Cassandra and writes its answers into the script. Answers of Ilion's own that have become the same are
+/// removed.
+///
+/// # Errors
+/// The server cannot be reached, or breaks the protocol.
+pub fn record(script: &mut Script, address: &str) -> anyhow::Result<()> {
+    let mut session = Session::open(address)?;
+    for statement in script.statements_mut() {
+        statement.answer = session.ask(statement)?;
+        if statement.own_answer == statement.answer {
+            statement.own_answer.clear();
+        }
+    }
+    session.close()
+}
+
+/// Asks Ilion and writes what it answers otherwise into the script.
+///
+/// # Errors
+/// The server cannot be reached, or breaks the protocol.
+pub fn differ(script: &mut Script, address: &str) -> anyhow::Result<()> {
+    let mut session = Session::open(address)?;
+    for statement in script.statements_mut() {
+        let answered = session.ask(statement)?;
+        statement.own_answer.clear();
+        if answered != statement.answer {
+            statement.own_answer = answered;
+        }
+    }
+    session.close()
+}
+
+/// Asks Ilion and compares.
+///
+/// # Errors
+/// The server cannot be reached, or breaks the protocol.
+pub fn check(script: &Script, address: &str) -> anyhow::Result<Tally> {
+    let mut session = Session::open(address)?;
+    let mut tally = Tally::default();
+    for statement in script.statements() {
+        tally.statements += 1;
+        tally.own_answers += usize::from(!statement.own_answer.is_empty());
+        let answered = session.ask(statement)?;
+        if answered != statement.expected() {
+            tally.differences.push(Difference {
+                line: statement.line,
+                text: statement.text.clone(),
+                expected: statement.expected().to_vec(),
+                answered,
+            });
+        }
+    }
+    session.close()?;
+    Ok(tally)
+}
+
+/// A connection in a keyspace of its own.
+struct Session {
+    client: Client,
+    env: Arc<RealEnv>,
+    /// The last write timestamp. Near the real time, since conditional writes take the server's.
+    micros: i64,
+    begin_secs: i32,
+    clock_secs: i32,
+}
+
+impl Session {
+    fn open(address: &str) -> anyhow::Result<Self> {
+        let env = RealEnv::new();
+        let now_secs = i32::try_from(env.now_secs()).context("the clock is beyond 2038")?;
+        let mut session = Self {
+            client: Client::open(address)?,
+            env,
+            micros: 0,
+            begin_secs: now_secs,
+            clock_secs: 0,
+        };
+        session.forget()?;
+        let replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}";
+        session.must(&format!(
+            "CREATE KEYSPACE {KEYSPACE} WITH replication = {replication}"
+        ))?;
+        session.must(&format!("USE {KEYSPACE}"))?;
+        Ok(session)
+    }
+
+    fn close(mut self) -> anyhow::Result<()> {
+        self.forget()
+    }
+
+    /// Drops every keyspace but the server's own.
+    fn forget(&mut self) -> anyhow::Result<()> {
+        let names = self.must("SELECT keyspace_name FROM system_schema.keyspaces")?;
+        for name in names.iter().skip(1).map(|name| name.trim_matches('\'')) {
+            if !name.starts_with("system") {
+                self.must(&format!("DROP KEYSPACE \"{name}\""))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn must(&mut self, text: &str) -> anyhow::Result<Vec<String>> {
+        let statement = Statement {
+            text: text.to_owned(),
+            ..Statement::default()
+        };
+        let answer = self.ask(&statement)?;
+        match answer.first() {
+            Some(line) if line.starts_with("error") => anyhow::bail!("{text}: {line}"),
+            _ => Ok(answer),
+        }
+    }
+
+    fn ask(&mut self, statement: &Statement) -> anyhow::Result<Vec<String>> {
+        let directives = &statement.directives;
+        self.micros = self.env.now_micros().max(self.micros + 1);
+        self.clock_secs = directives.clock.unwrap_or(self.clock_secs);
+        let how = Circumstances {
+            timestamp_micros: directives.timestamp.unwrap_or(self.micros),
+            now_secs: self.begin_secs + self.clock_secs,
+            page_size: directives.page.unwrap_or(5000),
+            is_prepared: directives.is_prepared,
+        };
+        let pages = self
+            .client
+            .run(&statement.text, &how)
+            .with_context(|| format!("line {}: {}", statement.line, statement.text))?;
+        Ok(show(&pages, directives.is_unordered))
+    }
+}

@@ -1,0 +1,222 @@
+//! The text of a script: statements with their directives and answers, and everything else kept as it is.
+//!
+//! A statement starts at a line that is neither blank nor a comment, and ends with the line that ends with a semicolon; a
+//! batch ends with `APPLY BATCH;`, a function's body with `$$;`. The comments that follow at once are its answers.
+
+use std::fmt::Write as _;
+
+/// How a statement is asked. Directives hold for the next statement only.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Directives {
+    /// `// page N`: rows in a page; all pages are shown.
+    pub page: Option<u32>,
+    /// `// timestamp N`: the write timestamp, in microseconds.
+    pub timestamp: Option<i64>,
+    /// `// clock N`: seconds that have passed since the script began; holds from here on.
+    pub clock: Option<i32>,
+    /// `// unordered`: the order of rows is that of hashes or ids; they are sorted before they are compared.
+    pub is_unordered: bool,
+    /// `// as prepared`: PREPARE and EXECUTE rather than QUERY.
+    pub is_prepared: bool,
+}
+
+/// One statement.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Statement {
+    /// Line of its first word, from 1.
+    pub line: usize,
+    /// Its text, without the semicolon.
+    pub text: String,
+    /// How it is asked.
+    pub directives: Directives,
+    /// What Cassandra answered.
+    pub answer: Vec<String>,
+    /// What Ilion answers on purpose, if it is something else.
+    pub own_answer: Vec<String>,
+}
+
+impl Statement {
+    /// What Ilion should answer.
+    pub fn expected(&self) -> &[String] {
+        if self.own_answer.is_empty() {
+            &self.answer
+        } else {
+            &self.own_answer
+        }
+    }
+}
+
+/// A script.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Script {
+    pieces: Vec<Piece>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    /// A line that is no part of a statement.
+    Line(String),
+    /// A statement, and its text as it was written.
+    Statement(String, Statement),
+}
+
+impl Script {
+    /// Reads a script.
+    ///
+    /// # Errors
+    /// An unknown directive, or a statement without an end; with the line.
+    pub fn parse(text: &str) -> anyhow::Result<Self> {
+        let mut pieces = Vec::new();
+        let mut directives = Directives::default();
+        let mut lines = text.lines().enumerate().peekable();
+        while let Some((index, line)) = lines.next() {
+            let trimmed = line.trim();
+            if trimmed.is_empty() || trimmed.starts_with("--") || trimmed.starts_with("//") {
+                if let Some(comment) = trimmed.strip_prefix("//") {
+                    directives.read(comment.trim(), index + 1)?;
+                }
+                pieces.push(Piece::Line(line.to_owned()));
+                continue;
+            }
+            let mut source = line.to_owned();
+            while !is_whole(&source) {
+                let Some((_, more)) = lines.next() else {
+                    anyhow::bail!("line {}: the statement does not end with a semicolon", index + 1);
+                };
+                source.push('\n');
+                source.push_str(more);
+            }
+            let mut statement = Statement {
+                line: index + 1,
+                text: source.trim().trim_end_matches(';').to_owned(),
+                directives: std::mem::take(&mut directives),
+                ..Statement::default()
+            };
+            while let Some((_, line)) = lines.next_if(|(_, line)| line.starts_with("--")) {
+                match line.strip_prefix("--!") {
+                    Some(own) => statement.own_answer.push(unpadded(own)),
+                    None => statement.answer.push(unpadded(&line[2..])),
+                }
+            }
+            pieces.push(Piece::Statement(source, statement));
+        }
+        Ok(Self { pieces })
+    }
+
+    /// Its statements.
+    pub fn statements(&self) -> impl Iterator<Item = &Statement> {
+        self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Statement(_, statement) => Some(statement),
+            Piece::Line(_) => None,
+        })
+    }
+
+    /// Its statements, to be given other answers.
+    pub fn statements_mut(&mut self) -> impl Iterator<Item = &mut Statement> {
+        self.pieces.iter_mut().filter_map(|piece| match piece {
+            Piece::Statement(_, statement) => Some(statement),
+            Piece::Line(_) => None,
+        })
+    }
+
+    /// The script as text.
+    pub fn print(&self) -> String {
+        let mut out = String::new();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Line(line) => {
+                    let _ = writeln!(out, "{line}");
+                }
+                Piece::Statement(source, statement) => {
+                    let _ = writeln!(out, "{source}");
+                    for (mark, lines) in [("--", &statement.answer), ("--!", &statement.own_answer)] {
+                        for line in lines {
+                            let _ = writeln!(out, "{}", format!("{mark} {line}").trim_end());
+                        }
+                    }
+                }
+            }
+        }
+        out
+    }
+}
+
+impl Directives {
+    /// Takes a comment; one that does not begin with the name of a directive is for people.
+    fn read(&mut self, comment: &str, line: usize) -> anyhow::Result<()> {
+        let number = |text: &str| {
+            text.parse::<i64>()
+                .map_err(|_| anyhow::anyhow!("line {line}: {text} is no number"))
+        };
+        match comment.split_whitespace().collect::<Vec<_>>()[..] {
+            ["page", size] => self.page = Some(u32::try_from(number(size)?)?),
+            ["timestamp", micros] => self.timestamp = Some(number(micros)?),
+            ["clock", secs] => self.clock = Some(i32::try_from(number(secs)?)?),
+            ["unordered"] => self.is_unordered = true,
+            ["as", "prepared"] => self.is_prepared = true,
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn unpadded(line: &str) -> String {
+    line.strip_prefix(' ').unwrap_or(line).to_owned()
+}
+
+/// True if the text is a statement with its end.
+fn is_whole(source: &str) -> bool {
+    let text = source.trim_end();
+    let upper = text.trim_start().to_ascii_uppercase();
+    let is_batch = upper.starts_with("BEGIN");
+    let has_open_body = text.matches("$$").count() % 2 == 1;
+    text.ends_with(';') && !has_open_body && (!is_batch || upper.contains("APPLY BATCH"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "\
+// A table.
+CREATE TABLE t (k int PRIMARY KEY);
+-- created table ks.t
+
+// page 2
+SELECT *
+FROM t;
+-- k int
+-- 1
+--! k int
+
+BEGIN BATCH
+  INSERT INTO t (k) VALUES (1);
+APPLY BATCH;
+";
+
+    #[test]
+    fn a_script_is_printed_as_it_was_read() {
+        assert_eq!(Script::parse(TEXT).unwrap().print(), TEXT);
+    }
+
+    #[test]
+    fn statements_have_directives_and_answers() {
+        let script = Script::parse(TEXT).unwrap();
+        let statements: Vec<_> = script.statements().collect();
+        assert_eq!(statements.len(), 3);
+        assert_eq!(statements[1].directives.page, Some(2));
+        assert_eq!(statements[1].answer, ["k int", "1"]);
+        assert_eq!(statements[1].expected(), ["k int"]);
+        assert_eq!(statements[2].directives, Directives::default());
+        assert!(statements[2].text.ends_with("APPLY BATCH"));
+    }
+
+    #[test]
+    fn a_statement_without_an_end_is_told() {
+        let error = Script::parse("SELECT 1\n").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "line 1: the statement does not end with a semicolon"
+        );
+    }
+}

@@ -1,0 +1,56 @@
+//! Ilion answers the scripts of `tests/cql` as the real Cassandra did.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "helpers of tests fail where the test fails"
+)]
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use ilion_answers::{Script, check};
+use ilion_env::RealEnv;
+use ilion_server::settings::Settings;
+use ilion_server::{Node, ServerOptions};
+
+#[test]
+fn every_statement_is_answered_as_by_cassandra() {
+    let directory = tempfile::tempdir().unwrap();
+    let settings = Settings {
+        directory: directory.path().to_owned(),
+        native_transport_port: 0,
+        ..Settings::default()
+    };
+    let node = Node::open(RealEnv::new(), &settings).unwrap();
+    let server = node.serve(&ServerOptions::of(&settings)).unwrap();
+    let address = server.address().to_string();
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cql");
+    let mut files: Vec<_> = std::fs::read_dir(scripts)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.sort();
+    let (mut count, mut report) = (0, String::new());
+    for path in files
+        .iter()
+        .filter(|path| path.extension().is_some_and(|extension| extension == "cql"))
+    {
+        let script = Script::parse(&std::fs::read_to_string(path).unwrap()).unwrap();
+        let tally = check(&script, &address).unwrap();
+        count += tally.statements;
+        for one in tally.differences {
+            let _ = writeln!(
+                report,
+                "{}:{} {}\n  - {}\n  + {}",
+                path.display(),
+                one.line,
+                one.text,
+                one.expected.join("\n  - "),
+                one.answered.join("\n  + ")
+            );
+        }
+    }
+    assert!(count > 0, "there are no scripts");
+    assert!(report.is_empty(), "{report}");
+}
