@@ -26,6 +26,8 @@
 //! | `background` | the threads that do it |
 //! | `schema_store` | the schema in `system_schema`, and changes of it |
 //! | `truncate` | removing all data of a table |
+//! | `export`, `import` | SSTables for others, SSTables of others |
+//! | `link` | files under a second name |
 //! | `virtual_table` | tables that are computed when they are read |
 //! | `stripes` | locks for what is read before it is written |
 //! | `facts` | counts for operators |
@@ -39,8 +41,11 @@ mod budget;
 mod compact;
 mod engine;
 mod error;
+mod export;
 mod facts;
 mod flush;
+mod import;
+mod link;
 mod options;
 mod read;
 mod recovery;
@@ -59,6 +64,7 @@ pub use engine::Engine;
 pub use error::{Error, Result};
 pub use facts::{EngineFacts, TableFacts};
 pub use ilion_sstable::{Finding, LookupCounts, Version as SSTableVersion};
+pub use import::{ImportReport, ImportSource};
 pub use options::EngineOptions;
 pub use stripes::StripesGuard;
 pub use table_store::TableStore;

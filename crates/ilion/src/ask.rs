@@ -55,13 +55,14 @@ pub fn drain(arguments: &AdminArguments) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Prints what the command is asked for.
 #[expect(clippy::print_stdout, reason = "this is what the command is for")]
-fn say(text: &str) {
+pub fn say(text: &str) {
     println!("{text}");
 }
 
 /// As a URL wants it.
-fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     text.bytes()
         .map(|byte| match is_plain(byte) {

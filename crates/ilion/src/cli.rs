@@ -33,9 +33,54 @@ pub enum Command {
     /// Measures any CQL server over the socket, or Ilion in this process.
     #[command(subcommand)]
     Bench(ilion_tools::bench::Command),
-    /// Looks into SSTable files, checks them, makes new ones of them; no node is needed.
+    /// Looks into SSTable files, checks them, makes new ones of them, brings them into tables and out of tables.
     #[command(subcommand)]
-    Sstable(ilion_tools::sstable::Command),
+    Sstable(SstableCommand),
+}
+
+/// What to do with SSTable files. All but import and export need no node.
+#[derive(Subcommand)]
+pub enum SstableCommand {
+    #[command(flatten)]
+    Offline(ilion_tools::sstable::Command),
+    /// Has a running node of this machine put the SSTables of a table into a directory, as hard links where it can.
+    Export(ExportArguments),
+    /// Has a running node of this machine take the SSTables of a directory into a table; exit code 1 if it left some alone.
+    Import(ImportArguments),
+}
+
+/// What to export, and where to.
+#[derive(Args)]
+pub struct ExportArguments {
+    #[command(flatten)]
+    pub admin: AdminArguments,
+    /// Writes the SSTables anew in this format; without it they stay as they are.
+    #[arg(long, value_enum)]
+    pub format: Option<ilion_tools::sstable::TargetFormat>,
+    /// The table's keyspace.
+    pub keyspace: String,
+    /// The table.
+    pub table: String,
+    /// An empty directory; made if it is not there.
+    #[arg(value_name = "OUT_DIR")]
+    pub directory: PathBuf,
+}
+
+/// What to import.
+#[derive(Args)]
+pub struct ImportArguments {
+    #[command(flatten)]
+    pub admin: AdminArguments,
+    /// Leaves the files where they are; without it they are removed once they are in the table.
+    #[arg(long)]
+    pub copy_data: bool,
+    /// The table's keyspace.
+    pub keyspace: String,
+    /// The table.
+    pub table: String,
+    /// A directory with SSTables of the table.
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
 }
 
 /// How to run a node. Flags beat ILION_* variables, which beat the file; docs/settings.md lists all settings.

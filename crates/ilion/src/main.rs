@@ -6,13 +6,14 @@ mod ask;
 mod bench;
 mod cli;
 mod serve;
+mod transfer;
 
 use std::process::ExitCode;
 
 use clap::Parser as _;
 use ilion_server::admin::{InfoReport, StatusReport};
 
-use cli::{Cli, Command};
+use cli::{Cli, Command, SstableCommand};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -25,7 +26,11 @@ fn main() -> ExitCode {
         Command::Flush(arguments) => ask::tables(&arguments, "flush"),
         Command::Compact(arguments) => ask::tables(&arguments, "compact"),
         Command::Drain(arguments) => ask::drain(&arguments),
-        Command::Sstable(command) => ilion_tools::sstable::run(&command).map_err(Failure::of_tool),
+        Command::Sstable(SstableCommand::Offline(command)) => {
+            ilion_tools::sstable::run(&command).map_err(Failure::of_tool)
+        }
+        Command::Sstable(SstableCommand::Export(arguments)) => transfer::export(&arguments),
+        Command::Sstable(SstableCommand::Import(arguments)) => transfer::import(&arguments),
         Command::Bench(arguments) => {
             ilion_tools::bench::run(arguments, &bench::InProcess).map_err(Failure::of_tool)
         }

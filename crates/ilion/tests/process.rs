@@ -120,6 +120,42 @@ fn the_commands_for_operators_reach_the_node() {
 }
 
 #[test]
+fn the_files_of_a_table_leave_a_node_and_come_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let process = Process::start(&directory.path().join("node"));
+    let port = process.admin_port();
+    let run = |arguments: &[&str], tail: &[&str]| {
+        ilion(&[&["sstable"], arguments, &["--admin-port", &port], tail].concat())
+    };
+    let out = directory.path().join("out");
+    let out = out.to_str().unwrap();
+    let exported = run(&["export", "--format", "da"], &["system_schema", "tables", out]);
+    assert!(exported.status.success(), "{}", stderr_of(&exported));
+    let files: Vec<String> = std::fs::read_dir(out)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert!(
+        files.iter().any(|file| file.ends_with("-bti-Data.db")),
+        "{files:?}"
+    );
+    assert!(files.iter().any(|file| file == "schema.cql"), "{files:?}");
+    assert!(!Path::new(&format!("{out}.exported")).exists());
+    let again = run(&["export"], &["system_schema", "tables", out]);
+    assert!(
+        stderr_of(&again).contains("is not empty"),
+        "{}",
+        stderr_of(&again)
+    );
+    let refused = run(&["import", "--copy-data"], &["system_schema", "tables", out]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert_eq!(
+        stderr_of(&refused),
+        "ilion: the node refused: system_schema keyspace is not user-modifiable\n"
+    );
+}
+
+#[test]
 fn a_directory_in_use_and_a_port_in_use_are_said_plainly() {
     let directory = tempfile::tempdir().unwrap();
     let process = Process::start(directory.path());

@@ -40,7 +40,7 @@ pub(crate) fn expand_user_types(ty: &CqlType) -> CqlType {
 }
 
 /// True if cells that were written as `old` can be read as `new`.
-pub(crate) fn is_serialization_compatible(new: &CqlType, old: &CqlType) -> bool {
+pub fn is_serialization_compatible(new: &CqlType, old: &CqlType) -> bool {
     new.is_multi_cell() == old.is_multi_cell()
         && new.fixed_len() == old.fixed_len()
         && is_value_compatible(&expand_user_types(new), &expand_user_types(old))

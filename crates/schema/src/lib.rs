@@ -39,6 +39,7 @@ pub use change::{
     Applied, CopyTable, CreateAggregate, CreateFunction, CreateIndex, CreateTable, CreateView, DropFunction,
     DropObject, IndexPart, IndexTarget, NewColumn, SchemaChange, TableAlteration, TypeAlteration,
 };
+pub use compatible::is_serialization_compatible;
 pub use diff::{ChangeKind, Diff, Transition, diff};
 pub use error::Error;
 pub use event::{EventTarget, SchemaEvent};

@@ -8,3 +8,4 @@ mod model;
 mod reads;
 mod support;
 mod token_maps;
+mod transfer;

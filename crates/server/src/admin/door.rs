@@ -14,7 +14,7 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
-use super::{Admin, AdminError, TableChoice};
+use super::{Admin, AdminError, TableChoice, TablePlace};
 
 /// The door does not open; the operator must act.
 #[derive(Debug, thiserror::Error)]
@@ -83,6 +83,8 @@ fn router(admin: Arc<dyn Admin>) -> Router {
         .route("/admin/flush", post(flush))
         .route("/admin/compact", post(compact))
         .route("/admin/drain", post(drain))
+        .route("/admin/export", post(export))
+        .route("/admin/import", post(import))
         .layer(middleware::from_fn(refuse_browsers))
         .with_state(admin)
 }
@@ -129,6 +131,14 @@ async fn drain(State(admin): Shared) -> Response {
         Ok(Json(json!({})).into_response())
     })
     .await
+}
+
+async fn export(State(admin): Shared, Query(place): Query<TablePlace>) -> Response {
+    in_thread(move || Ok(Json(admin.export(&place)?).into_response())).await
+}
+
+async fn import(State(admin): Shared, Query(place): Query<TablePlace>) -> Response {
+    in_thread(move || Ok(Json(admin.import(&place)?).into_response())).await
 }
 
 /// Engines block; the threads of the network must not.

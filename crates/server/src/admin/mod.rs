@@ -7,6 +7,8 @@
 //! | `GET /admin/info` | JSON: [`InfoReport`] |
 //! | `POST /admin/flush`, `/admin/compact` | `?keyspace=k&table=t`, both optional: which tables; answered when done |
 //! | `POST /admin/drain` | everything to disk; answered when done |
+//! | `POST /admin/export` | `?keyspace=k&table=t&directory=d`: the table's SSTables as files there; JSON: [`ExportReport`] |
+//! | `POST /admin/import` | the same, and `&source=moved` or `copied`: SSTables from there; JSON: [`ImportReport`] |
 //!
 //! Errors are `{"error": ".."}` with status 400 (asked wrongly) or 500 (failed). Only this machine reaches it, and a
 //! browser's page does not: requests with an `Origin` are refused, and so are those for another `Host`.
@@ -19,7 +21,9 @@ mod report;
 pub use client::{AdminClient, ClientError};
 pub use door::{AdminDoor, DoorError};
 pub use of_engine::EngineAdmin;
-pub use report::{InfoReport, StatusReport, TableReport};
+pub use report::{ExportReport, ImportReport, ImportedFile, InfoReport, LeftFile, StatusReport, TableReport};
+
+use std::path::PathBuf;
 
 /// What an operator can ask for.
 pub trait Admin: Send + Sync {
@@ -42,6 +46,16 @@ pub trait Admin: Send + Sync {
     /// # Errors
     /// See [`AdminError`].
     fn drain(&self) -> Result<(), AdminError>;
+    /// Puts the SSTables of a table into a directory.
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    fn export(&self, place: &TablePlace) -> Result<ExportReport, AdminError>;
+    /// Takes the SSTables of a directory into a table.
+    ///
+    /// # Errors
+    /// See [`AdminError`]; files that cannot be taken are no error.
+    fn import(&self, place: &TablePlace) -> Result<ImportReport, AdminError>;
     /// Counters in the text format of Prometheus.
     fn metrics(&self) -> String;
 }
@@ -53,6 +67,31 @@ pub struct TableChoice {
     pub keyspace: Option<String>,
     /// Only this one; needs the keyspace.
     pub table: Option<String>,
+}
+
+/// A table, and a directory for its SSTables.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
+pub struct TablePlace {
+    /// The table's keyspace.
+    pub keyspace: String,
+    /// The table.
+    pub table: String,
+    /// Absolute path of the directory.
+    pub directory: PathBuf,
+    /// What becomes of files that are imported.
+    #[serde(default)]
+    pub source: ImportedFrom,
+}
+
+/// What becomes of files that are imported.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ImportedFrom {
+    /// They are removed once they are in the table.
+    #[default]
+    Moved,
+    /// They stay.
+    Copied,
 }
 
 /// Why it was not done.

@@ -1,8 +1,9 @@
 //! What the engine and the server have for operators.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use ilion_engine::{Engine, TableFacts};
+use ilion_engine::{Engine, ImportSource, TableFacts};
 use ilion_schema::TableId;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
@@ -10,7 +11,10 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
-use super::{Admin, AdminError, InfoReport, StatusReport, TableChoice, TableReport};
+use super::{
+    Admin, AdminError, ExportReport, ImportReport, ImportedFile, ImportedFrom, InfoReport, LeftFile,
+    StatusReport, TableChoice, TablePlace, TableReport,
+};
 use crate::node::Node;
 use crate::server::{Clients, Server};
 use crate::settings::Settings;
@@ -84,6 +88,22 @@ impl EngineAdmin {
         }
     }
 
+    /// The one table that is meant.
+    fn table_of(&self, place: &TablePlace) -> Result<TableId, AdminError> {
+        // A node has no working directory that an operator would know of.
+        if !place.directory.is_absolute() {
+            return Err(AdminError::Refused(format!(
+                "{} is not an absolute path",
+                place.directory.display()
+            )));
+        }
+        let schema = self.engine().schema();
+        let table = schema.table(&place.keyspace, &place.table);
+        table.map(|table| table.id).ok_or_else(|| {
+            AdminError::Refused(format!("table {}.{} does not exist", place.keyspace, place.table))
+        })
+    }
+
     fn for_each(
         &self,
         choice: &TableChoice,
@@ -143,6 +163,34 @@ impl Admin for EngineAdmin {
 
     fn drain(&self) -> Result<(), AdminError> {
         self.engine().drain().map_err(failed)
+    }
+
+    fn export(&self, place: &TablePlace) -> Result<ExportReport, AdminError> {
+        let table = self.table_of(place)?;
+        let exported = self.engine().export(table, &place.directory).map_err(failed)?;
+        Ok(ExportReport { exported })
+    }
+
+    fn import(&self, place: &TablePlace) -> Result<ImportReport, AdminError> {
+        let table = self.table_of(place)?;
+        let source = match place.source {
+            ImportedFrom::Moved => ImportSource::Moved,
+            ImportedFrom::Copied => ImportSource::Copied,
+        };
+        let done = self
+            .engine()
+            .import(table, &place.directory, source)
+            .map_err(failed)?;
+        let left = |files: Vec<(PathBuf, String)>| {
+            let files = files.into_iter();
+            files.map(|(file, reason)| LeftFile { file, reason }).collect()
+        };
+        let imported = done.imported.into_iter();
+        Ok(ImportReport {
+            imported: imported.map(|(from, to)| ImportedFile { from, to }).collect(),
+            refused: left(done.refused),
+            left: left(done.left),
+        })
     }
 
     fn metrics(&self) -> String {

@@ -1,6 +1,7 @@
 //! What operators are told, as JSON and as lines for people.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -71,6 +72,42 @@ pub struct InfoReport {
     pub partitioner: String,
     /// Version of the schema.
     pub schema_version: String,
+}
+
+/// What was exported.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ExportReport {
+    /// Data.db of each SSTable, where it is now.
+    pub exported: Vec<PathBuf>,
+}
+
+/// What was imported, and what was not.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ImportReport {
+    /// SSTables that are in the table now.
+    pub imported: Vec<ImportedFile>,
+    /// SSTables that were left alone.
+    pub refused: Vec<LeftFile>,
+    /// SSTables that were imported and are still where they were, against the wish.
+    pub left: Vec<LeftFile>,
+}
+
+/// Data.db of an SSTable that was imported.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ImportedFile {
+    /// What it was called.
+    pub from: PathBuf,
+    /// What it is called now.
+    pub to: PathBuf,
+}
+
+/// Data.db of an SSTable that stays where it is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LeftFile {
+    /// Where it is.
+    pub file: PathBuf,
+    /// Why.
+    pub reason: String,
 }
 
 /// A number of bytes for people.
@@ -147,6 +184,40 @@ impl fmt::Display for InfoReport {
         writeln!(f, "commit log   {}", self.commitlog_directory)?;
         writeln!(f, "partitioner  {}", self.partitioner)?;
         write!(f, "schema       {}", self.schema_version)
+    }
+}
+
+impl fmt::Display for ExportReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for file in &self.exported {
+            writeln!(f, "{}", file.display())?;
+        }
+        write!(f, "export: {} SSTables", self.exported.len())
+    }
+}
+
+impl fmt::Display for ImportReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for file in &self.imported {
+            writeln!(f, "{} is now {}", file.from.display(), file.to.display())?;
+        }
+        for file in &self.refused {
+            writeln!(f, "{} was left alone: {}", file.file.display(), file.reason)?;
+        }
+        for file in &self.left {
+            writeln!(
+                f,
+                "{} was imported, but could not be removed: {}",
+                file.file.display(),
+                file.reason
+            )?;
+        }
+        write!(
+            f,
+            "import: {} SSTables, {} left alone",
+            self.imported.len(),
+            self.refused.len()
+        )
     }
 }
 

@@ -4,8 +4,11 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 
+use ilion_env::Env;
 use ilion_protocol::Version;
-use ilion_server::admin::{AdminClient, AdminDoor, ClientError, EngineAdmin, InfoReport, StatusReport};
+use ilion_server::admin::{
+    AdminClient, AdminDoor, ClientError, EngineAdmin, ExportReport, ImportReport, InfoReport, StatusReport,
+};
 
 use crate::{Setup, make_table, run, start};
 
@@ -128,4 +131,36 @@ fn browsers_and_other_names_are_kept_out() {
     }
     let answer = raw(&door, "GET /admin/drain HTTP/1.0\r\n\r\n");
     assert!(answer.starts_with("HTTP/1.0 405"), "{answer}");
+}
+
+#[test]
+fn a_table_is_exported_emptied_and_imported_again() {
+    let setup = start();
+    let mut client = setup.client(Version::V5);
+    make_table(&mut client);
+    run(&mut client, "INSERT INTO ks.t (k, v) VALUES (1, 'one')");
+    let (_door, admin) = open(&setup);
+    let place = "keyspace=ks&table=t&directory=%2Fout";
+    let exported: ExportReport = posted(&admin, &format!("/admin/export?{place}"));
+    assert_eq!(exported.exported.len(), 1);
+    run(&mut client, "TRUNCATE ks.t");
+    let done: ImportReport = posted(&admin, &format!("/admin/import?{place}&source=moved"));
+    assert_eq!((done.imported.len(), done.refused.len()), (1, 0));
+    let status: StatusReport = admin.get("/admin/status").unwrap();
+    assert_eq!(status.tables[0].sstables, 1);
+    assert!(!setup.env.exists(&exported.exported[0]));
+    for (query, message) in [
+        ("keyspace=ks&table=t&directory=out", "out is not an absolute path"),
+        (
+            "keyspace=ks&table=u&directory=%2Fout",
+            "table ks.u does not exist",
+        ),
+    ] {
+        let error = admin.post(&format!("/admin/import?{query}")).unwrap_err();
+        assert_eq!(error.to_string(), format!("the node refused: {message}"));
+    }
+}
+
+fn posted<T: serde::de::DeserializeOwned>(admin: &AdminClient, path: &str) -> T {
+    serde_json::from_value(admin.post(path).unwrap()).unwrap()
 }

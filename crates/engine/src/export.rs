@@ -1,0 +1,72 @@
+//! SSTables of a table as files for somebody else: linked into a directory, with the statement that makes the table.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ilion_schema::describe::{Internals, describe_table_elements, describe_type, sorted_types};
+use ilion_schema::{Schema, TableId, TableSchema};
+use ilion_sstable::Component;
+
+use crate::link::link_or_copy;
+use crate::{Engine, Error, Result};
+
+/// The statements that make the table, beside its files. Compat: a snapshot of Cassandra's has it under the same name.
+const SCHEMA_FILE: &str = "schema.cql";
+
+impl Engine {
+    /// Flushes a table and puts all its SSTables into a directory, which must be empty or absent: as hard links, or as copies if
+    /// it is on another file system. `schema.cql` beside them makes the table, with its types. Returns the paths of their
+    /// Data.db; everything is durable then.
+    ///
+    /// Writes that come while it runs may be in it or not.
+    ///
+    /// # Errors
+    /// The table does not exist, there is something in the directory, or the operating system refused. What was put into
+    /// the directory by then stays there.
+    pub fn export(&self, table: TableId, directory: &Path) -> Result<Vec<PathBuf>> {
+        let shared = &self.shared;
+        let env = &*shared.env;
+        let store = shared
+            .table(table)
+            .ok_or_else(|| Error::Refused(format!("table {table} does not exist")))?;
+        env.create_dir_all(directory)?;
+        if let Some(entry) = env.list(directory)?.first() {
+            return Err(Error::Refused(format!(
+                "{} is not empty ({} is in it); export to a new directory",
+                directory.display(),
+                entry.name
+            )));
+        }
+        shared.flush_table(&store)?;
+        // Held until the end: files of an SSTable that is compacted away meanwhile stay as long.
+        let sstables = store.view().sstables.clone();
+        let mut exported = Vec::with_capacity(sstables.len());
+        for live in &sstables {
+            for file in live.descriptor().files(env)? {
+                let Some(name) = file.file_name().filter(|_| !is_temporary(&file)) else {
+                    continue;
+                };
+                link_or_copy(env, &file, &directory.join(name))?;
+            }
+            exported.push(directory.join(live.descriptor().file_name(&Component::Data)));
+        }
+        let statements = statements_of(&self.schema(), &store.schema());
+        env.write_atomically(&directory.join(SCHEMA_FILE), statements.as_bytes())?;
+        env.sync_dir(directory)?;
+        Ok(exported)
+    }
+}
+
+fn is_temporary(file: &Path) -> bool {
+    file.extension().is_some_and(|extension| extension == "tmp")
+}
+
+fn statements_of(schema: &Schema, table: &Arc<TableSchema>) -> String {
+    let Some(keyspace) = schema.keyspace(&table.keyspace) else {
+        return String::new();
+    };
+    let types = sorted_types(keyspace).into_iter().map(|of| describe_type(of));
+    let elements = describe_table_elements(keyspace, table, Internals::Shown);
+    let statements = types.chain(elements.into_iter().map(|element| element.create_statement));
+    statements.map(|statement| format!("{statement}\n")).collect()
+}

@@ -1,0 +1,279 @@
+//! SSTables that somebody else wrote, taken into a table.
+//!
+//! Each is checked as `ilion sstable verify` checks it, and against the table's schema. Those that pass get names of the
+//! table's own, under a transaction log: a crash leaves all of them or none. Their Statistics.db is written anew, since it
+//! speaks of another node's commit log, levels and repairs; the other files are links, or copies if that was asked for.
+//!
+//! Of the commit log they cover nothing, from the moment of the import on: so a truncation that was logged before it, and
+//! is replayed after a crash, lets them be, and a later one removes them.
+
+mod fit;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use ilion_schema::{TableId, TableSchema, is_system_keyspace};
+use ilion_sstable::{
+    CommitLogPosition, Component, Descriptor, Statistics, Transaction, TransactionKind, read_component,
+    verify, write_component,
+};
+
+use crate::background::Work;
+use crate::engine::Shared;
+use crate::link::{copy, link_or_copy};
+use crate::table_store::TableStore;
+use crate::{Engine, Error, Result};
+
+/// What becomes of the files that are imported.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ImportSource {
+    /// They are removed once they are in the table; no byte is copied if they are on the same file system.
+    #[default]
+    Moved,
+    /// They stay as they are.
+    Copied,
+}
+
+/// What an import did. Paths are those of Data.db.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ImportReport {
+    /// SSTables that are in the table now: what they were called, and what they are called.
+    pub imported: Vec<(PathBuf, PathBuf)>,
+    /// SSTables that were left alone, and why.
+    pub refused: Vec<(PathBuf, String)>,
+    /// SSTables that were imported and could not be removed, and why. Importing them again is harmless.
+    pub left: Vec<(PathBuf, String)>,
+}
+
+/// An SSTable that may be taken.
+struct Sound {
+    descriptor: Descriptor,
+    statistics: Statistics,
+}
+
+impl Engine {
+    /// Takes the SSTables of a directory into a table. Each that is damaged, or that the table cannot hold, is left alone and
+    /// named; the others are taken all together.
+    ///
+    /// # Errors
+    /// The table does not exist or takes no writes, the directory is one of a table, or the operating system refused:
+    /// nothing is imported then.
+    pub fn import(&self, table: TableId, directory: &Path, source: ImportSource) -> Result<ImportReport> {
+        let shared = &self.shared;
+        shared.check_writable()?;
+        let store = shared
+            .table(table)
+            .ok_or_else(|| Error::Refused(format!("table {table} does not exist")))?;
+        self.check_importable(&store, directory)?;
+        let mut report = ImportReport::default();
+        let mut sound = Vec::new();
+        for descriptor in sstables_in(shared, directory)? {
+            match check(shared, &store.schema(), &descriptor)? {
+                Ok(statistics) => sound.push(Sound {
+                    descriptor,
+                    statistics,
+                }),
+                Err(reason) => report.refused.push((descriptor.path(&Component::Data), reason)),
+            }
+        }
+        if !sound.is_empty() {
+            shared.take(&store, sound, source, &mut report)?;
+            shared.background.send(Work::Compact(store));
+        }
+        Ok(report)
+    }
+
+    fn check_importable(&self, store: &TableStore, directory: &Path) -> Result<()> {
+        let table = store.schema();
+        let refuse = |reason: String| Err(Error::Refused(reason));
+        if is_system_keyspace(&table.keyspace) {
+            return refuse(format!("{} keyspace is not user-modifiable", table.keyspace));
+        }
+        let schema = self.schema();
+        let keyspace = schema.keyspace(&table.keyspace);
+        let index = keyspace.and_then(|keyspace| Some(keyspace.indexes_of(&table.name).next()?.name.clone()));
+        let view = keyspace.and_then(|keyspace| Some(keyspace.views_of(&table.name).next()?.name.clone()));
+        if let Some(name) = index.or(view) {
+            return refuse(format!(
+                "{}.{} cannot import: {name} would go stale; drop it first and make it again afterwards",
+                table.keyspace, table.name
+            ));
+        }
+        if self.tables().iter().any(|store| store.directory() == directory) {
+            return refuse(format!(
+                "{} holds the SSTables of a table of this node",
+                directory.display()
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// The SSTables of a directory, whatever their version.
+fn sstables_in(shared: &Shared, directory: &Path) -> Result<Vec<Descriptor>> {
+    let entries = shared.env.list(directory)?;
+    let directory: Arc<Path> = directory.into();
+    let files = entries.iter().filter(|entry| !entry.is_dir);
+    let parsed = files.filter_map(|entry| Descriptor::parse(&directory, &entry.name));
+    let mut found: Vec<Descriptor> = parsed
+        .filter(|(_, component)| *component == Component::Data)
+        .map(|(descriptor, _)| descriptor)
+        .collect();
+    found.sort_by_key(|descriptor| descriptor.id);
+    Ok(found)
+}
+
+/// What Statistics.db says of an SSTable that is sound and fits, or why it is refused.
+fn check(
+    shared: &Shared,
+    table: &TableSchema,
+    descriptor: &Descriptor,
+) -> Result<std::result::Result<Statistics, String>> {
+    match statistics_of(shared, table, descriptor) {
+        Ok(statistics) => Ok(Ok(statistics)),
+        Err(Error::Refused(reason) | Error::SSTable(ilion_sstable::Error::Refused(reason))) => {
+            Ok(Err(reason))
+        }
+        Err(Error::SSTable(error @ ilion_sstable::Error::Corrupt { .. })) => Ok(Err(error.to_string())),
+        Err(error) => Err(error),
+    }
+}
+
+fn statistics_of(shared: &Shared, table: &TableSchema, descriptor: &Descriptor) -> Result<Statistics> {
+    descriptor.version.check_readable()?;
+    let env = &*shared.env;
+    let path = descriptor.path(&Component::Statistics);
+    let bytes = read_component(env, descriptor, &Component::Statistics)?
+        .ok_or_else(|| Error::Refused(format!("{} is not there", path.display())))?;
+    let statistics = Statistics::decode(&bytes, descriptor.version, &path)?;
+    // First: rows of another table are not worth reading.
+    fit::check(&statistics, table, table.partitioner(shared.options.partitioner)).map_err(Error::Refused)?;
+    let verification = verify::verify(env, descriptor, &mut |_| ())?;
+    let findings = &verification.findings;
+    if let Some(first) = findings.kept().first() {
+        let others = findings.kept().len() as u64 - 1 + findings.more();
+        return Err(Error::Refused(match others {
+            0 => first.to_string(),
+            _ => format!("{first} (and {others} more findings; ilion sstable verify lists them)"),
+        }));
+    }
+    Ok(statistics)
+}
+
+impl Shared {
+    /// Puts sound SSTables into the table, all or none.
+    fn take(
+        &self,
+        store: &Arc<TableStore>,
+        sound: Vec<Sound>,
+        source: ImportSource,
+        report: &mut ImportReport,
+    ) -> Result<()> {
+        let _maintenance = store.maintenance.lock();
+        if store.is_dropped.load(Ordering::Acquire) {
+            return Err(Error::Refused("the table was dropped".to_owned()));
+        }
+        let table = store.schema();
+        for file in &sound {
+            // It may have been altered since the files were checked.
+            fit::check(
+                &file.statistics,
+                &table,
+                table.partitioner(self.options.partitioner),
+            )
+            .map_err(Error::Refused)?;
+        }
+        self.env.create_dir_all(&store.directory)?;
+        let mut transaction = Transaction::begin(self.env.clone(), &store.directory, TransactionKind::Flush)?;
+        let taken = match self.link_all(store, &sound, source, &mut transaction) {
+            Ok(taken) => taken,
+            Err(error) => {
+                transaction.abort()?;
+                return Err(error);
+            }
+        };
+        let committed = transaction.commit()?;
+        let mut live = Vec::with_capacity(taken.len());
+        for descriptor in &taken {
+            live.push(self.open_sstable(&table, descriptor)?);
+        }
+        store.add_sstables(live);
+        drop(committed);
+        for (file, taken) in sound.iter().zip(&taken) {
+            let from = file.descriptor.path(&Component::Data);
+            tracing::info!(from = %file.descriptor, sstable = %taken, "imported");
+            if source == ImportSource::Moved
+                && let Err(error) = file.descriptor.remove_files(&*self.env)
+            {
+                report.left.push((from.clone(), error.to_string()));
+            }
+            report.imported.push((from, taken.path(&Component::Data)));
+        }
+        Ok(())
+    }
+
+    fn link_all(
+        &self,
+        store: &TableStore,
+        sound: &[Sound],
+        source: ImportSource,
+        transaction: &mut Transaction,
+    ) -> Result<Vec<Descriptor>> {
+        let mut taken = Vec::with_capacity(sound.len());
+        for file in sound {
+            let descriptor = store.next_descriptor(file.descriptor.version);
+            transaction.add(&descriptor)?;
+            self.link_sstable(file, &descriptor, source)?;
+            taken.push(descriptor);
+        }
+        self.env.sync_dir(&store.directory)?;
+        // Opened once before anything depends on it; what is wrong shows while it can still be undone.
+        for descriptor in &taken {
+            self.open_sstable(&store.schema(), descriptor)?;
+        }
+        Ok(taken)
+    }
+
+    fn link_sstable(&self, file: &Sound, to: &Descriptor, source: ImportSource) -> Result<()> {
+        let env = &*self.env;
+        let directory = &file.descriptor.directory;
+        for path in file.descriptor.files(env)? {
+            let name = path
+                .file_name()
+                .and_then(|name| name.to_str())
+                .unwrap_or_default();
+            // Temporary files have no component.
+            let Some((_, component)) = Descriptor::parse(directory, name) else {
+                continue;
+            };
+            if component == Component::Statistics {
+                continue;
+            }
+            match source {
+                ImportSource::Moved => link_or_copy(env, &path, &to.path(&component))?,
+                ImportSource::Copied => copy(env, &path, &to.path(&component))?,
+            }
+        }
+        let statistics = self.own_statistics(file.statistics.clone());
+        let bytes = statistics.encode(to.version);
+        Ok(write_component(env, to, &Component::Statistics, &bytes)?)
+    }
+
+    /// The same without what is only true where it was written.
+    fn own_statistics(&self, mut statistics: Statistics) -> Statistics {
+        let now = self.barrier();
+        let now = CommitLogPosition {
+            segment: now.segment.0.cast_signed(),
+            offset: i32::try_from(now.offset).unwrap_or(i32::MAX),
+        };
+        let stats = &mut statistics.stats;
+        stats.originating_host = Some(self.id);
+        stats.commit_log_intervals = vec![(now, now)];
+        stats.level = 0;
+        stats.repaired_at_millis = 0;
+        stats.pending_repair = None;
+        stats.is_transient = false;
+        statistics
+    }
+}

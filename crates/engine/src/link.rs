@@ -1,0 +1,43 @@
+//! Files of SSTables under a second name: linked where that can be done, else copied. Durable either way.
+
+use std::path::Path;
+
+use ilion_env::{Env, Result};
+
+const COPY_BYTES: usize = 1 << 20;
+
+/// Gives the file a second name, or makes a copy of it where the second name would be on another file system. The bytes are
+/// durable when it returns, whoever wrote them; the name is with its directory's sync.
+pub(crate) fn link_or_copy(env: &dyn Env, from: &Path, to: &Path) -> Result<()> {
+    match link(env, from, to) {
+        Ok(()) => Ok(()),
+        Err(error) if error.is_already_exists() || error.is_not_found() || error.is_no_space() => Err(error),
+        // Other file systems, file systems without links, and files that are not ours to link or to sync.
+        Err(_) => {
+            match env.remove_file(to) {
+                Err(error) if !error.is_not_found() => return Err(error),
+                _ => {}
+            }
+            copy(env, from, to)
+        }
+    }
+}
+
+fn link(env: &dyn Env, from: &Path, to: &Path) -> Result<()> {
+    env.hard_link(from, to)?;
+    env.open_append(to)?.sync()
+}
+
+/// Makes a file with the same bytes, durable when it returns.
+pub(crate) fn copy(env: &dyn Env, from: &Path, to: &Path) -> Result<()> {
+    let source = env.open_read(from)?;
+    let mut target = env.create(to)?;
+    let mut buffer = vec![0; COPY_BYTES];
+    loop {
+        let length = source.read_at(target.position(), &mut buffer)?;
+        if length == 0 {
+            return target.sync();
+        }
+        target.append(&buffer[..length])?;
+    }
+}

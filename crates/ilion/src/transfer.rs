@@ -1,0 +1,114 @@
+//! `ilion sstable export` and `import`: a running node of this machine gives or takes the files of a table.
+
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+
+use ilion_env::{Env as _, RealEnv};
+use ilion_server::admin::{AdminClient, ExportReport, ImportReport};
+use ilion_tools::sstable::{Command, ConvertArguments, Files, TargetFormat};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::Failure;
+use crate::ask::{escape, say};
+use crate::cli::{AdminArguments, ExportArguments, ImportArguments};
+
+/// Has the SSTables of a table put into a directory.
+pub fn export(arguments: &ExportArguments) -> Result<(), Failure> {
+    let directory = absolute(&arguments.directory)?;
+    let exported = match arguments.format {
+        None => directory.clone(),
+        Some(_) => beside(&directory)?,
+    };
+    let place = place(&arguments.keyspace, &arguments.table, &exported);
+    let report: ExportReport = ask(&arguments.admin, &format!("export?{place}"))?;
+    match arguments.format {
+        None => tell(&arguments.admin, &report),
+        Some(format) => convert(&report, format, &exported, &directory),
+    }
+}
+
+/// Has the SSTables of a directory taken into a table.
+pub fn import(arguments: &ImportArguments) -> Result<(), Failure> {
+    let place = place(
+        &arguments.keyspace,
+        &arguments.table,
+        &absolute(&arguments.directory)?,
+    );
+    let source = if arguments.copy_data { "copied" } else { "moved" };
+    let report: ImportReport = ask(&arguments.admin, &format!("import?{place}&source={source}"))?;
+    tell(&arguments.admin, &report)?;
+    match report.refused.len() {
+        0 => Ok(()),
+        count => Err(Failure::Failed(format!("{count} SSTables were left alone"))),
+    }
+}
+
+/// Writes what was exported in another format, and removes it.
+fn convert(
+    report: &ExportReport,
+    format: TargetFormat,
+    exported: &Path,
+    directory: &Path,
+) -> Result<(), Failure> {
+    let env = RealEnv::new();
+    if !report.exported.is_empty() {
+        let convert = Command::Convert(ConvertArguments {
+            to: format,
+            directory: directory.to_path_buf(),
+            files: Files {
+                files: report.exported.clone(),
+            },
+        });
+        ilion_tools::sstable::run(&convert).map_err(Failure::of_tool)?;
+    }
+    env.create_dir_all(directory).map_err(Failure::of)?;
+    let statements = exported.join("schema.cql");
+    env.rename(&statements, &directory.join("schema.cql"))
+        .map_err(Failure::of)?;
+    env.sync_dir(directory).map_err(Failure::of)?;
+    env.remove_dir_all(exported).map_err(Failure::of)
+}
+
+/// Where the node puts what is converted then; on the same file system as the outcome.
+fn beside(directory: &Path) -> Result<PathBuf, Failure> {
+    let env = RealEnv::new();
+    if env.exists(directory) && !env.list(directory).map_err(Failure::of)?.is_empty() {
+        return Err(Failure::Failed(format!(
+            "{} is not empty; export to a new directory",
+            directory.display()
+        )));
+    }
+    let mut name = directory.as_os_str().to_owned();
+    name.push(".exported");
+    Ok(name.into())
+}
+
+fn absolute(directory: &Path) -> Result<PathBuf, Failure> {
+    std::path::absolute(directory)
+        .map_err(|error| Failure::Failed(format!("{}: {error}", directory.display())))
+}
+
+fn place(keyspace: &str, table: &str, directory: &Path) -> String {
+    format!(
+        "keyspace={}&table={}&directory={}",
+        escape(keyspace),
+        escape(table),
+        escape(&directory.to_string_lossy())
+    )
+}
+
+fn ask<T: DeserializeOwned>(arguments: &AdminArguments, path: &str) -> Result<T, Failure> {
+    let done = AdminClient::new(arguments.admin_port)
+        .post(&format!("/admin/{path}"))
+        .map_err(Failure::of)?;
+    serde_json::from_value(done).map_err(Failure::of)
+}
+
+fn tell<T: Serialize + Display>(arguments: &AdminArguments, report: &T) -> Result<(), Failure> {
+    match arguments.json {
+        true => say(&serde_json::to_string_pretty(report).map_err(Failure::of)?),
+        false => say(&report.to_string()),
+    }
+    Ok(())
+}
