@@ -11,6 +11,7 @@
 //! | `ordered` | a scan that refuses what is out of order |
 //! | `rewrite` | new SSTables with the rows of old ones |
 //! | `scrub` | what can be read of damaged ones, as new ones |
+//! | `bench` | what reading and writing costs |
 //! | `shape` | what new SSTables look like |
 //! | `target` | where they go |
 //! | `progress` | how far a long run is, for people |
@@ -18,6 +19,7 @@
 //! A file that is written to must not exist; input files are never changed.
 
 mod annotate;
+mod bench;
 mod dump;
 mod keys;
 mod metadata;
@@ -41,6 +43,7 @@ use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use ilion_env::{Env, RealEnv};
 
+pub use bench::{BenchArguments, Shape};
 pub use target::TargetFormat;
 
 /// What to do with SSTable files.
@@ -60,6 +63,8 @@ pub enum Command {
     Split(SplitArguments),
     /// Writes what can be read of damaged SSTables as new ones, and says what is lost.
     Scrub(ScrubArguments),
+    /// Measures reading and writing of made-up tables beside compression alone.
+    Bench(BenchArguments),
 }
 
 /// SSTable files: any component of each, or directories of a table.
@@ -180,6 +185,7 @@ fn run_with(env: &Arc<dyn Env>, command: &Command, out: &mut dyn Write) -> anyho
         Command::Merge(arguments) => rewrite::merge(env, arguments, out),
         Command::Split(arguments) => rewrite::split(env, arguments, out),
         Command::Scrub(arguments) => scrub::run(env, arguments, out),
+        Command::Bench(arguments) => bench::run(env, arguments, out),
     }
 }
 

@@ -1,0 +1,26 @@
+//! How long this thread has been on a CPU.
+
+use std::path::Path;
+
+use ilion_env::Env;
+
+/// Nanoseconds of this thread so far. Where the system does not tell, the clock on the wall.
+pub(super) fn thread_nanos(env: &dyn Env) -> u64 {
+    of_linux(env).unwrap_or_else(|| env.monotonic_nanos())
+}
+
+/// The first field of `schedstat`.
+fn of_linux(env: &dyn Env) -> Option<u64> {
+    let file = env.open_read(Path::new("/proc/thread-self/schedstat")).ok()?;
+    let mut bytes = [0; 64];
+    let length = file.read_at(0, &mut bytes).ok()?;
+    let text = std::str::from_utf8(&bytes[..length]).ok()?;
+    text.split(' ').next()?.parse().ok()
+}
+
+/// What the work cost.
+pub(super) fn timed<T>(env: &dyn Env, work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<(u64, T)> {
+    let before = thread_nanos(env);
+    let outcome = work()?;
+    Ok((thread_nanos(env).saturating_sub(before), outcome))
+}

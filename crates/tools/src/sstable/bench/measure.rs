@@ -1,0 +1,203 @@
+//! One table written, read and opened, and its bytes without its rows.
+
+use std::hint::black_box;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ilion_env::{Env, account};
+use ilion_rows::{ClusteringFilter, Cursor as _, KeyRange};
+use ilion_schema::TableSchema;
+use ilion_sstable::{
+    ChunkReader, ChunkWriter, Component, Compression, DataStream, Descriptor, EncodingStats, Format,
+    OpenOptions, SSTable, SSTableId, SSTableWriter, Scan, Version, WriterOptions, chunks,
+};
+
+use super::BenchArguments;
+use super::cpu::timed;
+use super::report::ShapeReport;
+use super::shape::{MadePartition, Shape, WRITTEN_MICROS};
+
+/// What writes go through the chunk writer in, when it is measured alone.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// The files of one measurement.
+struct Bench<'b> {
+    env: &'b Arc<dyn Env>,
+    directory: PathBuf,
+    table: Arc<TableSchema>,
+    generation: u32,
+}
+
+/// Measures one shape.
+pub(super) fn measure(
+    env: &Arc<dyn Env>,
+    shape: Shape,
+    arguments: &BenchArguments,
+) -> anyhow::Result<ShapeReport> {
+    let directory = arguments.directory.join(shape.name());
+    env.create_dir_all(&directory)?;
+    let mut bench = Bench {
+        env,
+        directory,
+        table: shape.table(),
+        generation: 0,
+    };
+    let partitions = shape.partitions(&bench.table, arguments.size << 20);
+    let mut report = ShapeReport {
+        shape: shape.name(),
+        partitions: partitions.len() as u64,
+        rows: partitions
+            .iter()
+            .map(|partition| partition.rows.len() as u64)
+            .sum(),
+        ..ShapeReport::default()
+    };
+    let subject = bench.next();
+    bench.write(&subject, &partitions)?;
+    let data = bench.data(&subject)?;
+    (report.data_bytes, report.stored_bytes) = (data.len() as u64, bench.stored_bytes(&subject)?);
+    for _ in 0..arguments.runs {
+        let (chunks_nanos, written_nanos) = (bench.write_chunks(&data)?, bench.write_again(&partitions)?);
+        best(&mut report.write_chunks_nanos, chunks_nanos);
+        best(&mut report.write_nanos, written_nanos);
+        best(&mut report.read_chunks_nanos, bench.read_chunks(&subject)?);
+        best(&mut report.read_nanos, bench.read(&subject, report.rows)?);
+    }
+    bench.open(&subject, &mut report)?;
+    Ok(report)
+}
+
+fn best(so_far: &mut u64, nanos: u64) {
+    *so_far = match *so_far {
+        0 => nanos,
+        best => best.min(nanos),
+    };
+}
+
+impl Bench<'_> {
+    fn next(&mut self) -> Descriptor {
+        self.generation += 1;
+        let id = SSTableId::Sequence(self.generation);
+        Descriptor::new(self.directory.as_path(), Version::NB, id, Format::Big)
+    }
+
+    fn options() -> OpenOptions {
+        OpenOptions {
+            chunk_cache: None,
+            ..OpenOptions::default()
+        }
+    }
+
+    fn write(&self, descriptor: &Descriptor, partitions: &[MadePartition]) -> anyhow::Result<()> {
+        let options = WriterOptions {
+            estimated_partitions: partitions.len() as u64,
+            encoding_stats: EncodingStats {
+                min_timestamp_micros: WRITTEN_MICROS,
+                ..EncodingStats::NONE
+            },
+            ..WriterOptions::default()
+        };
+        let mut writer = SSTableWriter::new(self.env, descriptor, &self.table, options)?;
+        for partition in partitions {
+            writer.begin_partition(&partition.head)?;
+            for row in &partition.rows {
+                writer.add(row)?;
+            }
+            writer.finish_partition()?;
+        }
+        Ok(writer.finish()?)
+    }
+
+    fn write_again(&mut self, partitions: &[MadePartition]) -> anyhow::Result<u64> {
+        let descriptor = self.next();
+        let (nanos, ()) = timed(&**self.env, || self.write(&descriptor, partitions))?;
+        descriptor.remove_files(&**self.env)?;
+        Ok(nanos)
+    }
+
+    /// The same bytes through the same chunks, compressed and summed, without rows and without an index.
+    fn write_chunks(&mut self, data: &[u8]) -> anyhow::Result<u64> {
+        let descriptor = self.next();
+        let compression = Compression::from_options(&self.table.options.compression)?;
+        let (nanos, ()) = timed(&**self.env, || {
+            let mut writer = ChunkWriter::create(self.env.clone(), descriptor.clone(), compression)?;
+            for piece in data.chunks(PIECE_BYTES) {
+                writer.write(piece)?;
+            }
+            writer.finish()?;
+            Ok(())
+        })?;
+        descriptor.remove_files(&**self.env)?;
+        Ok(nanos)
+    }
+
+    fn stream(&self, descriptor: &Descriptor) -> anyhow::Result<DataStream> {
+        let chunks = ChunkReader::open(&**self.env, descriptor, None)?.reopen_for_scan(&**self.env)?;
+        Ok(DataStream::sequential(
+            Arc::new(chunks),
+            0,
+            chunks::READ_AHEAD_BYTES,
+        ))
+    }
+
+    fn data(&self, descriptor: &Descriptor) -> anyhow::Result<Vec<u8>> {
+        let mut stream = self.stream(descriptor)?;
+        let mut data = Vec::new();
+        while !stream.is_at_end() {
+            stream.require(1)?;
+            data.extend_from_slice(stream.rest());
+            stream.consume(stream.rest().len());
+        }
+        Ok(data)
+    }
+
+    /// Every chunk read, its CRC checked, and decompressed; nothing is done with the bytes.
+    fn read_chunks(&self, descriptor: &Descriptor) -> anyhow::Result<u64> {
+        let mut stream = self.stream(descriptor)?;
+        let (nanos, ()) = timed(&**self.env, || {
+            while !stream.is_at_end() {
+                stream.require(1)?;
+                stream.consume(black_box(stream.rest()).len());
+            }
+            Ok(())
+        })?;
+        Ok(nanos)
+    }
+
+    fn read(&self, descriptor: &Descriptor, rows_expected: u64) -> anyhow::Result<u64> {
+        let sstable = Arc::new(SSTable::open(self.env, descriptor, &Self::options())?);
+        let (nanos, rows) = timed(&**self.env, || {
+            let filter = Arc::new(ClusteringFilter::all());
+            let mut cursor = sstable.cursor(&self.table, KeyRange::all(), filter, Scan::Sequential);
+            let mut rows = 0;
+            while let Some(head) = cursor.next_partition()? {
+                black_box(&head);
+                while let Some(unfiltered) = cursor.next_unfiltered()? {
+                    black_box(&unfiltered);
+                    rows += 1;
+                }
+            }
+            Ok(rows)
+        })?;
+        anyhow::ensure!(rows == rows_expected, "{rows} rows were read of {rows_expected}");
+        Ok(nanos)
+    }
+
+    fn stored_bytes(&self, descriptor: &Descriptor) -> anyhow::Result<u64> {
+        Ok(self.env.file_size(&descriptor.path(&Component::Data))?)
+    }
+
+    /// Opens the SSTable, and counts what that reads.
+    fn open(&self, descriptor: &Descriptor, report: &mut ShapeReport) -> anyhow::Result<()> {
+        let charged = account::begin();
+        let (nanos, sstable) = timed(&**self.env, || {
+            Ok(SSTable::open(self.env, descriptor, &Self::options())?)
+        })?;
+        drop(sstable);
+        let io = charged.finish();
+        report.open_nanos = nanos;
+        report.open_reads = u64::from(io.reads);
+        report.open_bytes = io.bytes_read;
+        Ok(())
+    }
+}

@@ -1,0 +1,168 @@
+//! Tables that are made up: what their rows look like decides what a format costs.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use clap::ValueEnum;
+use ilion_env::Seeded;
+use ilion_rows::{
+    Cell, Clustering, ColumnData, Data, DecoratedKey, DeletionTime, Liveness, PartitionHead, Row, Unfiltered,
+};
+use ilion_schema::{ClusteringOrder, TableBuilder, TableId, TableSchema};
+use ilion_types::{CqlType, Partitioner, Uuid};
+
+/// When all rows were written.
+pub(super) const WRITTEN_MICROS: i64 = 1_700_000_000_000_000;
+
+/// What the rows look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Shape {
+    /// Five blobs of 34 random bytes, one row a partition: the rows of cassandra-stress. They do not compress.
+    Blobs,
+    /// The same with words, which compress.
+    Words,
+    /// A text of 1 KiB, one row a partition.
+    Kilobyte,
+    /// Partitions of 1000 rows: an int, a bigint and a short text behind a clustering int.
+    Narrow,
+}
+
+/// A partition of such a table.
+pub(super) struct MadePartition {
+    pub head: PartitionHead,
+    pub rows: Vec<Unfiltered>,
+}
+
+const WORDS: [&str; 16] = [
+    "alder", "beech", "cedar", "dogwood", "elm", "fir", "ginkgo", "hazel", "ivy", "juniper", "kapok",
+    "larch", "maple", "nutmeg", "oak", "pine",
+];
+
+impl Shape {
+    pub(super) const ALL: [Self; 4] = [Self::Blobs, Self::Words, Self::Kilobyte, Self::Narrow];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Blobs => "blobs",
+            Self::Words => "words",
+            Self::Kilobyte => "kilobyte",
+            Self::Narrow => "narrow",
+        }
+    }
+
+    pub(super) fn table(self) -> Arc<TableSchema> {
+        let id = TableId(Uuid::from_u128(self as u128 + 1));
+        let table = TableBuilder::new("bench", self.name(), id).partition_key("key", CqlType::Blob);
+        let table = match self {
+            Self::Blobs | Self::Words => ["c0", "c1", "c2", "c3", "c4"]
+                .into_iter()
+                .fold(table, |table, name| table.regular(name, CqlType::Blob)),
+            Self::Kilobyte => table.regular("value", CqlType::Text),
+            Self::Narrow => table
+                .clustering("at", CqlType::Int, ClusteringOrder::Asc)
+                .regular("count", CqlType::Int)
+                .regular("sum", CqlType::BigInt)
+                .regular("text", CqlType::Text),
+        };
+        table.build()
+    }
+
+    fn rows_per_partition(self) -> u32 {
+        match self {
+            Self::Blobs | Self::Words | Self::Kilobyte => 1,
+            Self::Narrow => 1000,
+        }
+    }
+
+    /// Bytes of a row, about: of its values and what is around them.
+    fn row_bytes(self) -> u64 {
+        match self {
+            Self::Blobs | Self::Words => 212,
+            Self::Kilobyte => 1060,
+            Self::Narrow => 34,
+        }
+    }
+
+    /// So many partitions that their rows take about `size_bytes`, in order.
+    pub(super) fn partitions(self, table: &TableSchema, size_bytes: u64) -> Vec<MadePartition> {
+        let count = size_bytes / (self.row_bytes() * u64::from(self.rows_per_partition()));
+        let mut seeded = Seeded::new(20_250_501);
+        let mut partitions: Vec<MadePartition> = (0..count.max(2))
+            .map(|_| self.partition(table, &mut seeded))
+            .collect();
+        partitions.sort_by(|a, b| a.head.key.cmp(&b.head.key));
+        partitions
+    }
+
+    fn partition(self, table: &TableSchema, seeded: &mut Seeded) -> MadePartition {
+        let mut key = [0; 10];
+        seeded.fill(&mut key);
+        let rows = (0..self.rows_per_partition()).map(|row| Unfiltered::Row(self.row(row, table, seeded)));
+        MadePartition {
+            rows: rows.collect(),
+            head: PartitionHead {
+                key: DecoratedKey::new(Partitioner::Murmur3, Bytes::copy_from_slice(&key)),
+                deletion: DeletionTime::LIVE,
+                static_row: None,
+            },
+        }
+    }
+
+    fn row(self, number: u32, table: &TableSchema, seeded: &mut Seeded) -> Row {
+        let values: Vec<(&str, Bytes)> = match self {
+            Self::Blobs => ["c0", "c1", "c2", "c3", "c4"]
+                .map(|name| (name, random(seeded, 34)))
+                .into(),
+            Self::Words => ["c0", "c1", "c2", "c3", "c4"]
+                .map(|name| (name, words(seeded, 34)))
+                .into(),
+            Self::Kilobyte => vec![("value", words(seeded, 1024))],
+            Self::Narrow => vec![
+                ("count", random(seeded, 4)),
+                (
+                    "sum",
+                    Bytes::copy_from_slice(&seeded.below(1_000_000).to_be_bytes()),
+                ),
+                ("text", words(seeded, 9)),
+            ],
+        };
+        let columns = values.into_iter().filter_map(|(name, value)| {
+            Some(ColumnData {
+                column: table.column_named(name)?.id,
+                data: Data::Simple(Cell::live(WRITTEN_MICROS, value)),
+            })
+        });
+        let mut columns: Vec<ColumnData> = columns.collect();
+        columns.sort_by_key(|data| data.column);
+        let clustering = match self {
+            Self::Narrow => Clustering::of([Bytes::copy_from_slice(&number.to_be_bytes())]),
+            _ => Clustering::empty(),
+        };
+        Row {
+            liveness: Liveness::live(WRITTEN_MICROS),
+            columns,
+            ..Row::empty(clustering)
+        }
+    }
+}
+
+fn random(seeded: &mut Seeded, length: usize) -> Bytes {
+    let mut bytes = vec![0; length];
+    seeded.fill(&mut bytes);
+    bytes.into()
+}
+
+fn words(seeded: &mut Seeded, length: usize) -> Bytes {
+    let mut text = String::with_capacity(length + 8);
+    while text.len() < length {
+        text.push_str(word(seeded));
+        text.push(' ');
+    }
+    text.truncate(length);
+    text.into_bytes().into()
+}
+
+fn word(seeded: &mut Seeded) -> &'static str {
+    let index = usize::try_from(seeded.below(WORDS.len() as u64)).unwrap_or(0);
+    WORDS[index]
+}
