@@ -80,6 +80,7 @@ impl Engine {
         if !sound.is_empty() {
             shared.take(&store, sound, source, &mut report)?;
             shared.background.send(Work::Compact(store));
+            shared.ask_for_token_maps();
         }
         Ok(report)
     }

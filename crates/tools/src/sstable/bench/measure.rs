@@ -196,7 +196,7 @@ impl Bench<'_> {
         drop(sstable);
         let io = charged.finish();
         report.open_nanos = nanos;
-        report.open_reads = u64::from(io.reads);
+        report.open_reads = io.reads;
         report.open_bytes = io.bytes_read;
         Ok(())
     }
