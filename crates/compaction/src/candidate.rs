@@ -1,6 +1,10 @@
-//! What a strategy knows of an SSTable, and what it answers.
+//! What a strategy knows of the SSTables of a table, and what it answers.
 
 use std::path::PathBuf;
+
+use ilion_rows::DecoratedKey;
+
+use crate::space;
 
 /// An SSTable as a strategy sees it.
 #[derive(Clone, Debug, PartialEq)]
@@ -9,17 +13,133 @@ pub struct Candidate {
     pub id: PathBuf,
     /// Bytes on disk.
     pub size_bytes: u64,
-    /// Newest write in it, microseconds.
-    pub max_timestamp_micros: i64,
+    /// About how many partitions it has.
+    pub partitions: u64,
+    /// Its first partition.
+    pub first: DecoratedKey,
+    /// Its last partition.
+    pub last: DecoratedKey,
+    /// Level of leveled compaction that it was written for.
+    pub level: u32,
+    /// Oldest write in it, in the unit that clients write with.
+    pub min_timestamp: i64,
+    /// Newest write in it.
+    pub max_timestamp: i64,
+    /// The last second in which something of it is not a tombstone; `u32::MAX` if something of it lives for ever.
+    pub max_local_deletion_secs: u32,
     /// Share of its cells that are tombstones old enough to be purged, 0 to 1.
     pub droppable_ratio: f64,
+    /// When it was written, seconds since 1970.
+    pub created_secs: i64,
+    /// It is an input of a compaction that goes on.
+    pub is_compacting: bool,
+}
+
+impl Candidate {
+    /// True if some key may be in both.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        self.first <= other.last && other.first <= self.last
+    }
+
+    /// Share of the ring between its first and its last partition, 0 to 1.
+    pub fn span(&self) -> f64 {
+        space::span(&self.first, &self.last, self.partitions)
+    }
+
+    /// Bytes per share of the ring: what the file would have if it spanned all of it.
+    pub fn density(&self) -> f64 {
+        self.size_bytes as f64 / self.span()
+    }
+
+    /// True if all that it has are tombstones past gc grace.
+    pub fn is_expired(&self, gc_before_secs: u32) -> bool {
+        self.max_local_deletion_secs < gc_before_secs
+    }
+}
+
+/// A table at one moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Situation {
+    /// All SSTables of the table.
+    pub candidates: Vec<Candidate>,
+    /// Oldest write in memtables; `i64::MAX` if they are empty.
+    pub memtable_min_timestamp: i64,
+    /// Seconds since 1970.
+    pub now_secs: i64,
+    /// Tombstones made before are past gc grace.
+    pub gc_before_secs: u32,
+    /// What a flush of this table comes to; 0 if there was none.
+    pub flush_bytes: u64,
+    /// Picks among equals.
+    pub random: u64,
+}
+
+impl Situation {
+    /// Those that no compaction has, in their order.
+    pub fn idle(&self) -> impl Iterator<Item = &Candidate> {
+        self.candidates
+            .iter()
+            .filter(|candidate| !candidate.is_compacting)
+    }
+}
+
+/// What a strategy remembers from one choice to the next.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// When it last looked for expired SSTables.
+    pub(crate) expired_check_secs: Option<i64>,
+    /// The newest time window that it has seen.
+    pub(crate) newest_window_secs: i64,
+    /// Choices since a level was last compacted into.
+    pub(crate) starved: [u32; crate::leveled::LEVELS],
+    /// The flush size that levels are made for.
+    pub(crate) flush_bytes: u64,
+}
+
+/// How the result of a compaction is cut into SSTables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// One.
+    Whole,
+    /// A new one whenever this size is reached.
+    UpTo {
+        /// Bytes on disk.
+        bytes: u64,
+    },
+    /// One for each of so many equal parts of the ring.
+    Shards(u32),
+    /// The first has half of what is expected, the next half of the rest, and so on.
+    Halves,
 }
 
 /// What to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Choice {
-    /// Nothing.
-    Nothing,
-    /// Merge these.
-    Merge(Vec<PathBuf>),
+pub struct Choice {
+    /// Merged.
+    pub inputs: Vec<PathBuf>,
+    /// Dropped without being read: all in them is expired, and nothing else is hidden by it.
+    pub expired: Vec<PathBuf>,
+    /// How the result is cut.
+    pub output: Output,
+    /// Level that the result is written for.
+    pub level: u32,
+}
+
+impl Choice {
+    /// Merges these into one.
+    pub(crate) fn merge<'a>(inputs: impl IntoIterator<Item = &'a Candidate>) -> Self {
+        Self {
+            inputs: ids(inputs),
+            expired: Vec::new(),
+            output: Output::Whole,
+            level: 0,
+        }
+    }
+}
+
+pub(crate) fn ids<'a>(candidates: impl IntoIterator<Item = &'a Candidate>) -> Vec<PathBuf> {
+    candidates
+        .into_iter()
+        .map(|candidate| candidate.id.clone())
+        .collect()
 }

@@ -1,0 +1,116 @@
+//! Which SSTables a key may be in together.
+//!
+//! The ring is walked from its first key to its last; wherever the SSTables that cover the place are not all contained in
+//! those of a neighbouring place, they are a *section*. Compat: `org.apache.cassandra.utils.Overlaps`.
+
+use std::collections::BTreeSet;
+
+use crate::Candidate;
+
+/// Which neighbouring sections are compacted with one that is due (`overlap_inclusion_method`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inclusion {
+    /// None.
+    None,
+    /// Those that have an SSTable in common with it.
+    Single,
+    /// Those, and those that have one in common with them, and so on.
+    Transitive,
+}
+
+/// Numbers of SSTables that some key may be in together.
+pub(crate) type Section = BTreeSet<usize>;
+
+/// The sections of these SSTables, by key. The numbers are places in the slice.
+pub(crate) fn sections(candidates: &[&Candidate]) -> Vec<Section> {
+    let mut by_first: Vec<usize> = (0..candidates.len()).collect();
+    by_first.sort_by(|a, b| candidates[*a].first.cmp(&candidates[*b].first));
+    let rank_of_last = ranks(candidates);
+    let mut sections = Vec::new();
+    // Rank of the last key first, so that the one that ends first is first.
+    let mut active: BTreeSet<(usize, usize)> = BTreeSet::new();
+    for index in by_first {
+        let ends_before = |active: &BTreeSet<(usize, usize)>| {
+            active
+                .first()
+                .is_some_and(|(_, other)| candidates[*other].last < candidates[index].first)
+        };
+        if ends_before(&active) {
+            sections.push(members(&active));
+            while ends_before(&active) {
+                active.pop_first();
+            }
+        }
+        active.insert((rank_of_last[index], index));
+    }
+    if !active.is_empty() {
+        sections.push(members(&active));
+    }
+    sections
+}
+
+fn ranks(candidates: &[&Candidate]) -> Vec<usize> {
+    let mut by_last: Vec<usize> = (0..candidates.len()).collect();
+    by_last.sort_by(|a, b| candidates[*a].last.cmp(&candidates[*b].last));
+    let mut ranks = vec![0; candidates.len()];
+    for (rank, index) in by_last.into_iter().enumerate() {
+        ranks[index] = rank;
+    }
+    ranks
+}
+
+fn members(active: &BTreeSet<(usize, usize)>) -> Section {
+    active.iter().map(|(_, index)| *index).collect()
+}
+
+/// The most SSTables that a key may be in.
+pub fn deepest(candidates: &[Candidate]) -> usize {
+    let all: Vec<&Candidate> = candidates.iter().collect();
+    sections(&all).iter().map(BTreeSet::len).max().unwrap_or(0)
+}
+
+/// Runs of sections around those with at least `threshold` SSTables, with the neighbours that `inclusion` asks for.
+pub(crate) fn runs(sections: &[Section], threshold: usize, inclusion: Inclusion) -> Vec<&[Section]> {
+    let mut runs = Vec::new();
+    let mut taken = 0;
+    let mut at = 0;
+    while at < sections.len() {
+        if sections[at].len() < threshold {
+            at += 1;
+            continue;
+        }
+        let (mut start, mut end) = (at, at + 1);
+        if inclusion != Inclusion::None {
+            let mut reached = sections[at].clone();
+            let mut joins = |next: &Section| {
+                let is_joined = !next.is_disjoint(&reached);
+                if is_joined && inclusion == Inclusion::Transitive {
+                    reached.extend(next);
+                }
+                is_joined
+            };
+            while start > taken && joins(&sections[start - 1]) {
+                start -= 1;
+            }
+            while end < sections.len() && joins(&sections[end]) {
+                end += 1;
+            }
+        }
+        runs.push(&sections[start..end]);
+        taken = end;
+        at = end;
+    }
+    runs
+}
+
+/// Groups of SSTables that have no key in common with another group.
+pub(crate) fn separate_groups(candidates: &[&Candidate]) -> Vec<Section> {
+    let mut groups: Vec<Section> = Vec::new();
+    for section in sections(candidates) {
+        match groups.last_mut() {
+            Some(group) if !group.is_disjoint(&section) => group.extend(section),
+            _ => groups.push(section),
+        }
+    }
+    groups
+}

@@ -1,0 +1,68 @@
+//! Places on the ring as numbers, where tokens are spread evenly: what densities and shards are reckoned with.
+//!
+//! Compat: `ShardManagerNoDisks`; partitioners that keep the order of keys have no splitter, and one shard
+//! (`ShardManagerTrivial`).
+
+use ilion_rows::DecoratedKey;
+use ilion_types::Token;
+
+/// Below so many partitions a file's span is not believed.
+const PARTITIONS_FEW: u64 = 100;
+/// Share of the ring that a partition of such a file is taken to have.
+const SPAN_OF_PARTITION: f64 = 1.0 / 65536.0;
+/// No span is smaller.
+const SPAN_MIN: f64 = 1.0 / (1_u64 << 48) as f64;
+
+/// Where the token is on a ring of 2^64 places; nothing if tokens are not spread evenly.
+fn place(token: &Token) -> Option<u64> {
+    match token {
+        Token::Murmur3(hash) => Some(hash.cast_unsigned() ^ (1 << 63)),
+        Token::Random(token) => {
+            let value = token.value().unwrap_or(0).min((1 << 127) - 1);
+            u64::try_from(value >> 63).ok()
+        }
+        Token::Bytes(_) => None,
+    }
+}
+
+/// The shard of so many equal ones that the token is in, from 0.
+pub fn shard_of(token: &Token, shards: u32) -> u32 {
+    let Some(place) = place(token) else {
+        return 0;
+    };
+    let shard = (u128::from(place) * u128::from(shards.max(1))) >> 64;
+    u32::try_from(shard).unwrap_or(u32::MAX)
+}
+
+/// Share of the ring from one key to another; 1 if tokens are not spread evenly.
+pub(crate) fn share(first: &DecoratedKey, last: &DecoratedKey) -> f64 {
+    match (place(&first.token), place(&last.token)) {
+        (Some(first), Some(last)) => (last.saturating_sub(first) as f64 + 1.0) / (u64::MAX as f64),
+        _ => 1.0,
+    }
+}
+
+/// The same for an SSTable with so many partitions: a few partitions may lie close together by chance.
+pub(crate) fn span(first: &DecoratedKey, last: &DecoratedKey, partitions: u64) -> f64 {
+    let share = share(first, last).min(1.0);
+    if partitions >= PARTITIONS_FEW && share >= SPAN_MIN {
+        return share;
+    }
+    share.max((partitions.max(1) as f64 * SPAN_OF_PARTITION).min(1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shards_are_equal_parts_of_the_ring() {
+        let shards = |hash, count| shard_of(&Token::Murmur3(hash), count);
+        assert_eq!(
+            [i64::MIN, -1, 0, i64::MAX].map(|hash| shards(hash, 2)),
+            [0, 0, 1, 1]
+        );
+        assert_eq!(shards(i64::MAX, 3), 2);
+        assert_eq!(shard_of(&Token::Bytes(vec![1].into()), 8), 0);
+    }
+}

@@ -1,0 +1,153 @@
+//! The strategies behind one door.
+
+use crate::common::{Common, Options};
+use crate::leveled::Leveled;
+use crate::overlaps::separate_groups;
+use crate::size_tiered::SizeTiered;
+use crate::time_window::TimeWindow;
+use crate::unified::Unified;
+use crate::{Candidate, Choice, Memory, Output, Situation, candidate};
+
+/// How a table is compacted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Strategy {
+    /// Options that all have.
+    pub common: Common,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Kind {
+    SizeTiered(SizeTiered),
+    Leveled(Leveled),
+    TimeWindow(TimeWindow),
+    Unified(Unified),
+}
+
+/// How the result of a major compaction is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MajorOutput {
+    /// As the strategy likes it.
+    AsUsual,
+    /// Into halves, where the strategy would make one (`--split-output`).
+    Split,
+}
+
+impl Strategy {
+    /// Reads the table option `compaction`; what the schema has validated is trusted, anything else keeps its default.
+    pub fn of_options(options: &Options) -> Self {
+        let class = options.get("class").map_or("", String::as_str);
+        let kind = match class.rsplit('.').next().unwrap_or(class) {
+            "UnifiedCompactionStrategy" => Kind::Unified(Unified::of_options(options)),
+            "LeveledCompactionStrategy" => Kind::Leveled(Leveled::of_options(options)),
+            "TimeWindowCompactionStrategy" => Kind::TimeWindow(TimeWindow::of_options(options)),
+            _ => Kind::SizeTiered(SizeTiered::of_options(options)),
+        };
+        Self {
+            common: Common::of_options(options),
+            kind,
+        }
+    }
+
+    /// Picks the next compaction. Pure: it reads descriptors and touches nothing but what it remembers.
+    pub fn choose(&self, situation: &Situation, memory: &mut Memory) -> Option<Choice> {
+        match &self.kind {
+            Kind::SizeTiered(options) => options.choose(situation, &self.common),
+            Kind::Leveled(options) => options.choose(situation, &self.common, memory),
+            Kind::TimeWindow(options) => options.choose(situation, &self.common, memory),
+            Kind::Unified(options) => options.choose(situation, &self.common, memory),
+        }
+    }
+
+    /// About how many compactions are due.
+    pub fn pending(&self, situation: &Situation, memory: &Memory) -> usize {
+        match &self.kind {
+            Kind::SizeTiered(options) => options.pending(situation),
+            Kind::Leveled(options) => options.pending(situation),
+            Kind::TimeWindow(options) => options.pending(situation, memory),
+            Kind::Unified(options) => options.pending(situation, memory),
+        }
+    }
+
+    /// SSTables that a read may have to touch only because compactions are behind.
+    pub fn debt(&self, situation: &Situation, memory: &Memory) -> usize {
+        match &self.kind {
+            Kind::SizeTiered(options) => options.debt(situation),
+            Kind::Leveled(options) => options.debt(situation),
+            Kind::TimeWindow(options) => options.debt(situation, memory),
+            Kind::Unified(options) => options.debt(situation, memory),
+        }
+    }
+
+    /// Everything, in parts that have no key in common.
+    pub fn major(&self, situation: &Situation, output: MajorOutput) -> Vec<Choice> {
+        let all: Vec<&Candidate> = situation.candidates.iter().collect();
+        if all.is_empty() {
+            return Vec::new();
+        }
+        match &self.kind {
+            // Compat: UCS splits a major compaction where nothing overlaps, and its results by density.
+            Kind::Unified(_) => separate_groups(&all)
+                .iter()
+                .map(|group| self.user_defined(&pick(&all, group)))
+                .collect(),
+            _ => {
+                let mut choice = self.user_defined(&all);
+                if let Kind::Leveled(options) = &self.kind {
+                    (choice.output, choice.level) = options.major(&all);
+                }
+                if output == MajorOutput::Split && choice.output == Output::Whole {
+                    choice.output = Output::Halves;
+                }
+                vec![choice]
+            }
+        }
+    }
+
+    /// These, since somebody wants it.
+    pub fn user_defined(&self, inputs: &[&Candidate]) -> Choice {
+        let mut choice = Choice::merge(inputs.iter().copied());
+        match &self.kind {
+            Kind::SizeTiered(_) | Kind::TimeWindow(_) => {}
+            Kind::Leveled(options) => (choice.output, choice.level) = options.user_defined(inputs),
+            Kind::Unified(options) => choice.output = options.output_of(inputs),
+        }
+        choice
+    }
+
+    /// How a flush of this size is cut.
+    pub fn flush_output(&self, bytes: u64) -> Output {
+        match &self.kind {
+            Kind::Unified(options) => options.output_of_density(bytes as f64),
+            _ => Output::Whole,
+        }
+    }
+
+    /// The largest set of these that fits on the disk, if the compaction makes sense without the others: the largest
+    /// go first. Nothing if not even that would do.
+    pub fn within(&self, situation: &Situation, choice: &Choice, free_bytes: u64) -> Option<Choice> {
+        let is_input = |candidate: &&Candidate| choice.inputs.contains(&candidate.id);
+        let mut inputs: Vec<&Candidate> = situation.candidates.iter().filter(is_input).collect();
+        let size = |inputs: &[&Candidate]| inputs.iter().map(|input| input.size_bytes).sum::<u64>();
+        if size(&inputs) <= free_bytes {
+            return Some(choice.clone());
+        }
+        // Compat: a leveled compaction can go without SSTables of level 0 only.
+        let may_shrink = |input: &Candidate| !matches!(self.kind, Kind::Leveled(_)) || input.level == 0;
+        inputs.sort_by_key(|input| (may_shrink(input), input.size_bytes));
+        while size(&inputs) > free_bytes {
+            let largest = inputs.pop()?;
+            if !may_shrink(largest) || inputs.len() < 2 {
+                return None;
+            }
+        }
+        Some(Choice {
+            inputs: candidate::ids(inputs),
+            ..choice.clone()
+        })
+    }
+}
+
+pub(crate) fn pick<'a>(all: &[&'a Candidate], numbers: &crate::overlaps::Section) -> Vec<&'a Candidate> {
+    numbers.iter().map(|number| all[*number]).collect()
+}
