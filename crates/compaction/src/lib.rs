@@ -34,7 +34,7 @@ mod unified;
 
 pub use candidate::{Candidate, Choice, Memory, Output, Situation};
 pub use common::{Common, Options};
-pub use merge::{Outcome, Sink, Throttle, merge_into};
+pub use merge::{Outcome, Sink, merge_into};
 pub use overlaps::{Inclusion, deepest};
 pub use space::shard_of;
 pub use strategy::{MajorOutput, Strategy};

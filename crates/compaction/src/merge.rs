@@ -2,15 +2,6 @@
 
 use ilion_rows::{Cursor, PartitionHead, ReadError, Unfiltered};
 
-/// How many unfiltereds pass between two looks at the throttle.
-const THROTTLE_EVERY: u64 = 1024;
-
-/// Asked now and then during a merge: may pause the caller, and may end the merge.
-pub trait Throttle {
-    /// Called after every thousand unfiltereds or so. False gives the merge up.
-    fn go_on(&mut self) -> bool;
-}
-
 /// What a merge did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
@@ -32,16 +23,11 @@ pub trait Sink {
     fn end_partition(&mut self) -> Result<(), Self::Error>;
 }
 
-/// Writes all that `source` gives into `sink`. Partitions in which nothing is left are not begun. Nothing is returned if
-/// the throttle gave the merge up.
+/// Writes all that `source` gives into `sink`. Partitions in which nothing is left are not begun.
 ///
 /// # Errors
 /// Whatever source or sink fail with.
-pub fn merge_into<S: Sink>(
-    source: &mut dyn Cursor,
-    sink: &mut S,
-    throttle: &mut dyn Throttle,
-) -> Result<Option<Outcome>, S::Error> {
+pub fn merge_into<C: Cursor, S: Sink>(source: &mut C, sink: &mut S) -> Result<Outcome, S::Error> {
     let mut outcome = Outcome::default();
     while let Some(head) = source.next_partition()? {
         let mut is_begun = !head.deletion.is_live() || head.static_row.is_some();
@@ -55,17 +41,11 @@ pub fn merge_into<S: Sink>(
             }
             sink.unfiltered(&unfiltered)?;
             outcome.unfiltereds += 1;
-            if outcome.unfiltereds % THROTTLE_EVERY == 0 && !throttle.go_on() {
-                return Ok(None);
-            }
         }
         if is_begun {
             sink.end_partition()?;
             outcome.partitions += 1;
-            if outcome.partitions % THROTTLE_EVERY == 0 && !throttle.go_on() {
-                return Ok(None);
-            }
         }
     }
-    Ok(Some(outcome))
+    Ok(outcome)
 }

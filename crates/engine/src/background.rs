@@ -1,4 +1,4 @@
-//! The threads of the background: one flushes, one compacts, one makes missing token maps, one looks after what is due by time.
+//! The threads of the background: one flushes, some compact, one makes missing token maps, one looks after what is due by time.
 //!
 //! Work is a value in a queue. A panic in a thread stops writes for good: reads go on, the reason is told.
 
@@ -17,6 +17,8 @@ use crate::{Error, Result};
 
 /// How often what is due by time is looked after.
 const TICK: Duration = Duration::from_secs(1);
+/// How often, in ticks, every table is looked at for compactions that time alone makes due.
+const TICKS_TO_COMPACT: u64 = 60;
 
 /// Something to do.
 pub(crate) enum Work {
@@ -43,8 +45,6 @@ pub(crate) struct Background {
     pub(crate) is_relieving: AtomicBool,
     /// Token maps are asked for.
     pub(crate) is_making_token_maps: AtomicBool,
-    is_stopping: Mutex<bool>,
-    stopping: Condvar,
 }
 
 struct Queues {
@@ -52,6 +52,8 @@ struct Queues {
     compact: Sender<Work>,
     token_maps: Sender<Work>,
     tick: Sender<Work>,
+    /// Threads that take from `compact`.
+    compactors: usize,
 }
 
 impl Background {
@@ -61,24 +63,31 @@ impl Background {
         let (compact, compact_queue) = unbounded();
         let (token_maps, token_map_queue) = unbounded();
         let (tick, tick_queue) = unbounded();
+        let compactors = shared.options.compaction_threads.max(1);
         let queues = Queues {
             flush,
             compact,
             token_maps,
             tick,
+            compactors,
         };
-        let threads = vec![
+        let mut threads = vec![
             spawn(shared, "ilion-flush", move |shared| {
                 work_through(shared, &flush_queue)
-            })?,
-            spawn(shared, "ilion-compact", move |shared| {
-                work_through(shared, &compact_queue)
             })?,
             spawn(shared, "ilion-token-maps", move |shared| {
                 work_through(shared, &token_map_queue)
             })?,
             spawn(shared, "ilion-tick", move |shared| tick_on(shared, &tick_queue))?,
         ];
+        for number in 1..=compactors {
+            let queue: Receiver<Work> = compact_queue.clone();
+            threads.push(spawn(
+                shared,
+                &format!("ilion-compact-{number}"),
+                move |shared| work_through(shared, &queue),
+            )?);
+        }
         let background = &shared.background;
         *background.threads.lock() = threads;
         // Started once, by `Engine::open`.
@@ -99,28 +108,16 @@ impl Background {
             Work::Compact(_) => queues.compact.send(work),
             Work::MakeTokenMaps => queues.token_maps.send(work),
             Work::Stop => {
-                *self.is_stopping.lock() = true;
-                self.stopping.notify_all();
-                *self.pending.lock() += 3;
-                let all = [&queues.flush, &queues.compact, &queues.token_maps, &queues.tick];
-                all.iter().try_for_each(|queue| queue.send(Work::Stop))
+                *self.pending.lock() += 2 + queues.compactors;
+                let compactors = std::iter::repeat_n(&queues.compact, queues.compactors);
+                let mut all = [&queues.flush, &queues.token_maps, &queues.tick]
+                    .into_iter()
+                    .chain(compactors);
+                all.try_for_each(|queue| queue.send(Work::Stop))
             }
         };
         if sent.is_err() {
             self.finished();
-        }
-    }
-
-    /// True once the threads were told to stop.
-    pub(crate) fn is_stopping(&self) -> bool {
-        *self.is_stopping.lock()
-    }
-
-    /// Pauses the caller, unless or until the threads are told to stop.
-    pub(crate) fn pause(&self, duration: Duration) {
-        let mut is_stopping = self.is_stopping.lock();
-        if !*is_stopping && !duration.is_zero() {
-            self.stopping.wait_for(&mut is_stopping, duration);
         }
     }
 
@@ -174,7 +171,7 @@ fn work_through(shared: &Arc<Shared>, queue: &Receiver<Work>) {
                     shared.ask_for_flush();
                 }
             }
-            Work::Compact(store) => shared.compact_while_due(store),
+            Work::Compact(store) => shared.compact_if_due(store),
             Work::MakeTokenMaps => shared.make_token_maps(),
             Work::Stop => {}
         });
@@ -186,8 +183,13 @@ fn work_through(shared: &Arc<Shared>, queue: &Receiver<Work>) {
 }
 
 fn tick_on(shared: &Arc<Shared>, queue: &Receiver<Work>) {
+    let mut ticks: u64 = 0;
     while let Err(RecvTimeoutError::Timeout) = queue.recv_timeout(TICK) {
+        ticks += 1;
         guarded(shared, || shared.tick());
+        if ticks.is_multiple_of(TICKS_TO_COMPACT) {
+            shared.look_for_compactions();
+        }
     }
     shared.background.finished();
 }
@@ -204,6 +206,13 @@ fn guarded(shared: &Arc<Shared>, run: impl FnOnce()) {
 }
 
 impl Shared {
+    /// Expired data, tombstones that have become old enough, and what failed or had no space a while ago.
+    pub(crate) fn look_for_compactions(&self) {
+        let tables = self.tables.load_full();
+        let with_files = tables.values().filter(|store| !store.view().sstables.is_empty());
+        with_files.for_each(|store| self.background.send(Work::Compact(store.clone())));
+    }
+
     /// Has flushed what is due by time (`memtable_flush_period_in_ms`) or keeps the log too large.
     fn tick(&self) {
         let now_nanos = self.env.monotonic_nanos();

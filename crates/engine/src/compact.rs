@@ -1,224 +1,301 @@
-//! SSTables to fewer: picks what to merge, merges it, and swaps the view.
+//! SSTables to fewer: a choice becomes a merge, the merge SSTables, and the view is swapped.
+//!
+//! A compaction holds its inputs: no other begins with one of them. It writes under a transaction log, and takes the inputs
+//! out of the view under the table's `maintenance` lock; if the table was emptied meanwhile, or the compaction was stopped, nothing
+//! has happened.
+
+mod backlog;
+mod choice;
+mod intervals;
+mod manual;
+mod outputs;
+mod pace;
+mod tasks;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
-use ilion_compaction::{Candidate, Choice, Sink, SizeTiered, Throttle, choose, merge_into};
+use ilion_compaction::{Choice, Output, merge_into};
 use ilion_rows::{
-    ClusteringFilter, CompactionPurge, DecoratedKey, Direction, KeyRange, MergeCursor, PartitionHead,
-    Unfiltered,
+    ClusteringFilter, CompactionPurge, Cursor, DecoratedKey, Direction, KeyRange, MergeCursor, ReadError,
 };
 use ilion_sstable::{
-    CommitLogInterval, CommitLogPosition, Descriptor, EncodingStats, Finding, KeyHash, SSTable,
-    SSTableWriter, Scan, Transaction, TransactionKind, WriterOptions,
+    Descriptor, EncodingStats, Finding, KeyHash, Scan, Transaction, TransactionKind, WriterOptions,
 };
-use uuid::Uuid;
 
+use crate::background::Work;
 use crate::engine::Shared;
 use crate::read::scan;
 use crate::table_store::TableStore;
 use crate::view::LiveSSTable;
 use crate::{Error, Result};
 
-/// Unregisters the inputs of a compaction however it ends.
-struct Inputs<'a> {
+pub(crate) use backlog::{Backlog, Debt};
+pub(crate) use choice::Choosing;
+pub(crate) use intervals::{intervals_of, union};
+pub use manual::CompactionRequest;
+use outputs::Outputs;
+pub(crate) use pace::Pacer;
+use pace::Watched;
+pub(crate) use tasks::Tasks;
+pub use tasks::{CompactionFacts, TaskChoice};
+use tasks::{Registered, Task};
+
+/// SSTables that a compaction has, however it ends.
+pub(crate) struct Inputs<'a> {
     store: &'a Arc<TableStore>,
-    sstables: Vec<Arc<LiveSSTable>>,
+    merged: Vec<Arc<LiveSSTable>>,
+    /// Dropped unread.
+    expired: Vec<Arc<LiveSSTable>>,
 }
 
 impl<'a> Inputs<'a> {
-    /// Those of `wanted` that are still in the view; nothing if some is gone or being compacted.
-    fn acquire(store: &'a Arc<TableStore>, wanted: &[PathBuf]) -> Option<Self> {
+    /// What the choice names; nothing if some is gone from the view or being compacted.
+    fn acquire(store: &'a Arc<TableStore>, choice: &Choice) -> Option<Self> {
         let view = store.view();
-        let sstables: Vec<_> = view
-            .sstables
-            .iter()
-            .filter(|live| wanted.contains(&live.data_path()))
-            .cloned()
-            .collect();
+        let find = |paths: &[PathBuf]| -> Option<Vec<_>> {
+            let find_one = |path: &PathBuf| {
+                view.sstables
+                    .iter()
+                    .find(|live| live.data_path() == *path)
+                    .cloned()
+            };
+            paths.iter().map(find_one).collect()
+        };
+        let (merged, expired) = (find(&choice.inputs)?, find(&choice.expired)?);
         let mut compacting = store.compacting.lock();
-        if sstables.len() != wanted.len() || wanted.iter().any(|path| compacting.contains(path)) {
+        let mut paths = choice.inputs.iter().chain(&choice.expired);
+        if paths.clone().any(|path| compacting.contains(path)) {
             return None;
         }
-        compacting.extend(wanted.iter().cloned());
-        Some(Self { store, sstables })
+        compacting.extend(paths.by_ref().cloned());
+        Some(Self {
+            store,
+            merged,
+            expired,
+        })
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Arc<LiveSSTable>> {
+        self.merged.iter().chain(&self.expired)
     }
 
     fn has(&self, live: &Arc<LiveSSTable>) -> bool {
-        self.sstables.iter().any(|input| Arc::ptr_eq(input, live))
+        self.all().any(|input| Arc::ptr_eq(input, live))
+    }
+
+    fn merged_bytes(&self) -> u64 {
+        self.merged.iter().map(|live| live.sstable.size_bytes()).sum()
     }
 }
 
 impl Drop for Inputs<'_> {
     fn drop(&mut self) {
         let mut compacting = self.store.compacting.lock();
-        for live in &self.sstables {
+        for live in self.all() {
             compacting.remove(&live.data_path());
         }
     }
 }
 
+/// A compaction that may begin.
+pub(crate) struct Compaction<'a> {
+    inputs: Inputs<'a>,
+    registered: Registered<'a>,
+    output: Output,
+    level: u32,
+}
+
+/// How a compaction ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The results are in the view.
+    Done,
+    /// The table was emptied or dropped meanwhile.
+    Emptied,
+    /// Somebody stopped it, or the engine ends.
+    Stopped,
+}
+
 impl Shared {
-    /// Merges as long as the strategy finds something. Failures are told in the log: the old files stay in use.
-    pub(crate) fn compact_while_due(&self, store: &Arc<TableStore>) {
-        while self.options.is_compacting && self.failure().is_none() {
-            let Choice::Merge(wanted) = self.choose(store) else {
-                return;
-            };
-            match Inputs::acquire(store, &wanted).map(|inputs| self.compact_inputs(&inputs)) {
-                Some(Ok(true)) => {}
-                Some(Ok(false)) | None => return,
-                Some(Err(error)) => {
-                    self.counters.compaction_failed();
-                    tracing::error!(?store, %error, "a compaction failed; its inputs stay in use");
-                    return;
-                }
+    /// Runs a compaction of the table if one is due, and has another thread look for the next. Failures are told in the
+    /// log: the old files stay in use.
+    pub(crate) fn compact_if_due(&self, store: &Arc<TableStore>) {
+        let Some(compaction) = self.begin_due(store) else {
+            return;
+        };
+        self.background.send(Work::Compact(store.clone()));
+        match self.run_compaction(&compaction) {
+            Ok(End::Done) => {
+                drop(compaction);
+                self.background.send(Work::Compact(store.clone()));
+            }
+            Ok(End::Emptied) => {}
+            Ok(End::Stopped) => tracing::info!(?store, "a compaction was stopped; its inputs stay in use"),
+            Err(error) => {
+                self.counters.compaction_failed();
+                tracing::error!(?store, %error, "a compaction failed; its inputs stay in use");
+                let (paths, is_for_good) = suspects(&compaction.inputs, &error);
+                self.suspect(store, paths, is_for_good);
             }
         }
     }
 
-    fn choose(&self, store: &TableStore) -> Choice {
-        let options = &store.schema().options.compaction;
-        if options.get("enabled").is_some_and(|enabled| enabled == "false") {
-            return Choice::Nothing;
-        }
-        let compacting = store.compacting.lock();
-        let candidates: Vec<Candidate> = store
-            .view()
-            .sstables
-            .iter()
-            .filter(|live| !compacting.contains(&live.data_path()))
-            .map(|live| Candidate {
-                id: live.data_path(),
-                size_bytes: live.sstable.size_bytes(),
-                max_timestamp_micros: live.sstable.stats().max_timestamp_micros,
-                droppable_ratio: 0.0,
-            })
-            .collect();
-        choose(&candidates, &SizeTiered::of_options(options))
-    }
-
-    /// Merges everything into one SSTable.
-    pub(crate) fn compact_fully(&self, store: &Arc<TableStore>) -> Result<()> {
-        let wanted: Vec<PathBuf> = store
-            .view()
-            .sstables
-            .iter()
-            .map(|live| live.data_path())
-            .collect();
-        if wanted.is_empty() {
-            return Ok(());
-        }
-        let Some(inputs) = Inputs::acquire(store, &wanted) else {
-            let table = store.schema();
-            return Err(Error::Refused(format!(
-                "{}.{} is being compacted; try again later",
-                table.keyspace, table.name
-            )));
-        };
-        self.compact_inputs(&inputs).map(|_| ())
-    }
-
-    /// Merges the inputs into one SSTable (or none, if nothing is left). False if the table was emptied meanwhile.
-    fn compact_inputs(&self, inputs: &Inputs<'_>) -> Result<bool> {
-        let store = inputs.store;
+    /// Merges the inputs and swaps the view.
+    pub(crate) fn run_compaction(&self, compaction: &Compaction<'_>) -> Result<End> {
+        let inputs = &compaction.inputs;
         let started_nanos = self.env.monotonic_nanos();
-        let mut transaction =
-            Transaction::begin(self.env.clone(), &store.directory, TransactionKind::Compaction)?;
-        let descriptor = store.next_descriptor(self.options.sstable_version);
-        transaction.add(&descriptor)?;
-        let partitions = match self.merge(inputs, &descriptor) {
-            Ok(partitions) => partitions,
+        let mut transaction = Transaction::begin(
+            self.env.clone(),
+            &inputs.store.directory,
+            TransactionKind::Compaction,
+        )?;
+        let written = match self.merge(compaction, &mut transaction) {
+            Ok(written) => written,
+            Err(error) => {
+                transaction.abort()?;
+                let is_stopped = matches!(error, Error::Read(ReadError::Aborted(_)));
+                return if is_stopped { Ok(End::Stopped) } else { Err(error) };
+            }
+        };
+        let Some(bytes) = self.swap(inputs, transaction, &written)? else {
+            return Ok(End::Emptied);
+        };
+        let bytes_in = inputs.merged_bytes();
+        self.counters.compacted(bytes_in, bytes);
+        self.note_debt(inputs.store);
+        let millis = self.env.monotonic_nanos().saturating_sub(started_nanos) / 1_000_000;
+        tracing::debug!(
+            store = ?inputs.store,
+            sstables = inputs.merged.len(),
+            expired = inputs.expired.len(),
+            results = written.len(),
+            bytes_in,
+            bytes,
+            millis,
+            "compacted"
+        );
+        Ok(End::Done)
+    }
+
+    /// Puts what was written in the place of the inputs; returns its bytes. Nothing if the inputs are gone.
+    fn swap(
+        &self,
+        inputs: &Inputs<'_>,
+        mut transaction: Transaction,
+        written: &[Descriptor],
+    ) -> Result<Option<u64>> {
+        let store = inputs.store;
+        let _maintenance = store.maintenance.lock();
+        // A table that was dropped or emptied meanwhile has none of the inputs.
+        let view = store.view();
+        let is_there = |input: &Arc<LiveSSTable>| view.sstables.iter().any(|live| Arc::ptr_eq(live, input));
+        if !inputs.all().all(is_there) {
+            transaction.abort()?;
+            return Ok(None);
+        }
+        let table = store.schema();
+        let opened: Result<Vec<_>> = written
+            .iter()
+            .map(|descriptor| self.open_sstable(&table, descriptor))
+            .collect();
+        let opened = match opened {
+            Ok(opened) => opened,
             Err(error) => {
                 transaction.abort()?;
                 return Err(error);
             }
         };
-        let _maintenance = store.maintenance.lock();
-        // A table that was dropped or emptied meanwhile has none of the inputs.
-        let view = store.view();
-        if inputs
-            .sstables
-            .iter()
-            .any(|input| !view.sstables.iter().any(|live| Arc::ptr_eq(live, input)))
-        {
-            transaction.abort()?;
-            return Ok(false);
-        }
-        for input in &inputs.sstables {
+        for input in inputs.all() {
             transaction.remove(input.descriptor())?;
         }
         let committed = Arc::new(transaction.commit()?);
-        let merged = match partitions {
-            0 => None,
-            _ => Some(self.open_sstable(&store.schema(), &descriptor)?),
-        };
-        let bytes = merged.as_ref().map_or(0, |live| live.sstable.size_bytes());
+        let bytes = opened.iter().map(|live| live.sstable.size_bytes()).sum();
         store.change_view(|view| {
             let kept = view.sstables.iter().filter(|live| !inputs.has(live)).cloned();
-            view.with_sstables(kept.chain(merged).collect())
+            view.with_sstables(kept.chain(opened).collect())
         });
-        for input in &inputs.sstables {
+        for input in inputs.all() {
             input.retire(committed.clone());
         }
-        let bytes_in: u64 = inputs.sstables.iter().map(|live| live.sstable.size_bytes()).sum();
-        self.counters.compacted(bytes_in, bytes);
-        let millis = self.env.monotonic_nanos().saturating_sub(started_nanos) / 1_000_000;
-        let count = inputs.sstables.len();
-        tracing::debug!(sstable = %descriptor, count, bytes_in, bytes, partitions, millis, "compacted");
-        Ok(true)
+        Ok(Some(bytes))
     }
 
-    /// Writes what the inputs come to; returns the number of partitions. With none, no file is left.
-    fn merge(&self, inputs: &Inputs<'_>, descriptor: &Descriptor) -> Result<u64> {
+    /// Writes what the inputs come to; returns what has something in it.
+    fn merge(&self, compaction: &Compaction<'_>, transaction: &mut Transaction) -> Result<Vec<Descriptor>> {
+        let inputs = &compaction.inputs;
+        if inputs.merged.is_empty() {
+            return Ok(Vec::new());
+        }
         let store = inputs.store;
         let table = store.schema();
-        let filter = Arc::new(ClusteringFilter::all());
+        let task = &compaction.registered.task;
         let sources = inputs
-            .sstables
+            .merged
             .iter()
-            .map(|live| scan(live, &table, &KeyRange::all(), &filter, Scan::Sequential))
+            .map(|live| self.source(live, store, task))
             .collect();
         let merged = MergeCursor::new(sources, table.clone(), Direction::Forward);
         let now_secs = u32::try_from(self.env.now_secs()).unwrap_or(u32::MAX);
-        let gc_before_secs = now_secs.saturating_sub(table.options.gc_grace_secs);
+        let gc_before_secs = self.purge_before_secs(inputs);
         let mut purged = CompactionPurge::new(merged, now_secs, gc_before_secs, purgeable_below(inputs));
-        let mut writer = SSTableWriter::new(&self.env, descriptor, &table, self.options_for(inputs))?;
-        let bytes_in: u64 = inputs.sstables.iter().map(|live| live.sstable.size_bytes()).sum();
-        let mut pace = Pace::new(self, bytes_in, inputs);
-        let outcome = merge_into(&mut purged, &mut WriterSink(&mut writer), &mut pace);
-        match outcome {
-            Ok(Some(outcome)) if outcome.partitions > 0 => {
-                writer.finish()?;
-                Ok(outcome.partitions)
-            }
-            Ok(Some(_)) => {
-                writer.abandon();
-                Ok(0)
-            }
-            Ok(None) => {
-                writer.abandon();
-                Err(Error::Refused("the compaction was stopped".to_owned()))
-            }
+        let mut options = self.options_for(inputs);
+        options.level = compaction.level;
+        let bytes_in = inputs.merged_bytes();
+        let mut outputs = Outputs::new(
+            self,
+            store,
+            table,
+            transaction,
+            options,
+            compaction.output,
+            bytes_in,
+        );
+        match merge_into(&mut purged, &mut outputs) {
+            Ok(_) => outputs.finish(),
             Err(error) => {
-                writer.abandon();
+                outputs.abandon();
                 Err(error)
             }
         }
     }
 
+    fn source(&self, live: &Arc<LiveSSTable>, store: &TableStore, task: &Arc<Task>) -> Box<dyn Cursor> {
+        let filter = Arc::new(ClusteringFilter::all());
+        let sstable = &live.sstable;
+        let cursor = scan(live, &store.schema(), &KeyRange::all(), &filter, Scan::Sequential);
+        let items = sstable.stats().total_rows + sstable.estimated_keys();
+        let watched = Watched::new(
+            cursor,
+            self.pacer.clone(),
+            task.clone(),
+            sstable.size_bytes(),
+            items,
+        );
+        Box::new(watched)
+    }
+
+    /// Tombstones made before may go. Compat: with `only_purge_repaired_tombstones` none that was not repaired does.
+    fn purge_before_secs(&self, inputs: &Inputs<'_>) -> u32 {
+        let gc_before_secs = self.gc_before_secs(inputs.store);
+        if !inputs.store.strategy().common.only_purge_repaired_tombstones {
+            return gc_before_secs;
+        }
+        let stats = inputs.merged.iter().map(|live| live.sstable.stats());
+        let unrepaired = stats.filter(|stats| stats.repaired_at_millis == 0);
+        let oldest = unrepaired.map(|stats| stats.min_local_deletion_secs).min();
+        oldest.map_or(gc_before_secs, |oldest| oldest.min(gc_before_secs))
+    }
+
     fn options_for(&self, inputs: &Inputs<'_>) -> WriterOptions {
-        let sstables = inputs.sstables.iter().map(|live| &live.sstable);
+        let sstables = inputs.merged.iter().map(|live| &live.sstable);
         let stats = sstables.clone().map(|sstable| sstable.header().stats);
+        // What is dropped unread is covered by what is written.
+        let covered = inputs.all().flat_map(|live| intervals_of(&live.sstable, self.id));
         WriterOptions {
             partitioner: inputs.store.schema().partitioner(self.options.partitioner),
-            estimated_partitions: sstables.clone().map(|sstable| sstable.estimated_keys()).sum(),
-            commit_log_intervals: union(
-                sstables
-                    .flat_map(|sstable| intervals_of(sstable, self.id))
-                    .collect(),
-            ),
+            estimated_partitions: sstables.map(|sstable| sstable.estimated_keys()).sum(),
+            commit_log_intervals: union(covered.collect()),
             originating_host: Some(self.id),
             encoding_stats: stats.fold(EncodingStats::NONE, EncodingStats::merge),
             writes_token_map: self.options.finding == Finding::TokenMap,
@@ -227,42 +304,34 @@ impl Shared {
     }
 }
 
-/// What of this node's commit log an SSTable holds; nothing of one that another node wrote.
-pub(crate) fn intervals_of(sstable: &SSTable, id: Uuid) -> Vec<CommitLogInterval> {
-    if sstable.stats().originating_host != Some(id) {
-        return Vec::new();
-    }
-    let place = |position: &CommitLogPosition| {
-        let segment = u64::try_from(position.segment).unwrap_or(0);
-        (segment, u32::try_from(position.offset).unwrap_or(0))
+/// The damaged file if there is one, and else all inputs.
+fn suspects(inputs: &Inputs<'_>, error: &Error) -> (Vec<PathBuf>, bool) {
+    let damaged = match error {
+        Error::Read(ReadError::Corrupt { file, .. }) => file.file_name().and_then(|name| name.to_str()),
+        _ => None,
     };
-    let intervals = sstable.stats().commit_log_intervals.iter();
-    intervals.map(|(start, end)| (place(start), place(end))).collect()
-}
-
-/// Joins intervals that touch or overlap. Pure.
-pub(crate) fn union(mut intervals: Vec<CommitLogInterval>) -> Vec<CommitLogInterval> {
-    intervals.sort_unstable();
-    let mut joined: Vec<CommitLogInterval> = Vec::new();
-    for (start, end) in intervals {
-        match joined.last_mut() {
-            Some(last) if start <= last.1 => last.1 = last.1.max(end),
-            _ => joined.push((start, end)),
-        }
+    let is_damaged = |live: &&Arc<LiveSSTable>| {
+        damaged.is_some_and(|name| name.starts_with(&format!("{}-", live.descriptor().base_name())))
+    };
+    match inputs.merged.iter().find(is_damaged) {
+        Some(live) => (vec![live.data_path()], true),
+        None => (inputs.all().map(|live| live.data_path()).collect(), false),
     }
-    joined
 }
 
-/// The lowest timestamp that a source outside of the compaction may have for a key.
+/// The lowest timestamp that a source outside of the compaction may have for a key. What is written to the memtable at this
+/// moment with an older timestamp may come too late, as in Cassandra.
 fn purgeable_below(inputs: &Inputs<'_>) -> ilion_rows::PurgeableBelow {
     let store = inputs.store.clone();
-    let own: Vec<_> = inputs.sstables.clone();
+    let own: Vec<_> = inputs.all().cloned().collect();
+    let filter = Arc::new(ClusteringFilter::all());
     Box::new(move |key: &DecoratedKey| {
         let view = store.view();
         let hash = KeyHash::of(&key.key);
         let memtables = view
             .memtables
             .iter()
+            .filter(|memtable| memtable.partition(key, &filter).is_some())
             .map(|memtable| memtable.statistics().min_timestamp_micros);
         let others = view
             .sstables
@@ -273,80 +342,4 @@ fn purgeable_below(inputs: &Inputs<'_>) -> ilion_rows::PurgeableBelow {
             .map(|other| other.stats().min_timestamp_micros);
         memtables.chain(others).min().unwrap_or(i64::MAX)
     })
-}
-
-struct WriterSink<'a>(&'a mut SSTableWriter);
-
-impl Sink for WriterSink<'_> {
-    type Error = Error;
-
-    fn begin_partition(&mut self, head: &PartitionHead) -> Result<()> {
-        Ok(self.0.begin_partition(head)?)
-    }
-
-    fn unfiltered(&mut self, unfiltered: &Unfiltered) -> Result<()> {
-        Ok(self.0.add(unfiltered)?)
-    }
-
-    fn end_partition(&mut self) -> Result<()> {
-        Ok(self.0.finish_partition()?)
-    }
-}
-
-/// Keeps a merge at the rate that the options allow, by the share of its partitions that has passed.
-struct Pace<'a> {
-    shared: &'a Shared,
-    /// Bytes that a look at the throttle stands for.
-    bytes_per_look: u64,
-    started_nanos: u64,
-    looks: u64,
-}
-
-/// Looks happen at least once in so many rows or partitions (`ilion_compaction::merge_into`).
-const ROWS_PER_LOOK: u64 = 1024;
-
-impl<'a> Pace<'a> {
-    fn new(shared: &'a Shared, bytes_in: u64, inputs: &Inputs<'_>) -> Self {
-        let rows = inputs.sstables.iter().map(|live| {
-            let stats = live.sstable.stats();
-            stats.total_rows.max(live.sstable.estimated_keys())
-        });
-        Self {
-            shared,
-            bytes_per_look: bytes_in / rows.sum::<u64>().max(1) * ROWS_PER_LOOK,
-            started_nanos: shared.env.monotonic_nanos(),
-            looks: 0,
-        }
-    }
-}
-
-impl Throttle for Pace<'_> {
-    fn go_on(&mut self) -> bool {
-        self.looks += 1;
-        if let Some(rate) = self.shared.options.compaction_bytes_per_sec {
-            let due = self.looks * self.bytes_per_look * 1000 / rate.max(1);
-            let passed = self
-                .shared
-                .env
-                .monotonic_nanos()
-                .saturating_sub(self.started_nanos)
-                / 1_000_000;
-            self.shared
-                .background
-                .pause(Duration::from_millis(due.saturating_sub(passed)));
-        }
-        !self.shared.background.is_stopping()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::union;
-
-    #[test]
-    fn touching_intervals_become_one() {
-        let intervals = vec![((2, 0), (3, 5)), ((1, 0), (2, 0)), ((4, 0), (4, 9))];
-        assert_eq!(union(intervals), [((1, 0), (3, 5)), ((4, 0), (4, 9))]);
-        assert_eq!(union(vec![]), []);
-    }
 }

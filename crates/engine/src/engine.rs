@@ -16,6 +16,7 @@ use uuid::Uuid;
 
 use crate::background::{Background, Work};
 use crate::budget::Budget;
+use crate::compact::{Backlog, Pacer, Tasks};
 use crate::stripes::{Stripes, StripesGuard};
 use crate::table_store::TableStore;
 use crate::virtual_table::{VirtualTable, VirtualTables};
@@ -32,6 +33,10 @@ pub(crate) struct Shared {
     pub schema: ArcSwap<Schema>,
     pub tables: ArcSwap<TableMap>,
     pub budget: Budget,
+    /// Compactions that go on.
+    pub tasks: Tasks,
+    pub pacer: Arc<Pacer>,
+    pub backlog: Backlog,
     pub chunk_cache: Arc<ChunkCache>,
     /// How look-ups in SSTables were answered.
     pub lookups: Arc<Lookups>,
@@ -58,10 +63,12 @@ impl Shared {
     pub(crate) fn new(env: Arc<dyn Env>, options: EngineOptions, id: Uuid) -> Self {
         Self {
             id,
-            env,
             schema: ArcSwap::from_pointee(Schema::with_system()),
             tables: ArcSwap::from_pointee(TableMap::default()),
             budget: Budget::new(options.memtable_bytes_max),
+            tasks: Tasks::default(),
+            pacer: Arc::new(Pacer::new(env.clone(), options.compaction_bytes_per_sec)),
+            backlog: Backlog::default(),
             chunk_cache: Arc::new(ChunkCache::new(options.chunk_cache_bytes)),
             lookups: Arc::default(),
             virtual_tables: VirtualTables::default(),
@@ -71,6 +78,7 @@ impl Shared {
             failure: OnceLock::new(),
             background: Background::default(),
             counters: crate::facts::Counters::default(),
+            env,
             options,
         }
     }
@@ -242,19 +250,6 @@ impl Engine {
         stores.iter().try_for_each(|store| self.shared.flush_table(store))
     }
 
-    /// Merges all SSTables of a table into one, and returns when that is done.
-    ///
-    /// # Errors
-    /// A file cannot be read or written.
-    pub fn compact(&self, table: TableId) -> Result<()> {
-        let store = self
-            .shared
-            .table(table)
-            .ok_or_else(|| Error::Refused(format!("table {table} does not exist")))?;
-        self.shared.flush_table(&store)?;
-        self.shared.compact_fully(&store)
-    }
-
     /// Brings everything to disk and starts a new log segment, so that the next start replays nothing. Writes that
     /// follow are taken all the same.
     ///
@@ -286,6 +281,7 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
+        self.shared.pacer.stop();
         self.shared.background.send(Work::Stop);
         self.shared.background.join();
     }

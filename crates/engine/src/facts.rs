@@ -55,6 +55,8 @@ pub struct EngineFacts {
     pub compacted_bytes_in: u64,
     /// Bytes of SSTables that compactions wrote.
     pub compacted_bytes_out: u64,
+    /// Compactions that go on.
+    pub compactions_running: u64,
     /// Of the commit log.
     pub commit_log: ilion_commitlog::Stats,
     /// Decompressed chunks in memory: bytes, most bytes, hits, misses.
@@ -88,6 +90,10 @@ pub struct TableFacts {
     pub memtable_bytes: u64,
     /// About how many partitions, counting those in several sources several times.
     pub estimated_partitions: u64,
+    /// About how many compactions are due.
+    pub pending_compactions: u64,
+    /// SSTables that a read may have to touch only because compactions are behind.
+    pub compaction_debt: u64,
 }
 
 impl Engine {
@@ -105,6 +111,7 @@ impl Engine {
             compactions_failed: counters.compactions_failed.load(Relaxed),
             compacted_bytes_in: counters.compacted_bytes_in.load(Relaxed),
             compacted_bytes_out: counters.compacted_bytes_out.load(Relaxed),
+            compactions_running: shared.tasks.list().len() as u64,
             commit_log: shared
                 .log
                 .get()
@@ -122,7 +129,14 @@ impl Engine {
 
     /// Counts of each table.
     pub fn table_facts(&self) -> Vec<TableFacts> {
-        let mut facts: Vec<TableFacts> = self.tables().iter().map(|store| store.facts()).collect();
+        let mut facts: Vec<TableFacts> = self
+            .tables()
+            .iter()
+            .map(|store| TableFacts {
+                pending_compactions: self.shared.pending_compactions(store) as u64,
+                ..store.facts()
+            })
+            .collect();
         facts.sort_by(|a, b| (&a.keyspace, &a.table).cmp(&(&b.keyspace, &b.table)));
         facts
     }
@@ -164,6 +178,8 @@ impl TableStore {
                 .sum(),
             estimated_partitions: sstables.map(|sstable| sstable.estimated_keys()).sum::<u64>()
                 + in_memory as u64,
+            pending_compactions: 0,
+            compaction_debt: self.debt.now() as u64,
         }
     }
 }

@@ -45,6 +45,7 @@ impl Shared {
                 return Err(error);
             }
         }
+        self.note_debt(store);
         self.background.send(Work::Compact(store.clone()));
         Ok(())
     }
@@ -73,6 +74,7 @@ impl Shared {
         });
         drop(committed);
         self.budget.free(frozen.memtable.size_bytes());
+        store.note_flush(bytes);
         self.counters.flushed(bytes);
         let millis = self.env.monotonic_nanos().saturating_sub(started_nanos) / 1_000_000;
         tracing::debug!(sstable = %descriptor, bytes, millis, "flushed");

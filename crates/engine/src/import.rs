@@ -200,6 +200,7 @@ impl Shared {
             live.push(self.open_sstable(&table, descriptor)?);
         }
         store.add_sstables(live);
+        self.found_debt(store);
         drop(committed);
         for (file, taken) in sound.iter().zip(&taken) {
             let from = file.descriptor.path(&Component::Data);

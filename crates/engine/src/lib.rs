@@ -21,7 +21,8 @@
 //! | `write`, `read` | the two hot paths |
 //! | `settle` | rows read source after source, until older sources can add nothing |
 //! | `budget` | memory of all memtables together; slowing writers |
-//! | `flush`, `compact` | memtable to SSTable, SSTables to fewer |
+//! | `flush` | memtable to SSTable |
+//! | `compact` | SSTables to fewer: chosen, merged, paced, asked for and stopped; writers are slowed for it |
 //! | `token_maps` | token maps that are missing |
 //! | `background` | the threads that do it |
 //! | `schema_store` | the schema in `system_schema`, and changes of it |
@@ -32,8 +33,8 @@
 //! | `stripes` | locks for what is read before it is written |
 //! | `facts` | counts for operators |
 //!
-//! Lock order, first to last: schema change, stripes, `TableStore::maintenance`, `TableStore::active` (of several tables
-//! by ascending table id), `TableStore::swap`, the log's own. No lock but `maintenance` is held during file I/O (the log
+//! Lock order, first to last: schema change, stripes, `TableStore::manual`, `TableStore::maintenance`, `TableStore::choosing`, `TableStore::active` (of several tables
+//! by ascending table id), `TableStore::swap`, the log's own. No lock but `manual` and `maintenance` is held during file I/O (the log
 //! writes under its own rules).
 
 mod background;
@@ -60,9 +61,11 @@ mod view;
 mod virtual_table;
 mod write;
 
+pub use compact::{CompactionFacts, CompactionRequest, TaskChoice};
 pub use engine::Engine;
 pub use error::{Error, Result};
 pub use facts::{EngineFacts, TableFacts};
+pub use ilion_compaction::MajorOutput;
 pub use ilion_sstable::{Finding, LookupCounts, Version as SSTableVersion};
 pub use import::{ImportReport, ImportSource};
 pub use options::EngineOptions;

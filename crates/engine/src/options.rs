@@ -30,7 +30,9 @@ pub struct EngineOptions {
     pub chunk_cache_bytes: u64,
     /// Whether SSTables are compacted without being asked.
     pub is_compacting: bool,
-    /// Most bytes a second that compactions read; nothing is no limit.
+    /// Compactions that may go on at once.
+    pub compaction_threads: usize,
+    /// Most bytes a second that compactions read together; nothing is no limit.
     pub compaction_bytes_per_sec: Option<u64>,
 }
 
@@ -52,6 +54,7 @@ impl EngineOptions {
             finding: Finding::TokenMap,
             chunk_cache_bytes: 512 << 20,
             is_compacting: true,
+            compaction_threads: 2,
             compaction_bytes_per_sec: Some(64 << 20),
         }
     }

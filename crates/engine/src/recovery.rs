@@ -12,6 +12,7 @@ use ilion_types::Partitioner;
 use parking_lot::Mutex;
 use uuid::Uuid;
 
+use crate::background::Work;
 use crate::engine::{Shared, TableMap};
 use crate::replay::replay;
 use crate::table_store::TableStore;
@@ -114,6 +115,7 @@ impl Shared {
                     Some(store) => {
                         if *store.schema() != **table {
                             store.alter(&*self.env, table.clone(), || self.barrier());
+                            self.background.send(Work::Compact(store.clone()));
                         }
                         store.clone()
                     }
@@ -174,6 +176,7 @@ impl Shared {
         }
         for (store, sstables) in by_table {
             store.add_sstables(sstables);
+            self.found_debt(&store);
         }
         Ok(())
     }

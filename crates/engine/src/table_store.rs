@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
 use ilion_commitlog::Position;
@@ -13,6 +13,7 @@ use ilion_schema::{TableId, TableSchema};
 use ilion_sstable::{Descriptor, Format, SSTableId, Version};
 use parking_lot::{Mutex, RwLock};
 
+use crate::compact::{Choosing, Debt};
 use crate::view::{Frozen, LiveSSTable, View};
 
 /// The memtable that takes the writes.
@@ -38,6 +39,16 @@ pub struct TableStore {
     view: ArcSwap<View>,
     /// Files that a compaction reads now, by path of Data.db.
     pub(crate) compacting: Mutex<HashSet<PathBuf>>,
+    /// Held while a compaction is chosen and its inputs are registered.
+    pub(crate) choosing: Mutex<Choosing>,
+    /// Held by whoever has compactions done now, while they are done.
+    pub(crate) manual: Mutex<()>,
+    /// How far compactions are behind.
+    pub(crate) debt: Debt,
+    /// Compactions begin without being asked.
+    is_auto_compacting: AtomicBool,
+    /// What flushes come to, on average.
+    flush_bytes: AtomicU64,
     last_generation: AtomicU32,
     /// Writes go to the commit log (`durable_writes`).
     pub(crate) is_logged: AtomicBool,
@@ -74,6 +85,11 @@ impl TableStore {
             swap: Mutex::new(()),
             view: ArcSwap::from_pointee(view),
             compacting: Mutex::default(),
+            choosing: Mutex::default(),
+            manual: Mutex::new(()),
+            debt: Debt::default(),
+            is_auto_compacting: AtomicBool::new(true),
+            flush_bytes: AtomicU64::new(0),
             last_generation: AtomicU32::new(0),
             is_logged: AtomicBool::new(true),
             is_flush_asked: AtomicBool::new(false),
@@ -86,6 +102,29 @@ impl TableStore {
     /// The table as it is now.
     pub fn schema(&self) -> Arc<TableSchema> {
         self.schema.load_full()
+    }
+
+    /// Whether compactions begin without being asked.
+    pub fn is_auto_compacting(&self) -> bool {
+        self.is_auto_compacting.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_auto_compacting(&self, is_on: bool) {
+        self.is_auto_compacting.store(is_on, Ordering::Relaxed);
+    }
+
+    /// What flushes come to, on average; 0 if there was none.
+    pub(crate) fn flush_bytes(&self) -> u64 {
+        self.flush_bytes.load(Ordering::Relaxed)
+    }
+
+    /// A flush came to so many bytes. Requires: `maintenance` is held.
+    pub(crate) fn note_flush(&self, bytes: u64) {
+        let average = match self.flush_bytes() {
+            0 => bytes,
+            before => (before * 3 + bytes) / 4,
+        };
+        self.flush_bytes.store(average, Ordering::Relaxed);
     }
 
     /// Its directory.

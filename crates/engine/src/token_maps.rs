@@ -25,13 +25,11 @@ impl Shared {
             .store(false, Ordering::Release);
         let missing: Vec<_> = self.without_token_map().collect();
         for live in missing {
-            if self.background.is_stopping() {
+            if self.pacer.is_stopping() {
                 return;
             }
             let started_nanos = self.env.monotonic_nanos();
-            let made = live
-                .sstable
-                .make_token_map(&mut || !self.background.is_stopping());
+            let made = live.sstable.make_token_map(&mut || !self.pacer.is_stopping());
             let millis = self.env.monotonic_nanos().saturating_sub(started_nanos) / 1_000_000;
             let sstable = live.descriptor();
             match made {

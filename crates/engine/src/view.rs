@@ -32,6 +32,8 @@ pub(crate) struct Frozen {
 pub(crate) struct LiveSSTable {
     pub sstable: Arc<SSTable>,
     env: Arc<dyn Env>,
+    /// When its files were made, once somebody has asked.
+    created_secs: OnceLock<i64>,
     obsolete: OnceLock<Arc<CommittedTransaction>>,
 }
 
@@ -40,6 +42,7 @@ impl LiveSSTable {
         Arc::new(Self {
             sstable: Arc::new(sstable),
             env,
+            created_secs: OnceLock::new(),
             obsolete: OnceLock::new(),
         })
     }
@@ -51,6 +54,14 @@ impl LiveSSTable {
     /// Path of its Data.db: its identity for compaction.
     pub(crate) fn data_path(&self) -> PathBuf {
         self.descriptor().path(&Component::Data)
+    }
+
+    /// When its files were made, seconds since 1970; now if that cannot be told.
+    pub(crate) fn created_secs(&self) -> i64 {
+        *self.created_secs.get_or_init(|| {
+            let modified = self.env.modified_secs(&self.data_path());
+            modified.unwrap_or_else(|_| self.env.now_secs())
+        })
     }
 
     /// The transaction has taken it out: its files go with its last holder, and the transaction's log after them.

@@ -41,6 +41,9 @@ impl Engine {
             self.shared.ask_for_flush();
             self.shared.budget.admit();
         }
+        if self.shared.backlog.is_behind() {
+            self.shared.pay_backlog(mutations);
+        }
         self.shared.write(kind, mutations)
     }
 }
@@ -82,6 +85,17 @@ impl Shared {
             )));
         }
         Ok(())
+    }
+
+    /// Slows a write to a table whose compactions are behind.
+    fn pay_backlog(&self, mutations: &[Mutation]) {
+        let tables = self.tables.load();
+        let stores = mutations
+            .iter()
+            .filter_map(|mutation| tables.get(&mutation.table.id));
+        if let Some(worst) = stores.max_by_key(|store| store.debt.now()) {
+            self.backlog.pay(&worst.debt);
+        }
     }
 
     fn stores_of(&self, mutations: &[Mutation]) -> Result<SmallVec<[Arc<TableStore>; 2]>> {

@@ -38,6 +38,10 @@ pub trait Env: Send + Sync + 'static {
     fn exists(&self, path: &Path) -> bool;
     /// The size of a file.
     fn file_size(&self, path: &Path) -> Result<u64>;
+    /// When a file was last written, in seconds since 1970 by the clock of its file system; now where that is not known.
+    fn modified_secs(&self, _path: &Path) -> Result<i64> {
+        Ok(self.now_secs())
+    }
     /// Makes the creates, renames and removals in a directory durable.
     fn sync_dir(&self, path: &Path) -> Result<()>;
     /// Takes an exclusive lock on a file (created if absent), held until dropped; an error

@@ -178,6 +178,10 @@ impl Env for FaultEnv {
         self.inner.lock(path)
     }
 
+    fn modified_secs(&self, path: &Path) -> Result<i64> {
+        self.inner.modified_secs(path)
+    }
+
     fn free_space_bytes(&self, path: &Path) -> Result<u64> {
         self.inner.free_space_bytes(path)
     }

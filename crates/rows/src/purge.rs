@@ -45,6 +45,20 @@ impl Row {
         !self.is_empty()
     }
 
+    /// True if something of it is a tombstone that is past gc grace, or has expired.
+    fn has_dead(&self, law: &PurgeLaw) -> bool {
+        let is_old = |deletion: DeletionTime| !deletion.is_live() && deletion.local_secs < law.gc_before_secs;
+        let is_dead = |cell: &Cell| !cell.is_live(law.now_secs);
+        is_old(self.deletion)
+            || (self.liveness != Liveness::NONE && !self.liveness.is_live(law.now_secs))
+            || self.columns.iter().any(|entry| match &entry.data {
+                Data::Simple(cell) => is_dead(cell),
+                Data::Complex(complex) => {
+                    is_old(complex.deletion) || complex.cells.iter().any(|(_, cell)| is_dead(cell))
+                }
+            })
+    }
+
     /// Drops what `law` says may go. False if nothing is left.
     pub fn purge(&mut self, law: &PurgeLaw) -> bool {
         if law.purges(self.deletion) {
@@ -280,6 +294,8 @@ pub struct CompactionPurge<C> {
     source: C,
     law: PurgeLaw,
     purgeable_below: PurgeableBelow,
+    /// The partition at hand, as long as nobody was asked about it: most have no tombstone.
+    unasked: Option<DecoratedKey>,
 }
 
 impl<C: Cursor> CompactionPurge<C> {
@@ -293,7 +309,24 @@ impl<C: Cursor> CompactionPurge<C> {
                 purgeable_below_micros: i64::MIN,
             },
             purgeable_below,
+            unasked: None,
         }
+    }
+
+    /// Asks what may go of the partition at hand.
+    #[cold]
+    fn ask(&mut self) {
+        if let Some(key) = self.unasked.take() {
+            self.law.purgeable_below_micros = (self.purgeable_below)(&key);
+        }
+    }
+
+    fn purge_row(&mut self, row: &mut Row) -> bool {
+        if !row.has_dead(&self.law) {
+            return true;
+        }
+        self.ask();
+        row.purge(&self.law)
     }
 
     fn purge_marker(&self, marker: Marker) -> Option<Marker> {
@@ -311,12 +344,15 @@ impl<C: Cursor> Cursor for CompactionPurge<C> {
         let Some(mut head) = self.source.next_partition()? else {
             return Ok(None);
         };
-        self.law.purgeable_below_micros = (self.purgeable_below)(&head.key);
+        self.unasked = Some(head.key.clone());
+        if !head.deletion.is_live() {
+            self.ask();
+        }
         if self.law.purges(head.deletion) {
             head.deletion = DeletionTime::LIVE;
         }
         if let Some(row) = &mut head.static_row
-            && !row.purge(&self.law)
+            && !self.purge_row(row)
         {
             head.static_row = None;
         }
@@ -327,11 +363,12 @@ impl<C: Cursor> Cursor for CompactionPurge<C> {
         while let Some(unfiltered) = self.source.next_unfiltered()? {
             match unfiltered {
                 Unfiltered::Row(mut row) => {
-                    if row.purge(&self.law) {
+                    if self.purge_row(&mut row) {
                         return Ok(Some(Unfiltered::Row(row)));
                     }
                 }
                 Unfiltered::Marker(marker) => {
+                    self.ask();
                     if let Some(marker) = self.purge_marker(marker) {
                         return Ok(Some(Unfiltered::Marker(marker)));
                     }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use ilion_env::{CrashRule, MemEnv, Moment};
 use parking_lot::Mutex;
 
-use crate::support::{Store, create_table, delete_row, drop_table, new_store, open, put, small_options};
+use crate::support::{
+    Store, compact_with, create_table, delete_row, drop_table, new_store, open, put, small_options,
+};
 
 /// Value of each row, as far as it was acknowledged and as far as it was sent.
 #[derive(Clone, Default)]
@@ -79,6 +81,10 @@ fn check(number: usize, (env, promise): &Crash) {
         promise.acknowledged,
         promise.pending
     );
+    for key in 0..4 {
+        let beside = store.partition(&format!("k{key}"), false);
+        assert_eq!(beside, [(1, "beside".to_owned())], "crash {number}: k{key}");
+    }
     let schema = store.engine.schema();
     for table in &promise.tables {
         assert!(
@@ -91,8 +97,19 @@ fn check(number: usize, (env, promise): &Crash) {
     assert_eq!(store.partition("b", false), [(1, "after".to_owned())]);
 }
 
+/// Compactions make several SSTables.
+const SHARDED: [(&str, &str); 3] = [
+    ("class", "UnifiedCompactionStrategy"),
+    ("base_shard_count", "3"),
+    ("min_sstable_size", "0B"),
+];
+
 fn crashes(rule: impl Fn(u64) -> CrashRule + Send + Sync + 'static) -> Vec<Crash> {
     let store = new_store(77, small_options());
+    store.alter(&compact_with(&SHARDED));
+    for key in 0..4 {
+        store.put(&format!("k{key}"), 1, "beside", 1);
+    }
     store.engine.drain().unwrap();
     let promise = Arc::new(Mutex::new(Promise::default()));
     let crashes: Arc<Mutex<Vec<Crash>>> = Arc::default();
@@ -105,6 +122,7 @@ fn crashes(rule: impl Fn(u64) -> CrashRule + Send + Sync + 'static) -> Vec<Crash
         }
     });
     workload(&store, &promise);
+    assert!(store.sstables() > 1, "the workload is to make several results");
     drop(store);
     std::mem::take(&mut *crashes.lock())
 }

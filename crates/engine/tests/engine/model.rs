@@ -3,11 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use ilion_engine::{EngineOptions, Finding, SSTableVersion};
+use ilion_engine::{CompactionRequest, EngineOptions, Finding, MajorOutput, SSTableVersion};
 use ilion_env::Seeded;
+use ilion_schema::SchemaChange;
+use ilion_types::Token;
 
 use crate::support::{
-    Contents, Store, delete_partition, delete_range, delete_row, new_store, put, small_options,
+    Contents, Store, compact_with, delete_partition, delete_range, delete_row, new_store, put, small_options,
 };
 
 /// The newest write of each row and the newest deletion that covers it.
@@ -58,11 +60,69 @@ fn options(random: &mut Seeded) -> EngineOptions {
     let mut options = small_options();
     options.is_compacting = random.one_in(2);
     options.memtable_shards = 1 + random.below(3) as usize;
+    options.compaction_threads = 1 + random.below(3) as usize;
     options.memtable_bytes_max = if random.one_in(2) { 64 << 10 } else { 1 << 20 };
     let versions = [SSTableVersion::NB, SSTableVersion::OA, SSTableVersion::DA];
     options.finding = [Finding::TokenMap, Finding::Summary, Finding::WholeIndex][random.below(3) as usize];
     options.sstable_version = versions[random.below(3) as usize];
     options
+}
+
+/// A strategy with random options that are allowed.
+fn strategy(random: &mut Seeded) -> SchemaChange {
+    let mut pick = |choices: &[&'static str]| choices[random.below(choices.len() as u64) as usize];
+    let class = pick(&[
+        "SizeTieredCompactionStrategy",
+        "LeveledCompactionStrategy",
+        "TimeWindowCompactionStrategy",
+        "UnifiedCompactionStrategy",
+    ]);
+    let mut options = vec![("class", class)];
+    match class {
+        "UnifiedCompactionStrategy" => {
+            options.push(("scaling_parameters", pick(&["T4", "L4", "N", "T2", "T4, L3"])));
+            options.push(("base_shard_count", pick(&["1", "3", "8"])));
+            options.push(("min_sstable_size", pick(&["0B", "100MiB"])));
+            options.push((
+                "overlap_inclusion_method",
+                pick(&["none", "single", "transitive"]),
+            ));
+        }
+        "LeveledCompactionStrategy" => {
+            options.push(("sstable_size_in_mb", "1"));
+            options.push(("fanout_size", pick(&["2", "10"])));
+        }
+        _ => {
+            options.push(("min_threshold", pick(&["2", "3", "4"])));
+            options.push(("max_threshold", pick(&["4", "32"])));
+        }
+    }
+    options.push(("unchecked_tombstone_compaction", pick(&["true", "false"])));
+    options.push(("tombstone_compaction_interval", "0"));
+    compact_with(&options)
+}
+
+/// Something of what an operator may ask for.
+fn request(random: &mut Seeded, store: &Store) -> CompactionRequest {
+    match random.below(4) {
+        0 => CompactionRequest::Major(MajorOutput::AsUsual),
+        1 => CompactionRequest::Major(MajorOutput::Split),
+        2 => {
+            let mut token = || Token::Murmur3(random.next_u64().cast_signed());
+            CompactionRequest::Range(token(), token())
+        }
+        _ => {
+            let is_chosen = |_: &String| random.one_in(2);
+            CompactionRequest::Files(
+                store
+                    .files()
+                    .into_iter()
+                    .filter(is_chosen)
+                    .map(Into::into)
+                    .collect(),
+            )
+        }
+    }
 }
 
 fn step(random: &mut Seeded, store: &Store, model: &mut Model) {
@@ -122,17 +182,25 @@ fn check(seed: u64, store: &Store, model: &Model) {
 fn run(seed: u64, steps: u64) {
     let random = &mut Seeded::new(seed);
     let mut store = new_store(seed, options(random));
+    store.engine.alter_schema(&strategy(random)).unwrap();
     let mut model = Model::default();
     for _ in 0..steps {
         match random.below(60) {
             0 => store.flush(),
-            1 => match store.engine.compact(store.table().id) {
-                // The background was faster.
-                Err(ilion_engine::Error::Refused(_)) | Ok(()) => {}
+            1 => match store
+                .engine
+                .compact_as(store.table().id, &request(random, &store))
+            {
+                // The background has compacted a file away meanwhile.
+                Err(ilion_engine::Error::Refused(_)) | Ok(_) => {}
                 Err(error) => panic!("seed {seed}: {error}"),
             },
             2 => store = store.restart(options(random)),
             3 => check(seed, &store, &model),
+            5 if random.one_in(2) => {
+                // The same options again change nothing.
+                store.engine.alter_schema(&strategy(random)).unwrap();
+            }
             4 if random.one_in(4) => {
                 store.engine.truncate(store.table().id).unwrap();
                 model = Model::default();
@@ -145,7 +213,7 @@ fn run(seed: u64, steps: u64) {
 
 #[test]
 fn the_engine_answers_as_a_map_would() {
-    for seed in 0..6 {
-        run(seed, 400);
+    for seed in 0..10 {
+        run(seed, 300);
     }
 }

@@ -83,6 +83,28 @@ pub fn create_table(keyspace: &str, name: &str) -> SchemaChange {
     }))
 }
 
+/// Gives the table other compaction options, class first.
+pub fn compact_with(options: &[(&str, &str)]) -> SchemaChange {
+    SchemaChange::AlterTable {
+        keyspace: "ks".to_owned(),
+        table: "t".to_owned(),
+        if_exists: false,
+        alteration: TableAlteration::Options(
+            [(
+                "compaction",
+                PropertyValue::Map(
+                    options
+                        .iter()
+                        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                        .collect(),
+                ),
+            )]
+            .into_iter()
+            .collect(),
+        ),
+    }
+}
+
 pub fn drop_table(keyspace: &str, name: &str) -> SchemaChange {
     SchemaChange::DropTable(DropObject {
         keyspace: keyspace.to_owned(),
@@ -129,6 +151,12 @@ impl Store {
         self.write(mutation);
     }
 
+    /// Applies without waiting for the log.
+    pub fn write_without_waiting(&self, key: &str, clustering: i32, value: &str, timestamp_micros: i64) {
+        let mutation = put(&self.table(), key, clustering, value, timestamp_micros);
+        self.engine.apply(&[mutation]).unwrap();
+    }
+
     /// Applies and waits as an answer to a client would.
     pub fn write(&self, mutation: Mutation) {
         let position = self.engine.apply(&[mutation]).unwrap();
@@ -137,6 +165,22 @@ impl Store {
 
     pub fn flush(&self) {
         self.engine.flush(self.table().id).unwrap();
+    }
+
+    pub fn facts(&self) -> ilion_engine::TableFacts {
+        let facts = self.engine.table_facts().into_iter();
+        let mut of_table = facts.filter(|facts| facts.keyspace == "ks" && facts.table == "t");
+        of_table.next().unwrap()
+    }
+
+    /// Names of the Data.db files of the table.
+    pub fn files(&self) -> Vec<String> {
+        let id = self.table().id;
+        let stores = self.engine.tables();
+        let store = stores.iter().find(|store| store.schema().id == id).unwrap();
+        let entries = self.env.list(store.directory()).unwrap();
+        let names = entries.into_iter().map(|entry| entry.name);
+        names.filter(|name| name.ends_with("Data.db")).collect()
     }
 
     pub fn sstables(&self) -> u64 {

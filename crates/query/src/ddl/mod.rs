@@ -78,12 +78,15 @@ fn warn_of_options(diffs: &[Diff], execution: &Execution<'_>) {
             Diff::Table(Transition::Updated { old, new }) => (old.options.clone(), &new.options),
             _ => continue,
         };
-        let class = new.compaction.get("class").map_or("", String::as_str);
-        if old.compaction != new.compaction && !class.ends_with("SizeTieredCompactionStrategy") {
-            let name = class.rsplit('.').next().unwrap_or(class);
-            execution.warn(format!(
-                "{name} is kept in the schema, but Ilion compacts by SizeTieredCompactionStrategy so far"
-            ));
+        let overlapping = |options: &TableOptions| {
+            let kept = options.compaction.get("provide_overlapping_tombstones");
+            kept.is_some_and(|kept| !kept.eq_ignore_ascii_case("none"))
+        };
+        if overlapping(new) && !overlapping(&old) {
+            execution.warn(
+                "provide_overlapping_tombstones is kept in the schema, but compactions do not look at other SSTables so far"
+                    .to_owned(),
+            );
         }
         if old.caching.rows_per_partition != new.caching.rows_per_partition {
             execution.warn(

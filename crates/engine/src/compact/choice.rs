@@ -1,0 +1,224 @@
+//! What a strategy is told of a table, and what is made of its answer.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ilion_compaction::{Candidate, Choice, Memory, Situation, Strategy};
+use ilion_sstable::SSTable;
+use parking_lot::MutexGuard;
+
+use super::tasks::{NewTask, Registered};
+use super::{Compaction, Inputs};
+use crate::engine::Shared;
+use crate::table_store::TableStore;
+use crate::view::LiveSSTable;
+
+/// What a table remembers about its compactions; its lock is held from a choice to the registration of its inputs.
+#[derive(Default)]
+pub(crate) struct Choosing {
+    pub memory: Memory,
+    /// Nothing begins in the background while somebody asks for compactions.
+    pub pauses: usize,
+    /// Inputs of compactions that failed, and until when they are left alone.
+    pub suspects: Vec<(PathBuf, u64)>,
+}
+
+/// For so long the inputs of a compaction that failed, or had no space, are left alone.
+const SUSPECT_NANOS: u64 = 60 * 1_000_000_000;
+/// Compat: `min_free_space_per_drive`.
+const FREE_BYTES_MIN: u64 = 50 << 20;
+
+/// Share of the cells that are tombstones which may go at `gc_before`. Compat: `getEstimatedDroppableTombstoneRatio`.
+fn droppable_ratio(sstable: &SSTable, gc_before_secs: u32) -> f64 {
+    let stats = sstable.stats();
+    let cells = stats.cells_per_partition.mean() * stats.cells_per_partition.count() as f64;
+    if cells > 0.0 {
+        stats.tombstone_drop_times.sum_until(u64::from(gc_before_secs)) / cells
+    } else {
+        0.0
+    }
+}
+
+fn candidate(live: &LiveSSTable, gc_before_secs: u32, is_compacting: bool) -> Candidate {
+    let sstable = &live.sstable;
+    let stats = sstable.stats();
+    Candidate {
+        id: live.data_path(),
+        size_bytes: sstable.size_bytes(),
+        partitions: sstable.estimated_keys(),
+        first: sstable.first_key().clone(),
+        last: sstable.last_key().clone(),
+        level: stats.level,
+        min_timestamp: stats.min_timestamp_micros,
+        max_timestamp: stats.max_timestamp_micros,
+        max_local_deletion_secs: stats.max_local_deletion_secs,
+        droppable_ratio: droppable_ratio(sstable, gc_before_secs),
+        created_secs: live.created_secs(),
+        is_compacting,
+    }
+}
+
+impl TableStore {
+    /// How the table is compacted, as it is now.
+    pub(crate) fn strategy(&self) -> Strategy {
+        Strategy::of_options(&self.schema().options.compaction)
+    }
+}
+
+impl Shared {
+    pub(crate) fn gc_before_secs(&self, store: &TableStore) -> u32 {
+        let now_secs = u32::try_from(self.env.now_secs()).unwrap_or(u32::MAX);
+        now_secs.saturating_sub(store.schema().options.gc_grace_secs)
+    }
+
+    /// The table as a strategy sees it.
+    pub(crate) fn situation(&self, store: &TableStore) -> Situation {
+        let gc_before_secs = self.gc_before_secs(store);
+        let compacting = store.compacting.lock().clone();
+        let view = store.view();
+        let memtables = view.memtables.iter();
+        Situation {
+            candidates: view
+                .sstables
+                .iter()
+                .map(|live| candidate(live, gc_before_secs, compacting.contains(&live.data_path())))
+                .collect(),
+            memtable_min_timestamp: memtables
+                .map(|memtable| memtable.statistics().min_timestamp_micros)
+                .min()
+                .unwrap_or(i64::MAX),
+            now_secs: self.env.now_secs(),
+            gc_before_secs,
+            flush_bytes: store.flush_bytes(),
+            random: self.env.random_u64(),
+        }
+    }
+
+    /// Picks the next compaction of the background and registers its inputs.
+    pub(crate) fn begin_due<'a>(&'a self, store: &'a Arc<TableStore>) -> Option<Compaction<'a>> {
+        let strategy = store.strategy();
+        let mut choosing = store.choosing.lock();
+        let is_allowed = self.options.is_compacting
+            && strategy.common.is_enabled
+            && store.is_auto_compacting()
+            && choosing.pauses == 0
+            && self.failure().is_none()
+            && !self.pacer.is_stopping();
+        if !is_allowed {
+            return None;
+        }
+        let now_nanos = self.env.monotonic_nanos();
+        choosing.suspects.retain(|(_, until)| *until > now_nanos);
+        let mut situation = self.situation(store);
+        for candidate in &mut situation.candidates {
+            let is_suspect = choosing.suspects.iter().any(|(path, _)| *path == candidate.id);
+            candidate.is_compacting |= is_suspect;
+        }
+        let choice = strategy.choose(&situation, &mut choosing.memory)?;
+        let free = self.free_bytes(store);
+        let Some(choice) = strategy.within(&situation, &choice, free) else {
+            tracing::warn!(
+                ?store,
+                free,
+                sstables = choice.inputs.len(),
+                "there is not enough space on the disk for a compaction; it is put off"
+            );
+            let until = now_nanos.saturating_add(SUSPECT_NANOS);
+            choosing
+                .suspects
+                .extend(choice.inputs.into_iter().map(|path| (path, until)));
+            return None;
+        };
+        self.register(store, &choosing, choice)
+    }
+
+    /// Registers the inputs of a choice; nothing if one is gone or being compacted.
+    pub(crate) fn register<'a>(
+        &'a self,
+        store: &'a Arc<TableStore>,
+        _choosing: &MutexGuard<'_, Choosing>,
+        choice: Choice,
+    ) -> Option<Compaction<'a>> {
+        let inputs = Inputs::acquire(store, &choice)?;
+        let registered = self.begin_task(store, &inputs);
+        Some(Compaction {
+            inputs,
+            registered,
+            output: choice.output,
+            level: choice.level,
+        })
+    }
+
+    fn begin_task(&self, store: &TableStore, inputs: &Inputs<'_>) -> Registered<'_> {
+        let table = store.schema();
+        let new = NewTask {
+            table_id: store.id,
+            keyspace: table.keyspace.clone(),
+            table: table.name.clone(),
+            kind: match inputs.merged.len() {
+                1 => "tombstone compaction",
+                _ => "compaction",
+            },
+            directory: store.directory.clone(),
+            sstables: inputs.merged.len() + inputs.expired.len(),
+            total_bytes: inputs.merged_bytes(),
+        };
+        self.tasks.begin(self.env.time_uuid(), new)
+    }
+
+    /// What compactions may fill: not all of the disk, and not what others have begun to fill.
+    fn free_bytes(&self, store: &TableStore) -> u64 {
+        // If it cannot be told, the write itself will fail.
+        let free = self.env.free_space_bytes(&store.directory).unwrap_or(u64::MAX);
+        let usable = free - free / 20;
+        usable.saturating_sub(FREE_BYTES_MIN.max(self.tasks.reserved_bytes()))
+    }
+
+    /// Leaves files of a failed compaction alone: the damaged one for good, or all of them for a while.
+    pub(crate) fn suspect(&self, store: &TableStore, paths: Vec<PathBuf>, is_for_good: bool) {
+        let until = match is_for_good {
+            true => u64::MAX,
+            false => self.env.monotonic_nanos().saturating_add(SUSPECT_NANOS),
+        };
+        let suspects = paths.into_iter().map(|path| (path, until));
+        store.choosing.lock().suspects.extend(suspects);
+    }
+
+    /// Reckons anew how far the table's compactions are behind.
+    pub(crate) fn note_debt(&self, store: &TableStore) {
+        store.debt.note(self.debt_of(store));
+        self.note_worst_debt();
+    }
+
+    /// The same for a table that was opened.
+    pub(crate) fn found_debt(&self, store: &TableStore) {
+        store.debt.found(self.debt_of(store));
+    }
+
+    fn debt_of(&self, store: &TableStore) -> usize {
+        let strategy = store.strategy();
+        // Nobody waits for compactions that do not come.
+        if !self.options.is_compacting || !strategy.common.is_enabled || !store.is_auto_compacting() {
+            return 0;
+        }
+        if store.view().sstables.len() < 4 {
+            return 0;
+        }
+        let memory = store.choosing.lock().memory.clone();
+        strategy.debt(&self.situation(store), &memory)
+    }
+
+    fn note_worst_debt(&self) {
+        let tables = self.tables.load();
+        let worst = tables.values().map(|store| store.debt.now()).max().unwrap_or(0);
+        self.backlog.note(worst);
+        self.pacer
+            .press(worst as f64 / super::backlog::SLOWED_FROM as f64);
+    }
+
+    /// About how many compactions of the table are due.
+    pub(crate) fn pending_compactions(&self, store: &TableStore) -> usize {
+        let memory = store.choosing.lock().memory.clone();
+        store.strategy().pending(&self.situation(store), &memory)
+    }
+}

@@ -1,0 +1,206 @@
+//! Compactions that somebody asks for, and stopping them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ilion_compaction::{Candidate, Choice, MajorOutput, Situation, Strategy};
+use ilion_schema::TableId;
+use ilion_types::Token;
+
+use super::End;
+use super::tasks::{CompactionFacts, TaskChoice};
+use crate::background::Work;
+use crate::engine::Shared;
+use crate::table_store::TableStore;
+use crate::{Engine, Error, Result};
+
+/// What is to be compacted.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CompactionRequest {
+    /// All SSTables.
+    Major(MajorOutput),
+    /// Those that may have a token above the first and up to the second; the ring closes behind its last token.
+    Range(Token, Token),
+    /// Those with these names of Data.db.
+    Files(Vec<PathBuf>),
+}
+
+impl CompactionRequest {
+    fn choices(&self, strategy: &Strategy, situation: &Situation) -> Vec<Choice> {
+        let chosen = |is_meant: &dyn Fn(&Candidate) -> bool| {
+            let inputs: Vec<&Candidate> = situation
+                .candidates
+                .iter()
+                .filter(|candidate| is_meant(candidate))
+                .collect();
+            match inputs.is_empty() {
+                true => Vec::new(),
+                false => vec![strategy.user_defined(&inputs)],
+            }
+        };
+        match self {
+            Self::Major(output) => strategy.major(situation, *output),
+            Self::Range(start, end) => chosen(&|candidate| touches(candidate, start, end)),
+            Self::Files(files) => chosen(&|candidate| files.iter().any(|file| candidate.id.ends_with(file))),
+        }
+    }
+}
+
+fn touches(candidate: &Candidate, start: &Token, end: &Token) -> bool {
+    let (is_above, is_below) = (candidate.last.token > *start, candidate.first.token <= *end);
+    match start < end {
+        true => is_above && is_below,
+        false => is_above || is_below,
+    }
+}
+
+/// No compaction of the table begins in the background while this is there.
+struct Pause<'a>(&'a TableStore);
+
+impl<'a> Pause<'a> {
+    fn begin(store: &'a TableStore) -> Self {
+        store.choosing.lock().pauses += 1;
+        Self(store)
+    }
+}
+
+impl Drop for Pause<'_> {
+    fn drop(&mut self) {
+        self.0.choosing.lock().pauses -= 1;
+    }
+}
+
+impl Shared {
+    /// Compacts now, on this thread. Compactions of the table that go on are stopped first, as in Cassandra; one that somebody else has asked
+    /// for is waited for.
+    fn compact_now(&self, store: &Arc<TableStore>, request: &CompactionRequest) -> Result<usize> {
+        let turn = store.manual.lock();
+        let pause = Pause::begin(store);
+        let of_table = TaskChoice::OfTable(store.id);
+        self.tasks.stop(of_table);
+        self.pacer.wake();
+        self.tasks.wait_until_ended(of_table);
+        let choices = request.choices(&store.strategy(), &self.situation(store));
+        let count = choices.len();
+        let done = choices.into_iter().try_for_each(|choice| {
+            let choosing = store.choosing.lock();
+            let begun = self.register(store, &choosing, choice);
+            drop(choosing);
+            // What is gone was truncated: then there is nothing to do.
+            let Some(compaction) = begun else {
+                return Ok(());
+            };
+            match self.run_compaction(&compaction)? {
+                End::Done | End::Emptied => Ok(()),
+                End::Stopped => Err(Error::Refused("the compaction was stopped".to_owned())),
+            }
+        });
+        drop(pause);
+        drop(turn);
+        self.background.send(Work::Compact(store.clone()));
+        done.map(|()| count)
+    }
+}
+
+impl Engine {
+    fn store(&self, table: TableId) -> Result<Arc<TableStore>> {
+        self.shared
+            .table(table)
+            .ok_or_else(|| Error::Refused(format!("table {table} does not exist")))
+    }
+
+    /// Merges all SSTables of a table as far as its strategy likes it, and returns when that is done.
+    ///
+    /// # Errors
+    /// A file cannot be read or written, or somebody stopped it.
+    pub fn compact(&self, table: TableId) -> Result<()> {
+        let request = CompactionRequest::Major(MajorOutput::AsUsual);
+        self.compact_as(table, &request).map(drop)
+    }
+
+    /// Flushes the table and compacts what is asked for; returns the number of compactions when they are done.
+    ///
+    /// # Errors
+    /// A file is not of the table, cannot be read or written, or somebody stopped it.
+    pub fn compact_as(&self, table: TableId, request: &CompactionRequest) -> Result<usize> {
+        let store = self.store(table)?;
+        match request {
+            CompactionRequest::Files(files) => files.iter().try_for_each(|file| check_name(&store, file))?,
+            CompactionRequest::Major(_) | CompactionRequest::Range(..) => self.shared.flush_table(&store)?,
+        }
+        self.shared.compact_now(&store, request)
+    }
+
+    /// The table that has an SSTable with this name of Data.db, which may be a path, whole or its end.
+    ///
+    /// # Errors
+    /// None has, or several have.
+    pub fn table_with_file(&self, file: &Path) -> Result<TableId> {
+        let tables = self.tables();
+        let mut owners = tables.iter().filter(|store| has_file(store, file));
+        match (owners.next(), owners.next()) {
+            (Some(owner), None) => Ok(owner.id),
+            (Some(_), Some(_)) => Err(Error::Refused(format!(
+                "several tables have an SSTable {}: name its directory, too",
+                file.display()
+            ))),
+            _ => Err(unknown_file(file)),
+        }
+    }
+
+    /// Asks compactions to end; their inputs stay in use. Returns how many were asked.
+    pub fn stop_compactions(&self, choice: TaskChoice) -> usize {
+        let asked = self.shared.tasks.stop(choice);
+        self.shared.pacer.wake();
+        asked
+    }
+
+    /// The compactions that go on.
+    pub fn compactions(&self) -> Vec<CompactionFacts> {
+        let tasks = self.shared.tasks.list();
+        tasks.iter().map(|task| CompactionFacts::of(task)).collect()
+    }
+
+    /// Whether the table's SSTables are compacted without being asked, until the next start.
+    ///
+    /// # Errors
+    /// The table is gone.
+    pub fn set_auto_compaction(&self, table: TableId, is_on: bool) -> Result<()> {
+        let store = self.store(table)?;
+        store.set_auto_compacting(is_on);
+        self.shared.note_debt(&store);
+        if is_on {
+            self.shared.background.send(Work::Compact(store));
+        }
+        Ok(())
+    }
+
+    /// Most bytes a second that compactions read together; nothing is no limit. Holds at once.
+    pub fn set_compaction_throughput(&self, bytes_per_sec: Option<u64>) {
+        self.shared.pacer.set_limit(bytes_per_sec);
+    }
+
+    /// Most bytes a second that compactions read together.
+    pub fn compaction_throughput(&self) -> Option<u64> {
+        self.shared.pacer.limit()
+    }
+}
+
+fn has_file(store: &TableStore, file: &Path) -> bool {
+    store
+        .view()
+        .sstables
+        .iter()
+        .any(|live| live.data_path().ends_with(file))
+}
+
+fn unknown_file(file: &Path) -> Error {
+    Error::Refused(format!("no table has an SSTable {}", file.display()))
+}
+
+fn check_name(store: &TableStore, file: &Path) -> Result<()> {
+    match has_file(store, file) {
+        true => Ok(()),
+        false => Err(unknown_file(file)),
+    }
+}

@@ -1,0 +1,205 @@
+//! Where a merge goes: one SSTable, or several, cut as the choice says.
+
+use std::sync::Arc;
+
+use ilion_compaction::{Output, Sink, shard_of};
+use ilion_rows::{PartitionHead, Unfiltered};
+use ilion_schema::TableSchema;
+use ilion_sstable::{Descriptor, SSTableWriter, Transaction, WriterOptions};
+
+use crate::engine::Shared;
+use crate::table_store::TableStore;
+use crate::{Error, Result};
+
+/// Halves are not made smaller than this.
+const HALF_BYTES_MIN: u64 = 50 << 20;
+
+/// When the next SSTable begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cut {
+    Never,
+    /// At this size.
+    At(u64),
+    /// At the next shard: how many there are, and the one at hand.
+    Shard(u32, u32),
+    /// At half of what is left, which this is.
+    Half(u64),
+}
+
+impl Cut {
+    fn of(output: Output, bytes_in: u64) -> Self {
+        match output {
+            Output::Whole => Self::Never,
+            Output::UpTo { bytes } => Self::At(bytes),
+            Output::Shards(shards) => Self::Shard(shards, 0),
+            Output::Halves => Self::Half(bytes_in),
+        }
+    }
+
+    /// True if the partition begins another SSTable, the one at hand having so many bytes.
+    fn is_before(self, head: &PartitionHead, bytes: u64) -> bool {
+        match self {
+            Self::Never => false,
+            Self::At(most) => bytes >= most,
+            Self::Shard(shards, shard) => shard_of(&head.key.token, shards) != shard,
+            Self::Half(left) => bytes >= left / 2 && left / 2 >= HALF_BYTES_MIN,
+        }
+    }
+
+    /// For the SSTable that begins with the partition, the one before it having had so many bytes.
+    fn next(self, head: &PartitionHead, bytes: u64) -> Self {
+        match self {
+            Self::Shard(shards, _) => Self::Shard(shards, shard_of(&head.key.token, shards)),
+            Self::Half(left) => Self::Half(left.saturating_sub(bytes)),
+            same => same,
+        }
+    }
+
+    /// About how many SSTables there will be.
+    fn count(self, bytes_in: u64) -> u64 {
+        match self {
+            Self::Never | Self::Half(_) => 1,
+            Self::At(most) => (bytes_in / most.max(1)).max(1),
+            Self::Shard(shards, _) => u64::from(shards),
+        }
+    }
+}
+
+/// SSTables being written.
+pub(crate) struct Outputs<'a> {
+    shared: &'a Shared,
+    store: &'a TableStore,
+    table: Arc<TableSchema>,
+    transaction: &'a mut Transaction,
+    options: WriterOptions,
+    cut: Cut,
+    writer: Option<(SSTableWriter, Descriptor)>,
+    written: Vec<Descriptor>,
+}
+
+impl<'a> Outputs<'a> {
+    /// Writes to the table under the transaction. `options` are for all that comes out, of inputs with so many bytes.
+    pub(crate) fn new(
+        shared: &'a Shared,
+        store: &'a TableStore,
+        table: Arc<TableSchema>,
+        transaction: &'a mut Transaction,
+        mut options: WriterOptions,
+        output: Output,
+        bytes_in: u64,
+    ) -> Self {
+        let cut = Cut::of(output, bytes_in);
+        options.estimated_partitions = options.estimated_partitions.div_ceil(cut.count(bytes_in)).max(1);
+        Self {
+            shared,
+            store,
+            table,
+            transaction,
+            options,
+            cut,
+            writer: None,
+            written: Vec::new(),
+        }
+    }
+
+    fn writer(&mut self) -> Result<&mut SSTableWriter> {
+        match &mut self.writer {
+            Some((writer, _)) => Ok(writer),
+            None => Err(Error::Refused("a row before its partition".to_owned())),
+        }
+    }
+
+    /// Has a writer for the partition.
+    fn open_for(&mut self, head: &PartitionHead) -> Result<()> {
+        let bytes = self
+            .writer
+            .as_ref()
+            .map_or(0, |(writer, _)| writer.stored_bytes());
+        if self.writer.is_some() && !self.cut.is_before(head, bytes) {
+            return Ok(());
+        }
+        self.close()?;
+        self.cut = self.cut.next(head, bytes);
+        let descriptor = self.store.next_descriptor(self.shared.options.sstable_version);
+        self.transaction.add(&descriptor)?;
+        let writer = SSTableWriter::new(&self.shared.env, &descriptor, &self.table, self.options.clone())?;
+        self.writer = Some((writer, descriptor));
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<()> {
+        let Some((writer, descriptor)) = self.writer.take() else {
+            return Ok(());
+        };
+        if writer.partitions() == 0 {
+            writer.abandon();
+            return Ok(());
+        }
+        writer.finish()?;
+        self.written.push(descriptor);
+        Ok(())
+    }
+
+    /// Ends the last one; returns all that have something in them, durable.
+    pub(crate) fn finish(mut self) -> Result<Vec<Descriptor>> {
+        self.close()?;
+        Ok(self.written)
+    }
+
+    /// Removes the one at hand; the transaction removes those before.
+    pub(crate) fn abandon(self) {
+        if let Some((writer, _)) = self.writer {
+            writer.abandon();
+        }
+    }
+}
+
+impl Sink for Outputs<'_> {
+    type Error = Error;
+
+    fn begin_partition(&mut self, head: &PartitionHead) -> Result<()> {
+        self.open_for(head)?;
+        Ok(self.writer()?.begin_partition(head)?)
+    }
+
+    fn unfiltered(&mut self, unfiltered: &Unfiltered) -> Result<()> {
+        Ok(self.writer()?.add(unfiltered)?)
+    }
+
+    fn end_partition(&mut self) -> Result<()> {
+        Ok(self.writer()?.finish_partition()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use ilion_rows::{DecoratedKey, DeletionTime};
+    use ilion_types::Token;
+
+    use super::*;
+
+    fn head(hash: i64) -> PartitionHead {
+        PartitionHead {
+            key: DecoratedKey {
+                token: Token::Murmur3(hash),
+                key: Bytes::new(),
+            },
+            deletion: DeletionTime::LIVE,
+            static_row: None,
+        }
+    }
+
+    #[test]
+    fn an_sstable_ends_where_the_choice_says() {
+        let shards = Cut::of(Output::Shards(2), 100).next(&head(-5), 0);
+        assert!(!shards.is_before(&head(-1), 1000));
+        assert!(shards.is_before(&head(0), 1));
+        let sized = Cut::of(Output::UpTo { bytes: 10 }, 100);
+        assert!(!sized.is_before(&head(0), 9) && sized.is_before(&head(0), 10));
+        let halves = Cut::of(Output::Halves, 400 << 20);
+        assert!(!halves.is_before(&head(0), 199 << 20) && halves.is_before(&head(0), 200 << 20));
+        let last = halves.next(&head(0), 300 << 20).next(&head(0), 50 << 20);
+        assert!(!last.is_before(&head(0), 100 << 20));
+    }
+}

@@ -1,0 +1,198 @@
+//! How fast compactions read, all together, and how a compaction is told to end.
+//!
+//! Every source of a compaction counts what it gives. After each stretch of about a mebibyte the task's progress is noted, the
+//! [`Pacer`] may pause it, and a task that was stopped gives its read up.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use ilion_env::Env;
+use ilion_rows::{Cursor, DecoratedKey, PartitionHead, ReadError, Unfiltered};
+use parking_lot::{Condvar, Mutex};
+
+use super::tasks::Task;
+
+/// A stretch: between two looks at the clock.
+const STRETCH_BYTES: u64 = 1 << 20;
+/// Longest stretch in rows and partitions.
+const STRETCH_ITEMS_MAX: u64 = 4096;
+/// Time that was not used is kept for so long.
+const CREDIT_NANOS: u64 = 100_000_000;
+/// No pause is longer, so that a change of the limit is soon felt.
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+
+/// The limit that all compactions share.
+pub(crate) struct Pacer {
+    env: Arc<dyn Env>,
+    /// Bytes a second; 0 is no limit.
+    limit: AtomicU64,
+    /// The limit is raised by this many thousandths; `u64::MAX` lifts it.
+    raised: AtomicU64,
+    state: Mutex<State>,
+    stopping: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// When what was asked for so far has passed at the rate of the limit.
+    free_nanos: u64,
+    is_stopping: bool,
+}
+
+impl Pacer {
+    pub(crate) fn new(env: Arc<dyn Env>, limit: Option<u64>) -> Self {
+        Self {
+            env,
+            limit: AtomicU64::new(limit.unwrap_or(0)),
+            raised: AtomicU64::new(0),
+            state: Mutex::default(),
+            stopping: Condvar::new(),
+        }
+    }
+
+    /// Bytes a second, if they are limited.
+    pub(crate) fn limit(&self) -> Option<u64> {
+        Some(self.limit.load(Ordering::Relaxed)).filter(|limit| *limit > 0)
+    }
+
+    pub(crate) fn set_limit(&self, limit: Option<u64>) {
+        self.limit.store(limit.unwrap_or(0), Ordering::Relaxed);
+        self.state.lock().free_nanos = 0;
+        self.stopping.notify_all();
+    }
+
+    /// Raises the limit, since compactions are behind by this share of what is tolerated.
+    pub(crate) fn press(&self, share: f64) {
+        self.raised.store(raise(share), Ordering::Relaxed);
+    }
+
+    /// Pauses the caller as the limit wants it.
+    fn take(&self, bytes: u64) {
+        let limit = self.limit.load(Ordering::Relaxed);
+        let raised = self.raised.load(Ordering::Relaxed);
+        if limit == 0 || raised == u64::MAX {
+            return;
+        }
+        let rate = u128::from(limit) * u128::from(1000 + raised) / 1000;
+        let cost = u128::from(bytes) * 1_000_000_000 / rate.max(1);
+        let now = self.env.monotonic_nanos();
+        let mut state = self.state.lock();
+        let start = state.free_nanos.max(now.saturating_sub(CREDIT_NANOS));
+        state.free_nanos = start.saturating_add(u64::try_from(cost).unwrap_or(u64::MAX));
+        let pause = Duration::from_nanos(state.free_nanos.saturating_sub(now)).min(PAUSE_MAX);
+        if !state.is_stopping && !pause.is_zero() {
+            self.stopping.wait_for(&mut state, pause);
+        }
+    }
+
+    /// Compactions end from now on.
+    pub(crate) fn stop(&self) {
+        self.state.lock().is_stopping = true;
+        self.stopping.notify_all();
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.state.lock().is_stopping
+    }
+
+    /// Pauses are over: somebody waits for a task that was stopped.
+    pub(crate) fn wake(&self) {
+        self.stopping.notify_all();
+    }
+}
+
+/// Thousandths by which the limit is raised: at half of what is tolerated it is doubled, at all of it there is none.
+fn raise(share: f64) -> u64 {
+    if share >= 1.0 {
+        return u64::MAX;
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a share below 1 gives a small positive number"
+    )]
+    let raised = (share.max(0.0) / (1.0 - share) * 1000.0) as u64;
+    raised
+}
+
+/// A source of a compaction that counts what it gives.
+pub(crate) struct Watched<C> {
+    cursor: C,
+    pacer: Arc<Pacer>,
+    task: Arc<Task>,
+    /// Bytes that a row (or a partition without rows) comes to.
+    item_bytes: u64,
+    stretch_items: u64,
+    items: u64,
+}
+
+impl<C: Cursor> Watched<C> {
+    /// Watches a cursor that gives about so many rows and partitions, together of so many bytes.
+    pub(crate) fn new(cursor: C, pacer: Arc<Pacer>, task: Arc<Task>, bytes: u64, items: u64) -> Self {
+        let item_bytes = (bytes / items.max(1)).max(1);
+        Self {
+            cursor,
+            pacer,
+            task,
+            item_bytes,
+            stretch_items: (STRETCH_BYTES / item_bytes).clamp(1, STRETCH_ITEMS_MAX),
+            items: 0,
+        }
+    }
+
+    #[inline]
+    fn count(&mut self) -> Result<(), ReadError> {
+        self.items += 1;
+        if self.items >= self.stretch_items {
+            return self.look();
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn look(&mut self) -> Result<(), ReadError> {
+        let bytes = self.items * self.item_bytes;
+        self.items = 0;
+        self.task.done_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.pacer.take(bytes);
+        if self.task.is_stopped() || self.pacer.is_stopping() {
+            return Err(ReadError::Aborted("the compaction was stopped"));
+        }
+        Ok(())
+    }
+}
+
+impl<C: Cursor> Cursor for Watched<C> {
+    fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError> {
+        self.count()?;
+        self.cursor.next_partition()
+    }
+
+    #[inline]
+    fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>, ReadError> {
+        let unfiltered = self.cursor.next_unfiltered()?;
+        if unfiltered.is_some() {
+            self.count()?;
+        }
+        Ok(unfiltered)
+    }
+
+    fn lower_bound(&self) -> Option<DecoratedKey> {
+        self.cursor.lower_bound()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_is_raised_with_the_backlog_and_lifted_at_last() {
+        assert_eq!(
+            [raise(0.0), raise(0.5), raise(0.9)].map(|raised| raised / 100),
+            [0, 10, 90]
+        );
+        assert_eq!(raise(1.0), u64::MAX);
+    }
+}

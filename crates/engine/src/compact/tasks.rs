@@ -1,0 +1,172 @@
+//! The compactions that go on: who they are, how far they are, and how they are stopped.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use ilion_schema::TableId;
+use parking_lot::{Condvar, Mutex};
+use uuid::Uuid;
+
+/// A compaction that goes on.
+pub(crate) struct Task {
+    pub id: Uuid,
+    pub table_id: TableId,
+    pub keyspace: String,
+    pub table: String,
+    pub kind: &'static str,
+    pub directory: PathBuf,
+    pub sstables: usize,
+    pub total_bytes: u64,
+    pub done_bytes: AtomicU64,
+    is_stopped: AtomicBool,
+}
+
+impl Task {
+    /// True once somebody wants it to end.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Ordering::Relaxed)
+    }
+
+    fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// Bytes that it still has to read.
+    pub(crate) fn left_bytes(&self) -> u64 {
+        self.total_bytes
+            .saturating_sub(self.done_bytes.load(Ordering::Relaxed))
+    }
+}
+
+/// What is told of a task before it begins.
+pub(crate) struct NewTask {
+    pub table_id: TableId,
+    pub keyspace: String,
+    pub table: String,
+    pub kind: &'static str,
+    pub directory: PathBuf,
+    pub sstables: usize,
+    pub total_bytes: u64,
+}
+
+/// Which tasks are meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskChoice {
+    /// All.
+    All,
+    /// Those of a table.
+    OfTable(TableId),
+    /// The one with this id.
+    WithId(Uuid),
+}
+
+impl TaskChoice {
+    fn has(self, task: &Task) -> bool {
+        match self {
+            Self::All => true,
+            Self::OfTable(table) => task.table_id == table,
+            Self::WithId(id) => task.id == id,
+        }
+    }
+}
+
+/// All compactions that go on.
+#[derive(Default)]
+pub(crate) struct Tasks {
+    running: Mutex<Vec<Arc<Task>>>,
+    ended: Condvar,
+}
+
+/// Takes a task off the list however it ends.
+pub(crate) struct Registered<'a> {
+    tasks: &'a Tasks,
+    pub task: Arc<Task>,
+}
+
+impl Tasks {
+    pub(crate) fn begin(&self, id: Uuid, new: NewTask) -> Registered<'_> {
+        let task = Arc::new(Task {
+            id,
+            table_id: new.table_id,
+            keyspace: new.keyspace,
+            table: new.table,
+            kind: new.kind,
+            directory: new.directory,
+            sstables: new.sstables,
+            total_bytes: new.total_bytes,
+            done_bytes: AtomicU64::new(0),
+            is_stopped: AtomicBool::new(false),
+        });
+        self.running.lock().push(task.clone());
+        Registered { tasks: self, task }
+    }
+
+    pub(crate) fn list(&self) -> Vec<Arc<Task>> {
+        self.running.lock().clone()
+    }
+
+    /// Asks tasks to end; returns how many.
+    pub(crate) fn stop(&self, choice: TaskChoice) -> usize {
+        let running = self.running.lock();
+        let chosen = running.iter().filter(|task| choice.has(task));
+        chosen.map(|task| task.stop()).count()
+    }
+
+    /// Returns when none of these goes on.
+    pub(crate) fn wait_until_ended(&self, choice: TaskChoice) {
+        let mut running = self.running.lock();
+        while running.iter().any(|task| choice.has(task)) {
+            self.ended.wait(&mut running);
+        }
+    }
+
+    /// Bytes that the tasks may still write.
+    pub(crate) fn reserved_bytes(&self) -> u64 {
+        self.running.lock().iter().map(|task| task.left_bytes()).sum()
+    }
+}
+
+impl Drop for Registered<'_> {
+    fn drop(&mut self) {
+        let mut running = self.tasks.running.lock();
+        running.retain(|task| !Arc::ptr_eq(task, &self.task));
+        self.tasks.ended.notify_all();
+    }
+}
+
+/// A compaction that goes on, for operators.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompactionFacts {
+    /// Its id, by which it can be stopped.
+    pub id: Uuid,
+    /// Of its table.
+    pub keyspace: String,
+    /// Its table.
+    pub table: String,
+    /// What it is for, in Cassandra's words.
+    pub kind: &'static str,
+    /// Bytes of input that it has passed.
+    pub done_bytes: u64,
+    /// Bytes of its inputs.
+    pub total_bytes: u64,
+    /// Number of its inputs.
+    pub sstables: usize,
+    /// Where its result is written.
+    pub directory: PathBuf,
+}
+
+impl CompactionFacts {
+    pub(crate) fn of(task: &Task) -> Self {
+        Self {
+            id: task.id,
+            keyspace: task.keyspace.clone(),
+            table: task.table.clone(),
+            kind: task.kind,
+            done_bytes: task.done_bytes.load(Ordering::Relaxed).min(task.total_bytes),
+            total_bytes: task.total_bytes,
+            sstables: task.sstables,
+            directory: task.directory.clone(),
+        }
+    }
+}
