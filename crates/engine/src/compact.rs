@@ -238,7 +238,8 @@ impl Shared {
         let merged = MergeCursor::new(sources, table.clone(), Direction::Forward);
         let now_secs = u32::try_from(self.env.now_secs()).unwrap_or(u32::MAX);
         let gc_before_secs = self.purge_before_secs(inputs);
-        let mut purged = CompactionPurge::new(merged, now_secs, gc_before_secs, purgeable_below(inputs));
+        let mut purged =
+            CompactionPurge::new(merged, now_secs, gc_before_secs, purgeable_below(inputs)).of_table(&table);
         let mut options = self.options_for(inputs);
         options.level = compaction.level;
         let bytes_in = inputs.merged_bytes();

@@ -15,6 +15,7 @@ use crate::merge::{data_len, merge_updates};
 use crate::plan::Plan;
 use crate::protect::check_change;
 use crate::term::Term;
+use crate::views;
 use crate::write::{ModifyPlan, execute_conditional_batch, execute_counter_batch, partitions_read};
 use crate::{BatchKind, ColumnSpec, Error, Executed, Outcome, Value, WriteType};
 
@@ -76,7 +77,7 @@ impl BatchPlan {
     pub fn reads(&self) -> bool {
         self.members
             .iter()
-            .any(|member| member.is_conditional() || member.is_counter() || member.reads())
+            .any(|member| member.is_conditional() || member.is_counter() || member.is_locking())
     }
 
     /// Which markers make the partition key of the first member, if all are of one table.
@@ -225,10 +226,7 @@ pub(crate) fn execute(
     };
     let mut executed = Executed::of(Outcome::Void);
     if !mutations.is_empty() {
-        executed.durable_at = execution
-            .store
-            .apply(mutations)
-            .map_err(|refused| refused.of_write(execution.options.consistency, write_type))?;
+        executed.durable_at = views::apply(execution, mutations, &read, write_type)?;
     }
     drop(guard);
     Ok(executed)

@@ -7,6 +7,7 @@ use ilion_cql::Marker;
 use ilion_cql::ast::QualifiedName;
 use ilion_schema::{Keyspace, Schema, TableSchema};
 
+use crate::views::Views;
 use crate::{ColumnSpec, Error, ExecuteOptions, QueryOptions, Store, Value};
 
 /// What planning a statement needs.
@@ -87,6 +88,11 @@ impl<'a> PlanContext<'a> {
         }
     }
 
+    /// True if there are bind markers in the statement.
+    pub fn has_markers(&self) -> bool {
+        !self.marker_names.is_empty()
+    }
+
     /// What the markers receive, in the order of the text.
     ///
     /// # Errors
@@ -119,6 +125,8 @@ pub(crate) struct Execution<'a> {
     pub query_options: &'a QueryOptions,
     /// The clock that TTLs are measured by: the request's if it brought one.
     pub now_secs: i64,
+    /// Who keeps materialized views up to date; nothing where only tables without views are written.
+    pub views: Option<&'a Arc<Views>>,
     /// Sentences for the client.
     pub warnings: &'a RefCell<Vec<String>>,
 }

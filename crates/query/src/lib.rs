@@ -24,6 +24,7 @@
 //! | `select` | SELECT |
 //! | `aggregate` | native aggregates over values |
 //! | `write` | INSERT, UPDATE, DELETE |
+//! | `views` | materialized views |
 
 mod aggregate;
 mod batch;
@@ -47,6 +48,7 @@ mod select;
 mod store;
 mod term;
 mod type_name;
+mod views;
 mod write;
 
 pub use engine_store::EngineStore;

@@ -103,7 +103,7 @@ fn modify(ast: Modification, context: &PlanContext<'_>) -> Result<Plan, Error> {
 }
 
 fn reads(modify: &ModifyPlan) -> bool {
-    modify.is_conditional() || modify.is_counter() || modify.reads()
+    modify.is_conditional() || modify.is_counter() || modify.is_locking()
 }
 
 /// The levels that a change may be executed with.
@@ -144,6 +144,10 @@ fn truncated_table(name: &QualifiedName, context: &PlanContext<'_>) -> Result<Ar
 }
 
 fn truncate(table: &TableSchema, execution: &Execution<'_>) -> Result<Executed, Error> {
+    if let Some(views) = execution.views {
+        views.truncate(table.id, execution)?;
+        return Ok(Executed::of(Outcome::Void));
+    }
     execution
         .store
         .truncate(table.id)

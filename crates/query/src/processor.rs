@@ -14,6 +14,7 @@ use crate::context::Execution;
 use crate::plan::Plan;
 use crate::planned::Planned;
 use crate::prepared::{metadata_id, statement_id};
+use crate::views::Views;
 use crate::{
     BatchKind, ClientState, Error, ExecuteOptions, Executed, Outcome, Prepared, QueryOptions, Store, Value,
     Values,
@@ -39,6 +40,7 @@ pub struct QueryProcessor {
     options: QueryOptions,
     prepared: Cache<[u8; 16], Arc<Prepared>>,
     texts: Cache<TextKey, Arc<Planned>>,
+    views: Arc<Views>,
     /// Held while a schema statement is planned and carried out, so that it is planned against what it changes.
     schema_turn: Mutex<()>,
 }
@@ -65,13 +67,21 @@ impl Equivalent<TextKey> for TextRef<'_> {
 impl QueryProcessor {
     /// A processor over a store.
     pub fn new(store: Arc<dyn Store>, options: QueryOptions) -> Self {
+        let views = Arc::new(Views::of(store.clone(), options.clone()));
+        views.build_missing();
         Self {
             store,
+            views,
             prepared: Cache::new(options.prepared_count_max),
             texts: Cache::new(TEXTS_KEPT),
             options,
             schema_turn: Mutex::new(()),
         }
+    }
+
+    /// Returns when no materialized view is being built. For tests.
+    pub fn wait_for_views(&self) {
+        self.views.wait_built();
     }
 
     /// Executes the text of a statement.
@@ -294,11 +304,18 @@ impl QueryProcessor {
             values,
             options,
             query_options: &self.options,
+            views: Some(&self.views),
             now_secs: options
                 .now_secs
                 .map_or_else(|| self.store.now_micros().div_euclid(1_000_000), i64::from),
             warnings,
         }
+    }
+}
+
+impl Drop for QueryProcessor {
+    fn drop(&mut self) {
+        self.views.stop();
     }
 }
 

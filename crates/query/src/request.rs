@@ -135,6 +135,8 @@ pub struct QueryOptions {
     pub expiry_secs_max: u32,
     /// Whether `ALLOW FILTERING` is allowed.
     pub allow_filtering: bool,
+    /// Whether materialized views may be created.
+    pub materialized_views_enabled: bool,
     /// Whether functions and aggregates of users are made and run.
     pub user_functions_enabled: bool,
     /// How long a call of such a function may run.
@@ -154,6 +156,7 @@ impl Default for QueryOptions {
             // Compat: `Cell.MAX_DELETION_TIME` of format nb.
             expiry_secs_max: i32::MAX.unsigned_abs() - 1,
             allow_filtering: true,
+            materialized_views_enabled: true,
             user_functions_enabled: true,
             user_function_time_max: Duration::from_millis(1500),
             tombstone_limits: TombstoneLimits {

@@ -28,6 +28,9 @@ impl Row {
         self.deletion = DeletionTime::LIVE;
         if !self.liveness.is_live(now_secs) {
             self.liveness = Liveness::NONE;
+            if table.has_strict_liveness {
+                self.columns.clear();
+            }
         }
         self.columns.retain_mut(|entry| {
             if table.column(entry.column).is_none() {
@@ -293,6 +296,7 @@ pub type PurgeableBelow = Box<dyn FnMut(&DecoratedKey) -> i64 + Send>;
 pub struct CompactionPurge<C> {
     source: C,
     law: PurgeLaw,
+    has_strict_liveness: bool,
     purgeable_below: PurgeableBelow,
     /// The partition at hand, as long as nobody was asked about it: most have no tombstone.
     unasked: Option<DecoratedKey>,
@@ -309,8 +313,22 @@ impl<C: Cursor> CompactionPurge<C> {
                 purgeable_below_micros: i64::MIN,
             },
             purgeable_below,
+            has_strict_liveness: false,
             unasked: None,
         }
+    }
+
+    /// Purges as the table wants it: with strict liveness, what is left of a row whose primary key is gone goes with it.
+    #[must_use]
+    pub fn of_table(self, table: &TableSchema) -> Self {
+        Self {
+            has_strict_liveness: table.has_strict_liveness,
+            ..self
+        }
+    }
+
+    fn is_abandoned(&self, row: &Row) -> bool {
+        self.has_strict_liveness && row.liveness.is_none() && row.deletion.is_live()
     }
 
     /// Asks what may go of the partition at hand.
@@ -363,7 +381,7 @@ impl<C: Cursor> Cursor for CompactionPurge<C> {
         while let Some(unfiltered) = self.source.next_unfiltered()? {
             match unfiltered {
                 Unfiltered::Row(mut row) => {
-                    if self.purge_row(&mut row) {
+                    if self.purge_row(&mut row) && !self.is_abandoned(&row) {
                         return Ok(Some(Unfiltered::Row(row)));
                     }
                 }

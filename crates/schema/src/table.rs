@@ -128,6 +128,9 @@ pub struct TableSchema {
     by_name: BTreeMap<String, ColumnId>,
     has_complex: bool,
     is_local: bool,
+    /// Rows live as their primary key does, whatever their cells say: of views with a column in their key that is not in
+    /// the key of their base (`TableMetadata.enforceStrictLiveness`).
+    pub has_strict_liveness: bool,
 }
 
 impl TableSchema {
@@ -231,6 +234,7 @@ impl TableSchema {
             options: self.options.clone(),
             flags: self.flags.clone(),
             dropped: self.dropped.clone(),
+            has_strict_liveness: self.has_strict_liveness,
             columns: self.columns.clone(),
         }
     }
@@ -254,6 +258,8 @@ pub struct TableBuilder {
     pub flags: Vec<String>,
     /// Dropped columns by name.
     pub dropped: BTreeMap<String, DroppedColumn>,
+    /// As of the table.
+    pub has_strict_liveness: bool,
     columns: Vec<Option<Column>>,
 }
 
@@ -268,6 +274,7 @@ impl TableBuilder {
             options: TableOptions::default(),
             flags: vec!["compound".to_owned()],
             dropped: BTreeMap::new(),
+            has_strict_liveness: false,
             columns: Vec::new(),
         }
     }
@@ -398,6 +405,7 @@ impl TableBuilder {
             options: self.options,
             flags: self.flags,
             dropped: self.dropped,
+            has_strict_liveness: self.has_strict_liveness,
             columns: self.columns,
         })
     }

@@ -128,6 +128,7 @@ fn query_options(settings: &Settings) -> QueryOptions {
         batch_size_warn_bytes: bytes(settings.batch_size_warn_threshold.0),
         batch_size_fail_bytes: bytes(settings.batch_size_fail_threshold.0),
         allow_filtering: settings.allow_filtering_enabled,
+        materialized_views_enabled: settings.materialized_views_enabled,
         user_functions_enabled: settings.user_defined_functions_enabled,
         user_function_time_max: settings.user_defined_functions_fail_timeout,
         tombstone_limits: TombstoneLimits {

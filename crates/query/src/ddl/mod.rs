@@ -6,6 +6,7 @@
 mod function;
 mod table;
 mod unsupported;
+mod view;
 
 use ilion_cql::ast::{
     self, AlterType, CreateType, DropObject, Properties, PropertyValue, QualifiedName, Statement, TypeChange,
@@ -34,10 +35,14 @@ impl SchemaPlan {
 
     /// Changes the schema.
     pub fn execute(&self, execution: &Execution<'_>) -> Result<Executed, Error> {
-        let applied = execution
-            .store
-            .alter_schema(&self.change)
-            .map_err(|refused| refused.of_statement())?;
+        let alter = || {
+            let altered = execution.store.alter_schema(&self.change);
+            altered.map_err(|refused| refused.of_statement())
+        };
+        let applied = match execution.views {
+            Some(views) => views.change_schema(&self.change, alter)?,
+            None => alter()?,
+        };
         if let Some(applied) = &applied {
             warn_of_replication(&self.change, &applied.schema, execution);
             warn_of_options(&applied.diffs, execution);
@@ -124,6 +129,7 @@ fn change_of(statement: &Statement, context: &PlanContext<'_>) -> Result<SchemaC
         Statement::AlterType(alter) => alter_type(alter, context)?,
         Statement::DropType(drop) => SchemaChange::DropType(drop_object(drop, context)?),
         Statement::DropIndex(drop) => SchemaChange::DropIndex(drop_object(drop, context)?),
+        Statement::CreateView(create) => view::create(create, context)?,
         Statement::DropView(drop) => SchemaChange::DropView(drop_object(drop, context)?),
         Statement::AlterView(alter) => SchemaChange::AlterView {
             keyspace: keyspace(&alter.view, context)?,

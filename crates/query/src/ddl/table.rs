@@ -19,25 +19,30 @@ pub(super) fn create(create: &CreateTable, context: &PlanContext<'_>) -> Result<
         Some(key) => (key.partition_key.clone(), key.clustering.clone()),
         None => Default::default(),
     };
-    let clustering_order = create.clustering_order.iter().map(|(name, direction)| {
-        let order = match direction {
-            Direction::Ascending => ClusteringOrder::Asc,
-            Direction::Descending => ClusteringOrder::Desc,
-        };
-        (name.clone(), order)
-    });
     Ok(SchemaChange::CreateTable(Box::new(ilion_schema::CreateTable {
         name: create.table.name.clone(),
         if_not_exists: create.if_not_exists,
         columns,
         partition_key,
         clustering,
-        clustering_order: clustering_order.collect(),
+        clustering_order: clustering_order(&create.clustering_order),
         compact_storage: create.compact_storage,
         properties: properties(&create.properties),
         id: None,
         keyspace,
     })))
+}
+
+/// `CLUSTERING ORDER BY` as the schema has it.
+pub(super) fn clustering_order(given: &[(String, Direction)]) -> Vec<(String, ClusteringOrder)> {
+    let order = |(name, direction): &(String, Direction)| {
+        let order = match direction {
+            Direction::Ascending => ClusteringOrder::Asc,
+            Direction::Descending => ClusteringOrder::Desc,
+        };
+        (name.clone(), order)
+    };
+    given.iter().map(order).collect()
 }
 
 pub(super) fn copy(copy: &CreateTableLike, context: &PlanContext<'_>) -> Result<SchemaChange, Error> {

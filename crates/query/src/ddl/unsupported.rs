@@ -9,7 +9,6 @@ pub(super) fn refusal(statement: &Statement) -> Error {
     const NOT_LOGGED_IN: &str = "You have to be logged in and not anonymous to perform this request";
     Error::invalid(match statement {
         Statement::CreateIndex(_) => "Secondary indexes are not supported by Ilion yet",
-        Statement::CreateView(_) => "Materialized views are not supported by Ilion yet",
         // There is no JVM that could load it.
         Statement::CreateTrigger(trigger) => {
             return Error::Invalid(format!("Trigger class '{}' couldn't be loaded", trigger.class));

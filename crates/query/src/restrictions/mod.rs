@@ -236,6 +236,30 @@ impl Restrictions {
     }
 }
 
+/// The checks of relations on any columns, on rows that were found otherwise (materialized views).
+///
+/// # Errors
+/// A relation is not possible for the table, or is on the token.
+pub(crate) fn row_filter(
+    table: &TableSchema,
+    relations: &[ast::Relation],
+    context: &PlanContext<'_>,
+    execution: &Execution<'_>,
+) -> Result<RowFilter, Error> {
+    let mut restrictions = Vec::new();
+    for relation in relations {
+        match relation::resolve(relation, table, context)? {
+            Resolved::Columns(restriction) => restriction::add(&mut restrictions, restriction)?,
+            Resolved::Token(_) => {
+                return Err(Error::invalid(
+                    "The token of the partition key cannot be restricted in a materialized view",
+                ));
+            }
+        }
+    }
+    RowFilter::of(&restrictions, execution)
+}
+
 /// Virtual tables are small: filtering them needs no permission.
 fn with_implied_filtering(use_for: RestrictionUse, table: &TableSchema) -> RestrictionUse {
     match use_for {

@@ -49,6 +49,7 @@ use crate::restrictions::{RestrictionUse, Restrictions};
 use crate::{ColumnSpec, Error, StatementWeight};
 
 pub(crate) use self::row_view::RowView;
+pub(crate) use self::scan::key_components;
 
 /// True if of columns beside the partition key, only static ones are selected, and at least one.
 fn has_only_statics(selected: &[Column]) -> bool {

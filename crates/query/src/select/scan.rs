@@ -306,3 +306,8 @@ pub(super) fn components(table: &TableSchema, key: &Bytes) -> Result<Components,
     let components = decode_composite(key)?;
     Ok(components.into_iter().map(|part| key.slice_ref(part)).collect())
 }
+
+/// The components of a partition key.
+pub(crate) fn key_components(table: &TableSchema, key: &Bytes) -> Result<Vec<Bytes>, Error> {
+    components(table, key).map(|components| components.to_vec())
+}

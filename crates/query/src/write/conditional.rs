@@ -118,7 +118,8 @@ fn decide(
     };
     let execution = first.execution;
     let request = Request::of(bound, &ClusteringComparator::of(table))?;
-    let guard = execution.store.lock_partitions(&[(table.id, key.clone())]);
+    let locked = [(table.id, key.clone())];
+    let guard = execution.store.lock_partitions(&locked);
     let mut current = request.read(table, key, execution)?;
     let wanted = columns_to_read(bound, table);
     current.keep_columns(|id| wanted.contains(&id));
@@ -129,7 +130,7 @@ fn decide(
             .map(Executed::of);
     }
     let mutations = write(bound, key)?;
-    let mut executed = apply(execution, mutations, WriteType::Cas)?;
+    let mut executed = apply(execution, mutations, &locked, WriteType::Cas)?;
     drop(guard);
     executed.outcome = Outcome::Rows(applied(table));
     Ok(executed)

@@ -33,7 +33,7 @@ pub(super) fn execute(members: &[BatchMember<'_>], timestamp_micros: i64) -> Res
     for mutation in &mut mutations {
         count(mutation, &first.execution)?;
     }
-    let executed = apply(&first.execution, mutations, WriteType::Counter);
+    let executed = apply(&first.execution, mutations, &partitions, WriteType::Counter);
     drop(guard);
     executed
 }

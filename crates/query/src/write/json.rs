@@ -82,6 +82,7 @@ pub(super) fn bind(
         operations,
         timing: plan.timing.clone(),
         condition,
+        has_views: plan.has_views,
     })
 }
 

@@ -39,6 +39,7 @@ use crate::context::{Execution, PlanContext};
 use crate::protect::check_derived;
 use crate::restrictions::Restrictions;
 use crate::term::Term;
+use crate::views::{self, has_views};
 use crate::{Error, Executed, Outcome, WriteType};
 
 use condition::Condition;
@@ -55,6 +56,8 @@ pub(crate) struct ModifyPlan {
     operations: Operations,
     timing: Timing,
     condition: Condition,
+    /// The table has materialized views.
+    has_views: bool,
 }
 
 /// Which statement it is.
@@ -95,12 +98,13 @@ impl ModifyPlan {
     /// # Errors
     /// The statement is not possible for its table.
     pub fn plan(ast: &ast::Modification, context: &PlanContext<'_>) -> Result<Self, Error> {
-        let plan = match ast {
+        let mut plan = match ast {
             ast::Modification::Insert(insert) => plan::insert(insert, context)?,
             ast::Modification::Update(update) => plan::update(update, context)?,
             ast::Modification::Delete(delete) => plan::delete(delete, context)?,
         };
         check_derived(&plan.table, context.schema)?;
+        plan.has_views = has_views(context.schema, &plan.table);
         Ok(plan)
     }
 
@@ -142,6 +146,11 @@ impl ModifyPlan {
         self.operations.reads()
     }
 
+    /// True if its partitions are to be locked while it is written: it depends on what is stored, or views do.
+    pub fn is_locking(&self) -> bool {
+        self.reads() || self.has_views
+    }
+
     /// Appends its mutations, without looking at its condition. `timestamp_micros` is the batch's or the request's, for
     /// statements that say none.
     ///
@@ -176,14 +185,14 @@ impl ModifyPlan {
             return count::execute(&[member], execution.timestamp_micros());
         }
         let mut mutations = Vec::new();
-        let partitions = if self.reads() {
+        let partitions = if self.is_locking() {
             mutate::partitions(self, execution)?
         } else {
             Vec::new()
         };
         let guard = (!partitions.is_empty()).then(|| execution.store.lock_partitions(&partitions));
         self.mutations(execution, execution.timestamp_micros(), &mut mutations)?;
-        let executed = apply(execution, mutations, WriteType::Simple);
+        let executed = apply(execution, mutations, &partitions, WriteType::Simple);
         drop(guard);
         executed
     }
@@ -201,7 +210,7 @@ pub(crate) struct BatchMember<'a> {
 /// A value is not possible in a key.
 pub(crate) fn partitions_read(members: &[BatchMember<'_>]) -> Result<Vec<(TableId, DecoratedKey)>, Error> {
     let mut partitions = Vec::new();
-    for member in members.iter().filter(|member| member.plan.reads()) {
+    for member in members.iter().filter(|member| member.plan.is_locking()) {
         partitions.extend(mutate::partitions(member.plan, &member.execution)?);
     }
     Ok(partitions)
@@ -233,14 +242,12 @@ pub(crate) fn execute_counter_batch(
 fn apply(
     execution: &Execution<'_>,
     mutations: Vec<Mutation>,
+    locked: &[(TableId, DecoratedKey)],
     write_type: WriteType,
 ) -> Result<Executed, Error> {
     let mut executed = Executed::of(Outcome::Void);
     if !mutations.is_empty() {
-        executed.durable_at = execution
-            .store
-            .apply(mutations)
-            .map_err(|refused| refused.of_write(execution.options.consistency, write_type))?;
+        executed.durable_at = views::apply(execution, mutations, locked, write_type)?;
     }
     Ok(executed)
 }

@@ -58,6 +58,7 @@ pub(super) fn insert(ast: &ast::Insert, context: &PlanContext<'_>) -> Result<Mod
         operations,
         timing,
         condition,
+        has_views: false,
     })
 }
 
@@ -179,6 +180,7 @@ pub(super) fn update(ast: &ast::Update, context: &PlanContext<'_>) -> Result<Mod
         operations,
         timing,
         condition,
+        has_views: false,
     })
 }
 
@@ -208,6 +210,7 @@ pub(super) fn delete(ast: &ast::Delete, context: &PlanContext<'_>) -> Result<Mod
         operations,
         timing,
         condition,
+        has_views: false,
     })
 }
 

@@ -49,6 +49,11 @@ impl EngineDisk {
         })
     }
 
+    /// Lets the engine, which purges by it, have the clock of the test.
+    pub fn set_clock(&self) {
+        self.env.set_micros(self.clock.now_micros());
+    }
+
     /// Another thing each time.
     pub fn move_data(&mut self, session: &mut Session) {
         self.steps += 1;

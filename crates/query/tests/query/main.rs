@@ -32,6 +32,7 @@ mod processor;
 mod session;
 mod store;
 mod values;
+mod views;
 
 use engine::EngineDisk;
 use session::Session;

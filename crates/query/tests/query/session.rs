@@ -52,6 +52,26 @@ impl Session {
         self.processor = QueryProcessor::new(self.store.clone(), self.options.clone());
     }
 
+    /// Executes a script; nothing of it may fail.
+    pub fn script(&mut self, script: &str) {
+        let answer = self.cql(script, &ExecuteOptions::default(), Types::Hidden);
+        assert!(!answer.contains("error"), "{answer}");
+    }
+
+    /// Executes a statement and prints what it answers.
+    pub fn query(&mut self, statement: &str) -> String {
+        let result = self
+            .processor
+            .query(&mut self.client, statement, &ExecuteOptions::default());
+        print::answer(&result, Types::Hidden)
+    }
+
+    pub fn advance_secs(&self, secs: u64) {
+        self.store
+            .clock()
+            .advance(i64::try_from(secs).unwrap() * 1_000_000);
+    }
+
     pub fn run(&mut self, case: &mut TestCase) -> String {
         let types = if case.take_flag("types").unwrap() {
             Types::Shown
@@ -86,6 +106,7 @@ impl Session {
         let mut out = String::new();
         for (index, statement) in statements.into_iter().enumerate() {
             let result = self.processor.query(&mut self.client, statement, options);
+            self.processor.wait_for_views();
             let answer = print::answer(&result, types);
             if index == last || answer != "ok\n" {
                 out += &answer;

@@ -280,6 +280,7 @@ fn build(
         columns(&create.clustering, ColumnKind::Clustering),
         columns(&regular, ColumnKind::Regular),
     ];
+    builder.has_strict_liveness = has_strict_liveness(base, |name| is_key(name));
     for (column, kind) in all.into_iter().flatten() {
         let given = create
             .clustering_order
@@ -294,7 +295,32 @@ fn build(
     Ok(builder.build())
 }
 
+/// True if a column beside the base's primary key is in the key of its view.
+pub(crate) fn has_strict_liveness(base: &TableSchema, is_key: impl Fn(&str) -> bool) -> bool {
+    base.regulars().any(|column| is_key(&column.name))
+}
+
 impl Keyspace {
+    /// Sets what tables of views have by their base tables, once all are there.
+    pub(crate) fn complete_views(&mut self) {
+        for view in self.views.values() {
+            let (Some(base), Some(table)) = (self.tables.get(&view.base_table), self.tables.get(&view.name))
+            else {
+                continue;
+            };
+            let is_key = |name: &str| {
+                table
+                    .column_named(name)
+                    .is_some_and(|column| column.is_primary_key())
+            };
+            if has_strict_liveness(base, is_key) {
+                let mut builder = table.to_builder();
+                builder.has_strict_liveness = true;
+                self.tables.insert(view.name.clone(), builder.build());
+            }
+        }
+    }
+
     /// Follows the renaming of a base table's key column.
     pub(super) fn rename_in_view(&mut self, view: &str, from: &str, to: &str) {
         if let Some(table) = self.tables.get_mut(view) {

@@ -121,6 +121,7 @@ fn decode_keyspace(
         faults.take(decoded)?;
     }
     keyspace.sort_functions();
+    keyspace.complete_views();
     Ok(keyspace)
 }
 

@@ -222,7 +222,6 @@ pub const FOREIGN: &[Foreign] = &[
             "snapshot_before_compaction",
             "commitlog_compression",
             "commitlog_archiving",
-            "materialized_views_enabled",
             "transient_replication_enabled",
             "dynamic_data_masking_enabled",
             "native_transport_rate_limiting_enabled",

@@ -144,6 +144,8 @@ settings! {
     prepared_statements_max: usize = "10000";
     /// Whether ALLOW FILTERING is allowed.
     allow_filtering_enabled: bool = "true";
+    /// Whether materialized views may be created.
+    materialized_views_enabled: bool = "true", was "enable_materialized_views" in "";
     /// Whether functions and aggregates of users (LANGUAGE lua) are made and run.
     user_defined_functions_enabled: bool = "true", was "enable_user_defined_functions" in "";
     /// How long one call of such a function may run before it fails.

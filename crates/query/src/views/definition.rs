@@ -1,0 +1,171 @@
+//! A view resolved against its base table.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use ilion_cql::ast::{Operator, Relation, Statement};
+use ilion_schema::{Column, ColumnId, ColumnKind, Keyspace, Schema, TableSchema, ViewSchema};
+use ilion_types::Partitioner;
+
+use super::Views;
+use crate::context::{Execution, PlanContext};
+use crate::restrictions::{RowFilter, row_filter};
+use crate::{Error, ExecuteOptions, QueryOptions, Store};
+
+/// Where a column of a view's primary key comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// Component of the base's partition key.
+    PartitionKey(usize),
+    /// Clustering column of the base.
+    Clustering(usize),
+    /// The one column beside the base's primary key.
+    Regular(ColumnId),
+}
+
+/// A column that view and base both have, outside of the view's key.
+#[derive(Clone, Debug)]
+pub(super) struct Shared {
+    pub base: ColumnId,
+    pub view: Column,
+}
+
+/// A view as writes need it.
+#[derive(Debug)]
+pub(super) struct ViewPlan {
+    pub base: Arc<TableSchema>,
+    pub view: Arc<TableSchema>,
+    pub partitioner: Partitioner,
+    pub partition_key: Vec<Source>,
+    pub clustering: Vec<Source>,
+    /// The column of the base that is in the view's key and not in its own: the entry lives as its cell does.
+    pub extra: Option<ColumnId>,
+    /// By column of the view.
+    pub shared: Vec<Shared>,
+    /// Regular columns of the base that the view has not: a row that lives by them lives in the view too.
+    pub unselected: Vec<ColumnId>,
+    pub filter: RowFilter,
+}
+
+impl Views {
+    pub(super) fn plan_of(
+        &self,
+        keyspace: &Keyspace,
+        view: &ViewSchema,
+        schema: &Arc<Schema>,
+    ) -> Result<ViewPlan, Error> {
+        let table = |name: &str| {
+            let found = keyspace.tables.get(name).cloned();
+            found.ok_or_else(|| Error::ServerError(format!("table {}.{name} is gone", keyspace.name)))
+        };
+        let (base, view_table) = (table(&view.base_table)?, table(&view.name)?);
+        let filter = filter_of(&base, &view.where_clause, schema, &*self.store, &self.options)?;
+        plan(base, view_table, filter, self.store.partitioner())
+    }
+}
+
+fn plan(
+    base: Arc<TableSchema>,
+    view: Arc<TableSchema>,
+    filter: RowFilter,
+    partitioner: Partitioner,
+) -> Result<ViewPlan, Error> {
+    let base_column = |column: &Column| {
+        base.column_named(&column.name).ok_or_else(|| {
+            Error::ServerError(format!(
+                "view {}.{} has a column {} that its base table has not",
+                view.keyspace, view.name, column.name
+            ))
+        })
+    };
+    let source = |column: &Column| {
+        let column = base_column(column)?;
+        let position = usize::from(column.position);
+        Ok(match column.kind {
+            ColumnKind::PartitionKey => Source::PartitionKey(position),
+            ColumnKind::Clustering => Source::Clustering(position),
+            ColumnKind::Static | ColumnKind::Regular => Source::Regular(column.id),
+        })
+    };
+    let sources = |columns: Vec<&Column>| columns.into_iter().map(source).collect::<Result<Vec<_>, Error>>();
+    let partition_key = sources(view.partition_key().collect())?;
+    let clustering = sources(view.clustering().collect())?;
+    let extra = partition_key
+        .iter()
+        .chain(&clustering)
+        .find_map(|source| match source {
+            Source::Regular(column) => Some(*column),
+            _ => None,
+        });
+    let mut shared = view
+        .regulars()
+        .map(|column| {
+            Ok(Shared {
+                base: base_column(column)?.id,
+                view: column.clone(),
+            })
+        })
+        .collect::<Result<Vec<_>, Error>>()?;
+    shared.sort_by_key(|shared| shared.view.id);
+    let unselected = base
+        .regulars()
+        .filter(|column| view.column_named(&column.name).is_none())
+        .map(|column| column.id)
+        .collect();
+    Ok(ViewPlan {
+        partitioner: view.partitioner(partitioner),
+        partition_key,
+        clustering,
+        extra,
+        shared,
+        unselected,
+        filter,
+        base,
+        view,
+    })
+}
+
+/// The checks of a view's WHERE on rows of the base.
+fn filter_of(
+    base: &Arc<TableSchema>,
+    clause: &str,
+    schema: &Arc<Schema>,
+    store: &dyn Store,
+    options: &QueryOptions,
+) -> Result<RowFilter, Error> {
+    let relations = relations_of(clause)?;
+    let context = PlanContext::new(store, schema, options, Some(&base.keyspace), &[]);
+    let (execute_options, warnings) = (ExecuteOptions::default(), RefCell::default());
+    let execution = Execution {
+        store,
+        schema,
+        values: &[],
+        options: &execute_options,
+        query_options: options,
+        now_secs: 0,
+        warnings: &warnings,
+        views: None,
+    };
+    row_filter(base, &restricting(&relations), &context, &execution)
+}
+
+/// The relations of a WHERE clause.
+fn relations_of(clause: &str) -> Result<Vec<Relation>, Error> {
+    if clause.is_empty() {
+        return Ok(Vec::new());
+    }
+    let parsed = ilion_cql::parse(&format!("SELECT * FROM base WHERE {clause} ALLOW FILTERING"))?;
+    match parsed.statement {
+        Statement::Select(select) => Ok(select.relations),
+        _ => Err(Error::ServerError(format!("{clause} is no WHERE clause"))),
+    }
+}
+
+/// Those that say more than `IS NOT NULL`, which every key is.
+pub(crate) fn restricting(relations: &[Relation]) -> Vec<Relation> {
+    relations
+        .iter()
+        .filter(|relation| relation.operator != Operator::IsNotNull)
+        .cloned()
+        .collect()
+}

@@ -1,0 +1,154 @@
+//! The entry of a view that a row of its base should have.
+//!
+//! Compat: `ViewUpdateGenerator.computeLivenessInfoForEntry`: with a column beside the base's key in its key, an entry lives as
+//! that cell does; else as the row does, also by columns that the view has not.
+
+use bytes::Bytes;
+use ilion_rows::{Cell, Clustering, ColumnData, Data, DecoratedKey, Liveness, Row};
+use ilion_types::{KEY_LEN_MAX, encode_composite};
+
+use super::definition::{Source, ViewPlan};
+use crate::Error;
+use crate::select::RowView;
+
+/// Where an entry is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub key: DecoratedKey,
+    pub clustering: Clustering,
+}
+
+/// What an entry should be.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Wanted {
+    pub place: Place,
+    pub liveness: Liveness,
+    /// Live and dead cells of the base, under the view's columns.
+    pub columns: Vec<ColumnData>,
+}
+
+/// The entry of a base row; nothing if it should have none.
+///
+/// # Errors
+/// A value is too long to be a key.
+pub(super) fn wanted(
+    plan: &ViewPlan,
+    key: &[Bytes],
+    row: &Row,
+    now_secs: u32,
+) -> Result<Option<Wanted>, Error> {
+    let Some(liveness) = liveness(plan, row, now_secs) else {
+        return Ok(None);
+    };
+    let mut live = row.clone();
+    live.keep_live(now_secs, &plan.base);
+    let seen = RowView {
+        key,
+        static_row: None,
+        row: Some(&live),
+    };
+    if !plan.filter.keeps_partition(&seen) || !plan.filter.keeps_row(&seen) {
+        return Ok(None);
+    }
+    let Some(place) = place(plan, key, &live)? else {
+        return Ok(None);
+    };
+    let columns = plan.shared.iter().filter_map(|shared| {
+        Some(ColumnData {
+            column: shared.view.id,
+            data: row.column(shared.base)?.clone(),
+        })
+    });
+    Ok(Some(Wanted {
+        place,
+        liveness,
+        columns: columns.collect(),
+    }))
+}
+
+/// Liveness of the entry; nothing if there should be none.
+fn liveness(plan: &ViewPlan, row: &Row, now_secs: u32) -> Option<Liveness> {
+    let Some(extra) = plan.extra else {
+        return row
+            .is_live(now_secs)
+            .then(|| liveness_of_row(plan, row, now_secs));
+    };
+    match row.column(extra) {
+        Some(Data::Simple(cell)) if cell.is_live(now_secs) => Some(liveness_of_cell(cell)),
+        _ => None,
+    }
+}
+
+fn liveness_of_cell(cell: &Cell) -> Liveness {
+    Liveness {
+        timestamp_micros: cell.timestamp_micros,
+        ttl_secs: cell.ttl_secs,
+        expires_secs: cell.local_deletion_secs,
+    }
+}
+
+/// As long as the row's own liveness or a column that the view has not; columns that it has live by themselves.
+fn liveness_of_row(plan: &ViewPlan, row: &Row, now_secs: u32) -> Liveness {
+    let own = Some(row.liveness).filter(|liveness| liveness.is_live(now_secs));
+    let unselected = plan.unselected.iter().filter_map(|column| row.column(*column));
+    let cells = unselected.flat_map(|data| match data {
+        Data::Simple(cell) => std::slice::from_ref(cell).iter().collect::<Vec<_>>(),
+        Data::Complex(complex) => complex.cells.iter().map(|(_, cell)| cell).collect(),
+    });
+    let lives = cells
+        .filter(|cell| cell.is_live(now_secs))
+        .map(liveness_of_cell)
+        .chain(own);
+    lives
+        .reduce(|one, other| {
+            let newest = one.timestamp_micros.max(other.timestamp_micros);
+            // Without expiry is the highest of all.
+            let longest = if other.expires_secs > one.expires_secs {
+                other
+            } else {
+                one
+            };
+            Liveness {
+                timestamp_micros: newest,
+                ..longest
+            }
+        })
+        .unwrap_or(Liveness::NONE)
+}
+
+/// The primary key of the entry; nothing where a view has no place for it: a partition key of one empty value.
+fn place(plan: &ViewPlan, key: &[Bytes], row: &Row) -> Result<Option<Place>, Error> {
+    let value = |source: &Source| match source {
+        Source::PartitionKey(position) => key.get(*position).cloned(),
+        Source::Clustering(position) => row.clustering.values().get(*position).cloned().flatten(),
+        Source::Regular(column) => match row.column(*column) {
+            Some(Data::Simple(cell)) => Some(cell.value.clone()),
+            _ => None,
+        },
+    };
+    let values = |sources: &[Source]| sources.iter().map(value).collect::<Option<Vec<Bytes>>>();
+    let (Some(partition_key), Some(clustering)) = (values(&plan.partition_key), values(&plan.clustering))
+    else {
+        return Ok(None);
+    };
+    let raw = match partition_key.as_slice() {
+        [only] if only.is_empty() => return Ok(None),
+        [only] => only.clone(),
+        components => {
+            let mut composite = Vec::new();
+            encode_composite(components.iter().map(Bytes::as_ref), &mut composite)?;
+            composite.into()
+        }
+    };
+    let longest = clustering.iter().chain([&raw]).map(Bytes::len).max().unwrap_or(0);
+    if longest > KEY_LEN_MAX {
+        return Err(Error::Invalid(format!(
+            "Key length of {longest} is longer than maximum of {KEY_LEN_MAX} (in materialized view {}.{})",
+            plan.view.keyspace, plan.view.name
+        )));
+    }
+    Ok(Some(Place {
+        key: DecoratedKey::new(plan.partitioner, raw),
+        clustering: Clustering::of(clustering),
+    }))
+}

@@ -1,0 +1,250 @@
+//! Materialized views: what a write to a base table means for them, in the same step.
+//!
+//! Whoever writes goes through [`Views::apply`]: under the lock of the base partition the rows are read as they are and as they
+//! will be (`change`), each row says which entry of a view it should have (`entry`), and the entry is steered there from
+//! whatever the view holds (`steer`). Base and views are one record of the log, so that no crash comes between them.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | `definition` | [`ViewPlan`]: a view resolved against its base |
+//! | `change` | rows of a base partition before and after a mutation |
+//! | `entry` | the entry that a base row should have |
+//! | `steer` | from the stored entry to that one |
+//! | `build` | entries of what was there before the view |
+//! | `status` | how far that is, in tables of the server |
+//!
+//! Invariant: a change of the schema that concerns views holds [`Views::index`] exclusively, every write holds it shared from
+//! the moment it looks which views there are until it is applied. So a view is either seen by a write, or built after it.
+//!
+//! Lock order: a writer without a lock takes the index, then partitions; a writer that has its partitions locked already
+//! takes the index without waiting for others who wait (`read_recursive`), since those may wait for its partitions.
+
+mod build;
+mod change;
+mod definition;
+mod entry;
+mod status;
+mod steer;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use hashbrown::HashMap;
+use ilion_rows::{DecoratedKey, Mutation};
+use ilion_schema::{Schema, SchemaChange, TableId, TableSchema};
+use parking_lot::{Mutex, RwLock};
+
+pub(crate) use self::definition::restricting;
+
+use self::build::Builder;
+use self::definition::ViewPlan;
+use crate::batch::merge_partitions;
+use crate::context::Execution;
+use crate::{Error, LogPosition, QueryOptions, Store, StoreError, WriteType};
+
+/// The views of each base table.
+#[derive(Debug, Default)]
+struct ViewIndex {
+    plans: HashMap<TableId, Arc<[ViewPlan]>>,
+    /// Views that cannot be kept up to date, and why: their base tables cannot be written to.
+    broken: HashMap<TableId, String>,
+}
+
+impl ViewIndex {
+    fn is_empty(&self) -> bool {
+        self.plans.is_empty() && self.broken.is_empty()
+    }
+}
+
+/// All views, and the writes that have to know them.
+pub(crate) struct Views {
+    store: Arc<dyn Store>,
+    options: QueryOptions,
+    index: RwLock<ViewIndex>,
+    builder: Mutex<Builder>,
+    is_stopping: AtomicBool,
+}
+
+impl Views {
+    /// The views of the store's schema. Nothing is built yet.
+    pub fn of(store: Arc<dyn Store>, options: QueryOptions) -> Self {
+        let views = Self {
+            index: RwLock::default(),
+            builder: Mutex::default(),
+            is_stopping: AtomicBool::new(false),
+            store,
+            options,
+        };
+        *views.index.write() = views.index_of(&views.store.schema());
+        views
+    }
+
+    fn index_of(&self, schema: &Arc<Schema>) -> ViewIndex {
+        let mut plans: HashMap<TableId, Vec<ViewPlan>> = HashMap::new();
+        let mut broken = HashMap::new();
+        for keyspace in schema.keyspaces.values() {
+            for view in keyspace.views.values() {
+                match self.plan_of(keyspace, view, schema) {
+                    Ok(plan) => plans.entry(plan.base.id).or_default().push(plan),
+                    Err(reason) => {
+                        let reason = format!("{}.{}: {reason}", keyspace.name, view.name);
+                        tracing::error!(view = reason, "a materialized view cannot be kept up to date");
+                        broken.insert(view.base_table_id, reason);
+                    }
+                }
+            }
+        }
+        ViewIndex {
+            plans: plans
+                .into_iter()
+                .map(|(base, plans)| (base, plans.into()))
+                .collect(),
+            broken,
+        }
+    }
+
+    /// Carries out a change of the schema while no write is under way that would not know of it.
+    pub fn change_schema<T>(
+        self: &Arc<Self>,
+        change: &SchemaChange,
+        carry_out: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        if let SchemaChange::CreateView(create) = change {
+            if self
+                .store
+                .schema()
+                .table(&create.keyspace, &create.name)
+                .is_none()
+            {
+                self.forget(&create.keyspace, &create.name)?;
+            }
+        } else if self.index.read().is_empty() {
+            return carry_out();
+        }
+        let mut index = self.index.write();
+        let done = carry_out()?;
+        *index = self.index_of(&self.store.schema());
+        drop(index);
+        if let SchemaChange::DropView(drop) = change {
+            self.forget(&drop.keyspace, &drop.name)?;
+        }
+        self.build_missing();
+        Ok(done)
+    }
+
+    /// Removes all data of a table and of its views. A crash in between leaves views that are built anew.
+    pub fn truncate(self: &Arc<Self>, table: TableId, execution: &Execution<'_>) -> Result<(), Error> {
+        let index = self.index.write();
+        let plans = index.plans.get(&table).cloned().unwrap_or_default();
+        for plan in &*plans {
+            self.forget(&plan.view.keyspace, &plan.view.name)?;
+            self.remove_all(plan.view.id)?;
+        }
+        self.remove_all(table)?;
+        for plan in &*plans {
+            self.mark_built(plan, execution.now_secs)?;
+        }
+        Ok(())
+    }
+
+    fn remove_all(&self, table: TableId) -> Result<(), Error> {
+        self.store
+            .truncate(table)
+            .map_err(|refused| match refused.of_statement() {
+                Error::ServerError(message) => Error::Truncate(format!("Error during truncate: {message}")),
+                other => other,
+            })
+    }
+
+    /// Applies mutations together with what they mean for views. `locked` are the partitions that the caller holds.
+    ///
+    /// # Errors
+    /// Nothing was applied.
+    pub fn apply(
+        &self,
+        execution: &Execution<'_>,
+        mut mutations: Vec<Mutation>,
+        locked: &[(TableId, DecoratedKey)],
+        write_type: WriteType,
+    ) -> Result<Option<LogPosition>, Error> {
+        let index = match locked {
+            [] => self.index.read(),
+            _ => self.index.read_recursive(),
+        };
+        let refused = |refused: StoreError| refused.of_write(execution.options.consistency, write_type);
+        if index.is_empty() {
+            return self.store.apply(mutations).map_err(refused);
+        }
+        let mut unlocked: Vec<(TableId, DecoratedKey)> = Vec::new();
+        let mut has_views = false;
+        for mutation in &mutations {
+            if let Some(reason) = index.broken.get(&mutation.table.id) {
+                return Err(broken(mutation, reason));
+            }
+            if index.plans.contains_key(&mutation.table.id) {
+                has_views = true;
+                unlocked.push((mutation.table.id, mutation.key.clone()));
+            }
+        }
+        if !has_views {
+            return self.store.apply(mutations).map_err(refused);
+        }
+        unlocked.retain(|partition| !locked.contains(partition));
+        if !unlocked.is_empty() && !locked.is_empty() {
+            return Err(Error::Overloaded(
+                "A materialized view was created while this was being written: try again".to_owned(),
+            ));
+        }
+        let guard = (!unlocked.is_empty()).then(|| self.store.lock_partitions(&unlocked));
+        let now_secs = u32::try_from(execution.now_secs.max(0)).unwrap_or(u32::MAX);
+        let mut updates = Vec::new();
+        for mutation in &mutations {
+            if let Some(plans) = index.plans.get(&mutation.table.id) {
+                change::view_updates(&*self.store, plans, mutation, now_secs, &mut updates)?;
+            }
+        }
+        mutations.extend(merge_partitions(updates));
+        let applied = self.store.apply(mutations).map_err(refused);
+        drop(guard);
+        applied
+    }
+
+    /// Ends the building of views, which goes on at the next start.
+    pub fn stop(&self) {
+        self.is_stopping.store(true, Ordering::Release);
+        self.wait_built();
+    }
+}
+
+/// Applies mutations, and what they mean for views, if there may be any.
+///
+/// # Errors
+/// Nothing was applied.
+pub(crate) fn apply(
+    execution: &Execution<'_>,
+    mutations: Vec<Mutation>,
+    locked: &[(TableId, DecoratedKey)],
+    write_type: WriteType,
+) -> Result<Option<LogPosition>, Error> {
+    match execution.views {
+        Some(views) => views.apply(execution, mutations, locked, write_type),
+        None => execution
+            .store
+            .apply(mutations)
+            .map_err(|refused| refused.of_write(execution.options.consistency, write_type)),
+    }
+}
+
+fn broken(mutation: &Mutation, reason: &str) -> Error {
+    Error::Invalid(format!(
+        "Cannot write to {}.{}: a materialized view of it cannot be kept up to date, drop it first ({reason})",
+        mutation.table.keyspace, mutation.table.name
+    ))
+}
+
+/// True if writes to this table have to look at its views.
+pub(crate) fn has_views(schema: &Schema, table: &TableSchema) -> bool {
+    schema
+        .keyspace(&table.keyspace)
+        .is_some_and(|keyspace| keyspace.views_of(&table.name).next().is_some())
+}

@@ -1,0 +1,136 @@
+//! How far the building of views is: `system.built_views`, `system.view_builds_in_progress` and
+//! `system_distributed.view_build_status`, as Cassandra keeps them.
+
+use std::cell::RefCell;
+
+use bytes::Bytes;
+use ilion_types::Uuid;
+
+use super::Views;
+use super::definition::ViewPlan;
+use crate::context::Execution;
+use crate::planned::Planned;
+use crate::{Error, ExecuteOptions, Outcome, ResultSet, Value};
+
+impl Views {
+    /// True if the view has the entries of everything that was there before it.
+    pub(super) fn is_built(&self, plan: &ViewPlan) -> Result<bool, Error> {
+        let names = names(plan);
+        let found = self.run(
+            "SELECT view_name FROM system.built_views WHERE keyspace_name = ? AND view_name = ?",
+            &names,
+        )?;
+        Ok(!found.is_empty())
+    }
+
+    /// Remembers that a view is built.
+    pub(super) fn mark_built(&self, plan: &ViewPlan, _now_secs: i64) -> Result<(), Error> {
+        let names = names(plan);
+        self.run(
+            "INSERT INTO system.built_views (keyspace_name, view_name, status_replicated) VALUES (?, ?, true)",
+            &names,
+        )?;
+        self.run(
+            "DELETE FROM system.view_builds_in_progress WHERE keyspace_name = ? AND view_name = ?",
+            &names,
+        )?;
+        self.set_status(plan, "SUCCESS")
+    }
+
+    /// Says to other nodes what is going on.
+    pub(super) fn set_status(&self, plan: &ViewPlan, status: &str) -> Result<(), Error> {
+        let [keyspace, view] = names(plan);
+        let host = Uuid::from_bytes(self.store.counter_id());
+        let values = [
+            text(status),
+            keyspace,
+            view,
+            Value::Bytes(Bytes::copy_from_slice(host.as_bytes())),
+        ];
+        self.run(
+            "UPDATE system_distributed.view_build_status SET status = ? \
+             WHERE keyspace_name = ? AND view_name = ? AND host_id = ?",
+            &values,
+        )
+        .map(|_| ())
+    }
+
+    /// The token up to which a build has come before.
+    pub(super) fn progress(&self, plan: &ViewPlan) -> Result<Option<String>, Error> {
+        let found = self.run(
+            "SELECT last_token FROM system.view_builds_in_progress WHERE keyspace_name = ? AND view_name = ?",
+            &names(plan),
+        )?;
+        let token = found.into_iter().next().flatten();
+        Ok(token.map(|token| String::from_utf8_lossy(&token).into_owned()))
+    }
+
+    /// Remembers how far a build has come.
+    pub(super) fn set_progress(&self, plan: &ViewPlan, token: &str, keys: u64) -> Result<(), Error> {
+        let [keyspace, view] = names(plan);
+        let keys = i64::try_from(keys).unwrap_or(i64::MAX);
+        let values = [
+            keyspace,
+            view,
+            text(token),
+            Value::Bytes(Bytes::copy_from_slice(&keys.to_be_bytes())),
+        ];
+        self.run(
+            "INSERT INTO system.view_builds_in_progress \
+             (keyspace_name, view_name, start_token, end_token, last_token, keys_built) VALUES (?, ?, '', '', ?, ?)",
+            &values,
+        )
+        .map(|_| ())
+    }
+
+    /// Forgets a view of this name.
+    pub(super) fn forget(&self, keyspace: &str, view: &str) -> Result<(), Error> {
+        let names = [text(keyspace), text(view)];
+        for statement in [
+            "DELETE FROM system.built_views WHERE keyspace_name = ? AND view_name = ?",
+            "DELETE FROM system.view_builds_in_progress WHERE keyspace_name = ? AND view_name = ?",
+            "DELETE FROM system_distributed.view_build_status WHERE keyspace_name = ? AND view_name = ?",
+        ] {
+            self.run(statement, &names)?;
+        }
+        Ok(())
+    }
+
+    /// Carries out a statement of our own; gives the first cell of each row. None of these tables has a view.
+    fn run(&self, cql: &str, values: &[Value]) -> Result<Vec<Option<Bytes>>, Error> {
+        let planned = Planned::of(cql, None, &*self.store, &self.options)?;
+        let schema = self.store.schema();
+        let (options, warnings) = (ExecuteOptions::default(), RefCell::default());
+        let execution = Execution {
+            store: &*self.store,
+            schema: &schema,
+            values,
+            options: &options,
+            query_options: &self.options,
+            now_secs: self.store.now_micros().div_euclid(1_000_000),
+            warnings: &warnings,
+            views: None,
+        };
+        match planned.plan.execute(&execution)?.outcome {
+            Outcome::Rows(rows) => first_cell(&rows),
+            _ => Ok(Vec::new()),
+        }
+    }
+}
+
+/// The cell of a result of at most one row and one column.
+fn first_cell(rows: &ResultSet) -> Result<Vec<Option<Bytes>>, Error> {
+    if rows.row_count == 0 {
+        return Ok(Vec::new());
+    }
+    let cell = rows.cells.get(4..).map(Bytes::copy_from_slice);
+    Ok(vec![cell])
+}
+
+fn names(plan: &ViewPlan) -> [Value; 2] {
+    [text(&plan.view.keyspace), text(&plan.view.name)]
+}
+
+fn text(text: &str) -> Value {
+    Value::Bytes(Bytes::copy_from_slice(text.as_bytes()))
+}
