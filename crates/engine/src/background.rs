@@ -3,7 +3,7 @@
 //! Work is a value in a queue. A panic in a thread stops writes for good: reads go on, the reason is told.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -30,6 +30,8 @@ pub(crate) enum Work {
     Compact(Arc<TableStore>),
     /// Make the token maps that are missing.
     MakeTokenMaps,
+    /// Bring the index summaries to what they may take.
+    ResampleSummaries,
     /// End the threads, after what was asked for before.
     Stop,
 }
@@ -45,6 +47,8 @@ pub(crate) struct Background {
     pub(crate) is_relieving: AtomicBool,
     /// Token maps are asked for.
     pub(crate) is_making_token_maps: AtomicBool,
+    /// When index summaries were last looked after.
+    pub(crate) summaries_resampled_nanos: AtomicU64,
 }
 
 struct Queues {
@@ -106,7 +110,7 @@ impl Background {
         let sent = match work {
             Work::Flush(_) | Work::Relieve(_) => queues.flush.send(work),
             Work::Compact(_) => queues.compact.send(work),
-            Work::MakeTokenMaps => queues.token_maps.send(work),
+            Work::MakeTokenMaps | Work::ResampleSummaries => queues.token_maps.send(work),
             Work::Stop => {
                 *self.pending.lock() += 2 + queues.compactors;
                 let compactors = std::iter::repeat_n(&queues.compact, queues.compactors);
@@ -173,6 +177,7 @@ fn work_through(shared: &Arc<Shared>, queue: &Receiver<Work>) {
             }
             Work::Compact(store) => shared.compact_if_due(store),
             Work::MakeTokenMaps => shared.make_token_maps(),
+            Work::ResampleSummaries => shared.resample_summaries(),
             Work::Stop => {}
         });
         shared.background.finished();
@@ -228,6 +233,7 @@ impl Shared {
             }
         }
         self.ask_for_token_maps();
+        self.resample_summaries_if_due();
         let Some(log) = self.log.get() else {
             return;
         };

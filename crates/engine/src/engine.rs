@@ -9,7 +9,7 @@ use ilion_commitlog::{Callback, CommitLog, Position};
 use ilion_env::{Env, FileLock};
 use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange};
 use ilion_schema::{Schema, TableId, TableSchema};
-use ilion_sstable::{ChunkCache, Lookups};
+use ilion_sstable::{ChunkCache, KeyCache, Lookups};
 use ilion_types::Partitioner;
 use parking_lot::Mutex;
 use uuid::Uuid;
@@ -38,6 +38,7 @@ pub(crate) struct Shared {
     pub pacer: Arc<Pacer>,
     pub backlog: Backlog,
     pub chunk_cache: Arc<ChunkCache>,
+    pub key_cache: Arc<KeyCache>,
     /// How look-ups in SSTables were answered.
     pub lookups: Arc<Lookups>,
     pub virtual_tables: VirtualTables,
@@ -70,6 +71,7 @@ impl Shared {
             pacer: Arc::new(Pacer::new(env.clone(), options.compaction_bytes_per_sec)),
             backlog: Backlog::default(),
             chunk_cache: Arc::new(ChunkCache::new(options.chunk_cache_bytes)),
+            key_cache: Arc::new(KeyCache::new(options.key_cache_bytes)),
             lookups: Arc::default(),
             virtual_tables: VirtualTables::default(),
             stripes: Stripes::new(),

@@ -69,6 +69,16 @@ pub struct EngineFacts {
     pub chunk_cache_misses: u64,
     /// Chunks in the cache.
     pub chunk_cache_chunks: u64,
+    /// Places of partitions in memory.
+    pub key_cache_bytes: u64,
+    /// What the key cache may take.
+    pub key_cache_bytes_max: u64,
+    /// Look-ups that the key cache answered.
+    pub key_cache_hits: u64,
+    /// Look-ups that it was asked for in vain.
+    pub key_cache_misses: u64,
+    /// Partitions in it.
+    pub key_cache_keys: u64,
     /// How look-ups in SSTables were answered.
     pub lookups: LookupCounts,
     /// Bytes of the token maps of all SSTables; they are mapped, not loaded.
@@ -122,6 +132,11 @@ impl Engine {
             chunk_cache_hits: cache.hits(),
             chunk_cache_misses: cache.misses(),
             chunk_cache_chunks: cache.chunk_count() as u64,
+            key_cache_bytes: shared.key_cache.size_bytes(),
+            key_cache_bytes_max: shared.key_cache.capacity_bytes(),
+            key_cache_hits: shared.key_cache.hits(),
+            key_cache_misses: shared.key_cache.misses(),
+            key_cache_keys: shared.key_cache.entry_count() as u64,
             lookups: shared.lookups.counts(),
             token_map_bytes: self.tables().iter().map(|store| store.token_map_bytes()).sum(),
         }

@@ -129,6 +129,11 @@ impl Shared {
             partitioner: table.partitioner(self.options.partitioner),
             chunk_cache: Some(self.chunk_cache.clone()),
             finding: self.options.finding,
+            key_cache: table
+                .options
+                .caching
+                .keys
+                .then(|| (table.id, self.key_cache.clone())),
             lookups: self.lookups.clone(),
         };
         let sstable = SSTable::open(&self.env, descriptor, &options).map_err(Error::from)?;

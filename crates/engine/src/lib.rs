@@ -23,7 +23,7 @@
 //! | `budget` | memory of all memtables together; slowing writers |
 //! | `flush` | memtable to SSTable |
 //! | `compact` | SSTables to fewer: chosen, merged, paced, asked for and stopped; writers are slowed for it |
-//! | `token_maps` | token maps that are missing |
+//! | `token_maps`, `index_summaries` | token maps that are missing; summaries within their budget |
 //! | `background` | the threads that do it |
 //! | `schema_store` | the schema in `system_schema`, and changes of it |
 //! | `truncate` | removing all data of a table |
@@ -46,6 +46,7 @@ mod export;
 mod facts;
 mod flush;
 mod import;
+mod index_summaries;
 mod link;
 mod options;
 mod read;

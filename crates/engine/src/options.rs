@@ -26,6 +26,12 @@ pub struct EngineOptions {
     pub sstable_version: Version,
     /// How partitions of SSTables are found: by token maps, or as Cassandra does. It decides whether maps are written, too.
     pub finding: Finding,
+    /// Memory for places of partitions that an index was asked for, where no token map knows them.
+    pub key_cache_bytes: u64,
+    /// What the index summaries of all SSTables may take; they are thinned out to fit.
+    pub index_summary_bytes: u64,
+    /// How often that is looked after; nothing is never.
+    pub index_summary_resize_interval_secs: Option<u64>,
     /// Decompressed chunks kept in memory.
     pub chunk_cache_bytes: u64,
     /// Whether SSTables are compacted without being asked.
@@ -52,6 +58,9 @@ impl EngineOptions {
             memtable_shards: 16,
             sstable_version: Version::NB,
             finding: Finding::TokenMap,
+            key_cache_bytes: 16 << 20,
+            index_summary_bytes: 128 << 20,
+            index_summary_resize_interval_secs: Some(3600),
             chunk_cache_bytes: 512 << 20,
             is_compacting: true,
             compaction_threads: 2,

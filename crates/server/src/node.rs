@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ilion_commitlog::Mode;
-use ilion_engine::{Engine, EngineOptions, SSTableVersion};
+use ilion_engine::{Engine, EngineOptions, Finding, SSTableVersion};
 use ilion_env::Env;
 use ilion_query::{ClusterFacts, EngineStore, LogPosition, QueryOptions, QueryProcessor, Store};
 use ilion_rows::TombstoneLimits;
@@ -13,7 +13,7 @@ use ilion_rows::TombstoneLimits;
 use crate::durability::{Durability, DurableCallback};
 use crate::memory::machine_bytes;
 use crate::server::{Server, Services, StartError};
-use crate::settings::{CommitLogSync, SSTableFormat, Settings};
+use crate::settings::{CommitLogSync, SSTableFormat, SSTableLookup, Settings};
 use crate::system::{self, LocalError, LocalNode, NodeFacts};
 use crate::{ServerOptions, Statements};
 
@@ -140,6 +140,7 @@ fn query_options(settings: &Settings) -> QueryOptions {
 }
 
 const MEMTABLE_BYTES_AUTO: std::ops::RangeInclusive<u64> = (64 << 20)..=(4 << 30);
+const KEY_CACHE_BYTES_AUTO: u64 = 16 << 20;
 const FILE_CACHE_BYTES_AUTO_MAX: u64 = 512 << 20;
 
 fn engine_options(env: &dyn Env, settings: &Settings) -> Result<EngineOptions, OpenError> {
@@ -169,6 +170,21 @@ fn engine_options(env: &dyn Env, settings: &Settings) -> Result<EngineOptions, O
         commit_log_bytes_max: settings.commitlog_total_space.0,
         memtable_bytes_max: bytes(memtables),
         chunk_cache_bytes: file_cache,
+        index_summary_bytes: settings
+            .index_summary_capacity
+            .map_or(machine_bytes(env) / 20, |size| size.0),
+        index_summary_resize_interval_secs: match settings.index_summary_resize_interval.as_secs() {
+            0 => None,
+            secs => Some(secs),
+        },
+        key_cache_bytes: settings
+            .key_cache_size
+            .map_or(KEY_CACHE_BYTES_AUTO, |size| size.0),
+        finding: match settings.sstable_lookup {
+            SSTableLookup::TokenMap => Finding::TokenMap,
+            SSTableLookup::Summary => Finding::Summary,
+            SSTableLookup::WholeIndex => Finding::WholeIndex,
+        },
         compaction_bytes_per_sec: (rate > 0).then_some(rate),
         sstable_version: match settings.sstable_format {
             SSTableFormat::Nb => SSTableVersion::NB,

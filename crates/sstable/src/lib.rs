@@ -14,6 +14,7 @@
 //! | `sstable` | [`SSTable`]: one SSTable open for reads |
 //! | `reader` | its partition index, and cursors over its partitions |
 //! | `open`, `open_options`, `lazy` | its parts, opened when they are needed |
+//! | `key_cache` | where partitions are that were looked up lately |
 //! | `make_token_map` | Tokens.db from the index of an SSTable that has none |
 //! | `tokens` | Tokens.db, the token map |
 //! | `trie` | nodes of Partitions.db and Rows.db, and walks over them |
@@ -46,6 +47,7 @@ pub mod dump;
 #[cfg(test)]
 mod fixtures;
 pub mod histogram;
+pub mod key_cache;
 mod lazy;
 mod make_token_map;
 mod metadata_collector;
@@ -73,8 +75,11 @@ pub use descriptor::{Descriptor, Format, SSTableId};
 pub use directory::{Found, list_directory};
 pub use error::{Error, Result};
 pub use histogram::{EstimatedHistogram, TombstoneHistogram};
+pub use key_cache::KeyCache;
 pub use open_options::{Finding, LookupCounts, Lookups, OpenOptions};
-pub use reader::{BlockAt, DataScan, IndexScan, IndexedPartition, PartitionCursor, RangeCursor};
+pub use reader::{
+    BlockAt, DataScan, IndexScan, IndexedPartition, PartitionCursor, RangeCursor, SummaryShare,
+};
 pub use sstable::{SSTable, Scan};
 pub use statistics::{
     Cardinality, ClassName, CommitLogPosition, EncodingStats, HeaderColumn, SerializationHeader, Statistics,

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use arc_swap::ArcSwapOption;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use ilion_env::Env;
 use ilion_rows::DecoratedKey;
 
@@ -13,7 +13,7 @@ use crate::lazy::Lazy;
 use crate::reader::{IndexWalker, PartitionIndex, PartitionTrie, Summary};
 use crate::tokens::{TokenMap, fingerprint_of};
 use crate::{
-    BloomFilter, ChunkReader, Component, Descriptor, Error, Finding, Format, OpenOptions, Result,
+    BloomFilter, ChunkReader, Component, Descriptor, Error, Finding, Format, KeyCache, OpenOptions, Result,
     SerializationHeader, StatsMetadata, read_component, statistics, toc,
 };
 
@@ -28,6 +28,10 @@ pub(crate) struct OpenedParts {
     pub(crate) ends: Ends,
     /// Found at the start, made later, or dropped since it was damaged.
     pub(crate) tokens: ArcSwapOption<TokenMap>,
+    /// Its number in the key cache, if there is one.
+    pub(crate) cached_as: Option<(Arc<KeyCache>, u64)>,
+    /// Look-ups in the index since somebody asked.
+    pub(crate) index_lookups: AtomicU64,
     /// One cannot be made.
     pub(crate) goes_without_token_map: AtomicBool,
     data: Lazy<Arc<ChunkReader>>,
@@ -74,6 +78,11 @@ impl OpenedParts {
             header: statistics.header,
             ends,
             tokens: ArcSwapOption::from(map.map(Arc::new)),
+            cached_as: options
+                .key_cache
+                .as_ref()
+                .map(|(table, cache)| (cache.clone(), cache.admit(*table, descriptor))),
+            index_lookups: AtomicU64::new(0),
             goes_without_token_map: AtomicBool::new(false),
             data,
             index,
@@ -106,6 +115,27 @@ impl OpenedParts {
     pub(crate) fn index(&self) -> Result<&PartitionIndex> {
         self.index
             .get_or_open(|| open_index(&*self.env, &self.descriptor, &self.options, self.data()?))
+    }
+
+    /// The index, if it was opened.
+    pub(crate) fn opened_index(&self) -> Option<&PartitionIndex> {
+        self.index.opened()
+    }
+
+    /// Gives the index a summary with `level` of 128 samples, made of the stored one if it has fewer now.
+    pub(crate) fn resample_summary(&self, level: u8) -> Result<()> {
+        let Some(PartitionIndex::Sorted { summary, index }) = self.index.opened() else {
+            return Ok(());
+        };
+        let mut resampled = summary.load_full();
+        if resampled.level < level {
+            resampled = Arc::new(open_summary(&*self.env, &self.descriptor, &self.options, index)?);
+        }
+        if resampled.level > level {
+            resampled = Arc::new(resampled.thinned(level));
+        }
+        summary.store(resampled);
+        Ok(())
     }
 
     /// The Bloom filter, if there is one.
@@ -164,10 +194,18 @@ impl Ends {
             count => count,
         };
         Self {
-            first: index.first_key().clone(),
-            last: index.last_key().clone(),
+            first: index.first_key(),
+            last: index.last_key(),
             partitions,
             data_length: data.data_length(),
+        }
+    }
+}
+
+impl Drop for OpenedParts {
+    fn drop(&mut self) {
+        if let Some((cache, number)) = &self.cached_as {
+            cache.forget(*number);
         }
     }
 }
@@ -271,7 +309,7 @@ fn open_index(
         return Ok(PartitionIndex::Trie(Arc::new(trie)));
     }
     let index = open(Component::Index)?;
-    let summary = Box::new(open_summary(env, descriptor, options, &index)?);
+    let summary = ArcSwap::from_pointee(open_summary(env, descriptor, options, &index)?);
     Ok(PartitionIndex::Sorted { summary, index })
 }
 

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use ilion_schema::TableId;
 use ilion_types::Partitioner;
 
-use crate::ChunkCache;
+use crate::{ChunkCache, KeyCache};
 
 /// How an SSTable is opened.
 #[derive(Clone, Debug, Default)]
@@ -16,6 +17,8 @@ pub struct OpenOptions {
     pub chunk_cache: Option<Arc<ChunkCache>>,
     /// How partitions are found.
     pub finding: Finding,
+    /// Where places of partitions are kept that an index was asked for, and the table as which they are known there.
+    pub key_cache: Option<(TableId, Arc<KeyCache>)>,
     /// Where look-ups are counted.
     pub lookups: Arc<Lookups>,
 }

@@ -30,9 +30,10 @@ pub(crate) use partition_index::{IndexCursor, PartitionIndex};
 pub(crate) use partition_reader::PartitionReader;
 pub(crate) use partition_trie::{PartitionTrie, key_in_data};
 pub(crate) use row_trie::BlockStarts;
-pub(crate) use summary::{Summary, SummaryCheck};
+pub(crate) use summary::{FULL_LEVEL, Summary, SummaryCheck};
 
 pub use data_scan::DataScan;
 pub use index_scan::{BlockAt, IndexScan, IndexedPartition};
 pub use partition_cursor::PartitionCursor;
 pub use range_cursor::RangeCursor;
+pub use summary::SummaryShare;

@@ -18,12 +18,12 @@ use crate::chunks::READ_AHEAD_BYTES;
 use crate::make_token_map::make_token_map;
 use crate::open::OpenedParts;
 use crate::open_options::count;
-use crate::reader::{IndexCursor, Location, MapWalker, PartitionReader, key_in_data};
+use crate::reader::{FULL_LEVEL, IndexCursor, Location, MapWalker, PartitionReader, key_in_data};
 use crate::row_decode::RowFormat;
 use crate::tokens::{Candidates, Mapped, TokenMap};
 use crate::{
     DataScan, DataStream, Descriptor, Finding, KeyHash, OpenOptions, PartitionCursor, RangeCursor, Result,
-    SerializationHeader, StatsMetadata,
+    SerializationHeader, StatsMetadata, SummaryShare,
 };
 
 /// How a cursor reads Data.db.
@@ -327,17 +327,74 @@ impl SSTable {
         if filter.is_some_and(|filter| !filter.may_contain(KeyHash::of(&key.key))) {
             return Ok(None);
         }
+        if let Some((cache, number)) = &self.parts.cached_as
+            && let Some(location) = cache.lookup(*number, &key.key)
+        {
+            return Ok(Some(location));
+        }
         let lookups = &self.parts.options.lookups;
         count(&lookups.by_index);
+        count(&self.parts.index_lookups);
         if let Some(location) = self.parts.index()?.find(key)?
             && (location.is_certain || has_key_at(location.position)?)
         {
+            self.remember(key, &location);
             return Ok(Some(location));
         }
         if filter.is_some() {
             count(&lookups.filter_false_positives);
         }
         Ok(None)
+    }
+
+    /// What its index summary takes and how much it was used since the last call; nothing if none is in memory.
+    pub fn take_summary_share(&self) -> Option<SummaryShare> {
+        let summary = self.parts.opened_index()?.summary()?.load();
+        let bytes = summary.memory_bytes() as u64;
+        Some(SummaryShare {
+            bytes,
+            full_bytes: bytes * u64::from(FULL_LEVEL) / u64::from(summary.level),
+            level: summary.level,
+            lookups: self.parts.index_lookups.swap(0, Relaxed),
+        })
+    }
+
+    /// Keeps `level` of 128 samples of the index summary in memory: fewer make look-ups walk over more of the index. More
+    /// than there are now are read from Summary.db again.
+    ///
+    /// # Errors
+    /// Summary.db and the index cannot be read; the summary stays as it is.
+    pub fn resample_summary(&self, level: u8) -> Result<()> {
+        self.parts.resample_summary(level.clamp(1, FULL_LEVEL))
+    }
+
+    fn remember(&self, key: &DecoratedKey, location: &Location) {
+        if let Some((cache, number)) = &self.parts.cached_as {
+            let location = Location {
+                is_certain: true,
+                ..location.clone()
+            };
+            cache.insert(*number, &key.key, location);
+        }
+    }
+
+    /// Puts a partition into the key cache, as after a look-up; false if it is not here, or nothing would ask the cache.
+    ///
+    /// # Errors
+    /// The index or the data is damaged or cannot be read.
+    pub fn load_key(&self, key: &DecoratedKey) -> Result<bool> {
+        if self.parts.cached_as.is_none() || self.parts.tokens.load().is_some() || self.is_outside(key) {
+            return Ok(false);
+        }
+        let location = self.parts.index()?.find(key)?;
+        let Some(location) = location else {
+            return Ok(false);
+        };
+        if !location.is_certain && key_in_data(self.parts.data()?, location.position)? != key.key {
+            return Ok(false);
+        }
+        self.remember(key, &location);
+        Ok(true)
     }
 
     /// A walk over the partitions above `bound`. By a token map it may begin with some that only look as if they were.

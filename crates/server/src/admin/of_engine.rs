@@ -268,6 +268,37 @@ impl Collector for OfEngine {
             "Reads that went to disk",
             facts.chunk_cache_misses,
         )?;
+        counter(
+            "key_cache_hits",
+            "Look-ups that the key cache answered",
+            facts.key_cache_hits,
+        )?;
+        counter(
+            "key_cache_misses",
+            "Look-ups that the key cache was asked for in vain",
+            facts.key_cache_misses,
+        )?;
+        let lookups = &facts.lookups;
+        counter(
+            "lookups_by_token_map",
+            "Look-ups of partitions that token maps answered",
+            lookups.by_token_map,
+        )?;
+        counter(
+            "lookups_by_index",
+            "Look-ups of partitions that walked over an index",
+            lookups.by_index,
+        )?;
+        counter(
+            "token_map_false_positives",
+            "Partitions that a token map took for another one",
+            lookups.token_map_false_positives,
+        )?;
+        counter(
+            "bloom_filter_false_positives",
+            "Keys that a Bloom filter let pass in vain",
+            lookups.filter_false_positives,
+        )?;
         counter("disk_reads", "Reads of files", io.reads)?;
         counter("disk_read_bytes", "Bytes read from files", io.bytes_read)?;
         counter("disk_writes", "Writes to files", io.writes)?;
@@ -300,6 +331,16 @@ impl Collector for OfEngine {
             "chunk_cache_bytes",
             "Memory of the chunk cache",
             facts.chunk_cache_bytes,
+        )?;
+        gauge(
+            "key_cache_bytes",
+            "Memory of the key cache",
+            facts.key_cache_bytes,
+        )?;
+        gauge(
+            "token_map_bytes",
+            "Bytes of token maps, which are mapped",
+            facts.token_map_bytes,
         )?;
         gauge(
             "commit_log_bytes",

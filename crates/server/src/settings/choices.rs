@@ -22,6 +22,15 @@ choices!(SSTableFormat, "Format of the SSTables that are written (`sstable_forma
     Da = "da",
 });
 
+choices!(SSTableLookup, "How partitions are found in SSTables (`sstable_lookup`).", {
+    /// By the token map.
+    TokenMap = "token_map",
+    /// By Bloom filter, key cache, index summary and index.
+    Summary = "summary",
+    /// The same, with a summary made from the whole index at the start.
+    WholeIndex = "whole_index",
+});
+
 choices!(Authenticator, "Who may connect (`authenticator`).", {
     /// Everybody.
     AllowAll = "AllowAllAuthenticator",

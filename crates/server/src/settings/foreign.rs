@@ -31,7 +31,6 @@ pub const FOREIGN: &[Foreign] = &[
     Foreign {
         names: &[
             "saved_caches_directory",
-            "key_cache_size",
             "key_cache_save_period",
             "key_cache_keys_to_save",
             "key_cache_migrate_during_compaction",
@@ -132,8 +131,6 @@ pub const FOREIGN: &[Foreign] = &[
             "sstable_preemptive_open_interval",
             "trickle_fsync",
             "trickle_fsync_interval",
-            "index_summary_capacity",
-            "index_summary_resize_interval",
             "prepared_statements_cache_size",
             "storage_compatibility_mode",
             "uuid_sstable_identifiers_enabled",

@@ -16,7 +16,7 @@ use std::path::Path;
 
 use ilion_env::Env;
 
-pub use choices::{Authenticator, Authorizer, CommitLogSync, SSTableFormat};
+pub use choices::{Authenticator, Authorizer, CommitLogSync, SSTableFormat, SSTableLookup};
 pub use document::document;
 pub use foreign::{FOREIGN, Fate, Foreign};
 pub use form::{Limit, Rate, Size};

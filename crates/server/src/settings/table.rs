@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ilion_types::Partitioner;
 
-use super::choices::{Authenticator, Authorizer, CommitLogSync, SSTableFormat};
+use super::choices::{Authenticator, Authorizer, CommitLogSync, SSTableFormat, SSTableLookup};
 use super::form::{Form, Limit, Rate, Size};
 
 /// One setting, as the loader and the document see it.
@@ -132,6 +132,14 @@ settings! {
     memtable_heap_space: Option<Size> = "auto", was "memtable_heap_space_in_mb" in "MiB";
     /// Memory for chunks of SSTables. auto: an eighth of the machine's, at most 512MiB.
     file_cache_size: Option<Size> = "auto", was "file_cache_size_in_mb" in "MiB";
+    /// How partitions are found in SSTables: by token_map, by summary (as Cassandra does: Bloom filter, key cache, index summary), or by whole_index (the same, and the whole index is read at the start, as Cassandra 1.1 did). Only token_map writes token maps.
+    sstable_lookup: SSTableLookup = "token_map";
+    /// Memory for places of partitions that were looked up in an index; used where no token map knows them. auto: 16MiB.
+    key_cache_size: Option<Size> = "auto", was "key_cache_size_in_mb" in "MiB";
+    /// Memory for index summaries, where there is no token map; they are thinned out to fit. auto: a twentieth of the machine's memory.
+    index_summary_capacity: Option<Size> = "auto", was "index_summary_capacity_in_mb" in "MiB";
+    /// How often index summaries are brought to what they may take; 0s is never.
+    index_summary_resize_interval: Duration = "1h", was "index_summary_resize_interval_in_minutes" in "m";
     /// Format of the SSTables that are written: nb and oa are BIG, da is BTI; Cassandra 4.x reads nb only. All are read.
     sstable_format: SSTableFormat = "nb";
     /// Bytes a second that compactions read together; 0B/s is no limit.

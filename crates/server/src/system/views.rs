@@ -59,25 +59,40 @@ fn client(client: &ClientFacts) -> VirtualRow {
 }
 
 pub(super) fn caches(facts: &EngineFacts) -> Vec<VirtualRow> {
-    let requests = facts.chunk_cache_hits + facts.chunk_cache_misses;
-    #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
-    let ratio = match requests {
-        0 => f64::NAN,
-        _ => facts.chunk_cache_hits as f64 / requests as f64,
+    let cache = |name: &str, sizes: [u64; 2], entries: u64, [hits, misses]: [u64; 2]| {
+        let requests = hits + misses;
+        #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+        let ratio = match requests {
+            0 => f64::NAN,
+            _ => hits as f64 / requests as f64,
+        };
+        VirtualRow {
+            partition_key: vec![text(name)],
+            clustering: Vec::new(),
+            cells: vec![
+                cell("capacity_bytes", bigint(sizes[1])),
+                cell("entry_count", int(i32::try_from(entries).unwrap_or(i32::MAX))),
+                cell("hit_count", bigint(hits)),
+                cell("hit_ratio", double(ratio)),
+                cell("request_count", bigint(requests)),
+                cell("size_bytes", bigint(sizes[0])),
+            ],
+        }
     };
-    let count = i32::try_from(facts.chunk_cache_chunks).unwrap_or(i32::MAX);
-    vec![VirtualRow {
-        partition_key: vec![text("chunks")],
-        clustering: Vec::new(),
-        cells: vec![
-            cell("capacity_bytes", bigint(facts.chunk_cache_bytes_max)),
-            cell("entry_count", int(count)),
-            cell("hit_count", bigint(facts.chunk_cache_hits)),
-            cell("hit_ratio", double(ratio)),
-            cell("request_count", bigint(requests)),
-            cell("size_bytes", bigint(facts.chunk_cache_bytes)),
-        ],
-    }]
+    vec![
+        cache(
+            "chunks",
+            [facts.chunk_cache_bytes, facts.chunk_cache_bytes_max],
+            facts.chunk_cache_chunks,
+            [facts.chunk_cache_hits, facts.chunk_cache_misses],
+        ),
+        cache(
+            "keys",
+            [facts.key_cache_bytes, facts.key_cache_bytes_max],
+            facts.key_cache_keys,
+            [facts.key_cache_hits, facts.key_cache_misses],
+        ),
+    ]
 }
 
 pub(super) fn thread_pools(pools: &[PoolFacts]) -> Vec<VirtualRow> {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use ilion_env::Env;
 use ilion_rows::{DecoratedKey, KeyBound};
 use ilion_types::Partitioner;
@@ -15,42 +16,50 @@ use crate::chunks::READ_AHEAD_BYTES;
 use crate::{ChunkReader, Result, Scan};
 
 /// The index of an open SSTable.
-#[derive(Debug)]
 pub(crate) enum PartitionIndex {
     /// Sorted entries, and samples of them in memory.
     Sorted {
-        summary: Box<Summary>,
+        /// Another one takes its place when it is sampled anew.
+        summary: ArcSwap<Summary>,
         index: Arc<ChunkReader>,
     },
     Trie(Arc<PartitionTrie>),
 }
 
 impl PartitionIndex {
-    pub(crate) fn first_key(&self) -> &DecoratedKey {
+    pub(crate) fn first_key(&self) -> DecoratedKey {
         match self {
-            Self::Sorted { summary, .. } => &summary.first,
-            Self::Trie(trie) => &trie.first,
+            Self::Sorted { summary, .. } => summary.load().first.clone(),
+            Self::Trie(trie) => trie.first.clone(),
         }
     }
 
-    pub(crate) fn last_key(&self) -> &DecoratedKey {
+    pub(crate) fn last_key(&self) -> DecoratedKey {
         match self {
-            Self::Sorted { summary, .. } => &summary.last,
-            Self::Trie(trie) => &trie.last,
+            Self::Sorted { summary, .. } => summary.load().last.clone(),
+            Self::Trie(trie) => trie.last.clone(),
         }
     }
 
     pub(crate) fn estimated_keys(&self) -> u64 {
         match self {
-            Self::Sorted { summary, .. } => summary.estimated_keys,
+            Self::Sorted { summary, .. } => summary.load().estimated_keys,
             Self::Trie(trie) => trie.key_count,
         }
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
         match self {
-            Self::Sorted { summary, .. } => summary.memory_bytes(),
+            Self::Sorted { summary, .. } => summary.load().memory_bytes(),
             Self::Trie(_) => size_of::<PartitionTrie>(),
+        }
+    }
+
+    /// The summary, if there is one.
+    pub(crate) fn summary(&self) -> Option<&ArcSwap<Summary>> {
+        match self {
+            Self::Sorted { summary, .. } => Some(summary),
+            Self::Trie(_) => None,
         }
     }
 
@@ -66,7 +75,7 @@ impl PartitionIndex {
     #[inline]
     pub(crate) fn find(&self, key: &DecoratedKey) -> Result<Option<Location>> {
         match self {
-            Self::Sorted { summary, index } => match summary.index_range(key, index.data_length()) {
+            Self::Sorted { summary, index } => match summary.load().index_range(key, index.data_length()) {
                 Some((start, end)) => IndexWalker::cached(index, start).find(&key.key, end),
                 None => Ok(None),
             },
@@ -102,7 +111,7 @@ impl PartitionIndex {
     ) -> Result<IndexCursor> {
         match self {
             Self::Sorted { summary, index } => {
-                let start = summary.position_before(bound);
+                let start = summary.load().position_before(bound);
                 let mut walker = match scan {
                     Scan::Point => IndexWalker::cached(index, start),
                     Scan::Sequential => IndexWalker::sequential(index, start, READ_AHEAD_BYTES),

@@ -21,6 +21,8 @@ use crate::{Error, Result};
 
 /// Partitions between two samples, where a summary is made anew.
 const INTERVAL_DEFAULT: u64 = 128;
+/// Nothing is left out.
+pub(crate) const FULL_LEVEL: u8 = 128;
 const POSITION_LEN: usize = 8;
 /// Bytes before the offsets.
 const HEADER_LEN: usize = 24;
@@ -38,6 +40,21 @@ pub(crate) struct Summary {
     pub(crate) last: DecoratedKey,
     /// Number of partitions, as far as it is known from the samples.
     pub(crate) estimated_keys: u64,
+    /// How many of 128 samples it has of those that the index was sampled for (Cassandra: sampling level).
+    pub(crate) level: u8,
+}
+
+/// What an index summary takes, and how much it is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SummaryShare {
+    /// Memory that it takes.
+    pub bytes: u64,
+    /// What it would take with all its samples.
+    pub full_bytes: u64,
+    /// How many of 128 samples it has.
+    pub level: u8,
+    /// Look-ups in it since the last time.
+    pub lookups: u64,
 }
 
 /// Samples being gathered.
@@ -72,7 +89,7 @@ impl Samples {
         key_at(&self.keys, &self.key_ends, index)
     }
 
-    fn finish(self, first: DecoratedKey, last: DecoratedKey, estimated_keys: u64) -> Summary {
+    fn finish(self, first: DecoratedKey, last: DecoratedKey, estimated_keys: u64, level: u8) -> Summary {
         Summary {
             keys: self.keys.into(),
             key_ends: self.key_ends,
@@ -81,6 +98,7 @@ impl Samples {
             first,
             last,
             estimated_keys,
+            level,
         }
     }
 }
@@ -108,7 +126,8 @@ impl Summary {
         let fits = samples.key(0) == first.key
             && (&samples.tokens[newest], samples.key(newest)) <= (&last.token, &last.key);
         let estimated_keys = u64::from(raw.full_size) * u64::from(raw.min_index_interval);
-        fits.then(|| samples.finish(first, last, estimated_keys))
+        let level = u8::try_from(raw.sampling_level).unwrap_or(FULL_LEVEL);
+        fits.then(|| samples.finish(first, last, estimated_keys, level.clamp(1, FULL_LEVEL)))
     }
 
     /// Makes it from Index.db, reading it once; nothing if the index is empty.
@@ -141,8 +160,24 @@ impl Summary {
                 key: Bytes::copy_from_slice(&key.key),
                 ..key
             };
-            samples.finish(own(first), own(last), count)
+            samples.finish(own(first), own(last), count, FULL_LEVEL)
         }))
+    }
+
+    /// The same with about `level` of 128 samples, evenly; it has at least as many now.
+    pub(crate) fn thinned(&self, level: u8) -> Self {
+        let (level, own) = (usize::from(level.max(1)), usize::from(self.level.max(1)));
+        let mut samples = Samples::default();
+        for index in 0..self.tokens.len() {
+            let is_next = index == 0 || index * level / own != (index - 1) * level / own;
+            if is_next {
+                let key = key_at(&self.keys, &self.key_ends, index);
+                // It ascends since it does so here.
+                let _ = samples.push(key, self.tokens[index].clone(), self.positions[index]);
+            }
+        }
+        let level = u8::try_from(level.min(own)).unwrap_or(FULL_LEVEL);
+        samples.finish(self.first.clone(), self.last.clone(), self.estimated_keys, level)
     }
 
     /// Where in Index.db the entry of `key` is, if there is one: from the last sample that is not above it to
@@ -283,6 +318,7 @@ impl SummaryCheck {
 /// The file's parts, not yet checked against each other.
 struct RawSummary<'b> {
     min_index_interval: u32,
+    sampling_level: u32,
     full_size: u32,
     count: usize,
     /// Offsets and entries.
@@ -297,7 +333,7 @@ impl<'b> RawSummary<'b> {
         let min_index_interval = input.u32()?;
         let count = input.u32()? as usize;
         let size = input.u64()?;
-        let _sampling_level = input.u32()?;
+        let sampling_level = input.u32()?;
         let full_size = input.u32()?;
         let table = input.take(usize::try_from(size).unwrap_or(usize::MAX))?;
         if table.len() / 4 < count {
@@ -305,6 +341,7 @@ impl<'b> RawSummary<'b> {
         }
         Ok(Self {
             min_index_interval,
+            sampling_level,
             full_size,
             count,
             table,

@@ -1,0 +1,180 @@
+//! Where partitions are that were looked up in an index lately, shared by all SSTables; bounded by bytes.
+//!
+//! Asked where there is no token map. An entry is of one open SSTable; those of one that was closed are never found again and
+//! go when there is need.
+
+use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use bytes::Bytes;
+use ilion_schema::TableId;
+use parking_lot::Mutex;
+use quick_cache::sync::Cache;
+use quick_cache::{Equivalent, Weighter};
+
+use crate::Descriptor;
+use crate::reader::Location;
+
+/// A partition of an open SSTable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct CacheKey {
+    file: u64,
+    key: Bytes,
+}
+
+/// The same, borrowed.
+struct CacheKeyRef<'k> {
+    file: u64,
+    key: &'k [u8],
+}
+
+impl Hash for CacheKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.file, &self.key[..]).hash(state);
+    }
+}
+
+impl Hash for CacheKeyRef<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.file, self.key).hash(state);
+    }
+}
+
+impl Equivalent<CacheKey> for CacheKeyRef<'_> {
+    fn equivalent(&self, other: &CacheKey) -> bool {
+        self.file == other.file && self.key == other.key
+    }
+}
+
+/// What an entry costs beside its key.
+const ENTRY_OVERHEAD_BYTES: u64 = (size_of::<CacheKey>() + size_of::<Location>()) as u64 + 32;
+/// For the first size of the cache's tables: keys of 16 bytes.
+const ENTRY_BYTES_ESTIMATED: u64 = ENTRY_OVERHEAD_BYTES + 16;
+
+#[derive(Clone, Debug)]
+struct ByBytes;
+
+impl Weighter<CacheKey, Location> for ByBytes {
+    fn weight(&self, key: &CacheKey, _: &Location) -> u64 {
+        key.key.len() as u64 + ENTRY_OVERHEAD_BYTES
+    }
+}
+
+/// Places of partitions, at most so many bytes of them.
+pub struct KeyCache {
+    places: Cache<CacheKey, Location, ByBytes>,
+    next_file: AtomicU64,
+    /// The SSTables that are open.
+    files: Mutex<HashMap<u64, (TableId, Descriptor)>>,
+    hits: AtomicU64,
+    misses: AtomicU64,
+}
+
+/// A partition whose place is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CachedKey {
+    /// Its table.
+    pub table: TableId,
+    /// Its SSTable.
+    pub descriptor: Descriptor,
+    /// Its key.
+    pub key: Bytes,
+}
+
+impl KeyCache {
+    /// A cache of at most `capacity_bytes`.
+    pub fn new(capacity_bytes: u64) -> Self {
+        let entries = usize::try_from(capacity_bytes / ENTRY_BYTES_ESTIMATED).unwrap_or(usize::MAX);
+        Self {
+            places: Cache::with_weighter(entries.max(16), capacity_bytes, ByBytes),
+            next_file: AtomicU64::new(0),
+            files: Mutex::default(),
+            hits: AtomicU64::new(0),
+            misses: AtomicU64::new(0),
+        }
+    }
+
+    /// Bytes held.
+    pub fn size_bytes(&self) -> u64 {
+        self.places.weight()
+    }
+
+    /// Most bytes that it holds.
+    pub fn capacity_bytes(&self) -> u64 {
+        self.places.capacity()
+    }
+
+    /// Partitions held.
+    pub fn entry_count(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Look-ups that found their partition, since the start.
+    pub fn hits(&self) -> u64 {
+        self.hits.load(Relaxed)
+    }
+
+    /// Look-ups that did not.
+    pub fn misses(&self) -> u64 {
+        self.misses.load(Relaxed)
+    }
+
+    /// Changes the capacity; what no longer fits goes.
+    pub fn resize(&self, capacity_bytes: u64) {
+        self.places.set_capacity(capacity_bytes);
+    }
+
+    /// Forgets all partitions.
+    pub fn clear(&self) {
+        self.places.clear();
+    }
+
+    /// The partitions of open SSTables, at most so many; to be found again by [`crate::SSTable::load_key`] after a restart.
+    pub fn keys(&self, limit: usize) -> Vec<CachedKey> {
+        let files = self.files.lock().clone();
+        let cached = self.places.iter().filter_map(|(cached, _)| {
+            let (table, descriptor) = files.get(&cached.file)?.clone();
+            Some(CachedKey {
+                table,
+                descriptor,
+                key: cached.key,
+            })
+        });
+        cached.take(limit).collect()
+    }
+
+    /// A number for an SSTable that was just opened; never given twice.
+    pub(crate) fn admit(&self, table: TableId, descriptor: &Descriptor) -> u64 {
+        let file = self.next_file.fetch_add(1, Relaxed);
+        self.files.lock().insert(file, (table, descriptor.clone()));
+        file
+    }
+
+    /// The SSTable was closed.
+    pub(crate) fn forget(&self, file: u64) {
+        self.files.lock().remove(&file);
+    }
+
+    #[inline]
+    pub(crate) fn lookup(&self, file: u64, key: &[u8]) -> Option<Location> {
+        let found = self.places.get(&CacheKeyRef { file, key });
+        let counter = if found.is_some() { &self.hits } else { &self.misses };
+        counter.fetch_add(1, Relaxed);
+        found
+    }
+
+    pub(crate) fn insert(&self, file: u64, key: &[u8], location: Location) {
+        let key = Bytes::copy_from_slice(key);
+        self.places.insert(CacheKey { file, key }, location);
+    }
+}
+
+impl std::fmt::Debug for KeyCache {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("KeyCache")
+            .field("size_bytes", &self.size_bytes())
+            .field("capacity_bytes", &self.capacity_bytes())
+            .finish()
+    }
+}
