@@ -127,6 +127,7 @@ fn query_options(settings: &Settings) -> QueryOptions {
         prepared_count_max: settings.prepared_statements_max,
         batch_size_warn_bytes: bytes(settings.batch_size_warn_threshold.0),
         batch_size_fail_bytes: bytes(settings.batch_size_fail_threshold.0),
+        expiry_secs_max: sstable_version(settings).expiry_secs_max(),
         allow_filtering: settings.allow_filtering_enabled,
         materialized_views_enabled: settings.materialized_views_enabled,
         user_functions_enabled: settings.user_defined_functions_enabled,
@@ -186,13 +187,17 @@ fn engine_options(env: &dyn Env, settings: &Settings) -> Result<EngineOptions, O
             SSTableLookup::WholeIndex => Finding::WholeIndex,
         },
         compaction_bytes_per_sec: (rate > 0).then_some(rate),
-        sstable_version: match settings.sstable_format {
-            SSTableFormat::Nb => SSTableVersion::NB,
-            SSTableFormat::Oa => SSTableVersion::OA,
-            SSTableFormat::Da => SSTableVersion::DA,
-        },
+        sstable_version: sstable_version(settings),
         ..EngineOptions::below(Path::new(&settings.directory))
     })
+}
+
+fn sstable_version(settings: &Settings) -> SSTableVersion {
+    match settings.sstable_format {
+        SSTableFormat::Nb => SSTableVersion::NB,
+        SSTableFormat::Oa => SSTableVersion::OA,
+        SSTableFormat::Da => SSTableVersion::DA,
+    }
 }
 
 fn log_mode(settings: &Settings) -> Mode {

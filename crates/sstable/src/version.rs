@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use crate::statistics::SECONDS_MAX_BEFORE_OA;
 use crate::{Error, Result};
 
 /// The two letters before the id of a file name.
@@ -57,6 +58,16 @@ impl Version {
     #[inline]
     pub fn is_na_or_later(self) -> bool {
         self.0 == *b"da" || self.0[0] >= b'n'
+    }
+
+    /// The last second at which data in such a file may expire.
+    pub fn expiry_secs_max(self) -> u32 {
+        if self.is_oa_or_later() {
+            // Compat: `Cell.MAX_DELETION_TIME`.
+            u32::MAX - 2
+        } else {
+            SECONDS_MAX_BEFORE_OA
+        }
     }
 
     pub(crate) fn has_commit_log_lower_bound(self) -> bool {

@@ -13,7 +13,8 @@ use crate::value::decode_inet;
 use crate::{CqlType, Decimal, Duration, Error, cql_name, decode_varint, hex};
 
 impl CqlType {
-    /// The value as plain text, without quotes and escapes; blobs as bare hex. Empty values print nothing.
+    /// The value as plain text, without quotes and escapes; blobs, collections and vectors as bare hex. Empty values print
+    /// nothing.
     ///
     /// # Errors
     /// The bytes are no value of this type.
@@ -23,8 +24,9 @@ impl CqlType {
         match self {
             Self::Blob | Self::Custom(_) => hex::print_into(bytes, &mut out),
             Self::Tuple(_) | Self::Udt { .. } => self.print_components_plain(bytes, &mut out)?,
-            _ if self.is_compound() => self.print_literal_into(bytes, &mut out)?,
+            _ if self.is_compound() => hex::print_into(bytes, &mut out),
             _ if bytes.is_empty() => {}
+            Self::Timestamp => print_timestamp(bits(bytes).cast_signed(), 'T', &mut out),
             _ => self.print_scalar(bytes, &mut out),
         }
         Ok(out)

@@ -2,7 +2,7 @@
 
 use ilion_rows::{Cell, ColumnData, ComplexColumn, Data, Liveness, Row, paths};
 use ilion_schema::Column;
-use ilion_types::{CqlType, hex};
+use ilion_types::{CqlType, hex, quote_name};
 
 use super::{Dump, plain};
 
@@ -62,7 +62,7 @@ impl Dump {
         self.json.begin_object();
         self.json.compact_objects = true;
         self.json.name("name");
-        self.json.string(&column.name);
+        self.json.string(&quote_name(&column.name));
     }
 
     fn end_cell(&mut self) {

@@ -31,7 +31,7 @@ pub(super) fn parse_key(table: &TableSchema, text: &str) -> anyhow::Result<Bytes
     }
     let mut parts = Vec::new();
     for (ty, part) in types.iter().zip(&texts) {
-        let value = ty.parse_plain(part);
+        let value = parse_component(ty, part);
         parts.push(value.with_context(|| format!("{text}: no key of type {ty}"))?);
     }
     if let [only] = &mut parts[..] {
@@ -40,6 +40,14 @@ pub(super) fn parse_key(table: &TableSchema, text: &str) -> anyhow::Result<Bytes
     let mut key = Vec::new();
     encode_composite(parts.iter().map(Vec::as_slice), &mut key)?;
     Ok(key.into())
+}
+
+fn parse_component(ty: &CqlType, text: &str) -> Result<Vec<u8>, ilion_types::Error> {
+    match ty {
+        // Printed as hex.
+        _ if ty.is_collection() || matches!(ty, CqlType::Vector { .. }) => CqlType::Blob.parse_plain(text),
+        _ => ty.parse_plain(text),
+    }
 }
 
 fn split_components(text: &str) -> Vec<String> {

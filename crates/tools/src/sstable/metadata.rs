@@ -167,9 +167,9 @@ impl Report<'_> {
             double(droppable_ratio(stats, gc_before)),
         );
         self.field("SSTable Level", stats.level);
-        let repaired_at =
-            date(stats.repaired_at_millis.div_euclid(1000)).filter(|_| stats.repaired_at_millis != 0);
-        self.field("Repaired at", with_comment(stats.repaired_at_millis, repaired_at));
+        let repaired_at = stats.repaired_at_millis;
+        let date = (repaired_at != 0).then(|| date(repaired_at.div_euclid(1000)));
+        self.field("Repaired at", with_comment(repaired_at, date));
         let or_none =
             |uuid: Option<ilion_types::Uuid>| uuid.map_or(NOT_THERE.to_owned(), |uuid| uuid.to_string());
         self.field("Originating host id", or_none(stats.originating_host));
@@ -207,10 +207,9 @@ impl Report<'_> {
         } = header.stats;
         self.field("EncodingStats minTTL", ttl(min_ttl_secs));
         let secs = i64::from(min_local_deletion_secs);
-        let date = date(secs).unwrap_or_else(|| NOT_THERE.to_owned());
         self.field(
             "EncodingStats minLocalDeletionTime",
-            with_comment(date, Some(secs)),
+            with_comment(date_or_none(secs, 1), Some(secs)),
         );
         self.field("EncodingStats minTimestamp", timestamp(min_timestamp_micros));
         self.field("KeyType", &header.key_type.text);
@@ -227,8 +226,15 @@ impl Report<'_> {
 }
 
 fn timestamp(micros: i64) -> String {
-    let date = date(micros.div_euclid(1_000_000)).filter(|_| micros != 0);
-    with_comment(date.unwrap_or_else(|| NOT_THERE.to_owned()), Some(micros))
+    with_comment(date_or_none(micros, 1_000_000), Some(micros))
+}
+
+/// The date of a time in units of which a second has so many.
+fn date_or_none(time: i64, per_second: i64) -> String {
+    match time {
+        0 => NOT_THERE.to_owned(),
+        _ => date(time.div_euclid(per_second)),
+    }
 }
 
 fn deletion_time(secs: u32) -> String {

@@ -14,7 +14,7 @@ pub(super) struct Histogram {
 }
 
 pub(super) fn drop_times(secs: u64) -> String {
-    let date = i64::try_from(secs).ok().and_then(date);
+    let date = i64::try_from(secs).ok().filter(|secs| *secs != 0).map(date);
     date.map_or_else(|| format!("{secs} "), |date| format!("{secs} ({date})"))
 }
 

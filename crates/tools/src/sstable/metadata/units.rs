@@ -11,23 +11,20 @@ pub(super) fn with_comment(value: impl std::fmt::Display, comment: Option<impl s
     }
 }
 
-/// `MM/dd/yyyy HH:mm:ss` in UTC; nothing for 0.
-pub(super) fn date(secs: i64) -> Option<String> {
-    if secs == 0 {
-        return None;
-    }
+/// `MM/dd/yyyy HH:mm:ss` in UTC.
+pub(super) fn date(secs: i64) -> String {
     let (year, month, day) = civil_from_days(secs.div_euclid(86_400));
     let second = secs.rem_euclid(86_400);
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    Some(format!(
-        "{month:02}/{day:02}/{year:04} {hour:02}:{minute:02}:{second:02}"
-    ))
+    format!("{month:02}/{day:02}/{year:04} {hour:02}:{minute:02}:{second:02}")
 }
 
 /// When the last tombstone was written.
 pub(super) fn deletion(secs: u32) -> String {
-    let date = date(i64::from(secs)).filter(|_| secs != NO_DELETION_TIME);
-    date.unwrap_or_else(|| "no tombstones".to_owned())
+    match secs {
+        0 | NO_DELETION_TIME => "no tombstones".to_owned(),
+        _ => date(i64::from(secs)),
+    }
 }
 
 /// Days, hours, minutes and seconds without zeros at the ends; nothing for 0.
@@ -95,6 +92,6 @@ mod tests {
         assert_eq!(duration(0), None);
         assert_eq!(bytes(17_084).unwrap(), "16.7 kB");
         assert_eq!(bytes(1023).unwrap(), "1023 B");
-        assert_eq!(date(1_700_000_000).unwrap(), "11/14/2023 22:13:20");
+        assert_eq!(date(1_700_000_000), "11/14/2023 22:13:20");
     }
 }

@@ -1,0 +1,149 @@
+"""SSTables that Ilion flushed, judged by Cassandra: what check_random_sstables.py and check_fixture_sstables.py share."""
+
+import glob
+import itertools
+import os
+import re
+import subprocess
+
+from check_sstables import PEER, Cassandra
+from compare_answers import FIRST_TIMESTAMP, Server
+
+FORMATS = ("nb", "oa", "da")
+# All formats can be imported with it.
+YAML = "storage_compatibility_mode: NONE\n"
+MORE_YAML = """materialized_views_enabled: true
+sasi_indexes_enabled: true
+user_defined_functions_enabled: true
+"""
+
+
+def equal(seen, expected, place=""):
+    """Shows where two answers part."""
+    if isinstance(seen, list) and isinstance(expected, list) and len(seen) == len(expected):
+        for number, (mine, other) in enumerate(zip(seen, expected)):
+            equal(mine, other, f"{place}[{number}]")
+    elif isinstance(seen, str) and isinstance(expected, str) and seen != expected:
+        at = len(os.path.commonprefix([seen, expected]))
+        shown = slice(max(at - 150, 0), at + 150)
+        raise AssertionError(f"{place} from character {at}\nsaw      {seen[shown]}\nexpected {expected[shown]}")
+    else:
+        assert seen == expected, f"{place}\nsaw      {str(seen)[:1000]}\nexpected {str(expected)[:1000]}"
+
+
+class Peer(Cassandra):
+    """A real Cassandra, and many runs of its tools at once."""
+
+    def __init__(self, home, yaml=YAML):
+        os.makedirs(home, exist_ok=True)
+        settings = os.path.join(home, "more.yaml")
+        with open(settings, "w") as file:
+            file.write(yaml)
+        os.environ["CASSANDRA_YAML"] = settings
+        super().__init__(home)
+
+    def tools(self, name, runs):
+        """What each run printed and its exit code."""
+        names = itertools.count()
+        outputs = [os.path.join(self.home, "tmp", f"{name}-{next(names)}") for _ in runs]
+        lines = "".join("\t".join([output, *run]) + "\n" for output, run in zip(outputs, runs))
+        done = subprocess.run([PEER, "tools", self.home, name], input=lines, stdout=subprocess.PIPE, text=True)
+        codes = done.stdout.split()
+        assert len(codes) == len(runs), f"{name}: {len(codes)} of {len(runs)} runs ended"
+        said = []
+        for output, code in zip(outputs, codes):
+            with open(output, encoding="utf-8") as file:
+                said.append((file.read(), int(code)))
+            os.remove(output)
+        return said
+
+
+def address(node):
+    return f"{node.host}:{node.port}"
+
+
+def ask(server, text, timestamp=FIRST_TIMESTAMP):
+    answer = server.all_pages(text, timestamp, 500)
+    assert "error" not in answer, f"{answer}\n  {text[:2000]}"
+    return answer
+
+
+def rows(server, table, keyspace):
+    """The answers to the table's questions, without names."""
+    answers = (server.all_pages(question.replace("{ks}", keyspace), FIRST_TIMESTAMP, 500) for question in table.questions())
+    return [answer.get("rows", answer) for answer in answers]
+
+
+def ilion(*words):
+    done = subprocess.run([os.environ["ILION"], *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 0, f"ilion {' '.join(words)}\n{done.stdout[-1000:]}{done.stderr[-1000:]}"
+    return done.stdout
+
+
+class Flushed:
+    """A table that Ilion flushed: where it was, where its files are, what Ilion answered."""
+
+    def __init__(self, name, keyspace, directory, answers):
+        self.name, self.keyspace, self.directory, self.answers = name, keyspace, directory, answers
+        self.files = sorted(glob.glob(os.path.join(directory, "*-Data.db")))
+
+
+def flushed(root, name, keyspace, answers):
+    [directory] = glob.glob(os.path.join(root, keyspace, name + "-*"))
+    return Flushed(name, keyspace, directory, answers)
+
+
+def import_all(cassandra, tables, verdicts):
+    runs = [["import", "--copy-data", table.keyspace, table.name, table.directory] for table in tables if table.files]
+    imported = [table for table in tables if table.files]
+    for table, (said, code) in zip(imported, cassandra.tools("nodetool", runs)):
+        verdicts.check(f"{table.keyspace}.{table.name}: nodetool import", lambda: equal([code, said.strip()], [0, ""]))
+
+
+def same_rows(cassandra, tables, by_name, verdicts):
+    server = Server(address(cassandra))
+    for table in tables:
+        name = f"{table.keyspace}.{table.name}: SELECT in Cassandra"
+        verdicts.check(name, lambda: equal(rows(server, by_name[table.name], table.keyspace), table.answers))
+
+
+def judge_files(cassandra, tables, verdicts):
+    """The offline tools. Cassandra may be stopped."""
+    files = [(table, file) for table in tables for file in table.files]
+    # First: sstabledump removes a Summary.db that was made with another min_index_interval than 128.
+    for table, file in files:
+        verdicts.check(f"{file}: ilion sstable verify", lambda: ilion("sstable", "verify", file))
+    dumps = cassandra.tools("sstabledump", [[file, "-l", "-t"] for _, file in files])
+    for (table, file), (said, code) in zip(files, dumps):
+        verdicts.check(f"{file}: sstabledump", lambda: same_dump(file, said, code))
+    metadata = cassandra.tools("sstablemetadata", [[file] for _, file in files])
+    for (table, file), (said, code) in zip(files, metadata):
+        verdicts.check(f"{file}: sstablemetadata", lambda: same_metadata(file, said, code))
+
+
+def same_dump(file, said, code):
+    assert code == 0, f"exit code {code}\n{said[-3000:]}"
+    equal(ilion("sstable", "dump", "-l", "-t", file).splitlines(), said.splitlines())
+
+
+def metadata_facts(text):
+    """Without the path and what is estimated for the current second; Cassandra has no order of columns."""
+    lines = [line.rstrip() for line in text.splitlines()]
+    lines = [line for line in lines if not re.match(r"SSTable: |Estimated droppable tombstones: ", line)]
+    return [str(sorted(re.split(r", |: ", line))) if re.match("(Static|Regular)Columns: ", line) else line for line in lines]
+
+
+def same_metadata(file, said, code):
+    assert code == 0, f"exit code {code}\n{said[-3000:]}"
+    equal(metadata_facts(ilion("sstable", "metadata", file)), metadata_facts(said))
+
+
+def verify_all(cassandra, tables, verdicts):
+    """sstableverify of what was imported; Cassandra is stopped."""
+    said = cassandra.tools("sstableverify", [["-e", "-f", table.keyspace, table.name] for table in tables])
+    for table, (text, code) in zip(tables, said):
+        verdicts.check(f"{table.keyspace}.{table.name}: sstableverify", lambda: verified(text, code))
+
+
+def verified(text, code):
+    assert code == 0 and "Error verifying" not in text and "Corrupt" not in text, f"exit code {code}\n{text[-3000:]}"
