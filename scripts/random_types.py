@@ -89,7 +89,7 @@ def scalar(name, r):
         "blob": lambda: "0x" + r.randbytes(r.choice([0, 1, 5, 40])).hex(),
         "boolean": lambda: r.choice(["true", "false"]),
         "date": lambda: quoted(str(datetime.date(1600, 1, 1) + datetime.timedelta(days=r.randrange(300_000)))),
-        "decimal": lambda: f"{r.choice(['', '-'])}{r.getrandbits(r.choice([4, 30, 120]))}.{r.getrandbits(r.choice([3, 20, 60]))}",
+        "decimal": lambda: f"{r.choice(['', '-'])}{1 + r.getrandbits(r.choice([4, 30, 120]))}.{r.getrandbits(r.choice([3, 20, 60]))}",
         "double": lambda: repr(r.choice([r.gauss(0, 1), r.gauss(0, 1e200), float(r.randint(-5, 5))])),
         "duration": lambda: f"{r.choice(['', '-'])}{r.randint(0, 30)}mo{r.randint(0, 40)}d{r.randint(0, 10**13)}ns",
         "float": lambda: repr(round(r.gauss(0, 1e6), 3)),

@@ -20,9 +20,10 @@ user_defined_functions_enabled: true
 
 def equal(seen, expected, place=""):
     """Shows where two answers part."""
-    if isinstance(seen, list) and isinstance(expected, list) and len(seen) == len(expected):
+    if isinstance(seen, list) and isinstance(expected, list):
         for number, (mine, other) in enumerate(zip(seen, expected)):
             equal(mine, other, f"{place}[{number}]")
+        assert len(seen) == len(expected), f"{place} has {len(seen)} parts, not {len(expected)}"
     elif isinstance(seen, str) and isinstance(expected, str) and seen != expected:
         at = len(os.path.commonprefix([seen, expected]))
         shown = slice(max(at - 150, 0), at + 150)
@@ -47,9 +48,9 @@ class Peer(Cassandra):
         names = itertools.count()
         outputs = [os.path.join(self.home, "tmp", f"{name}-{next(names)}") for _ in runs]
         lines = "".join("\t".join([output, *run]) + "\n" for output, run in zip(outputs, runs))
-        done = subprocess.run([PEER, "tools", self.home, name], input=lines, stdout=subprocess.PIPE, text=True)
+        done = subprocess.run([PEER, "tools", self.home, name], input=lines, capture_output=True, text=True)
         codes = done.stdout.split()
-        assert len(codes) == len(runs), f"{name}: {len(codes)} of {len(runs)} runs ended"
+        assert len(codes) == len(runs), f"{name}: {len(codes)} of {len(runs)} runs ended\n{done.stderr}"
         said = []
         for output, code in zip(outputs, codes):
             with open(output, encoding="utf-8") as file:
@@ -110,15 +111,15 @@ def same_rows(cassandra, tables, by_name, verdicts):
 def judge_files(cassandra, tables, verdicts):
     """The offline tools. Cassandra may be stopped."""
     files = [(table, file) for table in tables for file in table.files]
-    # First: sstabledump removes a Summary.db that was made with another min_index_interval than 128.
+    # sstabledump comes last: it removes a Summary.db that was made with another min_index_interval than 128.
     for table, file in files:
         verdicts.check(f"{file}: ilion sstable verify", lambda: ilion("sstable", "verify", file))
-    dumps = cassandra.tools("sstabledump", [[file, "-l", "-t"] for _, file in files])
-    for (table, file), (said, code) in zip(files, dumps):
-        verdicts.check(f"{file}: sstabledump", lambda: same_dump(file, said, code))
     metadata = cassandra.tools("sstablemetadata", [[file] for _, file in files])
     for (table, file), (said, code) in zip(files, metadata):
         verdicts.check(f"{file}: sstablemetadata", lambda: same_metadata(file, said, code))
+    dumps = cassandra.tools("sstabledump", [[file, "-l", "-t"] for _, file in files])
+    for (table, file), (said, code) in zip(files, dumps):
+        verdicts.check(f"{file}: sstabledump", lambda: same_dump(file, said, code))
 
 
 def same_dump(file, said, code):

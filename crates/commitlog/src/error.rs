@@ -49,6 +49,9 @@ pub enum Error {
         /// What the receiver said.
         source: ReplayFailure,
     },
+    /// All records were replayed, and what they add up to is refused.
+    #[error("{0}")]
+    Misunderstood(ReplayFailure),
     /// The log is being closed.
     #[error("the commit log is closed")]
     Closed,

@@ -57,5 +57,5 @@ pub use error::{Error, ReplayFailure, Result};
 pub use log::{Callback, CommitLog, Stats};
 pub use options::{Damage, Mode, Options};
 pub use position::{Position, SegmentId};
-pub use replay::{Receiver, Report, TornTail, read_segments};
+pub use replay::{Judge, Receiver, Report, TornTail, read_segments};
 pub use tail::Tail;

@@ -9,7 +9,7 @@ use parking_lot::{Condvar, Mutex};
 use uuid::Uuid;
 
 use crate::frame::{HEADER_BYTES, Header};
-use crate::replay::Receiver;
+use crate::replay::{Judge, Receiver};
 use crate::segment::{self, Segment};
 use crate::state::{Shared, Spare, State};
 use crate::write::Framed;
@@ -62,9 +62,23 @@ impl CommitLog {
         options: Options,
         receive: &mut Receiver<'_>,
     ) -> Result<(Self, Report)> {
+        Self::open_if(env, dir, options, receive, &mut || Ok(()))
+    }
+
+    /// As [`Self::open`], if `is_understood` agrees after the last record; nothing in the directory has changed before.
+    ///
+    /// # Errors
+    /// As there, and [`crate::Error::Misunderstood`].
+    pub fn open_if(
+        env: Arc<dyn Env>,
+        dir: &Path,
+        options: Options,
+        receive: &mut Receiver<'_>,
+        is_understood: &mut Judge<'_>,
+    ) -> Result<(Self, Report)> {
         options.check()?;
         env.create_dir_all(dir)?;
-        let replayed = replay::run(&*env, dir, &options, receive)?;
+        let replayed = replay::run(&*env, dir, &options, receive, is_understood)?;
         let log_id = replayed.log_id.unwrap_or_else(|| env.random_uuid());
         let first = first_segment(replayed.last, env.now_micros());
         let header = Header {

@@ -46,6 +46,9 @@ pub struct TornTail {
 /// Receives the records of a replay.
 pub type Receiver<'r> = dyn FnMut(Position, Envelope<'_>) -> std::result::Result<(), ReplayFailure> + 'r;
 
+/// Asked after the last record.
+pub type Judge<'j> = dyn FnMut() -> std::result::Result<(), ReplayFailure> + 'j;
+
 /// What is left in the directory after a replay.
 pub(crate) struct Replayed {
     pub report: Report,
@@ -56,16 +59,18 @@ pub(crate) struct Replayed {
     pub log_id: Option<Uuid>,
 }
 
-/// Gives all records to the receiver, then leaves only sealed segments in the directory.
+/// Gives all records to the receiver; if they are understood, leaves only sealed segments in the directory.
 pub(crate) fn run(
     env: &dyn Env,
     dir: &Path,
     options: &Options,
     receive: &mut Receiver<'_>,
+    is_understood: &mut Judge<'_>,
 ) -> Result<Replayed> {
     let ids = segment::list(env, dir)?;
     let mut replay = Replay::new(env, dir, options);
     let left = replay.segments(&ids, receive)?;
+    is_understood().map_err(Error::Misunderstood)?;
     // Newest first, so that a crash in between leaves no hole.
     left.iter().rev().try_for_each(|id| replay.discard(*id))?;
     let segments = replay.settle()?;

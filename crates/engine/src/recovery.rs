@@ -1,5 +1,9 @@
-//! Opening a data directory: whose it is, what a crash left, what tables there are, what the log holds.
+//! Opening a data directory: whose it is, what tables there are, what a crash left, what the log holds.
+//!
+//! Everything is opened and checked before anything is changed, so that a directory that is refused is as it was: the program
+//! that wrote it can still open it.
 
+use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,8 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use ilion_commitlog::{CommitLog, Position};
 use ilion_env::{Env, FileLock};
 use ilion_schema::{Schema, TableKind, TableSchema};
-use ilion_sstable::{Descriptor, finish_transactions, list_directory};
-use ilion_types::Partitioner;
+use ilion_sstable::{Descriptor, finish_transactions, list_directory, unfinished_sstables};
+use ilion_types::{CqlType, Partitioner};
 use parking_lot::Mutex;
 use uuid::Uuid;
 
@@ -28,7 +32,6 @@ const ID_BYTES_MAX: u64 = 64;
 /// Opens the directory and replays the log; no thread is running yet when it returns.
 pub(crate) fn open(env: Arc<dyn Env>, options: EngineOptions) -> Result<(Shared, Box<dyn FileLock>)> {
     env.create_dir_all(&options.data_dir)?;
-    env.create_dir_all(&options.commitlog_dir)?;
     let lock = env.lock(&options.data_dir.join(LOCK_FILE)).map_err(|error| {
         if error.is_locked() {
             Error::InUse(options.data_dir.clone())
@@ -36,10 +39,9 @@ pub(crate) fn open(env: Arc<dyn Env>, options: EngineOptions) -> Result<(Shared,
             error.into()
         }
     })?;
-    let id = node_id(&*env, &options.data_dir)?;
+    let id = stored_id(&*env, &options.data_dir)?.unwrap_or_else(|| env.random_uuid());
     let shared = Shared::new(env, options, id);
-    let own = Schema::with_system();
-    shared.adopt_tables(&own)?;
+    shared.adopt_tables(&Schema::with_system())?;
     let stored = shared.load_schema_in_part()?;
     shared.adopt_tables(&stored)?;
     shared.schema.store(Arc::new(stored));
@@ -49,16 +51,14 @@ pub(crate) fn open(env: Arc<dyn Env>, options: EngineOptions) -> Result<(Shared,
     Ok((shared, lock))
 }
 
-fn node_id(env: &dyn Env, data_dir: &Path) -> Result<Uuid> {
+fn stored_id(env: &dyn Env, data_dir: &Path) -> Result<Option<Uuid>> {
     let path = data_dir.join(ID_FILE);
     if !env.exists(&path) {
-        let id = env.random_uuid();
-        env.write_atomically(&path, format!("{id}\n").as_bytes())?;
-        return Ok(id);
+        return Ok(None);
     }
     let bytes = env.read_all(&path, ID_BYTES_MAX)?;
     let text = String::from_utf8_lossy(&bytes);
-    text.trim().parse().map_err(|_| {
+    text.trim().parse().map(Some).map_err(|_| {
         Error::Refused(format!(
             "{} should hold the id of this node as a UUID, and holds {:?}; restore it",
             path.display(),
@@ -73,11 +73,13 @@ fn replay_log(shared: &Shared, id: Uuid) -> Result<CommitLog> {
         ..shared.options.commit_log.clone()
     };
     let ((log, report), skipped) = replay(shared, |replay| {
-        Ok(CommitLog::open(
+        let replay = RefCell::new(replay);
+        Ok(CommitLog::open_if(
             shared.env.clone(),
             &shared.options.commitlog_dir,
             options,
-            &mut |position, envelope| Ok(replay.receive(position, &envelope)?),
+            &mut |position, envelope| Ok(replay.borrow_mut().receive(position, &envelope)?),
+            &mut || Ok(replay.borrow_mut().finish()?),
         )?)
     })?;
     if report.records > 0 {
@@ -98,6 +100,25 @@ fn replay_log(shared: &Shared, id: Uuid) -> Result<CommitLog> {
 }
 
 impl Shared {
+    /// The directory is understood and is ours from now on: what a crash left in it is brought to an end.
+    pub(crate) fn take_over(&self) -> Result<()> {
+        let path = self.options.data_dir.join(ID_FILE);
+        if !self.env.exists(&path) {
+            self.env
+                .write_atomically(&path, format!("{}\n", self.id).as_bytes())?;
+        }
+        for store in self.tables.load().values().filter(|store| self.is_ours(store)) {
+            finish_transactions(&*self.env, &store.directory)?;
+        }
+        Ok(())
+    }
+
+    /// True if the table has files that we read. What Cassandra keeps in the order of a type (its batch log) is left alone.
+    fn is_ours(&self, store: &TableStore) -> bool {
+        store.schema().partitioner(self.options.partitioner) != Partitioner::Local
+            && self.env.exists(&store.directory)
+    }
+
     /// Makes stores for the tables that the schema has and we do not, gives changed tables their new schema, and forgets
     /// those that are gone.
     pub(crate) fn adopt_tables(&self, schema: &Schema) -> Result<()> {
@@ -134,8 +155,12 @@ impl Shared {
         gone.iter().try_for_each(|store| self.drop_table(store))
     }
 
-    /// A table with its directory in order; its SSTables are added to `found`.
+    /// A table; its SSTables are added to `found`, but for those that a crash left unfinished.
     fn find_table(&self, table: &Arc<TableSchema>, found: &mut Vec<FoundSSTable>) -> Result<Arc<TableStore>> {
+        check_types(
+            format_args!("table {}.{}", table.keyspace, table.name),
+            table.select_order().into_iter().map(|column| &column.ty),
+        )?;
         let since = self.barrier();
         let options = &self.options;
         let store = Arc::new(TableStore::new(
@@ -145,18 +170,21 @@ impl Shared {
             options.memtable_shards,
             since,
         ));
-        // What Cassandra keeps in the order of a type (its batch log) is left alone.
-        if table.partitioner(options.partitioner) == Partitioner::Local || !self.env.exists(&store.directory)
-        {
+        if !self.is_ours(&store) {
             return Ok(store);
         }
-        finish_transactions(&*self.env, &store.directory)?;
+        let unfinished = unfinished_sstables(&*self.env, &store.directory)?;
+        for descriptor in &unfinished {
+            store.reserve_generation(descriptor.id);
+        }
         for listed in list_directory(&*self.env, &store.directory)? {
             store.reserve_generation(listed.descriptor.id);
-            found.push(FoundSSTable {
-                store: store.clone(),
-                descriptor: listed.descriptor,
-            });
+            if !unfinished.contains(&listed.descriptor) {
+                found.push(FoundSSTable {
+                    store: store.clone(),
+                    descriptor: listed.descriptor,
+                });
+            }
         }
         Ok(store)
     }
@@ -169,6 +197,7 @@ impl Shared {
         let mut by_table: Vec<(Arc<TableStore>, Vec<Arc<LiveSSTable>>)> = Vec::new();
         for (FoundSSTable { store, .. }, live) in found.into_iter().zip(opened) {
             let live = live?;
+            check_file_types(&live)?;
             match by_table.last_mut() {
                 Some((last, sstables)) if last.id == store.id => sstables.push(live),
                 _ => by_table.push((store, vec![live])),
@@ -222,6 +251,27 @@ fn in_parallel<I: Sync, T: Send>(items: &[I], work: impl Fn(&I) -> Result<T> + S
         .into_iter()
         .map(|result| result.into_inner().unwrap_or_else(missing))
         .collect()
+}
+
+fn check_file_types(live: &LiveSSTable) -> Result<()> {
+    let header = live.sstable.header();
+    let columns = header.statics.iter().chain(&header.regulars);
+    let classes = columns
+        .map(|column| &column.class)
+        .chain(&header.clustering_types);
+    check_types(live.sstable.descriptor(), classes.map(|class| &class.ty))
+}
+
+fn check_types<'a>(
+    place: impl std::fmt::Display,
+    mut types: impl Iterator<Item = &'a CqlType>,
+) -> Result<()> {
+    match types.find_map(CqlType::unknown_class) {
+        None => Ok(()),
+        Some(class) => Err(Error::Refused(format!(
+            "{place} has values of {class}, a type that Ilion does not know; drop the table with the program that made it"
+        ))),
+    }
 }
 
 /// True if an SSTable of the table holds the record already.

@@ -35,7 +35,7 @@ const PROGRESS_NANOS: u64 = 5_000_000_000;
 
 type Batch = Vec<(Position, Bytes)>;
 
-/// Replays what `read` reads; gives its result and how many mutations were skipped since their data is on disk or their
+/// Replays what `read` reads, which calls [`Replay::finish`] behind the last record; gives its result and how many mutations were skipped since their data is on disk or their
 /// table is gone.
 pub(crate) fn replay<T>(
     shared: &Shared,
@@ -57,10 +57,9 @@ pub(crate) fn replay<T>(
             is_schema_old: false,
             records: 0,
             told_nanos: shared.env.monotonic_nanos(),
+            is_taken_over: false,
         };
-        let result = read(&mut replay)?;
-        replay.finish()?;
-        Ok(result)
+        read(&mut replay)
     })?;
     Ok((result, applier.skipped.load(Ordering::Relaxed)))
 }
@@ -77,6 +76,8 @@ pub(crate) struct Replay<'a> {
     is_schema_old: bool,
     records: u64,
     told_nanos: u64,
+    /// Files may be changed.
+    is_taken_over: bool,
 }
 
 impl Replay<'_> {
@@ -109,12 +110,13 @@ impl Replay<'_> {
         Ok(())
     }
 
-    fn finish(mut self) -> Result<()> {
+    /// All of it is understood, or refused before any file has changed.
+    pub(crate) fn finish(&mut self) -> Result<()> {
         self.wait()?;
         let schema = self.shared.load_schema()?;
         self.shared.adopt_tables(&schema)?;
         self.shared.schema.store(Arc::new(schema));
-        Ok(())
+        self.shared.take_over()
     }
 
     fn hand_out(&mut self, position: Position, body: &[u8]) -> Result<()> {
@@ -162,6 +164,10 @@ impl Replay<'_> {
 
     /// Requires: the record at `position` is applied, so that the next begins behind it.
     fn flush_largest(&mut self, position: Position) -> Result<()> {
+        // Of a directory that another program wrote there is no log to replay.
+        if !std::mem::replace(&mut self.is_taken_over, true) {
+            self.shared.take_over()?;
+        }
         let tables = self.shared.tables.load_full();
         let size = |store: &&Arc<TableStore>| store.active.read().memtable.size_bytes();
         let Some(store) = tables.values().max_by_key(size) else {

@@ -85,6 +85,8 @@ pub use statistics::{
     Cardinality, ClassName, CommitLogPosition, EncodingStats, HeaderColumn, SerializationHeader, Statistics,
     StatsMetadata, Validation,
 };
-pub use transaction::{CommittedTransaction, Transaction, TransactionKind, finish_transactions};
+pub use transaction::{
+    CommittedTransaction, Transaction, TransactionKind, finish_transactions, unfinished_sstables,
+};
 pub use version::Version;
 pub use writer::{CommitLogInterval, SSTableWriter, WriterOptions};

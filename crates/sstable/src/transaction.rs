@@ -237,18 +237,40 @@ impl Drop for CommittedTransaction {
 /// A log is damaged where it was already synced, or a file cannot be removed.
 pub fn finish_transactions(env: &dyn Env, directory: &Path) -> Result<()> {
     let directory: Arc<Path> = directory.into();
-    for entry in env.list(&directory)? {
-        if !entry.is_dir && entry.name.contains("_txn_") && entry.name.ends_with(".log") {
-            finish(env, &directory, &directory.join(&entry.name))?;
+    for path in logs(env, &directory)? {
+        for descriptor in doomed(env, &directory, &path)? {
+            descriptor.remove_files(env)?;
         }
+        env.sync_dir(&directory)?;
+        env.remove_file(&path)?;
     }
     Ok(())
+}
+
+/// What [`finish_transactions`] would remove.
+///
+/// # Errors
+/// As there.
+pub fn unfinished_sstables(env: &dyn Env, directory: &Path) -> Result<Vec<Descriptor>> {
+    let directory: Arc<Path> = directory.into();
+    let mut all = Vec::new();
+    for path in logs(env, &directory)? {
+        all.extend(doomed(env, &directory, &path)?);
+    }
+    Ok(all)
+}
+
+fn logs(env: &dyn Env, directory: &Path) -> Result<Vec<PathBuf>> {
+    let is_log = |name: &str| name.contains("_txn_") && name.ends_with(".log");
+    let entries = env.list(directory)?.into_iter();
+    let found = entries.filter(|entry| !entry.is_dir && is_log(&entry.name));
+    Ok(found.map(|entry| directory.join(entry.name)).collect())
 }
 
 /// A log of a compaction of thousands of files stays far below this.
 const LOG_BYTES_MAX: u64 = 16 << 20;
 
-fn finish(env: &dyn Env, directory: &Arc<Path>, path: &Path) -> Result<()> {
+fn doomed(env: &dyn Env, directory: &Arc<Path>, path: &Path) -> Result<Vec<Descriptor>> {
     let bytes = env.read_all(path, LOG_BYTES_MAX)?;
     let lines = parse_log(path, &bytes)?;
     let is_committed = lines.iter().any(|line| line.kind == LineType::Commit);
@@ -257,18 +279,12 @@ fn finish(env: &dyn Env, directory: &Arc<Path>, path: &Path) -> Result<()> {
     } else {
         LineType::Add
     };
-    for line in lines.iter().filter(|line| line.kind == doomed) {
-        let Some(descriptor) = line.descriptor(directory) else {
-            return Err(Error::corrupt(
-                path,
-                0,
-                format!("the name of an SSTable, got {}", line.prefix),
-            ));
-        };
-        descriptor.remove_files(env)?;
-    }
-    env.sync_dir(directory)?;
-    Ok(env.remove_file(path)?)
+    let named = lines.iter().filter(|line| line.kind == doomed).map(|line| {
+        let expected = || format!("the name of an SSTable, got {}", line.prefix);
+        line.descriptor(directory)
+            .ok_or_else(|| Error::corrupt(path, 0, expected()))
+    });
+    named.collect()
 }
 
 /// The lines up to the first that does not check. Damage before a good line is refused.

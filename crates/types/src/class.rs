@@ -49,6 +49,27 @@ impl CqlType {
         Ok(parsed)
     }
 
+    /// The first class in it that Ilion does not know: neither how long its values are nor how they sort. The old
+    /// composites are known to be bytes of any length.
+    pub fn unknown_class(&self) -> Option<&str> {
+        match self {
+            Self::Custom(class) => {
+                let simple = class.strip_prefix(PACKAGE).unwrap_or(class);
+                let is_composite = ["CompositeType(", "DynamicCompositeType("]
+                    .iter()
+                    .any(|known| simple.starts_with(known));
+                (!is_composite).then_some(class)
+            }
+            Self::List { element, .. } | Self::Set { element, .. } | Self::Vector { element, .. } => {
+                element.unknown_class()
+            }
+            Self::Map { key, value, .. } => key.unknown_class().or_else(|| value.unknown_class()),
+            Self::Tuple(types) => types.iter().find_map(Self::unknown_class),
+            Self::Udt { definition, .. } => definition.fields.iter().find_map(|(_, ty)| ty.unknown_class()),
+            _ => None,
+        }
+    }
+
     fn write_class(&self, out: &mut String, around: Around) {
         let wrap = around == Around::Nothing && self.is_markable() && !self.is_multi_cell();
         if wrap {

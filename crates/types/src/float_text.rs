@@ -1,8 +1,10 @@
 //! Floating point numbers as Java prints and reads them.
 //!
-//! The shortest digits that read back, but at least two; plain from 10^-3 to 10^7, otherwise `1.5E10`.
+//! The shortest digits that read back, but at least two; plain from 10^-3 to 10^7, otherwise `1.5E10`. Where two are as short
+//! and as near (502345.625 as a float), the even one.
 
 use std::fmt::{Display, LowerExp, Write as _};
+use std::str::FromStr;
 
 /// Appends `Double.toString(value)`.
 pub(crate) fn print_double(value: f64, out: &mut String) {
@@ -14,7 +16,7 @@ pub(crate) fn print_float(value: f32, out: &mut String) {
     print(value, f64::from(value.abs()), out);
 }
 
-fn print<F: Display + LowerExp>(value: F, magnitude: f64, out: &mut String) {
+fn print<F: Display + LowerExp + FromStr + PartialEq>(value: F, magnitude: f64, out: &mut String) {
     if magnitude.is_nan() {
         out.push_str("NaN");
     } else if magnitude.is_infinite() {
@@ -26,21 +28,31 @@ fn print<F: Display + LowerExp>(value: F, magnitude: f64, out: &mut String) {
     }
 }
 
-fn print_plain<F: Display>(value: &F, out: &mut String) {
-    let start = out.len();
-    let _ = write!(out, "{value}");
-    if !out[start..].contains('.') {
-        out.push_str(".0");
-    }
+fn print_plain<F: Display + FromStr + PartialEq>(value: &F, out: &mut String) {
+    let shortest = value.to_string();
+    let Some((_, fraction)) = shortest.split_once('.') else {
+        let _ = write!(out, "{shortest}.0");
+        return;
+    };
+    let even = format!("{value:.*}", fraction.len());
+    out.push_str(if even.parse().is_ok_and(|read: F| read == *value) {
+        &even
+    } else {
+        &shortest
+    });
 }
 
-fn print_scientific<F: LowerExp>(value: &F, out: &mut String) {
+fn print_scientific<F: LowerExp + FromStr + PartialEq>(value: &F, out: &mut String) {
     let shortest = format!("{value:e}");
+    let fraction = shortest
+        .split_once('.')
+        .map_or(0, |(_, rest)| rest.find('e').unwrap_or(0));
     // Java prefers the closest of two digits to a single one (4.9E-324, not 5E-324).
-    let digits = if shortest.contains('.') {
-        shortest
+    let even = format!("{value:.*e}", fraction.max(1));
+    let digits = if fraction == 0 || even.parse().is_ok_and(|read: F| read == *value) {
+        even
     } else {
-        format!("{value:.1e}")
+        shortest
     };
     let _ = write!(out, "{}", digits.replace('e', "E"));
 }
@@ -103,6 +115,10 @@ mod tests {
             (0.1, "0.1"),
             (1.4e-45, "1.4E-45"),
             (f32::MAX, "3.4028235E38"),
+            (-502_345.63, "-502345.62"),
+            (290_669.13, "290669.12"),
+            (1_100_569.3, "1100569.2"),
+            (2_332_192.8, "2332192.8"),
             (f32::INFINITY, "Infinity"),
         ] {
             let mut out = String::new();

@@ -7,6 +7,7 @@ mod crash;
 mod lifecycle;
 mod model;
 mod reads;
+mod refused;
 mod support;
 mod token_maps;
 mod transfer;
