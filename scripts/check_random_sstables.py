@@ -82,12 +82,16 @@ def fill_ilion(work, format_, tables):
     settings = (f"sstable_format={format_}", "commitlog_sync=periodic")
     node = OwnNode(os.environ["ILION"], os.path.join(work, keyspace), settings)
     node.start()
-    create(node, keyspace, tables)
-    fill(node, keyspace, tables, lambda: node.flush(keyspace))
-    time.sleep(EXPIRED_SECS)
-    server = Server(address(node))
-    answers = {table.name: rows(server, table, keyspace) for table in tables}
-    assert node.stop() == 0, node.last_words()
+    try:
+        create(node, keyspace, tables)
+        fill(node, keyspace, tables, lambda: node.flush(keyspace))
+        time.sleep(EXPIRED_SECS)
+        server = Server(address(node))
+        answers = {table.name: rows(server, table, keyspace) for table in tables}
+        assert node.stop() == 0, node.last_words()
+    finally:
+        if node.is_running():
+            node.kill()
     data = os.path.join(work, keyspace, "data")
     return [flushed(data, table.name, keyspace, answers[table.name]) for table in tables]
 

@@ -1,4 +1,4 @@
-"""SSTables that Ilion flushed, judged by Cassandra: what check_random_sstables.py and check_fixture_sstables.py share."""
+"""SSTables that Ilion flushed, judged by Cassandra: what check_random_sstables.py and check_fixtures.py share."""
 
 import glob
 import itertools
@@ -12,10 +12,6 @@ from compare_answers import FIRST_TIMESTAMP, Server
 FORMATS = ("nb", "oa", "da")
 # All formats can be imported with it.
 YAML = "storage_compatibility_mode: NONE\n"
-MORE_YAML = """materialized_views_enabled: true
-sasi_indexes_enabled: true
-user_defined_functions_enabled: true
-"""
 
 
 def equal(seen, expected, place=""):

@@ -207,9 +207,10 @@ impl Report<'_> {
         } = header.stats;
         self.field("EncodingStats minTTL", ttl(min_ttl_secs));
         let secs = i64::from(min_local_deletion_secs);
+        let date = (secs != 0).then(|| date(secs));
         self.field(
             "EncodingStats minLocalDeletionTime",
-            with_comment(date_or_none(secs, 1), Some(secs)),
+            with_comment(date.unwrap_or_else(|| NOT_THERE.to_owned()), Some(secs)),
         );
         self.field("EncodingStats minTimestamp", timestamp(min_timestamp_micros));
         self.field("KeyType", &header.key_type.text);
@@ -226,15 +227,9 @@ impl Report<'_> {
 }
 
 fn timestamp(micros: i64) -> String {
-    with_comment(date_or_none(micros, 1_000_000), Some(micros))
-}
-
-/// The date of a time in units of which a second has so many.
-fn date_or_none(time: i64, per_second: i64) -> String {
-    match time {
-        0 => NOT_THERE.to_owned(),
-        _ => date(time.div_euclid(per_second)),
-    }
+    // Compat: cut to milliseconds towards zero, and from there downwards.
+    let date = (micros != 0).then(|| date((micros / 1000).div_euclid(1000)));
+    with_comment(date.unwrap_or_else(|| NOT_THERE.to_owned()), Some(micros))
 }
 
 fn deletion_time(secs: u32) -> String {
