@@ -92,8 +92,11 @@ fn one_line(text: &str) -> String {
         .replace('\r', "\\r")
 }
 
-/// Cassandra lists the signatures of a function in the order of a hash.
+/// Cassandra lists the signatures of a function in the order of a hash, and shows the addresses of some objects.
 fn without_signatures(message: &str) -> String {
+    if let Some((before, _)) = message.split_once("(got org.apache.cassandra.") {
+        return format!("{before}(got ...)");
+    }
     let Some((before, rest)) = message.split_once("signatures: ") else {
         return message.to_owned();
     };

@@ -282,7 +282,11 @@ impl Compiler<'_> {
         let to = CqlType::scalar(&name)
             .ok_or_else(|| Error::ServerError(format!("native type {name} is not known")))?;
         let function = functions::cast_to(&operand.argument(), &to, self.context)?;
-        let text = format!("cast({} as {to})", operand.text());
+        // A cast to its own type is none, to the client as well.
+        let text = match operand.argument().known_type(self.context) {
+            Some(from) if from == to => operand.text(),
+            _ => format!("cast({} as {to})", operand.text()),
+        };
         self.call(function, vec![operand], text)
     }
 

@@ -51,8 +51,8 @@ pub(super) fn compute(
         ))),
         CqlType::Decimal => on_decimals(
             operator,
-            left.to_decimal().map_err(text)?,
-            right.to_decimal().map_err(text)?,
+            left.to_decimal_operand().map_err(text)?,
+            right.to_decimal_operand().map_err(text)?,
         )
         .map(Number::Decimal),
         CqlType::Varint => on_bigs(

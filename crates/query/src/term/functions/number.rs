@@ -8,6 +8,9 @@ use num_bigint::{BigInt, Sign};
 
 use crate::Error;
 
+/// From here on `Double.toString` writes exponents.
+const SHORT_DOUBLE_END: u64 = 10_000_000;
+
 /// A number, as wide as it may be within its kind.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Number {
@@ -145,6 +148,18 @@ impl Number {
         }
     }
 
+    /// As an operand beside a decimal. Compat: an integer goes through the text of the double, `2` is `2.0`; the value of
+    /// a large one is kept here.
+    pub(super) fn to_decimal_operand(&self) -> Result<Decimal, Error> {
+        match self {
+            Self::Integer(value) if value.unsigned_abs() < SHORT_DOUBLE_END => Ok(Decimal {
+                unscaled: BigInt::from(*value * 10),
+                scale: 1,
+            }),
+            other => other.to_decimal(),
+        }
+    }
+
     pub(super) fn to_decimal(&self) -> Result<Decimal, Error> {
         match self {
             Self::Decimal(value) => Ok(value.clone()),
@@ -158,7 +173,10 @@ impl Number {
             }),
             // Compat: BigDecimal.valueOf(double) goes through the text of the double.
             Self::Float(_) | Self::Double(_) => {
-                let text = CqlType::Double.print_plain(&self.to_double().to_be_bytes())?;
+                let text = match self {
+                    Self::Float(value) => CqlType::Float.print_plain(&value.to_be_bytes())?,
+                    _ => CqlType::Double.print_plain(&self.to_double().to_be_bytes())?,
+                };
                 text.parse()
                     .map_err(|_| Error::Invalid(format!("{text} cannot be represented as a decimal")))
             }
