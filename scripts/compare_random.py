@@ -1,10 +1,11 @@
-"""Random writes and reads to two servers; every answer must be the same, byte for byte.
+"""Random schemas, writes and reads to two servers; every answer must be the same, byte for byte.
 
     python3 scripts/compare_random.py HOST:PORT HOST:PORT [SEED [STATEMENTS [COMMAND..]]]
 
 One of the servers is meant to be a real Cassandra. Writes carry timestamps out of a small range, so that they meet older and
-newer ones and equal ones; keys are few, so that deletions hit something. COMMAND, if given, is run now and then: for instance
-`ilion flush --admin-port 9043`, so that reads merge files. The seed is printed; the same seed asks the same.
+newer ones and equal ones; keys are few, so that deletions hit something. A thousand statements go to the same tables, then there
+are others. COMMAND, if given, is run now and then: for instance `ilion flush --admin-port 9043`, so that reads merge files. The
+seed is printed; the same seed asks the same.
 """
 
 import random
@@ -14,42 +15,129 @@ import sys
 from compare_answers import FIRST_TIMESTAMP, Server, shown
 
 KEYSPACE = "compared"
-TABLES = {
-    "flat": "k int PRIMARY KEY, a text, b int, s set<int>, m map<text, int>, f frozen<list<int>>",
-    "wide": "k int, c int, d text, st text STATIC, ss set<int> STATIC, a text, b int, s set<int>, m map<text, int>, "
-    "PRIMARY KEY (k, c, d)",
-    "back": "k int, c int, d text, st text STATIC, a text, b int, s set<int>, m map<text, int>, PRIMARY KEY (k, c, d)",
+TABLES_AT_ONCE, STATEMENTS_FOR_TABLES, DIFFERENCES_MAX = 3, 1000, 20
+# Few values of each type, those at its ends among them.
+VALUES = {
+    "ascii": ["''", "'a'", "'b'", "'bb'"],
+    "bigint": ["-9223372036854775808", "0", "7", "9223372036854775807"],
+    "blob": ["0x", "0x00", "0xff00", "0xff"],
+    "boolean": ["true", "false"],
+    "date": ["'1969-12-31'", "'2024-02-29'", "'2024-03-01'"],
+    "decimal": ["0", "0.00", "-1.5", "1e10", "12345678901234567890.5"],
+    "double": ["-1.5", "0.0", "2.25", "1e300"],
+    "float": ["-1.5", "0.0", "2.25"],
+    "inet": ["'127.0.0.1'", "'::1'", "'10.0.0.7'"],
+    "int": ["-5", "0", "1", "2", "300"],
+    "smallint": ["-32768", "0", "5"],
+    "text": ["''", "'a'", "'b'", "'bb'", "'\u00e9'"],
+    "time": ["'00:00:00'", "'12:30:00.000000001'"],
+    "timestamp": ["'1969-12-31T23:59:59.999Z'", "'2024-02-29T12:00:00Z'", "0"],
+    "timeuuid": ["50554d6e-29bb-11e5-b345-feff819cdc9f", "00000000-0000-1000-8080-808080808080"],
+    "tinyint": ["-128", "0", "127"],
+    "uuid": ["123e4567-e89b-42d3-a456-426614174000", "00000000-0000-0000-0000-000000000000"],
+    "varint": ["0", "-1", "123456789012345678901234567890"],
 }
-OPTIONS = {"back": " WITH CLUSTERING ORDER BY (c DESC, d ASC)"}
-KEYS, CLUSTERINGS, TEXTS = 6, 8, ["", "a", "b", "bb", "c"]
+SCALARS = list(VALUES)
 
 
-class Statements:
-    """Makes statements out of chance."""
+class Column:
+    """A column of a random type."""
 
-    def __init__(self, seed):
-        self.chance = random.Random(seed)
+    def __init__(self, chance, name, kind):
+        self.chance, self.name = chance, name
+        self.scalar = chance.choice(SCALARS)
+        self.value_type = chance.choice(SCALARS)
+        self.form = "scalar"
+        if kind == "regular" and chance.random() < 0.5:
+            self.form = chance.choice(["set", "list", "map", "udt", "tuple", "frozen"])
+        elif kind == "static" and chance.random() < 0.3:
+            self.form = chance.choice(["set", "map"])
+        elif kind == "clustering" and chance.random() < 0.1:
+            self.form = "frozen"
 
-    def schema(self):
-        yield (
-            f"CREATE KEYSPACE {KEYSPACE} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
-        )
-        for name, columns in TABLES.items():
-            yield f"CREATE TABLE {KEYSPACE}.{name} ({columns}){OPTIONS.get(name, '')}"
+    @property
+    def type(self):
+        return {
+            "scalar": self.scalar,
+            "set": f"set<{self.scalar}>",
+            "list": f"list<{self.scalar}>",
+            "map": f"map<{self.scalar}, {self.value_type}>",
+            "udt": "pair",
+            "tuple": f"tuple<{self.scalar}, {self.value_type}>",
+            "frozen": f"frozen<list<{self.scalar}>>",
+        }[self.form]
 
-    def next(self):
-        table = self.chance.choice(list(TABLES))
+    def element(self):
+        return self.chance.choice(VALUES[self.scalar])
+
+    def entry_value(self):
+        return self.chance.choice(VALUES[self.value_type])
+
+    def elements(self):
+        return [self.element() for _ in range(self.chance.randrange(4))]
+
+    def literal(self):
+        """A value; never null."""
+        if self.form == "scalar":
+            return self.element()
+        if self.form == "set":
+            return "{" + ", ".join(sorted(set(self.elements()))) + "}"
+        if self.form in ("list", "frozen"):
+            return "[" + ", ".join(self.elements()) + "]"
+        if self.form == "map":
+            return "{" + ", ".join(f"{key}: {self.entry_value()}" for key in sorted(set(self.elements()))) + "}"
+        if self.form == "udt":
+            return f"{{a: {self.chance.choice(VALUES['int'])}, b: {self.chance.choice(VALUES['text'])}}}"
+        return f"({self.element()}, {self.chance.choice([self.entry_value(), 'null'])})"
+
+    def value(self):
+        return "null" if self.chance.random() < 0.15 else self.literal()
+
+    def change(self):
+        """An assignment of UPDATE."""
+        name = self.name
+        if self.form == "set" and self.chance.random() < 0.7:
+            return f"{name} = {name} {self.chance.choice('+-')} {self.literal()}"
+        if self.form == "map" and self.chance.random() < 0.7:
+            one = f"{name}[{self.element()}] = {self.chance.choice([self.entry_value(), 'null'])}"
+            return self.chance.choice([one, f"{name} = {name} - {{{self.element()}}}"])
+        if self.form == "udt" and self.chance.random() < 0.5:
+            return self.chance.choice([f"{name}.a = {self.chance.choice(VALUES['int'])}", f"{name}.b = null"])
+        return f"{name} = {self.value()}"
+
+
+class Table:
+    """A table of random columns."""
+
+    def __init__(self, chance, number):
+        self.chance, self.name = chance, f"t{number}"
+        columns = lambda prefix, count, kind: [Column(chance, f"{prefix}{i}", kind) for i in range(count)]
+        self.partition = columns("k", chance.choice([1, 1, 1, 2]), "partition")
+        self.clustering = columns("c", chance.choice([0, 1, 1, 2, 3]), "clustering")
+        self.static = columns("s", chance.randrange(3) if self.clustering else 0, "static")
+        self.regular = columns("v", chance.randrange(1, 5), "regular")
+        self.orders = [chance.choice(["ASC", "ASC", "DESC"]) for _ in self.clustering]
+        # A handful of partitions and rows, so that writes meet.
+        self.keys = [[column.literal() for column in self.partition] for _ in range(4)]
+        self.rows = [[column.literal() for column in self.clustering] for _ in range(7)]
+
+    def create(self):
+        parts = [f"{column.name} {column.type}" for column in self.partition + self.clustering + self.regular]
+        parts += [f"{column.name} {column.type} static" for column in self.static]
+        key = ", ".join(column.name for column in self.partition)
+        parts.append("PRIMARY KEY (" + ", ".join([f"({key})"] + [column.name for column in self.clustering]) + ")")
+        text = f"CREATE TABLE {KEYSPACE}.{self.name} ({', '.join(parts)})"
+        if self.clustering:
+            order = ", ".join(f"{column.name} {order}" for column, order in zip(self.clustering, self.orders))
+            text += f" WITH CLUSTERING ORDER BY ({order})"
+        return text
+
+    def statement(self):
         kind = self.chance.choices([self.insert, self.update, self.delete, self.select], [5, 4, 3, 6])[0]
-        return kind(table)
+        return kind()
 
-    def text(self):
-        return f"'{self.chance.choice(TEXTS)}'"
-
-    def number(self, below=10):
-        return str(self.chance.randrange(below))
-
-    def numbers(self):
-        return ", ".join(sorted({self.number() for _ in range(self.chance.randrange(4))}))
+    def some(self, items):
+        return [item for item in items if self.chance.random() < 0.5]
 
     def using(self, ttl=True):
         parts = [f"TIMESTAMP {FIRST_TIMESTAMP + self.chance.randrange(300)}"]
@@ -57,119 +145,132 @@ class Statements:
             parts.append(f"TTL {self.chance.choice([100000, 200000])}")
         return "USING " + " AND ".join(parts)
 
-    def value(self, column):
-        if self.chance.random() < 0.15:
-            return "null"
-        return {
-            "a": self.text,
-            "st": self.text,
-            "b": self.number,
-            "s": lambda: f"{{{self.numbers()}}}",
-            "ss": lambda: f"{{{self.numbers()}}}",
-            "m": lambda: "{" + ", ".join(f"'{key}': {self.number()}" for key in self.some(["x", "y", "z"])) + "}",
-            "f": lambda: f"[{self.numbers()}]",
-        }[column]()
+    def key(self):
+        return " AND ".join(f"{column.name} = {value}" for column, value in zip(self.partition, self.chance.choice(self.keys)))
 
-    def some(self, items):
-        return [item for item in items if self.chance.random() < 0.5]
+    def row(self):
+        values = zip(self.clustering, self.chance.choice(self.rows))
+        return " AND ".join([self.key()] + [f"{column.name} = {value}" for column, value in values])
 
-    def regular(self, table):
-        return ["a", "b", "s", "m"] + (["f"] if table == "flat" else [])
+    def insert(self):
+        values = dict(zip((column.name for column in self.partition), self.chance.choice(self.keys)))
+        values |= zip((column.name for column in self.clustering), self.chance.choice(self.rows))
+        for column in self.some(self.regular + self.static):
+            values[column.name] = column.value()
+        return f"INSERT INTO {self.place} ({', '.join(values)}) VALUES ({', '.join(values.values())}) {self.using()}"
 
-    def static(self, table):
-        return {"flat": [], "wide": ["st", "ss"], "back": ["st"]}[table]
+    @property
+    def place(self):
+        return f"{KEYSPACE}.{self.name}"
 
-    def insert(self, table):
-        values = {"k": self.number(KEYS)}
-        if table != "flat":
-            values |= {"c": self.number(CLUSTERINGS), "d": self.text()}
-        for column in self.some(self.regular(table) + self.static(table)):
-            values[column] = self.value(column)
-        return f"INSERT INTO {{}}.{table} ({', '.join(values)}) VALUES ({', '.join(values.values())}) {self.using()}"
+    def update(self):
+        is_static = bool(self.static) and self.chance.random() < 0.2
+        column = self.chance.choice(self.static if is_static else self.regular)
+        where = self.key() if is_static else self.row()
+        return f"UPDATE {self.place} {self.using()} SET {column.change()} WHERE {where}"
 
-    def update(self, table):
-        is_static = bool(self.static(table)) and self.chance.random() < 0.2
-        columns = self.static(table) if is_static else self.regular(table)
-        column = self.chance.choice(columns)
-        change = f"{column} = {self.value(column)}"
-        if column in ("s", "ss") and self.chance.random() < 0.7:
-            change = f"{column} = {column} {self.chance.choice('+-')} {{{self.numbers()}}}"
-        if column == "m" and self.chance.random() < 0.7:
-            change = self.chance.choice([f"m['{self.chance.choice('xyz')}'] = {self.number()}", "m = m - {'x'}"])
-        where = f"k = {self.number(KEYS)}" if is_static else self.row(table)
-        return f"UPDATE {{}}.{table} {self.using()} SET {change} WHERE {where}"
-
-    def row(self, table):
-        where = f"k = {self.number(KEYS)}"
-        return where if table == "flat" else f"{where} AND c = {self.number(CLUSTERINGS)} AND d = {self.text()}"
-
-    def delete(self, table):
+    def delete(self):
         kind = self.chance.randrange(4)
+        what, where = "", self.key() + self.slice()
         if kind == 0:
-            column = self.chance.choice(self.regular(table) + ["m['x']"])
-            return f"DELETE {column} FROM {{}}.{table} {self.using(False)} WHERE {self.row(table)}"
-        where = self.row(table) if kind == 1 or table == "flat" else f"k = {self.number(KEYS)}{self.slice()}"
-        return f"DELETE FROM {{}}.{table} {self.using(False)} WHERE {where}"
+            what, where = self.chance.choice(self.regular).name + " ", self.row()
+        elif kind == 1:
+            where = self.row()
+        return f"DELETE {what}FROM {self.place} {self.using(False)} WHERE {where}"
 
     def slice(self):
-        low, high = sorted(self.chance.randrange(CLUSTERINGS) for _ in range(2))
-        return self.chance.choice(
+        """Restrictions of the first clustering columns."""
+        if not self.clustering or self.chance.random() < 0.2:
+            return ""
+        low, high = self.chance.choice(self.rows), self.chance.choice(self.rows)
+        depth = self.chance.randrange(len(self.clustering))
+        name = self.clustering[depth].name
+        fixed = "".join(f" AND {column.name} = {value}" for column, value in zip(self.clustering[:depth], low))
+        return fixed + self.chance.choice(
             [
                 "",
-                f" AND c = {low}",
-                f" AND c {self.chance.choice(['>', '>='])} {low}",
-                f" AND c {self.chance.choice(['<', '<='])} {high}",
-                f" AND c > {low} AND c <= {high}",
-                f" AND c >= {low} AND c < {high}",
-                f" AND c = {low} AND d >= {self.text()}",
-                f" AND c = {low} AND d < {self.text()}",
-                f" AND (c, d) > ({low}, {self.text()}) AND (c, d) <= ({high}, {self.text()})",
+                f" AND {name} = {low[depth]}",
+                f" AND {name} {self.chance.choice(['>', '>='])} {low[depth]}",
+                f" AND {name} {self.chance.choice(['<', '<='])} {high[depth]}",
+                f" AND {name} > {low[depth]} AND {name} <= {high[depth]}",
             ]
         )
 
-    def select(self, table):
-        columns = self.chance.choice(
-            ["*", "k, a, b", "COUNT(*)", "k, a, WRITETIME(a), b, WRITETIME(b)", "k, s, m", "k, COUNT(a)", "DISTINCT k"]
-        )
-        select = f"SELECT {columns} FROM {{}}.{table}"
-        tail = self.chance.choice(["", "", " LIMIT 3", " PER PARTITION LIMIT 2"]) if "DISTINCT" not in columns else ""
-        kind = self.chance.randrange(5)
+    def selected(self):
+        names = [column.name for column in self.some(self.partition + self.clustering + self.static + self.regular)]
+        plain = [column.name for column in self.regular + self.static if column.form in ("scalar", "frozen", "tuple")]
+        names += [f"WRITETIME({name})" for name in self.some(plain)]
+        key = ", ".join(column.name for column in self.partition)
+        counted = f"COUNT({self.chance.choice(self.regular).name})"
+        return self.chance.choice(["*", "*", ", ".join(names) or "*", "COUNT(*)", counted, f"DISTINCT {key}", f"JSON {key}"])
+
+    def select(self):
+        columns = self.selected()
+        select = f"SELECT {columns} FROM {self.place}"
+        limits = ["", "", " LIMIT 3", " PER PARTITION LIMIT 2"]
+        tail = "" if "DISTINCT" in columns else self.chance.choice(limits)
+        kind = self.chance.randrange(6)
+        key = ", ".join(column.name for column in self.partition)
         if kind == 0 or "DISTINCT" in columns:
             return select + tail
         if kind == 1:
-            return f"{select} WHERE token(k) > {self.chance.randrange(-(2**63), 2**63)}{tail}"
-        if kind == 2:
-            return f"{select} WHERE k IN ({self.number(KEYS)}, {self.number(KEYS)}){tail}"
-        if table == "flat":
-            return f"{select} WHERE k = {self.number(KEYS)}{tail}"
-        order = self.chance.choice(["", " ORDER BY c ASC", " ORDER BY c DESC"])
-        return f"{select} WHERE k = {self.number(KEYS)}{self.slice()}{order}{tail}"
+            return f"{select} WHERE token({key}) > {self.chance.randrange(-(2**63), 2**63)}{tail}"
+        if kind == 2 and len(self.partition) == 1:
+            keys = ", ".join(self.chance.choice(self.keys)[0] for _ in range(2))
+            return f"{select} WHERE {self.partition[0].name} IN ({keys}){tail}"
+        if kind == 3:
+            column = self.chance.choice(self.regular + self.static)
+            sign = self.chance.choice(["=", ">", "<="]) if column.form == "scalar" else "="
+            return f"{select} WHERE {column.name} {sign} {column.literal()}{tail} ALLOW FILTERING"
+        order = ""
+        if self.clustering:
+            order = self.chance.choice(["", f" ORDER BY {self.clustering[0].name} {self.chance.choice(['ASC', 'DESC'])}"])
+        return f"{select} WHERE {self.key()}{self.slice()}{order}{tail}"
+
+
+def make_tables(chance, servers):
+    """Other tables, in an empty keyspace."""
+    tables = [Table(chance, number) for number in range(TABLES_AT_ONCE)]
+    replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}"
+    schema = [
+        f"DROP KEYSPACE IF EXISTS {KEYSPACE}",
+        f"CREATE KEYSPACE {KEYSPACE} WITH replication = {replication}",
+        f"CREATE TYPE {KEYSPACE}.pair (a int, b text)",
+        *(table.create() for table in tables),
+    ]
+    for text in schema:
+        for server in servers:
+            answer = server.query(text, FIRST_TIMESTAMP)
+            if "error" in answer:
+                sys.exit(f"{server.address} refuses {text}\n  {answer['message']}")
+    return tables
 
 
 def main(addresses, seed, count, command):
     servers = [Server(address) for address in addresses]
-    for server in servers:
-        server.query(f"DROP KEYSPACE IF EXISTS {KEYSPACE}", FIRST_TIMESTAMP)
-    statements = Statements(seed)
-    for text in statements.schema():
-        for server in servers:
-            server.query(text, FIRST_TIMESTAMP)
-    print(f"seed {seed}")
-    different = 0
+    chance = random.Random(seed)
+    print(f"seed {seed}", flush=True)
+    different = refused = 0
     for number in range(count):
-        if command and statements.chance.randrange(150) == 0:
+        if number % STATEMENTS_FOR_TABLES == 0:
+            tables = make_tables(chance, servers)
+        if command and chance.randrange(150) == 0:
             subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        text = statements.next().replace("{}.", KEYSPACE + ".", 1)
-        page = statements.chance.choice([3, 7, 5000])
+        text = chance.choice(tables).statement()
+        page = chance.choice([3, 7, 5000])
         answers = [server.all_pages(text, FIRST_TIMESTAMP + 150, page) for server in servers]
+        refused += "error" in answers[0]
         if answers[0] != answers[1]:
             different += 1
             print(f"statement {number}, page {page}\n  {text}")
+            for table in tables:
+                if f"{table.place} " in text:
+                    print(f"  {table.create()}")
             for server, answer in zip(servers, answers):
-                print(f"    {server.address}\n      {shown(answer)}")
-            if different >= 20:
+                print(f"    {server.address}\n      {shown(answer)}", flush=True)
+            if different >= DIFFERENCES_MAX:
                 break
-    print(f"{different} answers of {number + 1} differ")
+    print(f"{different} answers of {number + 1} differ; {refused} were errors")
     return 1 if different else 0
 
 
