@@ -25,7 +25,7 @@ pub(crate) struct Client {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Circumstances {
     pub(crate) timestamp_micros: i64,
-    pub(crate) now_secs: i32,
+    pub(crate) now_secs: Option<i32>,
     pub(crate) page_size: u32,
     pub(crate) is_prepared: bool,
 }
@@ -71,7 +71,7 @@ impl Client {
                 page_size: Some(how.page_size),
                 paging_state,
                 timestamp_micros: Some(how.timestamp_micros),
-                now_secs: Some(how.now_secs),
+                now_secs: how.now_secs,
                 ..QueryParams::default()
             };
             let request = match &id {

@@ -6,7 +6,7 @@ use anyhow::Context;
 use ilion_env::{Env, RealEnv};
 
 use crate::client::{Circumstances, Client};
-use crate::script::{Script, Statement};
+use crate::script::{Clock, Script, Statement};
 use crate::show::show;
 
 /// The keyspace that a script finds itself in.
@@ -99,7 +99,7 @@ struct Session {
     /// The last write timestamp. Near the real time, since conditional writes take the server's.
     micros: i64,
     begin_secs: i32,
-    clock_secs: i32,
+    clock: Clock,
 }
 
 impl Session {
@@ -111,7 +111,7 @@ impl Session {
             env,
             micros: 0,
             begin_secs: now_secs,
-            clock_secs: 0,
+            clock: Clock::Secs(0),
         };
         session.forget()?;
         let replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}";
@@ -152,10 +152,13 @@ impl Session {
     fn ask(&mut self, statement: &Statement) -> anyhow::Result<Vec<String>> {
         let directives = &statement.directives;
         self.micros = self.env.now_micros().max(self.micros + 1);
-        self.clock_secs = directives.clock.unwrap_or(self.clock_secs);
+        self.clock = directives.clock.unwrap_or(self.clock);
         let how = Circumstances {
             timestamp_micros: directives.timestamp.unwrap_or(self.micros),
-            now_secs: self.begin_secs + self.clock_secs,
+            now_secs: match self.clock {
+                Clock::Secs(secs) => Some(self.begin_secs + secs),
+                Clock::Server => None,
+            },
             page_size: directives.page.unwrap_or(5000),
             is_prepared: directives.is_prepared,
         };

@@ -5,6 +5,15 @@
 
 use std::fmt::Write as _;
 
+/// What time it is for a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// The statement says it: seconds since the script began.
+    Secs(i32),
+    /// The server's own.
+    Server,
+}
+
 /// How a statement is asked. Directives hold for the next statement only.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Directives {
@@ -12,8 +21,8 @@ pub struct Directives {
     pub page: Option<u32>,
     /// `// timestamp N`: the write timestamp, in microseconds.
     pub timestamp: Option<i64>,
-    /// `// clock N`: seconds that have passed since the script began; holds from here on.
-    pub clock: Option<i32>,
+    /// `// clock N`: seconds that have passed since the script began; `// clock server`: none is sent. Holds from here on.
+    pub clock: Option<Clock>,
     /// `// unordered`: the order of rows is that of hashes or ids; they are sorted before they are compared.
     pub is_unordered: bool,
     /// `// as prepared`: PREPARE and EXECUTE rather than QUERY.
@@ -151,7 +160,8 @@ impl Directives {
         match comment.split_whitespace().collect::<Vec<_>>()[..] {
             ["page", size] => self.page = Some(u32::try_from(number(size)?)?),
             ["timestamp", micros] => self.timestamp = Some(number(micros)?),
-            ["clock", secs] => self.clock = Some(i32::try_from(number(secs)?)?),
+            ["clock", "server"] => self.clock = Some(Clock::Server),
+            ["clock", secs] => self.clock = Some(Clock::Secs(i32::try_from(number(secs)?)?)),
             ["unordered"] => self.is_unordered = true,
             ["as", "prepared"] => self.is_prepared = true,
             _ => {}

@@ -179,8 +179,10 @@ fn only_keyspace(keyspace: &Keyspace) -> Element {
 
 fn table(keyspace: &Keyspace, name: &str, internals: Internals) -> Result<Vec<Element>, Error> {
     match keyspace.tables.get(name) {
-        Some(table) => Ok(describe_table_elements(keyspace, table, internals)),
-        None => Err(Error::invalid(format!(
+        Some(table) if table.kind != TableKind::View => {
+            Ok(describe_table_elements(keyspace, table, internals))
+        }
+        _ => Err(Error::invalid(format!(
             "Table '{name}' not found in keyspace '{}'",
             keyspace.name
         ))),

@@ -14,8 +14,12 @@ use crate::{
     TableSchema, ViewSchema,
 };
 
-const OWN_TTL: &str = "Cannot set or alter default_time_to_live for a materialized view. Data in a materialized \
+const OWN_TTL: &str = "Cannot set default_time_to_live for a materialized view. Data in a materialized \
     view always expire at the same time than the corresponding data in the parent table.";
+
+const ALTERED_TTL: &str = "Forbidden default_time_to_live detected for a materialized view. Data in a materialized \
+    view always expire at the same time than the corresponding data in the parent table. default_time_to_live must be \
+    set to zero, see CASSANDRA-12868 for more information";
 
 impl Schema {
     pub(super) fn create_view(&self, create: &CreateView, now_micros: i64) -> Result<Option<Schema>, Error> {
@@ -41,9 +45,9 @@ impl Schema {
         check_base(create, base)?;
         let selected = selected_columns(create, base)?;
         check_primary_key(create, base, &selected)?;
-        check_where(create)?;
+        check_where(create, &base)?;
         if create.properties.0.contains_key("default_time_to_live") {
-            return invalid(OWN_TTL.replacen("set or alter", "set", 1));
+            return invalid(OWN_TTL);
         }
         check_table_name(&create.keyspace, &create.name)?;
         let id = match table_id_of(&create.properties)?.or(create.id) {
@@ -86,7 +90,7 @@ impl Schema {
             );
         }
         if options.default_time_to_live_secs > 0 {
-            return invalid(OWN_TTL);
+            return invalid(ALTERED_TTL);
         }
         let mut builder = table.to_builder();
         builder.options = options;
@@ -221,7 +225,7 @@ fn check_primary_key(
     Ok(())
 }
 
-fn check_where(create: &CreateView) -> Result<(), Error> {
+fn check_where(create: &CreateView, base: &TableSchema) -> Result<(), Error> {
     let keys = || create.partition_key.iter().chain(&create.clustering);
     let free: Vec<&str> = keys()
         .filter(|name| !create.not_null.contains(name) && !create.restricted.contains(name))
@@ -236,7 +240,12 @@ fn check_where(create: &CreateView) -> Result<(), Error> {
     let illegal: Vec<&str> = create
         .restricted
         .iter()
-        .filter(|name| keys().all(|key| key != *name))
+        .filter(|name| {
+            let base_keys = base.partition_key().chain(base.clustering());
+            base_keys
+                .into_iter()
+                .all(|key| key.name.as_str() != name.as_str())
+        })
         .map(String::as_str)
         .collect();
     if !illegal.is_empty() {
