@@ -20,6 +20,7 @@ use crate::write::{ModifyPlan, execute_conditional_batch, execute_counter_batch,
 use crate::{BatchKind, ColumnSpec, Error, Executed, Outcome, Value, WriteType};
 
 pub(crate) use crate::write::BatchMember as Member;
+use crate::write::check_written;
 
 /// Unlogged batches over more partitions than this get a warning (`unlogged_batch_across_partitions_warn_threshold`).
 const UNLOGGED_PARTITIONS_WARN: usize = 10;
@@ -226,6 +227,7 @@ pub(crate) fn execute(
     };
     let mut executed = Executed::of(Outcome::Void);
     if !mutations.is_empty() {
+        check_written(&mutations, execution)?;
         executed.durable_at = views::apply(execution, mutations, &read, write_type)?;
     }
     drop(guard);

@@ -8,7 +8,8 @@
 //! | --- | --- |
 //! | `processor` | [`QueryProcessor`]: the public calls |
 //! | `request`, `result`, `error` | what comes in, what goes out |
-//! | `prepared` | [`Prepared`] |
+//! | `prepared`, `statement_cache` | [`Prepared`]; those that are known, in memory and in `system.prepared_statements` |
+//! | `internal` | statements of our own |
 //! | `store`, `engine_store` | [`Store`]: what is needed of the engine; [`EngineStore`]: the engine |
 //! | `context` | what planning and executing are given |
 //! | `planned`, `plan` | a text that was planned; a statement ready to be executed |
@@ -17,6 +18,7 @@
 //! | `protect` | tables that no client may write to |
 //! | `type_name` | names of types to types |
 //! | `ddl` | schema statements |
+//! | `guardrails` | what the operator limits or switches off |
 //! | `describe` | DESCRIBE |
 //! | `batch`, `merge` | batches and their mutations as one write |
 //! | `term` | expressions for one value; native functions |
@@ -35,6 +37,8 @@ mod ddl;
 mod describe;
 mod engine_store;
 mod error;
+mod guardrails;
+mod internal;
 mod merge;
 mod plan;
 mod planned;
@@ -45,6 +49,7 @@ mod request;
 mod restrictions;
 mod result;
 mod select;
+mod statement_cache;
 mod store;
 mod term;
 mod type_name;
@@ -53,6 +58,7 @@ mod write;
 
 pub use engine_store::EngineStore;
 pub use error::{Error, FailureReason, WriteType};
+pub use guardrails::{Guardrails, Threshold, ValueLists};
 pub use prepared::{Prepared, StatementWeight};
 pub use processor::{BatchStatement, QueryProcessor};
 pub use request::{BatchKind, ClientState, Consistency, ExecuteOptions, QueryOptions, Value, Values};

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use ilion_cql::ast::{Modification, QualifiedName, Statement};
-use ilion_schema::{TableKind, TableSchema};
+use ilion_schema::{TableKind, TableSchema, is_system_keyspace};
 
 use crate::batch::BatchPlan;
 use crate::consistency;
 use crate::context::{Execution, PlanContext};
 use crate::ddl::SchemaPlan;
 use crate::describe::DescribePlan;
+use crate::guardrails;
 use crate::protect::{check_change, check_derived, check_truncate};
 use crate::select::SelectPlan;
 use crate::write::ModifyPlan;
@@ -81,6 +82,9 @@ impl Plan {
         match self {
             Self::Select(select) => {
                 consistency::check_read(execution.options)?;
+                if !is_system_keyspace(&select.table().keyspace) {
+                    guardrails::check_read_level(execution.options.consistency, execution)?;
+                }
                 Ok(Executed::of(Outcome::Rows(select.execute(execution)?)))
             }
             Self::Modify(modify) => {
@@ -144,6 +148,7 @@ fn truncated_table(name: &QualifiedName, context: &PlanContext<'_>) -> Result<Ar
 }
 
 fn truncate(table: &TableSchema, execution: &Execution<'_>) -> Result<Executed, Error> {
+    guardrails::check_removal(execution)?;
     if let Some(views) = execution.views {
         views.truncate(table.id, execution)?;
         return Ok(Executed::of(Outcome::Void));

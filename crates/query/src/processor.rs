@@ -14,6 +14,7 @@ use crate::context::Execution;
 use crate::plan::Plan;
 use crate::planned::Planned;
 use crate::prepared::{metadata_id, statement_id};
+use crate::statement_cache::StatementCache;
 use crate::views::Views;
 use crate::{
     BatchKind, ClientState, Error, ExecuteOptions, Executed, Outcome, Prepared, QueryOptions, Store, Value,
@@ -38,7 +39,7 @@ pub enum BatchStatement {
 pub struct QueryProcessor {
     store: Arc<dyn Store>,
     options: QueryOptions,
-    prepared: Cache<[u8; 16], Arc<Prepared>>,
+    prepared: StatementCache,
     texts: Cache<TextKey, Arc<Planned>>,
     views: Arc<Views>,
     /// Held while a schema statement is planned and carried out, so that it is planned against what it changes.
@@ -69,10 +70,11 @@ impl QueryProcessor {
     pub fn new(store: Arc<dyn Store>, options: QueryOptions) -> Self {
         let views = Arc::new(Views::of(store.clone(), options.clone()));
         views.build_missing();
+        let prepared = StatementCache::new(store.clone(), options.clone());
         Self {
             store,
             views,
-            prepared: Cache::new(options.prepared_count_max),
+            prepared,
             texts: Cache::new(TEXTS_KEPT),
             options,
             schema_turn: Mutex::new(()),
@@ -118,7 +120,7 @@ impl QueryProcessor {
         let planned = self.plan(cql, keyspace)?;
         let id_keyspace = keyspace.filter(|_| !planned.is_qualified);
         let prepared = Arc::new(Prepared::new(statement_id(cql, id_keyspace), Arc::new(planned)));
-        self.prepared.insert(prepared.id, prepared.clone());
+        self.prepared.add(prepared.clone(), cql, id_keyspace);
         Ok(prepared)
     }
 
@@ -140,8 +142,24 @@ impl QueryProcessor {
     /// The statement prepared under `id`, planned against the schema as it is now if that is possible.
     pub fn prepared(&self, id: &[u8]) -> Option<Arc<Prepared>> {
         let id: [u8; 16] = id.try_into().ok()?;
-        let found = self.prepared.get(&id)?;
+        let found = self.prepared.get(&id).or_else(|| self.restored(&id))?;
         Some(self.current(&found).unwrap_or(found))
+    }
+
+    /// A statement that is in memory no more: planned again, if it still can be.
+    fn restored(&self, id: &[u8; 16]) -> Option<Arc<Prepared>> {
+        let remembered = self.prepared.remembered(id)?;
+        match self.plan(&remembered.text, remembered.keyspace.as_deref()) {
+            Ok(planned) => {
+                let prepared = Arc::new(Prepared::new(*id, Arc::new(planned)));
+                self.prepared.renew(prepared.clone());
+                Some(prepared)
+            }
+            Err(_) => {
+                self.prepared.forget(id);
+                None
+            }
+        }
     }
 
     /// Executes a prepared statement.
@@ -234,7 +252,7 @@ impl QueryProcessor {
         }
         let planned = self.plan(&latest.planned.text, latest.planned.keyspace.as_deref())?;
         let renewed = Arc::new(latest.renewed(Arc::new(planned)));
-        self.prepared.insert(renewed.id, renewed.clone());
+        self.prepared.renew(renewed.clone());
         Ok(renewed)
     }
 

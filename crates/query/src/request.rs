@@ -6,6 +6,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use ilion_rows::TombstoneLimits;
 
+use crate::Guardrails;
+
 /// A consistency level by its code in the protocol. One node stores everything, so levels are checked and reported, not
 /// waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -135,6 +137,8 @@ pub struct QueryOptions {
     pub expiry_secs_max: u32,
     /// Whether `ALLOW FILTERING` is allowed.
     pub allow_filtering: bool,
+    /// What else the operator limits.
+    pub guardrails: Guardrails,
     /// Whether materialized views may be created.
     pub materialized_views_enabled: bool,
     /// Whether functions and aggregates of users are made and run.
@@ -156,6 +160,7 @@ impl Default for QueryOptions {
             // Compat: `Cell.MAX_DELETION_TIME` of format nb.
             expiry_secs_max: i32::MAX.unsigned_abs() - 1,
             allow_filtering: true,
+            guardrails: Guardrails::default(),
             materialized_views_enabled: true,
             user_functions_enabled: true,
             user_function_time_max: Duration::from_millis(1500),

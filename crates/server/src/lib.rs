@@ -31,6 +31,7 @@ mod durability;
 mod error_table;
 mod events;
 mod execute;
+mod guardrails;
 mod handshake;
 mod log_file;
 mod memory;

@@ -11,6 +11,7 @@ use ilion_query::{ClusterFacts, EngineStore, LogPosition, QueryOptions, QueryPro
 use ilion_rows::TombstoneLimits;
 
 use crate::durability::{Durability, DurableCallback};
+use crate::guardrails::guardrails;
 use crate::memory::machine_bytes;
 use crate::server::{Server, Services, StartError};
 use crate::settings::{CommitLogSync, SSTableFormat, SSTableLookup, Settings};
@@ -129,6 +130,7 @@ fn query_options(settings: &Settings) -> QueryOptions {
         batch_size_fail_bytes: bytes(settings.batch_size_fail_threshold.0),
         expiry_secs_max: sstable_version(settings).expiry_secs_max(),
         allow_filtering: settings.allow_filtering_enabled,
+        guardrails: guardrails(settings),
         materialized_views_enabled: settings.materialized_views_enabled,
         user_functions_enabled: settings.user_defined_functions_enabled,
         user_function_time_max: settings.user_defined_functions_fail_timeout,

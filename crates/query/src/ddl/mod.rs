@@ -18,6 +18,7 @@ use ilion_schema::{
 pub(crate) use function::script_of;
 
 use crate::context::{Execution, PlanContext};
+use crate::guardrails::check_change;
 use crate::type_name::resolve_type;
 use crate::{Error, Executed, Outcome, SchemaEvent, SchemaEventKind, SchemaTarget};
 
@@ -35,6 +36,7 @@ impl SchemaPlan {
 
     /// Changes the schema.
     pub fn execute(&self, execution: &Execution<'_>) -> Result<Executed, Error> {
+        check_change(&self.change, execution)?;
         let alter = || {
             let altered = execution.store.alter_schema(&self.change);
             altered.map_err(|refused| refused.of_statement())

@@ -7,6 +7,7 @@ use super::restriction::{Edge, Predicate, Restriction};
 use super::slices::{EdgeValues, Side, extend_prefixes, slices_below, sort_prefixes};
 use crate::Error;
 use crate::context::Execution;
+use crate::guardrails;
 
 /// Clustering restrictions from the first column on without a gap: `=` and `IN`, then at most one slice.
 #[derive(Debug)]
@@ -71,6 +72,7 @@ impl ClusteringRestrictions {
             };
             let count = prefixes.len().saturating_mul(values.len());
             check_product("clustering key", count, execution.query_options.in_slices_max)?;
+            guardrails::check_product("clustering key", count, execution)?;
             prefixes = extend_prefixes(&prefixes, &values);
         }
         sort_prefixes(&self.comparator, &mut prefixes);

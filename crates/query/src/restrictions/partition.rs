@@ -11,6 +11,7 @@ use super::restriction::{Predicate, Restriction, names};
 use super::token::{TokenRestriction, keep_within};
 use crate::Error;
 use crate::context::Execution;
+use crate::guardrails;
 
 /// What WHERE says of the partition key, without what is left to filtering.
 #[derive(Debug)]
@@ -67,6 +68,7 @@ impl PartitionRestrictions {
             let values = values_of(restriction, execution)?;
             let count = combinations.len().saturating_mul(values.len());
             check_product("partition key", count, execution.query_options.in_partitions_max)?;
+            guardrails::check_product("partition key", count, execution)?;
             combinations = combinations
                 .iter()
                 .flat_map(|head| values.iter().map(|value| continued(head, value)))

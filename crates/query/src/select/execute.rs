@@ -16,6 +16,7 @@ use super::scan::{Scan, ScanPlan, Step, components, read_law, warn_of_tombstones
 use super::selection::Group;
 use super::{RowView, SelectPlan};
 use crate::context::Execution;
+use crate::guardrails::check_page;
 use crate::{Error, ResultSet};
 
 /// How far a page goes.
@@ -67,6 +68,9 @@ impl SelectPlan {
     fn page(&self, execution: &Execution<'_>) -> Result<Page, Error> {
         let limits = self.limits.evaluate(execution)?;
         let size = execution.options.page_size.filter(|size| *size > 0);
+        if let Some(size) = size.filter(|_| !ilion_schema::is_system_keyspace(&self.table.keyspace)) {
+            check_page(size, &self.table.name, execution)?;
+        }
         if self.order.is_sorting() && size.is_some() {
             return Err(Error::invalid(
                 "Cannot page queries with both ORDER BY and a IN restriction on the partition key; you must either \

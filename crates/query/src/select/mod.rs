@@ -132,6 +132,11 @@ impl SelectPlan {
         })
     }
 
+    /// The table.
+    pub fn table(&self) -> &Arc<TableSchema> {
+        &self.table
+    }
+
     /// The columns of its rows.
     pub fn columns(&self) -> &Arc<[ColumnSpec]> {
         &self.columns

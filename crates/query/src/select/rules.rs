@@ -5,6 +5,7 @@ use ilion_schema::{Column, ColumnKind, TableSchema};
 
 use super::group_by::GroupBy;
 use super::selection::Selection;
+use crate::guardrails::ensure;
 use crate::restrictions::Restrictions;
 use crate::{Error, QueryOptions};
 
@@ -12,8 +13,16 @@ use crate::{Error, QueryOptions};
 pub(super) fn check_filtering(ast: &ast::Select, options: &QueryOptions) -> Result<(), Error> {
     if ast.allow_filtering && !options.allow_filtering {
         return Err(Error::invalid(
-            "Guardrail allow_filtering violated: Querying with ALLOW FILTERING is not allowed",
+            "Guardrail allow_filtering violated: Querying with ALLOW FILTERING is not allowed. ALLOW FILTERING can \
+             potentially visit all the data in the table and have unpredictable performance.",
         ));
+    }
+    if !ast.group_by.is_empty() {
+        ensure(
+            "group_by",
+            options.guardrails.group_by_enabled,
+            "GROUP BY functionality",
+        )?;
     }
     Ok(())
 }

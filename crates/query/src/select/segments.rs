@@ -11,6 +11,7 @@ use super::paging::{self, Position};
 use super::scan::ScanPlan;
 use crate::Error;
 use crate::context::Execution;
+use crate::guardrails::check_partition_keys;
 
 /// Partitions that are still to be read.
 pub(super) enum Segment {
@@ -45,6 +46,9 @@ pub(super) fn segments(
     let rest = |key, position: &Position| rest(&comparator, clusterings, key, position);
     if plan.restrictions.is_by_key() {
         let keys = plan.restrictions.partition_keys(execution)?;
+        if plan.restrictions.has_key_in() {
+            check_partition_keys(keys.len(), &plan.table.name, execution)?;
+        }
         return match resume {
             None => Ok(keys.into_iter().map(Segment::Partition).collect()),
             Some(position) => resume_keys(keys, position, rest),

@@ -1,16 +1,13 @@
 //! How far the building of views is: `system.built_views`, `system.view_builds_in_progress` and
 //! `system_distributed.view_build_status`, as Cassandra keeps them.
 
-use std::cell::RefCell;
-
 use bytes::Bytes;
 use ilion_types::Uuid;
 
 use super::Views;
 use super::definition::ViewPlan;
-use crate::context::Execution;
-use crate::planned::Planned;
-use crate::{Error, ExecuteOptions, Outcome, ResultSet, Value};
+use crate::internal::{self, text};
+use crate::{Error, Value};
 
 impl Views {
     /// True if the view has the entries of everything that was there before it.
@@ -96,41 +93,11 @@ impl Views {
         Ok(())
     }
 
-    /// Carries out a statement of our own; gives the first cell of each row. None of these tables has a view.
     fn run(&self, cql: &str, values: &[Value]) -> Result<Vec<Option<Bytes>>, Error> {
-        let planned = Planned::of(cql, None, &*self.store, &self.options)?;
-        let schema = self.store.schema();
-        let (options, warnings) = (ExecuteOptions::default(), RefCell::default());
-        let execution = Execution {
-            store: &*self.store,
-            schema: &schema,
-            values,
-            options: &options,
-            query_options: &self.options,
-            now_secs: self.store.now_micros().div_euclid(1_000_000),
-            warnings: &warnings,
-            views: None,
-        };
-        match planned.plan.execute(&execution)?.outcome {
-            Outcome::Rows(rows) => first_cell(&rows),
-            _ => Ok(Vec::new()),
-        }
+        internal::run(&*self.store, &self.options, cql, values)
     }
-}
-
-/// The cell of a result of at most one row and one column.
-fn first_cell(rows: &ResultSet) -> Result<Vec<Option<Bytes>>, Error> {
-    if rows.row_count == 0 {
-        return Ok(Vec::new());
-    }
-    let cell = rows.cells.get(4..).map(Bytes::copy_from_slice);
-    Ok(vec![cell])
 }
 
 fn names(plan: &ViewPlan) -> [Value; 2] {
     [text(&plan.view.keyspace), text(&plan.view.name)]
-}
-
-fn text(text: &str) -> Value {
-    Value::Bytes(Bytes::copy_from_slice(text.as_bytes()))
 }

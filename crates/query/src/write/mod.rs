@@ -33,9 +33,10 @@ use std::sync::Arc;
 
 use ilion_cql::ast;
 use ilion_rows::{DecoratedKey, Mutation};
-use ilion_schema::{TableId, TableSchema};
+use ilion_schema::{TableId, TableSchema, is_system_keyspace};
 
 use crate::context::{Execution, PlanContext};
+use crate::guardrails::{self, ensure};
 use crate::protect::check_derived;
 use crate::restrictions::Restrictions;
 use crate::term::Term;
@@ -104,6 +105,17 @@ impl ModifyPlan {
             ast::Modification::Delete(delete) => plan::delete(delete, context)?,
         };
         check_derived(&plan.table, context.schema)?;
+        let limits = &context.options.guardrails;
+        ensure(
+            "user_timestamps",
+            limits.user_timestamps_enabled || !plan.has_timestamp(),
+            "User provided timestamps (USING TIMESTAMP)",
+        )?;
+        ensure(
+            "read_before_write_list_operations",
+            limits.read_before_write_list_operations_enabled || !plan.reads(),
+            "List operation requiring read before write",
+        )?;
         plan.has_views = has_views(context.schema, &plan.table);
         Ok(plan)
     }
@@ -239,6 +251,20 @@ pub(crate) fn execute_counter_batch(
     count::execute(members, timestamp_micros)
 }
 
+/// Refuses what the operator does not allow of a write.
+///
+/// # Errors
+/// A value is too large, or the consistency level is not allowed.
+pub(crate) fn check_written(mutations: &[Mutation], execution: &Execution<'_>) -> Result<(), Error> {
+    if mutations
+        .iter()
+        .any(|mutation| !is_system_keyspace(&mutation.table.keyspace))
+    {
+        guardrails::check_write_level(execution.options.consistency, execution)?;
+    }
+    guardrails::check_values(mutations, execution)
+}
+
 fn apply(
     execution: &Execution<'_>,
     mutations: Vec<Mutation>,
@@ -247,6 +273,7 @@ fn apply(
 ) -> Result<Executed, Error> {
     let mut executed = Executed::of(Outcome::Void);
     if !mutations.is_empty() {
+        check_written(&mutations, execution)?;
         executed.durable_at = views::apply(execution, mutations, locked, write_type)?;
     }
     Ok(executed)

@@ -94,6 +94,38 @@ fn statements_are_forgotten_when_there_are_too_many() {
 }
 
 #[test]
+fn a_prepared_statement_outlives_the_process() {
+    let store = Arc::new(MemoryStore::new());
+    let open = || QueryProcessor::new(store.clone(), QueryOptions::default());
+    let mut client = ClientState::default();
+    let options = ExecuteOptions::default();
+    let before = open();
+    for cql in [
+        "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+        "USE ks",
+        "CREATE TABLE t (k int PRIMARY KEY)",
+        "CREATE TABLE u (k int PRIMARY KEY)",
+    ] {
+        before.query(&mut client, cql, &options).unwrap();
+    }
+    let prepared = before.prepare(&client, "SELECT * FROM t", None).unwrap();
+    let of_dropped = before.prepare(&client, "SELECT * FROM u", None).unwrap();
+    before.query(&mut client, "DROP TABLE u", &options).unwrap();
+    drop(before);
+    let after = open();
+    let found = after.prepared(&prepared.id).unwrap();
+    assert_eq!(found.result_metadata_id, prepared.result_metadata_id);
+    let mut fresh = ClientState::default();
+    assert!(after.execute(&mut fresh, &found, &options).is_ok());
+    assert!(after.prepared(&of_dropped.id).is_none());
+    let rows = "SELECT query_string, logged_keyspace FROM system.prepared_statements";
+    let Outcome::Rows(left) = after.query(&mut fresh, rows, &options).unwrap().outcome else {
+        panic!("no rows")
+    };
+    assert_eq!(left.row_count, 1);
+}
+
+#[test]
 fn a_dropped_table_is_told_when_its_statement_is_executed() {
     let mut session = Session::new(QueryOptions::default());
     let prepared = session.prepare("TRUNCATE one.t");

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use datadriven::TestCase;
 use ilion_query::{
-    BatchKind, BatchStatement, ClientState, Consistency, ExecuteOptions, Outcome, Prepared, QueryOptions,
-    QueryProcessor, Values,
+    BatchKind, BatchStatement, ClientState, Consistency, ExecuteOptions, Guardrails, Outcome, Prepared,
+    QueryOptions, QueryProcessor, Values,
 };
 use ilion_rows::{ClusteringFilter, KeyRange};
 
@@ -49,6 +49,12 @@ impl Session {
         self.processor = QueryProcessor::new(nothing.clone(), QueryOptions::default());
         self.store = nothing;
         self.store = open();
+        self.processor = QueryProcessor::new(self.store.clone(), self.options.clone());
+    }
+
+    /// Goes on with other limits of the operator.
+    pub fn limit(&mut self, guardrails: Guardrails) {
+        self.options.guardrails = guardrails;
         self.processor = QueryProcessor::new(self.store.clone(), self.options.clone());
     }
 

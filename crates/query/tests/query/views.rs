@@ -155,6 +155,22 @@ impl History {
         }
     }
 
+    /// Compares each entry, asked for by its key, with the scan of the view.
+    fn check_entries(&mut self, when: &str) {
+        let columns = "v, k, c, w, WRITETIME(w)";
+        let body = |answer: &str| -> BTreeSet<String> {
+            let lines = answer.lines().skip(1).filter(|line| !line.ends_with("rows)"));
+            lines.map(str::to_owned).collect()
+        };
+        let scanned = body(&self.run(&format!("SELECT {columns} FROM ks.by_v")));
+        let mut found = BTreeSet::new();
+        for (v, k, c) in (0..36).map(|place| (place / 9, place / 3 % 3, place % 3)) {
+            let one = format!("SELECT {columns} FROM ks.by_v WHERE v = {v} AND k = {k} AND c = {c}");
+            found.extend(body(&self.run(&one)));
+        }
+        assert_eq!(found, scanned, "entries of by_v {when}, after:\n{}", self.log);
+    }
+
     /// Compares each view with what its base says.
     fn check(&mut self, when: &str) {
         for (view, columns, rows) in VIEWS {
@@ -205,9 +221,13 @@ fn run_history(seed: u64, steps: usize) {
         }
         if (is_early || step > steps / 3) && history.dice.one_in(5) {
             history.check(&format!("at step {step}"));
+            if history.dice.one_in(4) {
+                history.check_entries(&format!("at step {step}"));
+            }
         }
     }
     history.check("at the end");
+    history.check_entries("at the end");
 }
 
 #[test]

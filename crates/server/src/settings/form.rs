@@ -29,6 +29,25 @@ pub struct Rate(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limit(pub Option<u64>);
 
+/// Words of a list, in any case; `none` is the empty one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names(pub Vec<String>);
+
+impl Form for Names {
+    fn parse(text: &str) -> Result<Self, String> {
+        let is_word = |word: &&str| !word.is_empty() && *word != "none";
+        let words = text.split(',').map(str::trim).filter(is_word);
+        Ok(Self(words.map(str::to_owned).collect()))
+    }
+
+    fn print(&self) -> String {
+        match self.0.is_empty() {
+            true => "none".to_owned(),
+            false => self.0.join(", "),
+        }
+    }
+}
+
 const SIZE_UNITS: [(&str, u64); 4] = [("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("B", 1)];
 
 const DURATION_UNITS: [(&str, u64); 7] = [

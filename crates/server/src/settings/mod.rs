@@ -19,7 +19,7 @@ use ilion_env::Env;
 pub use choices::{Authenticator, Authorizer, CommitLogSync, SSTableFormat, SSTableLookup};
 pub use document::document;
 pub use foreign::{FOREIGN, Fate, Foreign};
-pub use form::{Limit, Rate, Size};
+pub use form::{Limit, Names, Rate, Size};
 pub use table::{SETTINGS, Setting, Settings};
 
 /// A settings file is not larger.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use ilion_types::Partitioner;
 
 use super::choices::{Authenticator, Authorizer, CommitLogSync, SSTableFormat, SSTableLookup};
-use super::form::{Form, Limit, Rate, Size};
+use super::form::{Form, Limit, Names, Rate, Size};
 
 /// One setting, as the loader and the document see it.
 pub struct Setting {
@@ -162,6 +162,92 @@ settings! {
     tombstone_warn_threshold: Limit = "1000";
     /// Tombstones that a read may meet before it is ended; -1 is no limit.
     tombstone_failure_threshold: Limit = "100000";
+    /// Warns above so many user keyspaces; -1 is never.
+    keyspaces_warn_threshold: Limit = "-1";
+    /// Refuses more user keyspaces; -1 is never.
+    keyspaces_fail_threshold: Limit = "-1";
+    /// Warns above so many tables of users; -1 is never.
+    tables_warn_threshold: Limit = "-1";
+    /// Refuses more tables of users; -1 is never.
+    tables_fail_threshold: Limit = "-1";
+    /// Warns above so many columns of a table; -1 is never.
+    columns_per_table_warn_threshold: Limit = "-1";
+    /// Refuses more columns of a table; -1 is never.
+    columns_per_table_fail_threshold: Limit = "-1";
+    /// Warns above so many materialized views of a table; -1 is never.
+    materialized_views_per_table_warn_threshold: Limit = "-1";
+    /// Refuses more materialized views of a table; -1 is never.
+    materialized_views_per_table_fail_threshold: Limit = "-1";
+    /// Warns above so many fields of a user type; -1 is never.
+    fields_per_udt_warn_threshold: Limit = "-1";
+    /// Refuses more fields of a user type; -1 is never.
+    fields_per_udt_fail_threshold: Limit = "-1";
+    /// Warns above so many dimensions of a vector; -1 is never.
+    vector_dimensions_warn_threshold: Limit = "-1";
+    /// Refuses more dimensions of a vector; -1 is never.
+    vector_dimensions_fail_threshold: Limit = "-1";
+    /// Warns above so many rows of a page that a client asks for; -1 is never.
+    page_size_warn_threshold: Limit = "-1";
+    /// Refuses more rows of a page that a client asks for; -1 is never.
+    page_size_fail_threshold: Limit = "-1";
+    /// Warns above so many partitions in the IN of a SELECT; -1 is never.
+    partition_keys_in_select_warn_threshold: Limit = "-1";
+    /// Refuses more partitions in the IN of a SELECT; -1 is never.
+    partition_keys_in_select_fail_threshold: Limit = "-1";
+    /// Warns above so many combinations of the INs of a statement; -1 is never.
+    in_select_cartesian_product_warn_threshold: Limit = "-1";
+    /// Refuses more combinations of the INs of a statement; -1 is never.
+    in_select_cartesian_product_fail_threshold: Limit = "-1";
+    /// Warns above so many elements of a collection in one write; -1 is never.
+    items_per_collection_warn_threshold: Limit = "-1";
+    /// Refuses more elements of a collection in one write; -1 is never.
+    items_per_collection_fail_threshold: Limit = "-1";
+    /// Warns above this size of the collection of one write; auto: never.
+    collection_size_warn_threshold: Option<Size> = "auto";
+    /// Refuses the collection of one write above this size; auto: never.
+    collection_size_fail_threshold: Option<Size> = "auto";
+    /// Warns above this size of a value; auto: never.
+    column_value_size_warn_threshold: Option<Size> = "auto";
+    /// Refuses a value above this size; auto: never.
+    column_value_size_fail_threshold: Option<Size> = "auto";
+    /// Warns below this replication factor; -1 is never.
+    minimum_replication_factor_warn_threshold: Limit = "-1";
+    /// Refuses replication factors below this one; -1 is never.
+    minimum_replication_factor_fail_threshold: Limit = "-1";
+    /// Warns above this replication factor; -1 is never.
+    maximum_replication_factor_warn_threshold: Limit = "-1";
+    /// Refuses replication factors above this one; -1 is never.
+    maximum_replication_factor_fail_threshold: Limit = "-1";
+    /// Properties of tables that are warned of.
+    table_properties_warned: Names = "none";
+    /// Properties of tables that are refused.
+    table_properties_disallowed: Names = "none";
+    /// Consistency levels of reads that are warned of.
+    read_consistency_levels_warned: Names = "none";
+    /// Consistency levels of reads that are refused.
+    read_consistency_levels_disallowed: Names = "none";
+    /// Consistency levels of writes that are warned of.
+    write_consistency_levels_warned: Names = "none";
+    /// Consistency levels of writes that are refused.
+    write_consistency_levels_disallowed: Names = "none";
+    /// Whether GROUP BY is allowed.
+    group_by_enabled: bool = "true";
+    /// Whether DROP TABLE and TRUNCATE are allowed.
+    drop_truncate_table_enabled: bool = "true";
+    /// Whether DROP KEYSPACE is allowed.
+    drop_keyspace_enabled: bool = "true";
+    /// Whether columns may be added, dropped and renamed.
+    alter_table_enabled: bool = "true";
+    /// Whether USING TIMESTAMP is allowed.
+    user_timestamps_enabled: bool = "true";
+    /// Whether tables without compression are allowed.
+    uncompressed_tables_enabled: bool = "true";
+    /// Whether new tables WITH COMPACT STORAGE are allowed.
+    compact_tables_enabled: bool = "true";
+    /// Whether changes of lists by position or value, which read first, are allowed.
+    read_before_write_list_operations_enabled: bool = "true";
+    /// Whether SimpleStrategy is allowed.
+    simplestrategy_enabled: bool = "true";
     /// What is logged, as `tracing` filters are written: info, debug, or ilion_server=debug,info.
     log_level: String = "info";
 }

@@ -1,0 +1,316 @@
+//! Statements that change the schema.
+
+use ilion_schema::{
+    NewColumn, Properties, PropertyValue, Schema, SchemaChange, TableAlteration, TypeAlteration,
+    is_system_keyspace,
+};
+use ilion_types::CqlType;
+
+use super::{check, check_lists, ensure, tell};
+use crate::Error;
+use crate::context::Execution;
+
+/// Refuses changes that the operator does not allow.
+///
+/// # Errors
+/// It is not allowed.
+pub(crate) fn check_change(change: &SchemaChange, execution: &Execution<'_>) -> Result<(), Error> {
+    let limits = &execution.query_options.guardrails;
+    let schema = &**execution.schema;
+    match change {
+        SchemaChange::CreateKeyspace { name, properties, .. } => {
+            if schema.keyspace(name).is_none() {
+                let count = users(schema).count() as u64 + 1;
+                check(
+                    "keyspaces",
+                    limits.keyspaces,
+                    count,
+                    execution,
+                    |side, limit| match side {
+                        "warning" => format!(
+                            "Creating keyspace {name}, current number of keyspaces {count} exceeds warning threshold of {limit}."
+                        ),
+                        _ => format!(
+                            "Cannot have more than {limit} keyspaces, aborting the creation of keyspace {name}"
+                        ),
+                    },
+                )?;
+            }
+            check_replication(name, properties, execution)
+        }
+        SchemaChange::AlterKeyspace { name, properties, .. } => {
+            check_replication(name, properties, execution)
+        }
+        SchemaChange::DropKeyspace { .. } => ensure(
+            "drop_keyspace_enabled",
+            limits.drop_keyspace_enabled,
+            "DROP KEYSPACE functionality",
+        ),
+        SchemaChange::DropTable(_) => check_removal(execution),
+        SchemaChange::CreateTable(create) => {
+            if create.compact_storage {
+                let feature = "Creation of new COMPACT STORAGE tables";
+                ensure("compact_tables", limits.compact_tables_enabled, feature)?;
+            }
+            check_properties(&create.properties, execution)?;
+            check_tables(&create.keyspace, &create.name, execution)?;
+            check_vectors(
+                "Column",
+                create.columns.iter().map(|column| (&column.name, &column.ty)),
+                execution,
+            )?;
+            check_columns(&create.name, create.columns.len(), execution)
+        }
+        SchemaChange::CopyTable(copy) => {
+            check_properties(&copy.properties, execution)?;
+            check_tables(&copy.keyspace, &copy.name, execution)
+        }
+        SchemaChange::AlterTable {
+            keyspace,
+            table,
+            alteration,
+            ..
+        } => check_alteration(keyspace, table, alteration, execution),
+        SchemaChange::CreateView(create) => {
+            check_properties(&create.properties, execution)?;
+            let keyspace = schema.keyspace(&create.keyspace);
+            let views = keyspace.map_or(0, |keyspace| keyspace.views_of(&create.base).count()) as u64 + 1;
+            let (name, threshold) = (&create.name, limits.materialized_views_per_table);
+            check(
+                "materialized_views_per_table",
+                threshold,
+                views,
+                execution,
+                |side, limit| match side {
+                    "warning" => format!(
+                        "Creating materialized view {name}, current number of views {views} exceeds warning threshold of {limit}."
+                    ),
+                    _ => format!(
+                        "Tables cannot have more than {limit} materialized views, aborting the creation of materialized view {name}"
+                    ),
+                },
+            )
+        }
+        SchemaChange::AlterView { properties, .. } => check_properties(properties, execution),
+        SchemaChange::CreateType { name, fields, .. } => {
+            check_vectors("Field", fields.iter().map(|(name, ty)| (name, ty)), execution)?;
+            check_fields(name, fields.len(), execution)
+        }
+        SchemaChange::AlterType {
+            keyspace,
+            name,
+            alteration: TypeAlteration::AddField { name: field, ty, .. },
+            ..
+        } => {
+            check_vectors("Field", [(field, ty)].into_iter(), execution)?;
+            let known = schema
+                .keyspace(keyspace)
+                .and_then(|keyspace| keyspace.types.get(name));
+            check_fields(name, known.map_or(0, |known| known.fields.len()) + 1, execution)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses DROP TABLE and TRUNCATE where the operator does.
+///
+/// # Errors
+/// They are switched off.
+pub(crate) fn check_removal(execution: &Execution<'_>) -> Result<(), Error> {
+    let is_enabled = execution.query_options.guardrails.drop_truncate_table_enabled;
+    let feature = "DROP and TRUNCATE TABLE functionality";
+    ensure("drop_truncate_table_enabled", is_enabled, feature)
+}
+
+fn users(schema: &Schema) -> impl Iterator<Item = &ilion_schema::Keyspace> {
+    let keyspaces = schema.keyspaces.values().map(|keyspace| &**keyspace);
+    keyspaces.filter(|keyspace| !is_system_keyspace(&keyspace.name))
+}
+
+fn check_tables(keyspace: &str, name: &str, execution: &Execution<'_>) -> Result<(), Error> {
+    let schema = &**execution.schema;
+    if schema.table(keyspace, name).is_some() {
+        return Ok(());
+    }
+    let count = users(schema).map(|keyspace| keyspace.tables.len()).sum::<usize>() as u64 + 1;
+    let threshold = execution.query_options.guardrails.tables;
+    check("tables", threshold, count, execution, |side, limit| match side {
+        "warning" => {
+            format!(
+                "Creating table {name}, current number of tables {count} exceeds warning threshold of {limit}."
+            )
+        }
+        _ => format!("Cannot have more than {limit} tables, aborting the creation of table {name}"),
+    })
+}
+
+fn check_columns(table: &str, count: usize, execution: &Execution<'_>) -> Result<(), Error> {
+    let threshold = execution.query_options.guardrails.columns_per_table;
+    check(
+        "columns_per_table",
+        threshold,
+        count as u64,
+        execution,
+        |side, limit| match side {
+            "warning" => {
+                format!(
+                    "The table {table} has {count} columns, this exceeds the warning threshold of {limit}."
+                )
+            }
+            _ => format!(
+                "Tables cannot have more than {limit} columns, but {count} provided for table {table}"
+            ),
+        },
+    )
+}
+
+fn check_fields(name: &str, count: usize, execution: &Execution<'_>) -> Result<(), Error> {
+    let threshold = execution.query_options.guardrails.fields_per_udt;
+    check(
+        "fields_per_udt",
+        threshold,
+        count as u64,
+        execution,
+        |side, limit| match side {
+            "warning" => {
+                format!(
+                    "The user type {name} has {count} columns, this exceeds the warning threshold of {limit}."
+                )
+            }
+            _ => format!(
+                "User types cannot have more than {limit} columns, but {count} provided for user type {name}."
+            ),
+        },
+    )
+}
+
+fn check_vectors<'a>(
+    what: &str,
+    columns: impl Iterator<Item = (&'a String, &'a CqlType)>,
+    execution: &Execution<'_>,
+) -> Result<(), Error> {
+    let threshold = execution.query_options.guardrails.vector_dimensions;
+    for (name, ty) in columns {
+        if let CqlType::Vector { dimension, .. } = ty {
+            check(
+                "vector_dimensions",
+                threshold,
+                u64::from(*dimension),
+                execution,
+                |side, limit| {
+                    format!(
+                        "{what} {name} has a vector of {dimension} dimensions, this exceeds the {side} threshold of {limit}."
+                    )
+                },
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn check_alteration(
+    keyspace: &str,
+    table: &str,
+    alteration: &TableAlteration,
+    execution: &Execution<'_>,
+) -> Result<(), Error> {
+    let limits = &execution.query_options.guardrails;
+    match alteration {
+        TableAlteration::Options(properties) => check_properties(properties, execution),
+        TableAlteration::AddColumns { columns, .. } => {
+            check_mutable(limits.alter_table_enabled)?;
+            let named = columns
+                .iter()
+                .map(|column: &NewColumn| (&column.name, &column.ty));
+            check_vectors("Column", named, execution)?;
+            let known = execution.schema.table(keyspace, table);
+            let count = known.map_or(0, |known| known.select_order().len()) + columns.len();
+            check_columns(table, count, execution)
+        }
+        TableAlteration::DropColumns { .. } | TableAlteration::RenameColumns { .. } => {
+            check_mutable(limits.alter_table_enabled)
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_mutable(is_enabled: bool) -> Result<(), Error> {
+    ensure(
+        "alter_table",
+        is_enabled,
+        "User access to ALTER TABLE statement for column mutation",
+    )
+}
+
+fn check_properties(properties: &Properties, execution: &Execution<'_>) -> Result<(), Error> {
+    let limits = &execution.query_options.guardrails;
+    let given: Vec<&str> = properties
+        .0
+        .keys()
+        .map(String::as_str)
+        .filter(|name| *name != "id")
+        .collect();
+    check_lists(
+        "table_properties",
+        &limits.table_properties,
+        &given,
+        "Table Properties",
+        execution,
+    )?;
+    if let Some(PropertyValue::Map(compression)) = properties.0.get("compression") {
+        let is_off = compression
+            .get("enabled")
+            .is_some_and(|enabled| enabled.eq_ignore_ascii_case("false"))
+            || compression.is_empty();
+        let is_allowed = limits.uncompressed_tables_enabled || !is_off;
+        ensure("uncompressed_tables_enabled", is_allowed, "Uncompressed table")?;
+    }
+    Ok(())
+}
+
+fn check_replication(
+    keyspace: &str,
+    properties: &Properties,
+    execution: &Execution<'_>,
+) -> Result<(), Error> {
+    let limits = &execution.query_options.guardrails;
+    let Some(PropertyValue::Map(replication)) = properties.0.get("replication") else {
+        return Ok(());
+    };
+    let is_simple = replication
+        .get("class")
+        .is_some_and(|class| class.ends_with("SimpleStrategy"));
+    ensure(
+        "simplestrategy",
+        limits.simplestrategy_enabled || !is_simple,
+        "SimpleStrategy",
+    )?;
+    let factors = replication.iter().filter(|(option, _)| *option != "class");
+    for factor in factors.filter_map(|(_, factor)| factor.parse::<u64>().ok()) {
+        let (low, high) = (
+            limits.minimum_replication_factor,
+            limits.maximum_replication_factor,
+        );
+        tell(
+            "minimum_replication_factor",
+            low.below(factor),
+            execution,
+            |side, limit| {
+                format!(
+                    "The keyspace {keyspace} has a replication factor of {factor}, below the {side} threshold of {limit}."
+                )
+            },
+        )?;
+        tell(
+            "maximum_replication_factor",
+            high.above(factor),
+            execution,
+            |side, limit| {
+                format!(
+                    "The keyspace {keyspace} has a replication factor of {factor}, above the {side} threshold of {limit}."
+                )
+            },
+        )?;
+    }
+    Ok(())
+}

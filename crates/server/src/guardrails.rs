@@ -1,0 +1,106 @@
+//! The operator's limits, from the settings.
+
+use ilion_query::{Guardrails, Threshold, ValueLists};
+
+use crate::settings::{Limit, Names, Settings, Size};
+
+/// What the settings limit.
+pub(crate) fn guardrails(settings: &Settings) -> Guardrails {
+    Guardrails {
+        keyspaces: threshold(
+            settings.keyspaces_warn_threshold,
+            settings.keyspaces_fail_threshold,
+        ),
+        tables: threshold(settings.tables_warn_threshold, settings.tables_fail_threshold),
+        columns_per_table: threshold(
+            settings.columns_per_table_warn_threshold,
+            settings.columns_per_table_fail_threshold,
+        ),
+        materialized_views_per_table: threshold(
+            settings.materialized_views_per_table_warn_threshold,
+            settings.materialized_views_per_table_fail_threshold,
+        ),
+        fields_per_udt: threshold(
+            settings.fields_per_udt_warn_threshold,
+            settings.fields_per_udt_fail_threshold,
+        ),
+        vector_dimensions: threshold(
+            settings.vector_dimensions_warn_threshold,
+            settings.vector_dimensions_fail_threshold,
+        ),
+        page_size: threshold(
+            settings.page_size_warn_threshold,
+            settings.page_size_fail_threshold,
+        ),
+        partition_keys_in_select: threshold(
+            settings.partition_keys_in_select_warn_threshold,
+            settings.partition_keys_in_select_fail_threshold,
+        ),
+        in_select_cartesian_product: threshold(
+            settings.in_select_cartesian_product_warn_threshold,
+            settings.in_select_cartesian_product_fail_threshold,
+        ),
+        items_per_collection: threshold(
+            settings.items_per_collection_warn_threshold,
+            settings.items_per_collection_fail_threshold,
+        ),
+        collection_size: size_threshold(
+            settings.collection_size_warn_threshold,
+            settings.collection_size_fail_threshold,
+        ),
+        column_value_size: size_threshold(
+            settings.column_value_size_warn_threshold,
+            settings.column_value_size_fail_threshold,
+        ),
+        minimum_replication_factor: threshold(
+            settings.minimum_replication_factor_warn_threshold,
+            settings.minimum_replication_factor_fail_threshold,
+        ),
+        maximum_replication_factor: threshold(
+            settings.maximum_replication_factor_warn_threshold,
+            settings.maximum_replication_factor_fail_threshold,
+        ),
+        table_properties: lists(
+            &settings.table_properties_warned,
+            &settings.table_properties_disallowed,
+        ),
+        read_consistency_levels: lists(
+            &settings.read_consistency_levels_warned,
+            &settings.read_consistency_levels_disallowed,
+        ),
+        write_consistency_levels: lists(
+            &settings.write_consistency_levels_warned,
+            &settings.write_consistency_levels_disallowed,
+        ),
+        group_by_enabled: settings.group_by_enabled,
+        drop_truncate_table_enabled: settings.drop_truncate_table_enabled,
+        drop_keyspace_enabled: settings.drop_keyspace_enabled,
+        alter_table_enabled: settings.alter_table_enabled,
+        user_timestamps_enabled: settings.user_timestamps_enabled,
+        uncompressed_tables_enabled: settings.uncompressed_tables_enabled,
+        compact_tables_enabled: settings.compact_tables_enabled,
+        read_before_write_list_operations_enabled: settings.read_before_write_list_operations_enabled,
+        simplestrategy_enabled: settings.simplestrategy_enabled,
+    }
+}
+
+fn threshold(warn: Limit, fail: Limit) -> Threshold {
+    Threshold {
+        warn: warn.0,
+        fail: fail.0,
+    }
+}
+
+fn size_threshold(warn: Option<Size>, fail: Option<Size>) -> Threshold {
+    Threshold {
+        warn: warn.map(|size| size.0),
+        fail: fail.map(|size| size.0),
+    }
+}
+
+fn lists(warned: &Names, disallowed: &Names) -> ValueLists {
+    ValueLists {
+        warned: warned.0.clone(),
+        disallowed: disallowed.0.clone(),
+    }
+}
