@@ -11,6 +11,7 @@
 //! a position on, chunk by chunk through the cache or with read-ahead past it; [`ChunkWriter`] writes Data.db with its
 //! chunk map and digest. Every byte that is handed out has passed its CRC.
 
+mod buffers;
 mod cache;
 mod compression;
 mod reader;

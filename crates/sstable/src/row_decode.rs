@@ -30,6 +30,7 @@ use self::columns::FileColumns;
 use crate::{DataStream, Error, Result, SerializationHeader, Version};
 
 pub(crate) use self::prefix::{ClusteringFormat, Place};
+use self::source::Stretch;
 pub(crate) use self::source::{ByteSource, Piece, read_uvint};
 pub(crate) use self::times::Times;
 
@@ -153,17 +154,16 @@ impl RowFormat {
         clustering: Clustering,
         columns: &FileColumns,
     ) -> Result<Row> {
-        let base = input.position();
         let size = usize::try_from(body_size).unwrap_or(usize::MAX);
-        let bytes = input.take(size)?;
         let mut row = Row::empty(clustering);
         BodyDecoder {
-            input: Piece::new(bytes, base, input.chunks()),
+            input: Stretch::ahead(input, size)?,
             flags,
             times: &self.times,
             columns,
         }
         .decode_into(&mut row)?;
+        input.consume(size);
         Ok(row)
     }
 

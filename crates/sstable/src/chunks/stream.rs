@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::buffers::Buffers;
 use super::reader::{ChunkReader, offset_in};
+use crate::row_decode::read_uvint;
 use crate::{Error, Result};
 
 /// Stored bytes that a scan reads at once.
@@ -27,6 +29,8 @@ pub struct DataStream {
     window_start: u64,
     /// Invariant: at most the window's length.
     offset: usize,
+    /// Memory of the windows of a scan.
+    buffers: Buffers,
     /// Where the data that was read last ends.
     read_upto: u64,
     /// How many times in a row what was read follows on what was read before.
@@ -52,6 +56,7 @@ impl DataStream {
             window: Bytes::new(),
             window_start: position,
             offset: 0,
+            buffers: Buffers::default(),
             read_upto: position,
             in_a_row: 0,
         }
@@ -90,6 +95,12 @@ impl DataStream {
     #[inline]
     pub fn rest(&self) -> &[u8] {
         &self.window[self.offset..]
+    }
+
+    /// All bytes at hand, and where among them the position is.
+    #[inline]
+    pub(crate) fn window(&self) -> (&Bytes, usize) {
+        (&self.window, self.offset)
     }
 
     /// Makes at least `len` bytes at hand (see [`DataStream::rest`]).
@@ -177,15 +188,13 @@ impl DataStream {
     #[inline]
     pub fn uvint(&mut self) -> Result<u64> {
         let at = self.position();
-        let bytes = self.peek(9)?;
-        let mut input = ilion_codec::Reader::new(bytes);
-        match input.uvint() {
-            Ok(value) => {
-                let len = input.offset();
+        let read = read_uvint(self.peek(9)?);
+        match read {
+            Some((value, len)) => {
                 self.offset += len;
                 Ok(value)
             }
-            Err(error) => Err(self.chunks.corrupt(at, error.expected)),
+            None => Err(self.chunks.corrupt(at, "an unsigned vint")),
         }
     }
 
@@ -208,7 +217,8 @@ impl DataStream {
                 return Ok(());
             }
         }
-        let mut joined = self.rest().to_vec();
+        let mut joined = self.buffers.take();
+        joined.extend_from_slice(self.rest());
         // How many bytes of `joined` lie before `position`.
         let mut before = 0;
         while joined.len() - before < len {
@@ -222,7 +232,11 @@ impl DataStream {
                 joined.drain(appended_at..appended_at + overlap);
             }
         }
-        self.window = Bytes::from(joined);
+        self.window = if self.read_ahead_bytes == 0 {
+            Bytes::from(joined)
+        } else {
+            self.buffers.share(joined)
+        };
         self.window_start = position - before as u64;
         self.offset = before;
         Ok(())

@@ -13,7 +13,7 @@ use ilion_rows::{
 };
 
 use super::columns::{FileColumn, FileColumns};
-use super::source::{ByteSource, Piece};
+use super::source::{ByteSource, Stretch};
 use super::subset::Subset;
 use super::times::Times;
 use crate::Result;
@@ -36,7 +36,7 @@ const CELLS_FORESEEN_MAX: usize = 1024;
 
 /// Decodes one row body.
 pub(super) struct BodyDecoder<'d, 'f> {
-    pub(super) input: Piece<'f>,
+    pub(super) input: Stretch<'f>,
     pub(super) flags: u8,
     pub(super) times: &'d Times,
     pub(super) columns: &'d FileColumns,
@@ -161,7 +161,7 @@ impl BodyDecoder<'_, '_> {
 
 /// TTL and local deletion time of a cell.
 #[inline]
-fn cell_times(flags: u8, times: &Times, liveness: Liveness, input: &mut Piece<'_>) -> Result<(u32, u32)> {
+fn cell_times(flags: u8, times: &Times, liveness: Liveness, input: &mut Stretch<'_>) -> Result<(u32, u32)> {
     if flags & CELL_USES_ROW_TTL != 0 {
         if flags & CELL_IS_EXPIRING == 0 || liveness.ttl_secs == NO_TTL {
             return Err(input.corrupt("an expiring cell of an expiring row before it"));

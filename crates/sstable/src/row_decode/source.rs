@@ -50,6 +50,13 @@ pub(crate) trait ByteSource {
 /// The unsigned vint at the start of `bytes`, and its length.
 #[inline]
 pub(crate) fn read_uvint(bytes: &[u8]) -> Option<(u64, usize)> {
+    match *bytes {
+        [first @ ..0x80, ..] => return Some((u64::from(first), 1)),
+        [first @ 0x80..0xC0, second, ..] => {
+            return Some((u64::from(first & 0x3F) << 8 | u64::from(second), 2));
+        }
+        _ => {}
+    }
     let mut input = Reader::new(bytes);
     let value = input.uvint().ok()?;
     Some((value, input.offset()))
@@ -146,6 +153,97 @@ impl ByteSource for Piece<'_> {
             return Err(self.corrupt("a length within what holds it"));
         }
         let taken = self.bytes.slice(self.offset..self.offset + len);
+        self.offset += len;
+        Ok(taken)
+    }
+
+    #[cold]
+    fn corrupt(&self, expected: &'static str) -> Error {
+        self.file
+            .corrupt(self.base.saturating_add(self.offset as u64), expected)
+    }
+
+    #[inline]
+    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        match self.rest().first_chunk::<N>().copied() {
+            Some(array) => {
+                self.offset += N;
+                Ok(array)
+            }
+            None => Err(self.corrupt("more bytes")),
+        }
+    }
+}
+
+/// A stretch of a stream's window: nothing of it is counted or copied before it is taken.
+pub(crate) struct Stretch<'f> {
+    window: &'f Bytes,
+    offset: usize,
+    end: usize,
+    /// Position of the window's first byte in the file.
+    base: u64,
+    file: &'f ChunkReader,
+}
+
+impl<'f> Stretch<'f> {
+    /// The next `len` bytes of the stream, which stays where it is.
+    ///
+    /// # Errors
+    /// Corrupt: the data ends before, or a chunk is damaged.
+    #[inline]
+    pub(crate) fn ahead(stream: &'f mut DataStream, len: usize) -> Result<Self> {
+        stream.require(len)?;
+        let stream: &'f DataStream = stream;
+        let (window, offset) = stream.window();
+        Ok(Self {
+            window,
+            offset,
+            end: offset + len,
+            base: stream.position().saturating_sub(offset as u64),
+            file: stream.chunks(),
+        })
+    }
+
+    #[inline]
+    pub(crate) fn remaining(&self) -> usize {
+        self.end - self.offset
+    }
+
+    #[inline]
+    fn rest(&self) -> &[u8] {
+        &self.window[self.offset..self.end]
+    }
+}
+
+impl ByteSource for Stretch<'_> {
+    #[inline]
+    fn u8(&mut self) -> Result<u8> {
+        match self.rest().first().copied() {
+            Some(byte) => {
+                self.offset += 1;
+                Ok(byte)
+            }
+            None => Err(self.corrupt("a byte")),
+        }
+    }
+
+    #[inline]
+    fn uvint(&mut self) -> Result<u64> {
+        match read_uvint(self.rest()) {
+            Some((value, len)) => {
+                self.offset += len;
+                Ok(value)
+            }
+            None => Err(self.corrupt("an unsigned vint")),
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, len: usize) -> Result<Bytes> {
+        if len > self.remaining() {
+            return Err(self.corrupt("a length within what holds it"));
+        }
+        let taken = self.window.slice(self.offset..self.offset + len);
         self.offset += len;
         Ok(taken)
     }

@@ -10,6 +10,9 @@
 //!
 //! A register holds the greatest number of leading zeros, plus one, of the hashes that fall to it.
 
+mod bias;
+
+use bias::{BIASES, RAW_ESTIMATES};
 use ilion_codec::{Error as Malformed, Reader, Writer, murmur2_hash64};
 
 const PRECISION: u32 = 13;
@@ -20,6 +23,10 @@ const REGISTER_BITS: usize = 5;
 const WORDS: usize = REGISTERS.div_ceil(REGISTERS_PER_WORD);
 /// Above this the sparse form is the larger one (`0.75 * 2^p` in stream-lib).
 const SPARSE_MAX: usize = REGISTERS / 4 * 3;
+/// Below this, counting empty registers is the better estimate (precision 13).
+const LINEAR_BELOW: f64 = 6500.0;
+/// Estimates that a bias is the mean of.
+const NEIGHBOURS: usize = 6;
 /// Bits of a sparse index below the register's index.
 const SPARSE_EXTRA_MASK: u32 = (1 << (SPARSE_PRECISION - PRECISION)) - 1;
 
@@ -117,13 +124,17 @@ impl Cardinality {
             .map(|register| (-f64::from(*register)).exp2())
             .sum();
         let raw = 0.7213 / (1.0 + 1.079 / count) * count * count / sum;
-        let linear = if zeros > 0.0 {
-            linear_count(count, zeros)
+        let corrected = if raw <= 5.0 * count {
+            raw - bias_of(raw)
         } else {
             raw
         };
-        // Between the two methods' ranges the raw estimate is biased by less than what the estimate is used for needs.
-        (if linear <= 2.5 * count { linear } else { raw }).round() as u64
+        let linear = if zeros > 0.0 {
+            linear_count(count, zeros)
+        } else {
+            corrected
+        };
+        (if linear < LINEAR_BELOW { linear } else { corrected }).round() as u64
     }
 
     pub(crate) fn encode(&self, out: &mut Writer) {
@@ -161,6 +172,16 @@ impl Cardinality {
             _ => Ok(None),
         }
     }
+}
+
+/// The mean bias of the estimates that are nearest.
+#[expect(clippy::cast_precision_loss, reason = "a handful")]
+fn bias_of(raw: f64) -> f64 {
+    let distance = |index: &usize| (RAW_ESTIMATES[*index] - raw).abs();
+    let mut nearest: Vec<usize> = (0..RAW_ESTIMATES.len()).collect();
+    nearest.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
+    nearest.truncate(NEIGHBOURS);
+    nearest.iter().map(|index| BIASES[*index]).sum::<f64>() / NEIGHBOURS as f64
 }
 
 fn linear_count(buckets: f64, zeros: f64) -> f64 {

@@ -15,7 +15,7 @@ use ilion_sstable::{
 use super::BenchArguments;
 use super::cpu::timed;
 use super::report::ShapeReport;
-use super::shape::{MadePartition, Shape, WRITTEN_MICROS};
+use super::shape::{Contents, Shape, WRITTEN_MICROS};
 
 /// What writes go through the chunk writer in, when it is measured alone.
 const PIECE_BYTES: usize = 64 << 10;
@@ -42,22 +42,19 @@ pub(super) fn measure(
         table: shape.table(),
         generation: 0,
     };
-    let partitions = shape.partitions(&bench.table, arguments.size << 20);
+    let contents = shape.contents(&bench.table, arguments.size << 20);
     let mut report = ShapeReport {
         shape: shape.name(),
-        partitions: partitions.len() as u64,
-        rows: partitions
-            .iter()
-            .map(|partition| partition.rows.len() as u64)
-            .sum(),
+        partitions: contents.heads.len() as u64,
+        rows: contents.row_count(),
         ..ShapeReport::default()
     };
     let subject = bench.next();
-    bench.write(&subject, &partitions)?;
+    bench.write(&subject, &contents)?;
     let data = bench.data(&subject)?;
     (report.data_bytes, report.stored_bytes) = (data.len() as u64, bench.stored_bytes(&subject)?);
     for _ in 0..arguments.runs {
-        let (chunks_nanos, written_nanos) = (bench.write_chunks(&data)?, bench.write_again(&partitions)?);
+        let (chunks_nanos, written_nanos) = (bench.write_chunks(&data)?, bench.write_again(&contents)?);
         best(&mut report.write_chunks_nanos, chunks_nanos);
         best(&mut report.write_nanos, written_nanos);
         best(&mut report.read_chunks_nanos, bench.read_chunks(&subject)?);
@@ -88,9 +85,9 @@ impl Bench<'_> {
         }
     }
 
-    fn write(&self, descriptor: &Descriptor, partitions: &[MadePartition]) -> anyhow::Result<()> {
+    fn write(&self, descriptor: &Descriptor, contents: &Contents) -> anyhow::Result<()> {
         let options = WriterOptions {
-            estimated_partitions: partitions.len() as u64,
+            estimated_partitions: contents.heads.len() as u64,
             encoding_stats: EncodingStats {
                 min_timestamp_micros: WRITTEN_MICROS,
                 ..EncodingStats::NONE
@@ -98,9 +95,9 @@ impl Bench<'_> {
             ..WriterOptions::default()
         };
         let mut writer = SSTableWriter::new(self.env, descriptor, &self.table, options)?;
-        for partition in partitions {
-            writer.begin_partition(&partition.head)?;
-            for row in &partition.rows {
+        for (head, rows) in contents.partitions() {
+            writer.begin_partition(head)?;
+            for row in rows {
                 writer.add(row)?;
             }
             writer.finish_partition()?;
@@ -108,9 +105,9 @@ impl Bench<'_> {
         Ok(writer.finish()?)
     }
 
-    fn write_again(&mut self, partitions: &[MadePartition]) -> anyhow::Result<u64> {
+    fn write_again(&mut self, contents: &Contents) -> anyhow::Result<u64> {
         let descriptor = self.next();
-        let (nanos, ()) = timed(&**self.env, || self.write(&descriptor, partitions))?;
+        let (nanos, ()) = timed(&**self.env, || self.write(&descriptor, contents))?;
         descriptor.remove_files(&**self.env)?;
         Ok(nanos)
     }

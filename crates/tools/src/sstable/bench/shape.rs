@@ -27,10 +27,26 @@ pub enum Shape {
     Narrow,
 }
 
-/// A partition of such a table.
-pub(super) struct MadePartition {
-    pub head: PartitionHead,
-    pub rows: Vec<Unfiltered>,
+/// The contents of such a table. Partitions share rows, so that making them up and fetching them from memory is not what is
+/// measured; a chunk never holds a row twice.
+pub(super) struct Contents {
+    /// In order.
+    pub heads: Vec<PartitionHead>,
+    rows: Vec<Vec<Unfiltered>>,
+}
+
+/// Different rows of a table.
+const DIFFERENT_ROWS: u32 = 1000;
+
+impl Contents {
+    /// Each partition with its rows.
+    pub(super) fn partitions(&self) -> impl Iterator<Item = (&PartitionHead, &Vec<Unfiltered>)> {
+        self.heads.iter().zip(self.rows.iter().cycle())
+    }
+
+    pub(super) fn row_count(&self) -> u64 {
+        self.partitions().map(|(_, rows)| rows.len() as u64).sum()
+    }
 }
 
 const WORDS: [&str; 16] = [
@@ -83,28 +99,18 @@ impl Shape {
         }
     }
 
-    /// So many partitions that their rows take about `size_bytes`, in order.
-    pub(super) fn partitions(self, table: &TableSchema, size_bytes: u64) -> Vec<MadePartition> {
-        let count = size_bytes / (self.row_bytes() * u64::from(self.rows_per_partition()));
+    /// So many partitions that their rows take about `size_bytes`.
+    pub(super) fn contents(self, table: &TableSchema, size_bytes: u64) -> Contents {
+        let rows_each = self.rows_per_partition();
+        let count = size_bytes / (self.row_bytes() * u64::from(rows_each));
         let mut seeded = Seeded::new(20_250_501);
-        let mut partitions: Vec<MadePartition> = (0..count.max(2))
-            .map(|_| self.partition(table, &mut seeded))
-            .collect();
-        partitions.sort_by(|a, b| a.head.key.cmp(&b.head.key));
-        partitions
-    }
-
-    fn partition(self, table: &TableSchema, seeded: &mut Seeded) -> MadePartition {
-        let mut key = [0; 10];
-        seeded.fill(&mut key);
-        let rows = (0..self.rows_per_partition()).map(|row| Unfiltered::Row(self.row(row, table, seeded)));
-        MadePartition {
+        let mut heads: Vec<PartitionHead> = (0..count.max(2)).map(|_| head(&mut seeded)).collect();
+        heads.sort_by(|a, b| a.key.cmp(&b.key));
+        let mut row = |number| Unfiltered::Row(self.row(number, table, &mut seeded));
+        let rows = (0..DIFFERENT_ROWS / rows_each).map(|_| (0..rows_each).map(&mut row).collect());
+        Contents {
             rows: rows.collect(),
-            head: PartitionHead {
-                key: DecoratedKey::new(Partitioner::Murmur3, Bytes::copy_from_slice(&key)),
-                deletion: DeletionTime::LIVE,
-                static_row: None,
-            },
+            heads,
         }
     }
 
@@ -143,6 +149,15 @@ impl Shape {
             columns,
             ..Row::empty(clustering)
         }
+    }
+}
+
+/// With a key of its own.
+fn head(seeded: &mut Seeded) -> PartitionHead {
+    PartitionHead {
+        key: DecoratedKey::new(Partitioner::Murmur3, random(seeded, 10)),
+        deletion: DeletionTime::LIVE,
+        static_row: None,
     }
 }
 
