@@ -50,6 +50,20 @@ fn what_is_written_is_read_back() {
 }
 
 #[test]
+fn a_map_of_a_file_is_what_is_in_it() {
+    for_each_env(|env, dir| {
+        for size in [0, 1, 10_000] {
+            let path = dir.join(format!("map of {size}"));
+            let content: Vec<u8> = (0..size).map(|number: u32| number as u8).collect();
+            write(env, &path, &content);
+            let map = env.open_read(&path).unwrap().map().unwrap();
+            env.remove_file(&path).unwrap();
+            assert_eq!(map[..], content, "also after the name is gone");
+        }
+    });
+}
+
+#[test]
 fn a_file_goes_on_where_it_ended() {
     for_each_env(|env, dir| {
         let path = dir.join("a");

@@ -1,4 +1,4 @@
-//! How long it takes to open an SSTable and to find partitions in it: `measure_find PARTITIONS [LOOKUPS]`.
+//! How long it takes to open an SSTable and to find partitions in it: `measure_find PARTITIONS [LOOKUPS [ROUNDS [FINDING]]]`.
 //!
 //! Under each way of finding them, with keys that stand in the index summary ("near") and keys half an interval away ("far").
 //! The files are in a temporary directory, in the page cache.
@@ -28,6 +28,9 @@ fn main() {
     let mut arguments = std::env::args().skip(1);
     let mut number = |default: u64| arguments.next().map_or(default, |text| text.parse().unwrap());
     let (partitions, lookups) = (number(1_000_000), number(50_000));
+    // With a profiler, the difference of two numbers of rounds is what look-ups cost.
+    let rounds = number(1);
+    let only = arguments.next();
     let directory = tempfile::tempdir().unwrap();
     let env: Arc<dyn Env> = RealEnv::new();
     let table = parse_table("k bigint pk, v blob").unwrap();
@@ -73,6 +76,9 @@ fn main() {
         bytes as f64 / partitions as f64
     );
     for finding in [Finding::TokenMap, Finding::Summary, Finding::WholeIndex] {
+        if only.as_ref().is_some_and(|only| *only != format!("{finding:?}")) {
+            continue;
+        }
         let options = OpenOptions {
             chunk_cache: Some(Arc::new(ChunkCache::new(1 << 30))),
             finding,
@@ -95,6 +101,9 @@ fn main() {
         };
         find(0);
         let (near, far) = (find(0), find(INTERVAL / 2));
+        for round in 0..rounds {
+            find(usize::try_from(round % 2).unwrap() * INTERVAL / 2);
+        }
         println!("{finding:?}: opened in {opened:.2?}; {lookups} look-ups: near {near:.2?}, far {far:.2?}");
         let started = Instant::now();
         for index in 0..lookups as usize {

@@ -19,6 +19,7 @@ mod findings;
 mod index_check;
 mod key_check;
 mod rows_check;
+mod token_check;
 mod totals;
 
 use std::sync::Arc;

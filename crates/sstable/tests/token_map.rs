@@ -14,6 +14,7 @@ use ilion_rows::{
     DecoratedKey, KeyBound, KeyRange, Liveness, Partition, PartitionUpdate, Row, Slice, Unfiltered,
 };
 use ilion_schema::TableSchema;
+use ilion_sstable::verify::verify;
 use ilion_sstable::{
     ChunkCache, Component, Descriptor, Finding, Format, KeyCache, OpenOptions, SSTable, SSTableId,
     SSTableWriter, Scan, Version, WriterOptions,
@@ -422,4 +423,18 @@ fn a_summary_that_is_thinned_out_finds_all_and_can_be_filled_up_again() {
     assert_eq!(range(&case, &sstable, KeyRange::all()).len(), case.keys.len());
     sstable.resample_summary(128).unwrap();
     assert_eq!(sstable.take_summary_share().unwrap(), whole);
+}
+
+#[test]
+fn verify_finds_every_damaged_byte_of_a_token_map() {
+    let case = Case::write(Version::NB, Partitioner::Murmur3, true);
+    let verified = || verify(&*case.env, &case.descriptor, &mut |_| {}).unwrap();
+    let whole = verified();
+    assert!(whole.findings.is_empty(), "{:?}", whole.findings);
+    let size = case.env.file_size(&case.tokens_path()).unwrap();
+    for at in (0..size).step_by(size as usize / 25).chain([size - 1]) {
+        case.mem.corrupt_byte(&case.tokens_path(), at, 1).unwrap();
+        assert!(!verified().findings.is_empty(), "byte {at}");
+        case.mem.corrupt_byte(&case.tokens_path(), at, 1).unwrap();
+    }
 }

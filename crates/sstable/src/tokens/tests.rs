@@ -9,6 +9,8 @@ use ilion_rows::{DecoratedKey, KeyBound};
 use ilion_types::{Partitioner, Token};
 
 use super::map::Mapped;
+use super::pages::{CRC_LEN, PAGE_LEN};
+use super::tail::END_LEN;
 use super::{Candidates, TokenMap, TokenMapWriter, Whole};
 use crate::{Component, Descriptor, Format, SSTableId, Version};
 
@@ -263,5 +265,61 @@ fn every_damaged_byte_is_noticed_or_does_not_matter() {
             case.mem.corrupt_byte(&path, at, xor).unwrap();
         }
         case.check();
+    }
+}
+
+/// Puts right all checksums, so that damage reaches what they cover.
+fn seal(bytes: &mut [u8], body_length: usize) {
+    let pages: Vec<u32> = bytes[..body_length]
+        .chunks(PAGE_LEN)
+        .map(ilion_codec::crc32)
+        .collect();
+    for (number, crc) in pages.into_iter().enumerate() {
+        let at = body_length + number * CRC_LEN;
+        bytes[at..at + CRC_LEN].copy_from_slice(&crc.to_le_bytes());
+    }
+    let tail_end = bytes.len() - END_LEN;
+    let tail_at = body_length + body_length.div_ceil(PAGE_LEN) * CRC_LEN;
+    let crc = ilion_codec::crc32(&bytes[tail_at..tail_end]);
+    bytes[tail_end..tail_end + CRC_LEN].copy_from_slice(&crc.to_le_bytes());
+}
+
+#[test]
+fn hostile_bytes_with_good_checksums_do_not_panic() {
+    let mut random = Seeded::new(16);
+    for partitioner in PARTITIONERS {
+        let keys = (0..1100).map(|_| random_bytes(&mut random, 12, 3));
+        let case = Case::write(partitioner, keys.collect::<Vec<_>>(), &mut random);
+        let path = case.descriptor.path(&Component::Tokens);
+        let whole = case.env.read_all(&path, 1 << 20).unwrap();
+        let tail_len = u32::from_le_bytes(*whole[whole.len() - 12..].first_chunk().unwrap()) as usize;
+        let body_and_crcs = whole.len() - END_LEN - tail_len;
+        let body = (0..body_and_crcs)
+            .find(|len| len + len.div_ceil(PAGE_LEN) * CRC_LEN == body_and_crcs)
+            .unwrap();
+        for _ in 0..400 {
+            let mut hostile = whole.clone();
+            for _ in 0..=random.below(4) {
+                // The directory and headers of blocks as often as the rest.
+                let at = match random.below(3) {
+                    0 => random.below(64.min(body as u64)),
+                    1 => body as u64 - random.below(100.min(body as u64)) - 1,
+                    _ => random.below(body as u64),
+                };
+                let len = random.below(9) as usize;
+                let end = (at as usize + len).min(body);
+                hostile[at as usize..end].fill(random.below(256) as u8);
+            }
+            seal(&mut hostile, body);
+            let mut file = case.env.create_or_truncate(&path).unwrap();
+            file.append(&hostile).unwrap();
+            let map = case.open().unwrap().unwrap();
+            for (index, key) in case.keys.iter().enumerate().step_by(23) {
+                let _ = map.candidates(&key.token);
+                let _ = map.rank(&KeyBound::AfterToken(key.token.clone()));
+                let _ = map.partition(index as u64);
+                let _ = map.token_floor(index as u64);
+            }
+        }
     }
 }

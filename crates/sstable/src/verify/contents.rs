@@ -12,6 +12,7 @@ use ilion_types::CqlType;
 use super::index_check::IndexCheck;
 use super::key_check::FilterCheck;
 use super::rows_check::{RowIndexFile, RowsCheck};
+use super::token_check::TokenMapCheck;
 use super::totals::Totals;
 use super::{OnProgress, Opened, Verification};
 use crate::{Component, DataScan, Result};
@@ -24,6 +25,7 @@ pub(super) struct Contents<'o> {
     index: Option<IndexCheck>,
     row_indexes: Option<RowIndexFile>,
     filter: Option<FilterCheck>,
+    tokens: Option<TokenMapCheck>,
     totals: Totals,
     last_key: Option<DecoratedKey>,
 }
@@ -45,6 +47,7 @@ impl<'o> Contents<'o> {
             index: IndexCheck::open(env, opened, verification)?,
             row_indexes: verification.findings.take(RowIndexFile::open(env, opened))?,
             filter: FilterCheck::open(env, opened, verification)?,
+            tokens: TokenMapCheck::open(env, opened, verification)?,
             totals: Totals::new(opened),
             opened,
             last_key: None,
@@ -74,6 +77,9 @@ impl<'o> Contents<'o> {
         }
         if let Some(filter) = self.filter {
             filter.finish(verification);
+        }
+        if let Some(tokens) = self.tokens {
+            tokens.finish(verification);
         }
         self.totals.compare(self.opened, verification);
         Ok(true)
@@ -120,6 +126,11 @@ impl<'o> Contents<'o> {
             Some(index) => index.partition(start, &head.key, verification)?,
             None => None,
         };
+        if let Some(tokens) = &mut self.tokens {
+            let is_known = self.index.as_ref().is_some_and(|index| !index.is_broken());
+            let has_row_index = is_known.then_some(row_index.is_some());
+            tokens.partition(start, &head.key, has_row_index, verification)?;
+        }
         let rows = match (row_index, &self.row_indexes) {
             (Some(at), Some(file)) => file.begin(&at, start, self.scan.position(), head, verification)?,
             _ => None,

@@ -106,6 +106,11 @@ impl IndexCheck {
         Ok(())
     }
 
+    /// True if what it says of row indexes means nothing.
+    pub(super) fn is_broken(&self) -> bool {
+        self.is_broken
+    }
+
     /// Data.db has a partition at `start`; gives the row index that the index has of it.
     pub(super) fn partition(
         &mut self,
