@@ -1,5 +1,7 @@
 //! A block of the token map: up to 1024 partitions, readable on its own.
 
+use std::ops::Range;
+
 use super::elias_fano::{self, Sequence, Shape};
 use super::order::{Place, code_of_bytes, common_len};
 use super::{u16_at, u64_at};
@@ -20,15 +22,6 @@ pub(super) struct Block<'b> {
     codes: Sequence<'b>,
     positions: Sequence<'b>,
     wide: &'b [[u8; WIDE_LEN]],
-}
-
-/// Where in a block a token stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Spot {
-    /// The first partition that is not below; the count if all are.
-    pub(super) index: usize,
-    /// That one looks like it.
-    pub(super) is_alike: bool,
 }
 
 impl<'b> Block<'b> {
@@ -85,9 +78,9 @@ impl<'b> Block<'b> {
         Some(u64_at(self.wide.get(at)?, 2))
     }
 
-    /// Where a token stands.
+    /// The partitions that look like a token's; where they would be if there are none.
     #[inline]
-    pub(super) fn find(&self, place: Place<'_>) -> Spot {
+    pub(super) fn find(&self, place: Place<'_>) -> Range<usize> {
         match place {
             Place::Code(code) => self.find_code(code),
             Place::Bytes(key) => self.find_bytes(key),
@@ -95,30 +88,21 @@ impl<'b> Block<'b> {
     }
 
     #[inline]
-    fn find_code(&self, code: u64) -> Spot {
-        let Some(value) = (code >> self.shift).checked_sub(self.base_code) else {
-            return Spot {
-                index: 0,
-                is_alike: false,
-            };
-        };
-        let index = self.codes.lower_bound(value);
-        Spot {
-            index,
-            is_alike: self.codes.get(index) == Some(value) && index < self.count,
+    fn find_code(&self, code: u64) -> Range<usize> {
+        match (code >> self.shift).checked_sub(self.base_code) {
+            Some(value) => self.codes.equal_range(value),
+            None => 0..0,
         }
     }
 
-    fn find_bytes(&self, key: &[u8]) -> Spot {
+    fn find_bytes(&self, key: &[u8]) -> Range<usize> {
         let common = common_len(self.prefix, key);
         if common == self.prefix.len() {
             return self.find_code(code_of_bytes(&key[common..]));
         }
         let is_below = key.get(common).is_none_or(|byte| *byte < self.prefix[common]);
-        Spot {
-            index: if is_below { 0 } else { self.count },
-            is_alike: false,
-        }
+        let at = if is_below { 0 } else { self.count };
+        at..at
     }
 }
 

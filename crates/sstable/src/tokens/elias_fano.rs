@@ -8,6 +8,8 @@
 //! a one: bit `high + index` is the one of number `index`. For every four upper words it is noted how many ones come before.
 //! Nothing here panics, whatever the bytes: what makes no sense is nothing, or a number that makes no sense.
 
+use std::ops::Range;
+
 use super::{u16_at, u64_at};
 
 const WORDS_PER_SAMPLE: usize = 4;
@@ -129,15 +131,15 @@ impl<'b> Sequence<'b> {
         Some((high << self.shape.low_bits) | self.low(index))
     }
 
-    /// Where the first number is that is not below `value`; the count if there is none.
+    /// The numbers that equal `value`; where they would be if there are none.
     #[inline]
-    pub(super) fn lower_bound(&self, value: u64) -> usize {
+    pub(super) fn equal_range(&self, value: u64) -> Range<usize> {
         let count = self.shape.count;
-        let Ok(high) = usize::try_from(value >> self.shape.low_bits) else {
-            return count;
-        };
-        let Some(mut bit) = self.bit_after_zeros(high) else {
-            return count;
+        let found = usize::try_from(value >> self.shape.low_bits)
+            .ok()
+            .and_then(|high| Some((high, self.bit_after_zeros(high)?)));
+        let Some((high, mut bit)) = found else {
+            return count..count;
         };
         let low = value & self.shape.low_mask();
         let mut index = bit.saturating_sub(high);
@@ -145,7 +147,12 @@ impl<'b> Sequence<'b> {
             bit += 1;
             index += 1;
         }
-        index.min(count)
+        let start = index.min(count);
+        while index < count && self.is_one(bit) && self.low(index) == low {
+            bit += 1;
+            index += 1;
+        }
+        start..index.clamp(start, count)
     }
 
     fn is_one(&self, bit: usize) -> bool {
@@ -225,12 +232,13 @@ mod tests {
         for (index, number) in numbers.iter().enumerate() {
             assert_eq!(sequence.get(index), Some(*number), "{index} of {numbers:?}");
             for value in [number.saturating_sub(1), *number, number.saturating_add(1)] {
-                let expected = numbers.partition_point(|known| *known < value);
-                assert_eq!(sequence.lower_bound(value), expected, "{value} in {numbers:?}");
+                let start = numbers.partition_point(|known| *known < value);
+                let end = numbers.partition_point(|known| *known <= value);
+                assert_eq!(sequence.equal_range(value), start..end, "{value} in {numbers:?}");
             }
         }
         assert_eq!(sequence.get(numbers.len()), None);
-        assert_eq!(sequence.lower_bound(u64::MAX), numbers.len());
+        assert_eq!(sequence.equal_range(u64::MAX), numbers.len()..numbers.len());
     }
 
     #[test]
@@ -263,7 +271,8 @@ mod tests {
             if let Some((sequence, _)) = Sequence::split(&bytes, shape) {
                 for index in 0..shape.count + 2 {
                     let _ = sequence.get(index);
-                    assert!(sequence.lower_bound(random.below(u64::MAX)) <= shape.count);
+                    let range = sequence.equal_range(random.below(u64::MAX));
+                    assert!(range.start <= range.end && range.end <= shape.count);
                 }
             }
         }

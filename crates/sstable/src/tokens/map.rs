@@ -126,25 +126,17 @@ impl TokenMap {
     /// The map is damaged or cannot be read; here and below.
     #[inline]
     pub(crate) fn candidates(&self, token: &Token) -> Result<Candidates> {
-        let place = Place::of(token);
-        let (first, is_alike) = self.find(place)?;
-        if !is_alike {
-            return Ok(Candidates::These(first..first));
+        let found = self.find(Place::of(token))?;
+        if found.end - found.start > CANDIDATES_MAX {
+            return Ok(Candidates::TooMany);
         }
-        let mut end = first + 1;
-        while end < self.tail.partition_count && self.is_alike(end, place)? {
-            end += 1;
-            if end - first > CANDIDATES_MAX {
-                return Ok(Candidates::TooMany);
-            }
-        }
-        Ok(Candidates::These(first..end))
+        Ok(Candidates::These(found))
     }
 
     /// How many partitions are below a bound; those that look as if they stood at it are not counted.
     pub(crate) fn rank(&self, bound: &KeyBound) -> Result<u64> {
         match bound.token() {
-            Some(token) => Ok(self.find(Place::of(token))?.0),
+            Some(token) => Ok(self.find(Place::of(token))?.start),
             None if matches!(bound, KeyBound::End) => Ok(self.tail.partition_count),
             None => Ok(0),
         }
@@ -178,26 +170,29 @@ impl TokenMap {
         Ok(Token::Bytes(Arc::from(&key[..len])))
     }
 
-    /// The first partition that does not look as if it were below, and whether it looks the same.
+    /// The partitions that look like a token's, not all if they are too many; where they would be if there are none.
     #[inline]
-    fn find(&self, place: Place<'_>) -> Result<(u64, bool)> {
+    fn find(&self, place: Place<'_>) -> Result<Range<u64>> {
         let mut number = self.last_block_below(place)?;
+        let mut found: Option<Range<u64>> = None;
         loop {
             let block = self.block(number)?;
             let spot = block.find(place);
-            let index = number * BLOCK_PARTITIONS as u64 + spot.index as u64;
-            if spot.index < block.count || number + 1 >= self.blocks {
-                return Ok((index, spot.is_alike));
+            let first = number * BLOCK_PARTITIONS as u64;
+            let here = first + spot.start as u64..first + spot.end as u64;
+            let all = match found {
+                // Those before were at the end of their block.
+                Some(before) if spot.start == 0 => before.start..here.end,
+                Some(before) => before,
+                None => here,
+            };
+            let may_go_on = spot.end == block.count && number + 1 < self.blocks;
+            if !may_go_on || all.end - all.start > CANDIDATES_MAX {
+                return Ok(all);
             }
+            found = (!all.is_empty()).then_some(all);
             number += 1;
         }
-    }
-
-    fn is_alike(&self, index: u64, place: Place<'_>) -> Result<bool> {
-        let (block, at) = self.block_of(index)?;
-        let spot = block.find(place);
-        // Those that look alike stand together: this one is next to one that does.
-        Ok(spot.is_alike && spot.index <= at && block.code(at) == block.code(spot.index))
     }
 
     fn block_of(&self, index: u64) -> Result<(Block<'_>, usize)> {
