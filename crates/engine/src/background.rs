@@ -49,6 +49,11 @@ pub(crate) struct Background {
     pub(crate) is_making_token_maps: AtomicBool,
     /// When index summaries were last looked after.
     pub(crate) summaries_resampled_nanos: AtomicU64,
+    /// The threads were told to stop.
+    is_stopping: Mutex<bool>,
+    stopping: Condvar,
+    are_caches_loaded: Mutex<bool>,
+    caches_loaded: Condvar,
 }
 
 struct Queues {
@@ -82,6 +87,9 @@ impl Background {
             spawn(shared, "ilion-token-maps", move |shared| {
                 work_through(shared, &token_map_queue)
             })?,
+            spawn(shared, "ilion-caches", |shared| {
+                guarded(shared, || crate::saved_caches::run(shared));
+            })?,
             spawn(shared, "ilion-tick", move |shared| tick_on(shared, &tick_queue))?,
         ];
         for number in 1..=compactors {
@@ -112,6 +120,8 @@ impl Background {
             Work::Compact(_) => queues.compact.send(work),
             Work::MakeTokenMaps | Work::ResampleSummaries => queues.token_maps.send(work),
             Work::Stop => {
+                *self.is_stopping.lock() = true;
+                self.stopping.notify_all();
                 *self.pending.lock() += 2 + queues.compactors;
                 let compactors = std::iter::repeat_n(&queues.compact, queues.compactors);
                 let mut all = [&queues.flush, &queues.token_maps, &queues.tick]
@@ -122,6 +132,19 @@ impl Background {
         };
         if sent.is_err() {
             self.finished();
+        }
+    }
+
+    /// True once the threads were told to stop.
+    pub(crate) fn is_stopping(&self) -> bool {
+        *self.is_stopping.lock()
+    }
+
+    /// Pauses the caller, unless or until the threads are told to stop.
+    pub(crate) fn pause(&self, duration: Duration) {
+        let mut is_stopping = self.is_stopping.lock();
+        if !*is_stopping {
+            self.stopping.wait_for(&mut is_stopping, duration);
         }
     }
 
@@ -136,6 +159,20 @@ impl Background {
         let mut pending = self.pending.lock();
         while *pending > 0 {
             self.done.wait(&mut pending);
+        }
+    }
+
+    /// Saved caches are loaded, as far as they will be.
+    pub(crate) fn tell_caches_loaded(&self) {
+        *self.are_caches_loaded.lock() = true;
+        self.caches_loaded.notify_all();
+    }
+
+    /// Waits for [`Self::tell_caches_loaded`].
+    pub(crate) fn wait_caches_loaded(&self) {
+        let mut are_loaded = self.are_caches_loaded.lock();
+        while !*are_loaded {
+            self.caches_loaded.wait(&mut are_loaded);
         }
     }
 

@@ -17,6 +17,8 @@ use uuid::Uuid;
 use crate::background::{Background, Work};
 use crate::budget::Budget;
 use crate::compact::{Backlog, Pacer, Tasks};
+use crate::counter_cache::CounterCache;
+use crate::row_cache::RowCache;
 use crate::stripes::{Stripes, StripesGuard};
 use crate::table_store::TableStore;
 use crate::virtual_table::{VirtualTable, VirtualTables};
@@ -39,6 +41,8 @@ pub(crate) struct Shared {
     pub backlog: Backlog,
     pub chunk_cache: Arc<ChunkCache>,
     pub key_cache: Arc<KeyCache>,
+    pub row_cache: RowCache,
+    pub counter_cache: CounterCache,
     /// How look-ups in SSTables were answered.
     pub lookups: Arc<Lookups>,
     pub virtual_tables: VirtualTables,
@@ -72,6 +76,8 @@ impl Shared {
             backlog: Backlog::default(),
             chunk_cache: Arc::new(ChunkCache::new(options.chunk_cache_bytes)),
             key_cache: Arc::new(KeyCache::new(options.key_cache_bytes)),
+            row_cache: RowCache::new(options.row_cache.bytes_max),
+            counter_cache: CounterCache::new(options.counter_cache.bytes_max),
             lookups: Arc::default(),
             virtual_tables: VirtualTables::default(),
             stripes: Stripes::new(),
@@ -171,10 +177,8 @@ impl Engine {
         if let Some(rows) = self.shared.virtual_tables.open(table) {
             return Ok(rows?.cursor(&KeyRange::exactly(key), filter));
         }
-        let now_secs = u32::try_from(self.shared.env.now_secs()).unwrap_or(u32::MAX);
-        Ok(self
-            .store_of(table)?
-            .read_partition(table, key, filter, now_secs)?)
+        let store = self.store_of(table)?;
+        Ok(self.shared.read_partition(&store, table, key, filter)?)
     }
 
     /// Many partitions, as [`Self::read_partition`].
@@ -210,6 +214,30 @@ impl Engine {
         partitions: &mut dyn Iterator<Item = (TableId, &DecoratedKey)>,
     ) -> StripesGuard<'a> {
         self.shared.stripes.lock(partitions)
+    }
+
+    /// What this node has counted lately. To be used while the partition is locked.
+    pub fn counter_cache(&self) -> &CounterCache {
+        &self.shared.counter_cache
+    }
+
+    /// Forgets what a cache holds: `rows`, `counters`, `keys` or `chunks`.
+    ///
+    /// # Errors
+    /// There is no such cache.
+    pub fn invalidate_cache(&self, name: &str) -> Result<()> {
+        match name {
+            "rows" => self.shared.row_cache.clear(),
+            "counters" => self.shared.counter_cache.clear(None),
+            "keys" => self.shared.key_cache.clear(),
+            "chunks" => self.shared.chunk_cache.clear(),
+            _ => {
+                return Err(Error::Refused(format!(
+                    "there is no cache {name}: there are rows, counters, keys and chunks"
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// Calls back when the log is durable up to the position in the sense of its mode. Must not block.
@@ -273,6 +301,11 @@ impl Engine {
     /// The tables' stores.
     pub fn tables(&self) -> Vec<Arc<TableStore>> {
         self.shared.tables.load().values().cloned().collect()
+    }
+
+    /// Returns when saved caches are loaded, as far as they will be. For tests and benchmarks.
+    pub fn wait_caches_loaded(&self) {
+        self.shared.background.wait_caches_loaded();
     }
 
     /// Returns when the background has nothing to do: no flush and no compaction is due. For tests and benchmarks.

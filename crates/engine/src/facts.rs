@@ -6,6 +6,7 @@ use ilion_env::account::RequestIo;
 
 use ilion_sstable::LookupCounts;
 
+use crate::engine::Shared;
 use crate::{Engine, TableStore};
 
 /// What background work has done since the start.
@@ -34,6 +35,23 @@ impl Counters {
     pub(crate) fn compaction_failed(&self) {
         self.compactions_failed.fetch_add(1, Relaxed);
     }
+}
+
+/// A cache at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct CacheFacts {
+    /// As `system_views.caches` names it.
+    pub name: &'static str,
+    /// Memory that it takes.
+    pub bytes: u64,
+    /// What it may take.
+    pub bytes_max: u64,
+    /// Entries in it.
+    pub entries: u64,
+    /// Look-ups that found what they looked for, since the start.
+    pub hits: u64,
+    /// Look-ups that did not.
+    pub misses: u64,
 }
 
 /// The engine at one moment.
@@ -79,6 +97,8 @@ pub struct EngineFacts {
     pub key_cache_misses: u64,
     /// Partitions in it.
     pub key_cache_keys: u64,
+    /// All caches, also that of chunks.
+    pub caches: Vec<CacheFacts>,
     /// How look-ups in SSTables were answered.
     pub lookups: LookupCounts,
     /// Bytes of the token maps of all SSTables; they are mapped, not loaded.
@@ -137,6 +157,7 @@ impl Engine {
             key_cache_hits: shared.key_cache.hits(),
             key_cache_misses: shared.key_cache.misses(),
             key_cache_keys: shared.key_cache.entry_count() as u64,
+            caches: shared.cache_facts(),
             lookups: shared.lookups.counts(),
             token_map_bytes: self.tables().iter().map(|store| store.token_map_bytes()).sum(),
         }
@@ -159,6 +180,47 @@ impl Engine {
     /// Reads, writes and syncs since the process started.
     pub fn io(&self) -> RequestIo {
         ilion_env::account::totals().into_iter().map(|(_, io)| io).sum()
+    }
+}
+
+impl Shared {
+    fn cache_facts(&self) -> Vec<CacheFacts> {
+        let (chunks, counters) = (&self.chunk_cache, &self.counter_cache);
+        let (keys, rows) = (&self.key_cache, &self.row_cache);
+        vec![
+            CacheFacts {
+                name: "chunks",
+                bytes: chunks.size_bytes(),
+                bytes_max: chunks.capacity_bytes(),
+                entries: chunks.chunk_count() as u64,
+                hits: chunks.hits(),
+                misses: chunks.misses(),
+            },
+            CacheFacts {
+                name: "counters",
+                bytes: counters.size_bytes(),
+                bytes_max: counters.capacity_bytes(),
+                entries: counters.len() as u64,
+                hits: counters.hits.load(Relaxed),
+                misses: counters.misses.load(Relaxed),
+            },
+            CacheFacts {
+                name: "keys",
+                bytes: keys.size_bytes(),
+                bytes_max: keys.capacity_bytes(),
+                entries: keys.entry_count() as u64,
+                hits: keys.hits(),
+                misses: keys.misses(),
+            },
+            CacheFacts {
+                name: "rows",
+                bytes: rows.size_bytes(),
+                bytes_max: rows.capacity_bytes(),
+                entries: rows.len() as u64,
+                hits: rows.hits.load(Relaxed),
+                misses: rows.misses.load(Relaxed),
+            },
+        ]
     }
 }
 

@@ -200,6 +200,7 @@ impl Shared {
             live.push(self.open_sstable(&table, descriptor)?);
         }
         store.add_sstables(live);
+        self.forget_cached_table(table.id);
         self.found_debt(store);
         drop(committed);
         for (file, taken) in sound.iter().zip(&taken) {

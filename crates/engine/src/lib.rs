@@ -20,6 +20,9 @@
 //! | `view` | what a read sees |
 //! | `write`, `read` | the two hot paths |
 //! | `settle` | rows read source after source, until older sources can add nothing |
+//! | `row_cache`, `cached_read` | heads of partitions in memory, and reads through them |
+//! | `counter_cache` | what this node has counted |
+//! | `saved_caches` | their keys over restarts |
 //! | `budget` | memory of all memtables together; slowing writers |
 //! | `flush` | memtable to SSTable |
 //! | `compact` | SSTables to fewer: chosen, merged, paced, asked for and stopped; writers are slowed for it |
@@ -39,7 +42,9 @@
 
 mod background;
 mod budget;
+mod cached_read;
 mod compact;
+mod counter_cache;
 mod engine;
 mod error;
 mod export;
@@ -52,6 +57,8 @@ mod options;
 mod read;
 mod recovery;
 mod replay;
+mod row_cache;
+mod saved_caches;
 mod schema_store;
 mod settle;
 mod stripes;
@@ -63,13 +70,14 @@ mod virtual_table;
 mod write;
 
 pub use compact::{CompactionFacts, CompactionRequest, TaskChoice};
+pub use counter_cache::{CounterCache, CounterKey, OwnCount, deletes_counters};
 pub use engine::Engine;
 pub use error::{Error, Result};
-pub use facts::{EngineFacts, TableFacts};
+pub use facts::{CacheFacts, EngineFacts, TableFacts};
 pub use ilion_compaction::MajorOutput;
 pub use ilion_sstable::{Finding, LookupCounts, Version as SSTableVersion};
 pub use import::{ImportReport, ImportSource};
-pub use options::EngineOptions;
+pub use options::{CacheOptions, EngineOptions};
 pub use stripes::StripesGuard;
 pub use table_store::TableStore;
 pub use virtual_table::{VirtualRow, VirtualTable};

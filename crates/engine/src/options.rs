@@ -1,6 +1,7 @@
 //! What the engine is told when it is opened.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use ilion_sstable::{Finding, Version};
 use ilion_types::Partitioner;
@@ -34,12 +35,42 @@ pub struct EngineOptions {
     pub index_summary_resize_interval_secs: Option<u64>,
     /// Decompressed chunks kept in memory.
     pub chunk_cache_bytes: u64,
+    /// Heads of partitions kept in memory, of tables with `caching = {'rows_per_partition': ...}`.
+    pub row_cache: CacheOptions,
+    /// Counts of this node kept in memory.
+    pub counter_cache: CacheOptions,
+    /// Holds the keys of saved caches.
+    pub saved_caches_dir: PathBuf,
+    /// How long saved caches may take to load, in the background.
+    pub cache_load_timeout: Duration,
     /// Whether SSTables are compacted without being asked.
     pub is_compacting: bool,
     /// Compactions that may go on at once.
     pub compaction_threads: usize,
     /// Most bytes a second that compactions read together; nothing is no limit.
     pub compaction_bytes_per_sec: Option<u64>,
+}
+
+/// A cache whose keys can be saved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CacheOptions {
+    /// What it may take; 0 is no cache.
+    pub bytes_max: u64,
+    /// How often its keys are saved, and whether at the end.
+    pub save_period: Option<Duration>,
+    /// How many keys are saved.
+    pub keys_to_save: usize,
+}
+
+impl CacheOptions {
+    /// A cache of this size whose keys are not saved.
+    pub fn of(bytes_max: u64) -> Self {
+        Self {
+            bytes_max,
+            save_period: None,
+            keys_to_save: usize::MAX,
+        }
+    }
 }
 
 impl EngineOptions {
@@ -62,6 +93,10 @@ impl EngineOptions {
             index_summary_bytes: 128 << 20,
             index_summary_resize_interval_secs: Some(3600),
             chunk_cache_bytes: 512 << 20,
+            row_cache: CacheOptions::of(0),
+            counter_cache: CacheOptions::of(16 << 20),
+            saved_caches_dir: root.join("saved_caches"),
+            cache_load_timeout: Duration::from_secs(30),
             is_compacting: true,
             compaction_threads: 2,
             compaction_bytes_per_sec: Some(64 << 20),

@@ -137,6 +137,7 @@ impl Shared {
                         if *store.schema() != **table {
                             store.alter(&*self.env, table.clone(), || self.barrier());
                             self.background.send(Work::Compact(store.clone()));
+                            self.forget_cached_table(table.id);
                         }
                         store.clone()
                     }

@@ -56,6 +56,7 @@ impl Engine {
             })?;
             store.clear_locked(&*shared.env, &mut active, log.barrier())
         };
+        shared.forget_cached_table(table);
         shared.budget.free(bytes);
         log.sync()?;
         shared.remove_sstables(&store, &gone)
@@ -88,6 +89,7 @@ impl Shared {
             let mut active = store.active.write();
             store.clear_locked(&*self.env, &mut active, self.barrier())
         };
+        self.forget_cached_table(store.id);
         self.budget.free(bytes);
         self.remove_sstables(store, &gone)?;
         drop(gone);

@@ -14,6 +14,7 @@ use parking_lot::RwLockReadGuard;
 use smallvec::SmallVec;
 
 use crate::background::Work;
+use crate::counter_cache::deletes_counters;
 use crate::engine::Shared;
 use crate::table_store::{Active, TableStore};
 use crate::{Engine, Error, Result};
@@ -139,8 +140,26 @@ impl Shared {
                 None => active.memtable.apply(mutation),
             };
             self.budget.grow(applied.grown_bytes);
+            self.forget_cached(mutation);
         }
         Ok(position)
+    }
+
+    /// The mutation is visible: what caches hold of its partition is old.
+    fn forget_cached(&self, mutation: &Mutation) {
+        let (table, key) = (&mutation.table, &mutation.key.key);
+        if self.row_cache.is_enabled() {
+            self.row_cache.invalidate(table.id, key);
+        }
+        if table.is_counter() && deletes_counters(&mutation.update) {
+            self.counter_cache.forget(table.id, key);
+        }
+    }
+
+    /// Nothing that caches hold of a table is to be used any more.
+    pub(crate) fn forget_cached_table(&self, table: TableId) {
+        self.row_cache.forget_table(table);
+        self.counter_cache.clear(Some(table));
     }
 
     /// Has the largest memtable flushed, unless that is being done: the end of that flush asks again.

@@ -1,4 +1,4 @@
-//! `ilion status`, `info`, `flush`, `compact`, `drain`: asking a running node of this machine.
+//! `ilion status`, `info`, `flush`, `compact`, `drain`, `invalidate-caches`: asking a running node of this machine.
 
 use std::fmt::Display;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::Failure;
-use crate::cli::{AdminArguments, TableArguments};
+use crate::cli::{AdminArguments, CacheArguments, TableArguments};
 
 /// Prints a report.
 pub fn report<T: DeserializeOwned + Serialize + Display>(
@@ -39,6 +39,22 @@ pub fn tables(arguments: &TableArguments, action: &str) -> Result<(), Failure> {
     match arguments.admin.json {
         true => say(&done.to_string()),
         false => say(&format!("{action}: {} tables done", done["tables"])),
+    }
+    Ok(())
+}
+
+/// Has caches forget what they hold.
+pub fn invalidate_caches(arguments: &CacheArguments) -> Result<(), Failure> {
+    let mut path = "/admin/invalidate-caches".to_owned();
+    if let Some(cache) = &arguments.cache {
+        path.push_str(&format!("?cache={}", escape(cache)));
+    }
+    let done = AdminClient::new(arguments.admin.admin_port)
+        .post(&path)
+        .map_err(Failure::of)?;
+    match arguments.admin.json {
+        true => say(&done.to_string()),
+        false => say(&format!("invalidate-caches: {} caches done", done["caches"])),
     }
     Ok(())
 }

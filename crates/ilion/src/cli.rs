@@ -28,6 +28,8 @@ pub enum Command {
     Flush(TableArguments),
     /// Merges the SSTables of each table into one; returns when that is done.
     Compact(TableArguments),
+    /// Forgets what caches hold: rows, counters, keys or chunks, or all of them.
+    InvalidateCaches(CacheArguments),
     /// Brings everything to disk, so that the next start has nothing to replay.
     Drain(AdminArguments),
     /// Measures any CQL server over the socket, or Ilion in this process.
@@ -115,6 +117,15 @@ pub struct AdminArguments {
     /// Prints JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+/// Which cache of which node.
+#[derive(Args)]
+pub struct CacheArguments {
+    #[command(flatten)]
+    pub admin: AdminArguments,
+    /// Only this one: rows, counters, keys or chunks.
+    pub cache: Option<String>,
 }
 
 /// Which tables of which node.

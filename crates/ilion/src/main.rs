@@ -25,6 +25,7 @@ fn main() -> ExitCode {
         Command::Info(arguments) => ask::report::<InfoReport>(&arguments, "/admin/info"),
         Command::Flush(arguments) => ask::tables(&arguments, "flush"),
         Command::Compact(arguments) => ask::tables(&arguments, "compact"),
+        Command::InvalidateCaches(arguments) => ask::invalidate_caches(&arguments),
         Command::Drain(arguments) => ask::drain(&arguments),
         Command::Sstable(SstableCommand::Offline(command)) => {
             ilion_tools::sstable::run(&command).map_err(Failure::of_tool)

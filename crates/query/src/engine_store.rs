@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ilion_commitlog::{Error as LogError, Position};
-use ilion_engine::{Engine, Error as EngineError};
+use ilion_engine::{CounterCache, Engine, Error as EngineError};
 use ilion_rows::counter::CounterId;
 use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange, Mutation};
 use ilion_schema::{Applied, Schema, SchemaChange, TableId, TableSchema};
@@ -123,6 +123,10 @@ impl Store for EngineStore {
 
     fn counter_id(&self) -> CounterId {
         self.engine.id().into_bytes()
+    }
+
+    fn counter_cache(&self) -> Option<&CounterCache> {
+        Some(self.engine.counter_cache()).filter(|cache| cache.is_enabled())
     }
 
     fn cluster(&self) -> ClusterFacts {

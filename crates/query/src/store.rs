@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ilion_engine::CounterCache;
 use ilion_rows::counter::CounterId;
 use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange, Mutation, ReadError};
 use ilion_schema::{Applied, Schema, SchemaChange, TableId, TableSchema};
@@ -99,6 +100,11 @@ pub trait Store: Send + Sync {
     /// Under which id this node counts. A store of one node may keep the one given here.
     fn counter_id(&self) -> CounterId {
         *b"ilion's counters"
+    }
+
+    /// What this node has counted lately, if that is remembered. To be used while the partition is locked.
+    fn counter_cache(&self) -> Option<&CounterCache> {
+        None
     }
 
     /// Name and tokens.

@@ -124,3 +124,13 @@ fn visit_row(row: &Row, see: &mut impl FnMut(&Bytes)) {
         }
     }
 }
+
+impl Row {
+    /// A copy that owns its bytes.
+    #[must_use]
+    pub fn detached(&self) -> Self {
+        let mut copy = Vec::new();
+        visit_row(self, &mut |bytes| copy.extend_from_slice(bytes));
+        Detacher(Bytes::from(copy)).row(self)
+    }
+}

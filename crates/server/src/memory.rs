@@ -7,11 +7,17 @@ use ilion_env::Env;
 /// If the machine does not say.
 const ASSUMED_BYTES: u64 = 8 << 30;
 
-/// Memory of the machine.
+/// Memory of the machine, or what its container allows.
 pub(crate) fn machine_bytes(env: &dyn Env) -> u64 {
-    read(env, Path::new("/proc/meminfo"))
+    let machine = read(env, Path::new("/proc/meminfo"))
         .and_then(|text| parse(&text))
-        .unwrap_or(ASSUMED_BYTES)
+        .unwrap_or(ASSUMED_BYTES);
+    let allowed = read(env, Path::new("/sys/fs/cgroup/memory.max"));
+    // It says `max` where there is no limit.
+    match allowed.and_then(|text| text.trim().parse::<u64>().ok()) {
+        Some(allowed) if allowed > 0 => machine.min(allowed),
+        _ => machine,
+    }
 }
 
 /// The kernel gives such files no size.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ilion_commitlog::Mode;
-use ilion_engine::{Engine, EngineOptions, Finding, SSTableVersion};
+use ilion_engine::{CacheOptions, Engine, EngineOptions, Finding, SSTableVersion};
 use ilion_env::Env;
 use ilion_query::{ClusterFacts, EngineStore, LogPosition, QueryOptions, QueryProcessor, Store};
 use ilion_rows::TombstoneLimits;
@@ -14,7 +14,7 @@ use crate::durability::{Durability, DurableCallback};
 use crate::guardrails::guardrails;
 use crate::memory::machine_bytes;
 use crate::server::{Server, Services, StartError};
-use crate::settings::{CommitLogSync, SSTableFormat, SSTableLookup, Settings};
+use crate::settings::{CommitLogSync, Limit, SSTableFormat, SSTableLookup, Settings, Size};
 use crate::system::{self, LocalError, LocalNode, NodeFacts};
 use crate::{ServerOptions, Statements};
 
@@ -145,16 +145,79 @@ fn query_options(settings: &Settings) -> QueryOptions {
 const MEMTABLE_BYTES_AUTO: std::ops::RangeInclusive<u64> = (64 << 20)..=(4 << 30);
 const KEY_CACHE_BYTES_AUTO: u64 = 16 << 20;
 const FILE_CACHE_BYTES_AUTO_MAX: u64 = 512 << 20;
+const COUNTER_CACHE_BYTES_AUTO_MAX: u64 = 50 << 20;
+
+/// What each large user of memory may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Budgets {
+    machine: u64,
+    memtables: u64,
+    chunks: u64,
+    keys: u64,
+    rows: u64,
+    counters: u64,
+    summaries: u64,
+}
+
+impl Budgets {
+    fn of(settings: &Settings, machine: u64) -> Self {
+        let chosen = |size: Option<Size>, auto: u64| size.map_or(auto, |size| size.0);
+        let memtables = (machine / 4).clamp(*MEMTABLE_BYTES_AUTO.start(), *MEMTABLE_BYTES_AUTO.end());
+        Self {
+            machine,
+            memtables: chosen(settings.memtable_heap_space, memtables),
+            chunks: chosen(
+                settings.file_cache_size,
+                (machine / 8).min(FILE_CACHE_BYTES_AUTO_MAX),
+            ),
+            keys: chosen(settings.key_cache_size, KEY_CACHE_BYTES_AUTO),
+            summaries: chosen(settings.index_summary_capacity, machine / 20),
+            rows: settings.row_cache_size.0,
+            counters: chosen(
+                settings.counter_cache_size,
+                (machine / 40).min(COUNTER_CACHE_BYTES_AUTO_MAX),
+            ),
+        }
+    }
+
+    fn sum(&self) -> u64 {
+        let caches = [self.chunks, self.keys, self.rows, self.counters];
+        let all = caches.into_iter().chain([self.memtables, self.summaries]);
+        all.fold(0, u64::saturating_add)
+    }
+
+    /// Says what they come to; what does not fit the machine is the operator's to change.
+    fn tell(&self) {
+        let mebibytes = |bytes: u64| bytes >> 20;
+        tracing::info!(
+            memtables_mib = mebibytes(self.memtables),
+            chunks_mib = mebibytes(self.chunks),
+            keys_mib = mebibytes(self.keys),
+            rows_mib = mebibytes(self.rows),
+            counters_mib = mebibytes(self.counters),
+            summaries_mib = mebibytes(self.summaries),
+            sum_mib = mebibytes(self.sum()),
+            machine_mib = mebibytes(self.machine),
+            "memory that memtables and caches may take"
+        );
+        if self.sum() > self.machine / 10 * 9 {
+            tracing::warn!(
+                "memtables and caches may take more memory than the machine has: lower memtable_heap_space, \
+                 file_cache_size, row_cache_size or counter_cache_size"
+            );
+        }
+    }
+}
+
+fn count(limit: Limit) -> usize {
+    limit
+        .0
+        .map_or(usize::MAX, |count| usize::try_from(count).unwrap_or(usize::MAX))
+}
 
 fn engine_options(env: &dyn Env, settings: &Settings) -> Result<EngineOptions, OpenError> {
-    let eighth = machine_bytes(env) / 8;
-    let memtables = settings.memtable_heap_space.map_or(
-        eighth.clamp(*MEMTABLE_BYTES_AUTO.start(), *MEMTABLE_BYTES_AUTO.end()),
-        |size| size.0,
-    );
-    let file_cache = settings
-        .file_cache_size
-        .map_or(eighth.min(FILE_CACHE_BYTES_AUTO_MAX), |size| size.0);
+    let budgets = Budgets::of(settings, machine_bytes(env));
+    budgets.tell();
     let segment_bytes = settings.commitlog_segment_size.0;
     let rate = settings.compaction_throughput.0;
     Ok(EngineOptions {
@@ -171,18 +234,26 @@ fn engine_options(env: &dyn Env, settings: &Settings) -> Result<EngineOptions, O
             ..ilion_commitlog::Options::default()
         },
         commit_log_bytes_max: settings.commitlog_total_space.0,
-        memtable_bytes_max: bytes(memtables),
-        chunk_cache_bytes: file_cache,
-        index_summary_bytes: settings
-            .index_summary_capacity
-            .map_or(machine_bytes(env) / 20, |size| size.0),
+        memtable_bytes_max: bytes(budgets.memtables),
+        chunk_cache_bytes: budgets.chunks,
+        row_cache: CacheOptions {
+            bytes_max: budgets.rows,
+            save_period: Some(settings.row_cache_save_period).filter(|period| !period.is_zero()),
+            keys_to_save: count(settings.row_cache_keys_to_save),
+        },
+        counter_cache: CacheOptions {
+            bytes_max: budgets.counters,
+            save_period: Some(settings.counter_cache_save_period).filter(|period| !period.is_zero()),
+            keys_to_save: count(settings.counter_cache_keys_to_save),
+        },
+        saved_caches_dir: settings.saved_caches_path(),
+        cache_load_timeout: settings.cache_load_timeout,
+        index_summary_bytes: budgets.summaries,
         index_summary_resize_interval_secs: match settings.index_summary_resize_interval.as_secs() {
             0 => None,
             secs => Some(secs),
         },
-        key_cache_bytes: settings
-            .key_cache_size
-            .map_or(KEY_CACHE_BYTES_AUTO, |size| size.0),
+        key_cache_bytes: budgets.keys,
         finding: match settings.sstable_lookup {
             SSTableLookup::TokenMap => Finding::TokenMap,
             SSTableLookup::Summary => Finding::Summary,
@@ -217,4 +288,19 @@ fn log_mode(settings: &Settings) -> Mode {
 
 fn bytes(size: u64) -> usize {
     usize::try_from(size).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memtables_and_caches_fit_machines_of_any_size() {
+        for machine in [1 << 30, 4 << 30, 24 << 30, 1 << 40] {
+            let budgets = Budgets::of(&Settings::default(), machine);
+            assert!(budgets.sum() <= machine / 2, "{budgets:?}");
+        }
+        let small = Budgets::of(&Settings::default(), 256 << 20);
+        assert_eq!(small.memtables, 64 << 20);
+    }
 }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a failing step is to stop the test")]
 
+mod caches;
 mod compaction;
 mod crash;
 mod lifecycle;

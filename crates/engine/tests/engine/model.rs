@@ -62,6 +62,7 @@ fn options(random: &mut Seeded) -> EngineOptions {
     options.memtable_shards = 1 + random.below(3) as usize;
     options.compaction_threads = 1 + random.below(3) as usize;
     options.memtable_bytes_max = if random.one_in(2) { 64 << 10 } else { 1 << 20 };
+    options.row_cache.bytes_max = if random.one_in(2) { 64 << 10 } else { 0 };
     let versions = [SSTableVersion::NB, SSTableVersion::OA, SSTableVersion::DA];
     options.finding = [Finding::TokenMap, Finding::Summary, Finding::WholeIndex][random.below(3) as usize];
     options.sstable_version = versions[random.below(3) as usize];

@@ -78,7 +78,10 @@ pub fn create_table(keyspace: &str, name: &str) -> SchemaChange {
         ],
         partition_key: vec!["k".to_owned()],
         clustering: vec!["c".to_owned()],
-        properties: Properties::default(),
+        properties: Properties::from_iter([(
+            "caching",
+            PropertyValue::from([("keys", "ALL"), ("rows_per_partition", "4")]),
+        )]),
         ..CreateTable::default()
     }))
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ilion_engine::{Engine, EngineOptions};
+use ilion_engine::{CounterCache, Engine, EngineOptions};
 use ilion_env::MemEnv;
 use ilion_query::{ClusterFacts, EngineStore, LogPosition, PartitionGuard, Store, StoreError};
 use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange, Mutation};
@@ -170,6 +170,10 @@ impl Store for MovedStore {
 
     fn random_uuid(&self) -> Uuid {
         self.clock.random_uuid()
+    }
+
+    fn counter_cache(&self) -> Option<&CounterCache> {
+        self.engine.counter_cache()
     }
 
     fn cluster(&self) -> ClusterFacts {

@@ -14,7 +14,7 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
-use super::{Admin, AdminError, TableChoice, TablePlace};
+use super::{Admin, AdminError, CacheChoice, TableChoice, TablePlace};
 
 /// The door does not open; the operator must act.
 #[derive(Debug, thiserror::Error)]
@@ -82,6 +82,7 @@ fn router(admin: Arc<dyn Admin>) -> Router {
         .route("/admin/info", get(info))
         .route("/admin/flush", post(flush))
         .route("/admin/compact", post(compact))
+        .route("/admin/invalidate-caches", post(invalidate_caches))
         .route("/admin/drain", post(drain))
         .route("/admin/export", post(export))
         .route("/admin/import", post(import))
@@ -123,6 +124,14 @@ async fn flush(State(admin): Shared, Query(tables): Query<TableChoice>) -> Respo
 
 async fn compact(State(admin): Shared, Query(tables): Query<TableChoice>) -> Response {
     in_thread(move || Ok(Json(json!({ "tables": admin.compact(&tables)? })).into_response())).await
+}
+
+async fn invalidate_caches(State(admin): Shared, Query(choice): Query<CacheChoice>) -> Response {
+    in_thread(move || {
+        let caches = admin.invalidate_caches(choice.cache.as_deref())?;
+        Ok(Json(json!({ "caches": caches })).into_response())
+    })
+    .await
 }
 
 async fn drain(State(admin): Shared) -> Response {

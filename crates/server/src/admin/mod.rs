@@ -6,6 +6,7 @@
 //! | `GET /admin/status` | JSON: [`StatusReport`] |
 //! | `GET /admin/info` | JSON: [`InfoReport`] |
 //! | `POST /admin/flush`, `/admin/compact` | `?keyspace=k&table=t`, both optional: which tables; answered when done |
+//! | `POST /admin/invalidate-caches` | `?cache=rows`, optional: forgets what caches hold |
 //! | `POST /admin/drain` | everything to disk; answered when done |
 //! | `POST /admin/export` | `?keyspace=k&table=t&directory=d`: the table's SSTables as files there; JSON: [`ExportReport`] |
 //! | `POST /admin/import` | the same, and `&source=moved` or `copied`: SSTables from there; JSON: [`ImportReport`] |
@@ -21,7 +22,9 @@ mod report;
 pub use client::{AdminClient, ClientError};
 pub use door::{AdminDoor, DoorError};
 pub use of_engine::EngineAdmin;
-pub use report::{ExportReport, ImportReport, ImportedFile, InfoReport, LeftFile, StatusReport, TableReport};
+pub use report::{
+    CacheReport, ExportReport, ImportReport, ImportedFile, InfoReport, LeftFile, StatusReport, TableReport,
+};
 
 use std::path::PathBuf;
 
@@ -56,8 +59,20 @@ pub trait Admin: Send + Sync {
     /// # Errors
     /// See [`AdminError`]; files that cannot be taken are no error.
     fn import(&self, place: &TablePlace) -> Result<ImportReport, AdminError>;
+    /// Forgets what a cache holds, or all of them.
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    fn invalidate_caches(&self, cache: Option<&str>) -> Result<u64, AdminError>;
     /// Counters in the text format of Prometheus.
     fn metrics(&self) -> String;
+}
+
+/// Which cache is meant.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+pub struct CacheChoice {
+    /// As `system_views.caches` names it; nothing is all.
+    pub cache: Option<String>,
 }
 
 /// Which tables are meant.

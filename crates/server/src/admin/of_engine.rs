@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ilion_engine::{Engine, ImportSource, TableFacts};
+use ilion_engine::{CacheFacts, Engine, ImportSource, TableFacts};
 use ilion_schema::TableId;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
@@ -12,8 +12,8 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
 use super::{
-    Admin, AdminError, ExportReport, ImportReport, ImportedFile, ImportedFrom, InfoReport, LeftFile,
-    StatusReport, TableChoice, TablePlace, TableReport,
+    Admin, AdminError, CacheReport, ExportReport, ImportReport, ImportedFile, ImportedFrom, InfoReport,
+    LeftFile, StatusReport, TableChoice, TablePlace, TableReport,
 };
 use crate::node::Node;
 use crate::server::{Clients, Server};
@@ -117,6 +117,17 @@ impl EngineAdmin {
     }
 }
 
+fn cache_report(facts: CacheFacts) -> CacheReport {
+    CacheReport {
+        name: facts.name.to_owned(),
+        bytes: facts.bytes,
+        bytes_max: facts.bytes_max,
+        entries: facts.entries,
+        hits: facts.hits,
+        misses: facts.misses,
+    }
+}
+
 fn failed(error: ilion_engine::Error) -> AdminError {
     match error {
         ilion_engine::Error::Refused(reason) => AdminError::Refused(reason),
@@ -149,6 +160,7 @@ impl Admin for EngineAdmin {
         InfoReport {
             uptime_secs: nanos / 1_000_000_000,
             schema_version: engine.schema().version.to_string(),
+            caches: engine.facts().caches.into_iter().map(cache_report).collect(),
             ..self.info.clone()
         }
     }
@@ -159,6 +171,19 @@ impl Admin for EngineAdmin {
 
     fn compact(&self, tables: &TableChoice) -> Result<u64, AdminError> {
         self.for_each(tables, Engine::compact)
+    }
+
+    fn invalidate_caches(&self, cache: Option<&str>) -> Result<u64, AdminError> {
+        let caches = self.engine().facts().caches;
+        let named = caches.iter().map(|facts| facts.name);
+        let chosen: Vec<&str> = match cache {
+            Some(cache) => vec![cache],
+            None => named.collect(),
+        };
+        for cache in &chosen {
+            self.engine().invalidate_cache(cache).map_err(failed)?;
+        }
+        Ok(chosen.len() as u64)
     }
 
     fn drain(&self) -> Result<(), AdminError> {
@@ -299,6 +324,15 @@ impl Collector for OfEngine {
             "Keys that a Bloom filter let pass in vain",
             lookups.filter_false_positives,
         )?;
+        for cache in facts
+            .caches
+            .iter()
+            .filter(|cache| !["chunks", "keys"].contains(&cache.name))
+        {
+            let name = |end: &str| format!("{}_cache_{end}", cache.name.trim_end_matches('s'));
+            counter(&name("hits"), "Look-ups that the cache answered", cache.hits)?;
+            counter(&name("misses"), "Look-ups that it did not", cache.misses)?;
+        }
         counter("disk_reads", "Reads of files", io.reads)?;
         counter("disk_read_bytes", "Bytes read from files", io.bytes_read)?;
         counter("disk_writes", "Writes to files", io.writes)?;
@@ -332,6 +366,14 @@ impl Collector for OfEngine {
             "Memory of the chunk cache",
             facts.chunk_cache_bytes,
         )?;
+        for cache in facts
+            .caches
+            .iter()
+            .filter(|cache| !["chunks", "keys"].contains(&cache.name))
+        {
+            let name = format!("{}_cache_bytes", cache.name.trim_end_matches('s'));
+            gauge(&name, "Memory of the cache", cache.bytes)?;
+        }
         gauge(
             "key_cache_bytes",
             "Memory of the key cache",

@@ -72,6 +72,37 @@ pub struct InfoReport {
     pub partitioner: String,
     /// Version of the schema.
     pub schema_version: String,
+    /// What is kept in memory of what is on disk.
+    #[serde(default)]
+    pub caches: Vec<CacheReport>,
+}
+
+/// A cache.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CacheReport {
+    /// What it holds.
+    pub name: String,
+    /// Memory that it takes.
+    pub bytes: u64,
+    /// What it may take.
+    pub bytes_max: u64,
+    /// Entries in it.
+    pub entries: u64,
+    /// Look-ups that it answered.
+    pub hits: u64,
+    /// Look-ups that it did not.
+    pub misses: u64,
+}
+
+impl fmt::Display for CacheReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (bytes, bytes_max) = (Bytes(self.bytes), Bytes(self.bytes_max));
+        write!(
+            f,
+            "{:<12} {bytes} of {bytes_max}, {} entries, {} hits, {} misses",
+            self.name, self.entries, self.hits, self.misses
+        )
+    }
 }
 
 /// What was exported.
@@ -183,7 +214,11 @@ impl fmt::Display for InfoReport {
         writeln!(f, "data         {}", self.data_directory)?;
         writeln!(f, "commit log   {}", self.commitlog_directory)?;
         writeln!(f, "partitioner  {}", self.partitioner)?;
-        write!(f, "schema       {}", self.schema_version)
+        write!(f, "schema       {}", self.schema_version)?;
+        for cache in self.caches.iter().filter(|cache| cache.bytes_max > 0) {
+            write!(f, "\ncache of {cache}")?;
+        }
+        Ok(())
     }
 }
 

@@ -30,19 +30,11 @@ const BIG: &[&str] = &["big"];
 pub const FOREIGN: &[Foreign] = &[
     Foreign {
         names: &[
-            "saved_caches_directory",
             "key_cache_save_period",
             "key_cache_keys_to_save",
             "key_cache_migrate_during_compaction",
             "key_cache_invalidate_after_sstable_deletion",
-            "row_cache_size",
-            "row_cache_save_period",
-            "row_cache_keys_to_save",
             "row_cache_class_name",
-            "counter_cache_size",
-            "counter_cache_save_period",
-            "counter_cache_keys_to_save",
-            "cache_load_timeout",
             "column_index_size",
             "auto_snapshot",
         ],

@@ -70,6 +70,8 @@ settings! {
     data_file_directories: Option<PathBuf> = "auto";
     /// Directory of the commit log. auto: `commitlog` in `directory`.
     commitlog_directory: Option<PathBuf> = "auto";
+    /// Directory of the keys of saved caches. auto: `saved_caches` in `directory`.
+    saved_caches_directory: Option<PathBuf> = "auto";
     /// Directory of the log files. auto: `logs` in `directory`.
     log_directory: Option<PathBuf> = "auto";
     /// How keys become tokens; it must stay the same for a data directory.
@@ -128,7 +130,7 @@ settings! {
     /// Size of the commit log at which the memtables that hold it up are flushed.
     commitlog_total_space: Size = "8GiB", was "commitlog_total_space_in_mb" in "MiB";
 
-    /// Memory for memtables. auto: an eighth of the machine's, from 64MiB to 4GiB.
+    /// Memory for memtables. auto: a quarter of the machine's, from 64MiB to 4GiB.
     memtable_heap_space: Option<Size> = "auto", was "memtable_heap_space_in_mb" in "MiB";
     /// Memory for chunks of SSTables. auto: an eighth of the machine's, at most 512MiB.
     file_cache_size: Option<Size> = "auto", was "file_cache_size_in_mb" in "MiB";
@@ -140,6 +142,21 @@ settings! {
     index_summary_capacity: Option<Size> = "auto", was "index_summary_capacity_in_mb" in "MiB";
     /// How often index summaries are brought to what they may take; 0s is never.
     index_summary_resize_interval: Duration = "1h", was "index_summary_resize_interval_in_minutes" in "m";
+    /// Memory for the rows of tables with `caching = {'rows_per_partition': ...}`; 0B is no row cache.
+    row_cache_size: Size = "0B", was "row_cache_size_in_mb" in "MiB";
+    /// How often the keys of the row cache are saved, and whether at the end; 0s is never.
+    row_cache_save_period: Duration = "0s";
+    /// Keys of the row cache that are saved; -1 is all.
+    row_cache_keys_to_save: Limit = "-1";
+    /// Memory for what this node has counted, so that writes of counters need not read; 0B is no counter cache. auto: a
+    /// fortieth of the machine's memory, at most 50MiB.
+    counter_cache_size: Option<Size> = "auto", was "counter_cache_size_in_mb" in "MiB";
+    /// How often the keys of the counter cache are saved, and whether at the end; 0s is never.
+    counter_cache_save_period: Duration = "2h";
+    /// Keys of the counter cache that are saved; -1 is all.
+    counter_cache_keys_to_save: Limit = "-1";
+    /// How long saved caches may take to load after a start, in the background.
+    cache_load_timeout: Duration = "30s", was "cache_load_timeout_seconds" in "s";
     /// Format of the SSTables that are written: nb and oa are BIG, da is BTI; Cassandra 4.x reads nb only. All are read.
     sstable_format: SSTableFormat = "nb";
     /// Bytes a second that compactions read together; 0B/s is no limit.
@@ -261,6 +278,11 @@ impl Settings {
     /// Where the commit log is.
     pub fn commitlog_path(&self) -> PathBuf {
         self.below_directory(self.commitlog_directory.as_ref(), "commitlog")
+    }
+
+    /// Where the keys of saved caches are.
+    pub fn saved_caches_path(&self) -> PathBuf {
+        self.below_directory(self.saved_caches_directory.as_ref(), "saved_caches")
     }
 
     /// Where the log files are.

@@ -1,7 +1,7 @@
 //! `system_views`: what goes on in the node, as tables.
 
 use bytes::Bytes;
-use ilion_engine::{EngineFacts, TableFacts, VirtualRow};
+use ilion_engine::{CacheFacts, EngineFacts, TableFacts, VirtualRow};
 
 use super::values::{bigint, boolean, double, inet, int, text, text_map};
 use crate::server::{ClientFacts, PoolFacts};
@@ -59,40 +59,31 @@ fn client(client: &ClientFacts) -> VirtualRow {
 }
 
 pub(super) fn caches(facts: &EngineFacts) -> Vec<VirtualRow> {
-    let cache = |name: &str, sizes: [u64; 2], entries: u64, [hits, misses]: [u64; 2]| {
-        let requests = hits + misses;
-        #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
-        let ratio = match requests {
-            0 => f64::NAN,
-            _ => hits as f64 / requests as f64,
-        };
-        VirtualRow {
-            partition_key: vec![text(name)],
-            clustering: Vec::new(),
-            cells: vec![
-                cell("capacity_bytes", bigint(sizes[1])),
-                cell("entry_count", int(i32::try_from(entries).unwrap_or(i32::MAX))),
-                cell("hit_count", bigint(hits)),
-                cell("hit_ratio", double(ratio)),
-                cell("request_count", bigint(requests)),
-                cell("size_bytes", bigint(sizes[0])),
-            ],
-        }
+    facts.caches.iter().map(cache).collect()
+}
+
+fn cache(facts: &CacheFacts) -> VirtualRow {
+    let requests = facts.hits + facts.misses;
+    #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+    let ratio = match requests {
+        0 => f64::NAN,
+        _ => facts.hits as f64 / requests as f64,
     };
-    vec![
-        cache(
-            "chunks",
-            [facts.chunk_cache_bytes, facts.chunk_cache_bytes_max],
-            facts.chunk_cache_chunks,
-            [facts.chunk_cache_hits, facts.chunk_cache_misses],
-        ),
-        cache(
-            "keys",
-            [facts.key_cache_bytes, facts.key_cache_bytes_max],
-            facts.key_cache_keys,
-            [facts.key_cache_hits, facts.key_cache_misses],
-        ),
-    ]
+    VirtualRow {
+        partition_key: vec![text(facts.name)],
+        clustering: Vec::new(),
+        cells: vec![
+            cell("capacity_bytes", bigint(facts.bytes_max)),
+            cell(
+                "entry_count",
+                int(i32::try_from(facts.entries).unwrap_or(i32::MAX)),
+            ),
+            cell("hit_count", bigint(facts.hits)),
+            cell("hit_ratio", double(ratio)),
+            cell("request_count", bigint(requests)),
+            cell("size_bytes", bigint(facts.bytes)),
+        ],
+    }
 }
 
 pub(super) fn thread_pools(pools: &[PoolFacts]) -> Vec<VirtualRow> {
