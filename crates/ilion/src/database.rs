@@ -120,7 +120,7 @@ impl Database {
 
     fn run(&self, source: Source, values: Values, paging_state: Option<Vec<u8>>) -> Result<Rows, Error> {
         let options = ExecuteOptions {
-            values: values.clone(),
+            values,
             page_size: Some(PAGE_ROWS),
             paging_state: paging_state.map(Into::into),
             ..ExecuteOptions::default()
@@ -133,7 +133,7 @@ impl Database {
             Outcome::Rows(result) => Ok(Rows::new(result, |paging_state| Paged {
                 database: self.clone(),
                 source,
-                values,
+                values: options.values,
                 paging_state,
             })),
             Outcome::SchemaChange(changes) => {
@@ -148,13 +148,16 @@ impl Database {
 
     fn execute_once(&self, source: &Source, options: &ExecuteOptions) -> Result<Executed, Error> {
         let processor = self.inner.node.processor();
-        let mut client = self.inner.client.lock().clone();
         let executed = match source {
-            Source::Text(cql) => processor.query(&mut client, cql, options),
-            Source::Prepared(prepared) => processor.execute(&mut client, prepared, options),
+            Source::Text(cql) => {
+                let mut client = self.inner.client.lock().clone();
+                processor.query(&mut client, cql, options)
+            }
+            // It knows its keyspace: no lock that all threads would want.
+            Source::Prepared(prepared) => processor.execute(&mut ClientState::default(), prepared, options),
         }?;
-        if matches!(executed.outcome, Outcome::SetKeyspace(_)) {
-            *self.inner.client.lock() = client;
+        if let Outcome::SetKeyspace(keyspace) = &executed.outcome {
+            self.inner.client.lock().keyspace = Some(keyspace.clone());
         }
         Ok(executed)
     }

@@ -1,7 +1,6 @@
 //! Results, read page by page.
 
 use std::sync::Arc;
-use std::vec;
 
 use ilion_query::{ColumnSpec, ResultSet};
 use ilion_types::Value;
@@ -12,7 +11,10 @@ use crate::{Error, FromValue};
 /// The rows of a result; further pages are read when the iteration comes to them. A statement without a result has none.
 pub struct Rows {
     columns: Arc<[ColumnSpec]>,
-    page: vec::IntoIter<Row>,
+    page: Arc<Vec<u8>>,
+    /// Where the next row of the page begins.
+    at: usize,
+    rows_left: u32,
     /// Where the rest comes from.
     next: Option<Paged>,
 }
@@ -21,24 +23,35 @@ pub struct Rows {
 #[derive(Clone, Debug)]
 pub struct Row {
     columns: Arc<[ColumnSpec]>,
-    cells: Vec<Option<Vec<u8>>>,
+    /// Rows of one page share it.
+    page: Arc<Vec<u8>>,
+    at: usize,
+}
+
+/// Cells one after the other: each is a length and its bytes, a negative length is null.
+#[derive(Clone, Debug)]
+struct Cells<'a> {
+    rest: &'a [u8],
+    count: usize,
 }
 
 impl Rows {
     pub(crate) fn none() -> Self {
         Self {
             columns: Arc::new([]),
-            page: Vec::new().into_iter(),
+            page: Arc::default(),
+            at: 0,
+            rows_left: 0,
             next: None,
         }
     }
 
     pub(crate) fn new(result: ResultSet, next: impl FnOnce(Vec<u8>) -> Paged) -> Self {
-        let columns = result.columns.clone();
-        let page = rows_of(&result).into_iter();
         Self {
-            columns,
-            page,
+            columns: result.columns,
+            page: Arc::new(result.cells),
+            at: 0,
+            rows_left: result.row_count,
             next: result.paging_state.map(next),
         }
     }
@@ -47,6 +60,19 @@ impl Rows {
     pub fn column_names(&self) -> impl Iterator<Item = &str> {
         self.columns.iter().map(|column| &*column.name)
     }
+
+    fn next_of_page(&mut self) -> Option<Row> {
+        self.rows_left = self.rows_left.checked_sub(1)?;
+        let row = Row {
+            columns: self.columns.clone(),
+            page: self.page.clone(),
+            at: self.at,
+        };
+        let mut cells = row.cells_at();
+        cells.by_ref().for_each(drop);
+        self.at = self.page.len() - cells.rest.len();
+        Some(row)
+    }
 }
 
 impl Iterator for Rows {
@@ -54,7 +80,7 @@ impl Iterator for Rows {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some(row) = self.page.next() {
+            if let Some(row) = self.next_of_page() {
                 return Some(Ok(row));
             }
             // A page may be empty although there are more.
@@ -66,24 +92,29 @@ impl Iterator for Rows {
     }
 }
 
-/// Cuts the cells: each is a length and its bytes, a negative length is null.
-fn rows_of(result: &ResultSet) -> Vec<Row> {
-    let mut rest = result.cells.as_slice();
-    let mut row = || Row {
-        columns: result.columns.clone(),
-        cells: result.columns.iter().map(|_| take_cell(&mut rest)).collect(),
-    };
-    (0..result.row_count).map(|_| row()).collect()
+impl<'a> Iterator for Cells<'a> {
+    type Item = Option<&'a [u8]>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.count = self.count.checked_sub(1)?;
+        let Some((length, rest)) = self.rest.split_first_chunk::<4>() else {
+            return Some(None);
+        };
+        self.rest = rest;
+        let Ok(length) = usize::try_from(i32::from_be_bytes(*length)) else {
+            return Some(None);
+        };
+        let (cell, rest) = self.rest.split_at(length.min(self.rest.len()));
+        self.rest = rest;
+        Some(Some(cell))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.count, Some(self.count))
+    }
 }
 
-fn take_cell(rest: &mut &[u8]) -> Option<Vec<u8>> {
-    let (length, tail) = rest.split_first_chunk::<4>()?;
-    *rest = tail;
-    let length = usize::try_from(i32::from_be_bytes(*length)).ok()?;
-    let (cell, tail) = rest.split_at_checked(length)?;
-    *rest = tail;
-    Some(cell.to_vec())
-}
+impl ExactSizeIterator for Cells<'_> {}
 
 impl Row {
     /// A column as a Rust value.
@@ -107,7 +138,14 @@ impl Row {
 
     /// The cells as they are stored: serialized as the native protocol has them, nothing for null.
     pub fn cells(&self) -> impl ExactSizeIterator<Item = Option<&[u8]>> {
-        self.cells.iter().map(Option::as_deref)
+        self.cells_at()
+    }
+
+    fn cells_at(&self) -> Cells<'_> {
+        Cells {
+            rest: &self.page[self.at..],
+            count: self.columns.len(),
+        }
     }
 
     /// The values of all columns, in order.
@@ -122,7 +160,7 @@ impl Row {
 
     fn value_at(&self, index: usize) -> Result<Value, Error> {
         let column = &self.columns[index];
-        let Some(bytes) = &self.cells[index] else {
+        let Some(bytes) = self.cells_at().nth(index).flatten() else {
             return Ok(Value::Null);
         };
         Value::decode(&column.ty, bytes).map_err(|error| Error::Column {
