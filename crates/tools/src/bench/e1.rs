@@ -18,7 +18,7 @@ use ilion_types::Partitioner;
 use crate::bench::dataset::Dataset;
 use crate::bench::drive::{self, Load};
 use crate::bench::e1::report::{Report, Starts};
-use crate::bench::e1::server::{Asked, Start};
+use crate::bench::e1::server::{Asked, Server, Start};
 use crate::bench::files::{TableFiles, Tree};
 use crate::bench::job::{Job, Until};
 use crate::bench::small_rows::{Inserts, SmallRows};
@@ -50,9 +50,12 @@ pub struct E1Args {
     /// The server, a command for the shell, with {data} and {port} in it [default: this program's serve].
     #[arg(long, value_name = "COMMAND")]
     command: Option<String>,
-    /// Measures the old way, too: Summary.db and Tokens.db are put aside, so that the whole primary index is read at the start.
-    #[arg(long)]
+    /// Measures the old way, too: the whole primary index is read at the start (sstable_lookup=whole_index).
+    #[arg(long, conflicts_with = "command")]
     old_way: bool,
+    /// A setting of this program's serve; may be repeated.
+    #[arg(long, value_name = "NAME=VALUE", conflicts_with = "command")]
+    set: Vec<String>,
     /// Leaves the page cache as it is.
     #[arg(long)]
     keep_cache: bool,
@@ -134,24 +137,18 @@ fn measure(env: &Arc<dyn Env>, args: &E1Args, directory: &Path, rows: &SmallRows
     let files = TableFiles::new(directory, KEYSPACE, TABLE);
     let sstables = files.sstables(env.as_ref())?;
     let size_bytes = files.cached(env.as_ref())?.size_bytes;
-    let usual = starts(env, args, directory, rows)?;
-    let old_way = match args.old_way {
-        false => None,
-        true => {
-            let aside = args.data.join("aside");
-            let moved = files.put_aside(env.as_ref(), &aside, &["-Summary.db", "-Tokens.db"])?;
-            let old_way = starts(env, args, directory, rows);
-            moved.put_back(env.as_ref())?;
-            Some(old_way?)
-        }
-    };
+    let usual = starts(env, args, directory, rows, &args.set)?;
+    let old_way = args.old_way.then(|| {
+        let settings = [&args.set[..], &["sstable_lookup=whole_index".to_owned()]].concat();
+        starts(env, args, directory, rows, &settings)
+    });
     Ok(Starts {
         rows: rows.count,
         sstables,
         size_bytes,
         saved_caches_bytes: Tree::new(&directory.join("saved_caches")).size_bytes(env.as_ref()),
         usual,
-        old_way,
+        old_way: old_way.transpose()?,
     })
 }
 
@@ -160,8 +157,14 @@ fn starts(
     args: &E1Args,
     directory: &Path,
     rows: &SmallRows,
+    settings: &[String],
 ) -> anyhow::Result<Vec<Start>> {
     let tree = Tree::new(directory);
+    let server = Server {
+        command: args.command.as_deref(),
+        directory,
+        settings,
+    };
     (0..args.runs)
         .map(|run| {
             let left = match args.keep_cache {
@@ -171,7 +174,7 @@ fn starts(
             say(&format!("start {} with {} rows", run + 1, rows.count));
             let row = crate::bench::dataset::mix(u64::from(run)) % rows.count;
             let asked = Asked { rows, row };
-            server::measure(env, args.command.as_deref(), directory, &asked, left)
+            server.measure(env, &asked, left)
         })
         .collect()
 }

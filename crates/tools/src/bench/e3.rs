@@ -22,6 +22,12 @@ use crate::bench::store::{Host, Store, StoreArgs};
 use crate::bench::table::{publish, say};
 
 const TABLE: &str = "e3";
+/// The ways to find a key: the token map alone; the index summary with the key cache, and alone.
+const VARIANTS: [&str; 3] = [
+    "token map:sstable_lookup=token_map,key_cache_size=0MiB",
+    "summary and key cache:sstable_lookup=summary",
+    "summary alone:sstable_lookup=summary,key_cache_size=0MiB",
+];
 
 /// What to look up.
 #[derive(Clone, Debug, clap::Args)]
@@ -46,8 +52,8 @@ pub struct E3Args {
     /// Requests under way on each connection.
     #[arg(long, default_value_t = 1, value_parser = RangedU64ValueParser::<u16>::new().range(1..=32768))]
     in_flight: u16,
-    /// Embedded: measures again with these settings, separated by commas, and under this name; may be repeated.
-    #[arg(long, value_name = "NAME:SETTING=VALUE,...", requires = "embedded")]
+    /// Embedded: measures with these settings, separated by commas, under this name; may be repeated.
+    #[arg(long, value_name = "NAME:SETTING=VALUE,...", default_values = VARIANTS)]
     variant: Vec<String>,
     /// Makes the rows and orders the reads.
     #[arg(long, default_value_t = 1)]
@@ -79,10 +85,13 @@ pub fn run(args: &E3Args, host: &dyn Host) -> anyhow::Result<()> {
     let keys = Keys::find(&rows, args.interval)?;
     let release_version = store.local("release_version")?;
     let measure = |store: &Store, name: &str| measure(store, name, args, &rows, &keys, load);
-    let mut variants = vec![measure(&store, "as set")?];
+    let mut variants = Vec::new();
+    if !args.store.embedded {
+        variants.push(measure(&store, "the server's")?);
+    }
     // One process has a directory at a time.
     drop(store);
-    for text in &args.variant {
+    for text in args.variant.iter().filter(|_| args.store.embedded) {
         let (name, settings) = parse_variant(text)?;
         let mut own = args.store.clone();
         own.set.extend(settings);

@@ -75,25 +75,6 @@ impl TableFiles {
         self.cached(env)
     }
 
-    /// Moves the files with these endings to another directory of the same file system.
-    ///
-    /// # Errors
-    /// The operating system refuses.
-    pub fn put_aside(&self, env: &dyn Env, directory: &Path, endings: &[&str]) -> anyhow::Result<PutAside> {
-        env.create_dir_all(directory)?;
-        let mut moved = PutAside::default();
-        for home in self.list(env)? {
-            let name = home.file_name().unwrap_or_default();
-            let is_meant = |ending: &&str| name.to_string_lossy().ends_with(*ending);
-            if endings.iter().any(is_meant) {
-                let aside = directory.join(name);
-                env.rename(&home, &aside)?;
-                moved.0.push((aside, home));
-            }
-        }
-        Ok(moved)
-    }
-
     /// How much of the files is in the page cache.
     ///
     /// # Errors
@@ -142,24 +123,6 @@ impl Tree {
             }
         }
         Ok(files)
-    }
-}
-
-/// Files that were moved, and where they belong.
-#[derive(Debug, Default)]
-#[must_use = "files that are not put back are missing"]
-pub struct PutAside(Vec<(PathBuf, PathBuf)>);
-
-impl PutAside {
-    /// Moves them back, over what was made in their place.
-    ///
-    /// # Errors
-    /// The operating system refuses; they are where they were moved to.
-    pub fn put_back(self, env: &dyn Env) -> anyhow::Result<()> {
-        for (aside, home) in self.0 {
-            env.rename(&aside, &home)?;
-        }
-        Ok(())
     }
 }
 
@@ -216,12 +179,6 @@ mod tests {
         }
         let files = TableFiles::new(Path::new("/d"), "ks", "t");
         assert_eq!(files.sstables(&env).unwrap(), 2);
-        assert_eq!(files.list(&env).unwrap().len(), 3);
-        let moved = files
-            .put_aside(&env, Path::new("/d/aside"), &["-Index.db"])
-            .unwrap();
-        assert_eq!(files.list(&env).unwrap().len(), 2);
-        moved.put_back(&env).unwrap();
         assert_eq!(files.list(&env).unwrap().len(), 3);
         let nothing = TableFiles::new(Path::new("/d"), "other", "t");
         assert_eq!(nothing.sstables(&env).unwrap(), 0);

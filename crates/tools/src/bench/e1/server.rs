@@ -47,35 +47,29 @@ pub struct Start {
     pub cached_bytes_before: Option<u64>,
 }
 
-/// Starts the server, asks it until it answers, and stops it.
-pub fn measure(
-    env: &Arc<dyn Env>,
-    command: Option<&str>,
-    directory: &Path,
-    asked: &Asked<'_>,
-    cached_bytes_before: Option<u64>,
-) -> anyhow::Result<Start> {
-    let port = free_port()?;
-    let mut command = command_line(command, directory, port)?;
-    let begin = env.monotonic_nanos();
-    let mut running = Running(command.spawn().context("starting the server")?);
-    let address = format!("127.0.0.1:{port}");
-    loop {
-        let elapsed = env.monotonic_nanos() - begin;
-        if let Some(status) = running.0.try_wait()? {
-            bail!("the server ended before it answered: {status}");
-        }
-        if elapsed > PATIENCE_NANOS {
-            bail!(
-                "the server did not answer in {} s",
-                PATIENCE_NANOS / 1_000_000_000
-            );
-        }
-        // Nobody may be listening yet.
-        let Ok(mut connection) = Connection::open(&address) else {
-            thread::sleep(ATTEMPT_EVERY);
-            continue;
-        };
+/// What to start.
+pub struct Server<'a> {
+    /// For the shell; nothing is this program's `serve`.
+    pub command: Option<&'a str>,
+    /// Where its data is.
+    pub directory: &'a Path,
+    /// Settings of `serve`.
+    pub settings: &'a [String],
+}
+
+impl Server<'_> {
+    /// Starts it, asks it until it answers, and stops it.
+    pub fn measure(
+        &self,
+        env: &Arc<dyn Env>,
+        asked: &Asked<'_>,
+        cached_bytes_before: Option<u64>,
+    ) -> anyhow::Result<Start> {
+        let port = free_port()?;
+        let mut command = self.command_line(port)?;
+        let begin = env.monotonic_nanos();
+        let mut running = Running(command.spawn().context("starting the server")?);
+        let mut connection = running.connect(env.as_ref(), port, begin)?;
         ask(&mut connection, asked)?;
         let secs = (env.monotonic_nanos() - begin) as f64 / 1e9;
         let pid = running.0.id();
@@ -83,14 +77,39 @@ pub fn measure(
         let read = ReadBytes::of(env.as_ref(), pid)?;
         drop(connection);
         running.stop()?;
-        return Ok(Start {
+        Ok(Start {
             secs,
             cpu_secs: usage.cpu_secs,
             memory_bytes: usage.memory_bytes,
             read_bytes: read.by_calls,
             disk_bytes: read.from_disk,
             cached_bytes_before,
-        });
+        })
+    }
+
+    fn command_line(&self, port: u16) -> anyhow::Result<Command> {
+        let port = port.to_string();
+        let mut line = match self.command {
+            Some(text) => {
+                let data = self.directory.display().to_string();
+                let text = text.replace("{data}", &data).replace("{port}", &port);
+                let mut line = Command::new("sh");
+                line.arg("-c").arg(format!("exec {text}"));
+                line
+            }
+            None => {
+                let own = std::env::current_exe().context("looking for this program's file")?;
+                let mut line = Command::new(own);
+                line.args(["serve", "--admin-port", "0", "--port", &port, "--data"]);
+                line.arg(self.directory);
+                line.args(self.settings.iter().flat_map(|setting| ["--set", setting]));
+                line
+            }
+        };
+        line.stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        Ok(line)
     }
 }
 
@@ -112,40 +131,31 @@ fn free_port() -> anyhow::Result<u16> {
     Ok(listener.local_addr()?.port())
 }
 
-fn command_line(command: Option<&str>, directory: &Path, port: u16) -> anyhow::Result<Command> {
-    let mut line = match command {
-        Some(text) => {
-            let data = directory.display().to_string();
-            let text = text.replace("{data}", &data).replace("{port}", &port.to_string());
-            let mut line = Command::new("sh");
-            line.arg("-c").arg(format!("exec {text}"));
-            line
-        }
-        None => {
-            let own = std::env::current_exe().context("looking for this program's file")?;
-            let mut line = Command::new(own);
-            line.args([
-                "serve",
-                "--admin-port",
-                "0",
-                "--port",
-                &port.to_string(),
-                "--data",
-            ]);
-            line.arg(directory);
-            line
-        }
-    };
-    line.stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    Ok(line)
-}
-
 /// A server's process; killed when something went wrong.
 struct Running(Child);
 
 impl Running {
+    /// Waits until it takes a session.
+    fn connect(&mut self, env: &dyn Env, port: u16, begin_nanos: u64) -> anyhow::Result<Connection> {
+        let address = format!("127.0.0.1:{port}");
+        loop {
+            // Nobody may be listening yet.
+            if let Ok(connection) = Connection::open(&address) {
+                return Ok(connection);
+            }
+            if let Some(status) = self.0.try_wait()? {
+                bail!("the server ended before it answered: {status}");
+            }
+            if env.monotonic_nanos() - begin_nanos > PATIENCE_NANOS {
+                bail!(
+                    "the server did not answer in {} s",
+                    PATIENCE_NANOS / 1_000_000_000
+                );
+            }
+            thread::sleep(ATTEMPT_EVERY);
+        }
+    }
+
     /// Asks it to stop, and waits until it has.
     fn stop(mut self) -> anyhow::Result<()> {
         let pid = self.0.id().to_string();
