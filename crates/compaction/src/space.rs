@@ -25,6 +25,11 @@ fn place(token: &Token) -> Option<u64> {
     }
 }
 
+/// True if tokens are spread evenly, so that shards are of like size.
+pub(crate) fn is_even(token: &Token) -> bool {
+    place(token).is_some()
+}
+
 /// The shard of so many equal ones that the token is in, from 0.
 pub fn shard_of(token: &Token, shards: u32) -> u32 {
     let Some(place) = place(token) else {

@@ -86,8 +86,9 @@ impl Strategy {
             return Vec::new();
         }
         match &self.kind {
-            // Compat: UCS splits a major compaction where nothing overlaps, and its results by density.
-            Kind::Unified(_) => separate_groups(&all)
+            // Compat: UCS splits a major compaction where nothing overlaps, and its results by density. Unlike there, what is
+            // too small for two shards becomes one.
+            Kind::Unified(options) if options.output_of(&all) != Output::Whole => separate_groups(&all)
                 .iter()
                 .map(|group| self.user_defined(&pick(&all, group)))
                 .collect(),
@@ -115,14 +116,6 @@ impl Strategy {
         choice
     }
 
-    /// How a flush of this size is cut.
-    pub fn flush_output(&self, bytes: u64) -> Output {
-        match &self.kind {
-            Kind::Unified(options) => options.output_of_density(bytes as f64),
-            _ => Output::Whole,
-        }
-    }
-
     /// The largest set of these that fits on the disk, if the compaction makes sense without the others: the largest
     /// go first. Nothing if not even that would do.
     pub fn within(&self, situation: &Situation, choice: &Choice, free_bytes: u64) -> Option<Choice> {
@@ -136,9 +129,13 @@ impl Strategy {
         let may_shrink = |input: &Candidate| !matches!(self.kind, Kind::Leveled(_)) || input.level == 0;
         inputs.sort_by_key(|input| (may_shrink(input), input.size_bytes));
         while size(&inputs) > free_bytes {
-            let largest = inputs.pop()?;
-            if !may_shrink(largest) || inputs.len() < 2 {
+            let is_enough = inputs.pop().is_some_and(may_shrink) && inputs.len() >= 2;
+            if !is_enough && choice.expired.is_empty() {
                 return None;
+            }
+            if !is_enough {
+                // What is dropped unread makes space.
+                inputs.clear();
             }
         }
         Some(Choice {

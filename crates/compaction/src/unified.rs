@@ -254,14 +254,14 @@ impl Unified {
         let first = inputs.iter().map(|file| &file.first).min();
         let last = inputs.iter().map(|file| &file.last).max();
         match (first, last) {
-            (Some(first), Some(last)) => {
+            (Some(first), Some(last)) if space::is_even(&first.token) => {
                 self.output_of_density(bytes as f64 / space::span(first, last, partitions))
             }
             _ => Output::Whole,
         }
     }
 
-    pub(crate) fn output_of_density(&self, density: f64) -> Output {
+    fn output_of_density(&self, density: f64) -> Output {
         match self.shards(density) {
             1 => Output::Whole,
             shards => Output::Shards(shards),

@@ -84,6 +84,16 @@ impl<'a> Inputs<'a> {
         self.all().any(|input| Arc::ptr_eq(input, live))
     }
 
+    /// About how many SSTables they come to.
+    fn pieces(&self, output: Output, bytes_in: u64) -> u64 {
+        let first = self.merged.iter().map(|live| live.sstable.first_key()).min();
+        let last = self.merged.iter().map(|live| live.sstable.last_key()).max();
+        match (first, last) {
+            (Some(first), Some(last)) => outputs::pieces(output, bytes_in, &first.token, &last.token),
+            _ => 1,
+        }
+    }
+
     fn merged_bytes(&self) -> u64 {
         self.merged.iter().map(|live| live.sstable.size_bytes()).sum()
     }
@@ -240,9 +250,12 @@ impl Shared {
         let gc_before_secs = self.purge_before_secs(inputs);
         let mut purged =
             CompactionPurge::new(merged, now_secs, gc_before_secs, purgeable_below(inputs)).of_table(&table);
+        let bytes_in = inputs.merged_bytes();
         let mut options = self.options_for(inputs);
         options.level = compaction.level;
-        let bytes_in = inputs.merged_bytes();
+        options.estimated_partitions = options
+            .estimated_partitions
+            .div_ceil(inputs.pieces(compaction.output, bytes_in));
         let mut outputs = Outputs::new(
             self,
             store,

@@ -26,8 +26,16 @@ pub enum Command {
     Info(AdminArguments),
     /// Writes memtables to disk; returns when they are there.
     Flush(TableArguments),
-    /// Merges the SSTables of each table into one; returns when that is done.
-    Compact(TableArguments),
+    /// Merges the SSTables of each table as far as its strategy likes it, or only some; returns when that is done.
+    Compact(CompactArguments),
+    /// Lists the compactions that go on and the tables where some are due.
+    Compactions(AdminArguments),
+    /// Stops compactions; their inputs stay in use.
+    Stop(StopArguments),
+    /// Switches compactions that nobody asks for on or off, until the next start.
+    Autocompaction(AutocompactionArguments),
+    /// Limits how fast compactions read, all together, until the next start.
+    CompactionThroughput(ThroughputArguments),
     /// Forgets what caches hold: rows, counters, keys or chunks, or all of them.
     InvalidateCaches(CacheArguments),
     /// Brings everything to disk, so that the next start has nothing to replay.
@@ -137,6 +145,61 @@ pub struct TableArguments {
     pub keyspace: Option<String>,
     /// Only this table of it.
     pub table: Option<String>,
+}
+
+/// What to compact.
+#[derive(Args)]
+pub struct CompactArguments {
+    #[command(flatten)]
+    pub tables: TableArguments,
+    /// Only SSTables with tokens above this.
+    #[arg(long, value_name = "TOKEN", allow_hyphen_values = true)]
+    pub start_token: Option<String>,
+    /// Only SSTables with tokens up to this.
+    #[arg(long, value_name = "TOKEN", allow_hyphen_values = true)]
+    pub end_token: Option<String>,
+    /// Several SSTables where the strategy would make one.
+    #[arg(long)]
+    pub split_output: bool,
+    /// Only these: names or paths of Data.db.
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["start_token", "end_token", "split_output"])]
+    pub user_defined: Vec<String>,
+}
+
+/// Which compactions to stop.
+#[derive(Args)]
+pub struct StopArguments {
+    #[command(flatten)]
+    pub admin: AdminArguments,
+    /// Only this one, of those that `ilion compactions` lists.
+    #[arg(long, value_name = "ID")]
+    pub id: Option<String>,
+}
+
+/// Whether tables are compacted without being asked.
+#[derive(Args)]
+pub struct AutocompactionArguments {
+    /// on or off.
+    #[arg(value_enum)]
+    pub switch: Switch,
+    #[command(flatten)]
+    pub tables: TableArguments,
+}
+
+/// On or off.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Switch {
+    On,
+    Off,
+}
+
+/// How fast compactions may read.
+#[derive(Args)]
+pub struct ThroughputArguments {
+    #[command(flatten)]
+    pub admin: AdminArguments,
+    /// MiB a second; 0 is no limit.
+    pub mebibytes_per_sec: u64,
 }
 
 impl ServeArguments {

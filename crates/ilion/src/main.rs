@@ -5,13 +5,14 @@
 mod ask;
 mod bench;
 mod cli;
+mod compactions;
 mod serve;
 mod transfer;
 
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use ilion_server::admin::{InfoReport, StatusReport};
+use ilion_server::admin::{CompactionReport, InfoReport, StatusReport};
 
 use cli::{Cli, Command, SstableCommand};
 
@@ -24,7 +25,11 @@ fn main() -> ExitCode {
         Command::Status(arguments) => ask::report::<StatusReport>(&arguments, "/admin/status"),
         Command::Info(arguments) => ask::report::<InfoReport>(&arguments, "/admin/info"),
         Command::Flush(arguments) => ask::tables(&arguments, "flush"),
-        Command::Compact(arguments) => ask::tables(&arguments, "compact"),
+        Command::Compact(arguments) => compactions::compact(&arguments),
+        Command::Compactions(arguments) => ask::report::<CompactionReport>(&arguments, "/admin/compactions"),
+        Command::Stop(arguments) => compactions::stop(&arguments),
+        Command::Autocompaction(arguments) => compactions::switch(&arguments),
+        Command::CompactionThroughput(arguments) => compactions::limit(&arguments),
         Command::InvalidateCaches(arguments) => ask::invalidate_caches(&arguments),
         Command::Drain(arguments) => ask::drain(&arguments),
         Command::Sstable(SstableCommand::Offline(command)) => {

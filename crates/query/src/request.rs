@@ -1,5 +1,6 @@
 //! What comes with a statement: values, consistency, paging, time.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -135,6 +136,8 @@ pub struct QueryOptions {
     pub batch_size_fail_bytes: usize,
     /// Last second at which data may expire: what the file format in use can hold.
     pub expiry_secs_max: u32,
+    /// Compaction of new tables that do not say: class and options; nothing is Cassandra's own default.
+    pub default_compaction: Option<BTreeMap<String, String>>,
     /// Whether `ALLOW FILTERING` is allowed.
     pub allow_filtering: bool,
     /// What else the operator limits.
@@ -159,6 +162,7 @@ impl Default for QueryOptions {
             batch_size_fail_bytes: 50 * 1024,
             // Compat: `Cell.MAX_DELETION_TIME` of format nb.
             expiry_secs_max: i32::MAX.unsigned_abs() - 1,
+            default_compaction: None,
             allow_filtering: true,
             guardrails: Guardrails::default(),
             materialized_views_enabled: true,

@@ -7,6 +7,7 @@ pub(crate) mod compaction;
 pub(crate) mod compression;
 pub(crate) mod parse;
 mod retry;
+mod unified;
 
 use std::collections::BTreeMap;
 

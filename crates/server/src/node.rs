@@ -132,6 +132,7 @@ fn query_options(settings: &Settings) -> QueryOptions {
         allow_filtering: settings.allow_filtering_enabled,
         guardrails: guardrails(settings),
         materialized_views_enabled: settings.materialized_views_enabled,
+        default_compaction: Some(settings.default_compaction.0.clone()),
         user_functions_enabled: settings.user_defined_functions_enabled,
         user_function_time_max: settings.user_defined_functions_fail_timeout,
         tombstone_limits: TombstoneLimits {
@@ -140,6 +141,11 @@ fn query_options(settings: &Settings) -> QueryOptions {
         },
         ..QueryOptions::default()
     }
+}
+
+fn compactors_auto() -> usize {
+    let processors = std::thread::available_parallelism().map_or(2, usize::from);
+    (processors / 2).clamp(2, 8)
 }
 
 const MEMTABLE_BYTES_AUTO: std::ops::RangeInclusive<u64> = (64 << 20)..=(4 << 30);
@@ -259,6 +265,9 @@ fn engine_options(env: &dyn Env, settings: &Settings) -> Result<EngineOptions, O
             SSTableLookup::Summary => Finding::Summary,
             SSTableLookup::WholeIndex => Finding::WholeIndex,
         },
+        compaction_threads: settings
+            .concurrent_compactors
+            .map_or_else(compactors_auto, usize::from),
         compaction_bytes_per_sec: (rate > 0).then_some(rate),
         sstable_version: sstable_version(settings),
         ..EngineOptions::below(Path::new(&settings.directory))

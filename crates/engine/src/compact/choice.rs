@@ -167,7 +167,7 @@ impl Shared {
     }
 
     /// What compactions may fill: not all of the disk, and not what others have begun to fill.
-    fn free_bytes(&self, store: &TableStore) -> u64 {
+    pub(crate) fn free_bytes(&self, store: &TableStore) -> u64 {
         // If it cannot be told, the write itself will fail.
         let free = self.env.free_space_bytes(&store.directory).unwrap_or(u64::MAX);
         let usable = free - free / 20;

@@ -80,9 +80,16 @@ impl Shared {
         self.tasks.stop(of_table);
         self.pacer.wake();
         self.tasks.wait_until_ended(of_table);
-        let choices = request.choices(&store.strategy(), &self.situation(store));
+        let (strategy, situation) = (store.strategy(), self.situation(store));
+        let choices = request.choices(&strategy, &situation);
         let count = choices.len();
         let done = choices.into_iter().try_for_each(|choice| {
+            let free = self.free_bytes(store);
+            let Some(choice) = strategy.within(&situation, &choice, free) else {
+                return Err(Error::Refused(format!(
+                    "there is not enough space on the disk for the compaction: {free} bytes may be filled"
+                )));
+            };
             let choosing = store.choosing.lock();
             let begun = self.register(store, &choosing, choice);
             drop(choosing);

@@ -6,6 +6,7 @@ use ilion_compaction::{Output, Sink, shard_of};
 use ilion_rows::{PartitionHead, Unfiltered};
 use ilion_schema::TableSchema;
 use ilion_sstable::{Descriptor, SSTableWriter, Transaction, WriterOptions};
+use ilion_types::Token;
 
 use crate::engine::Shared;
 use crate::table_store::TableStore;
@@ -54,13 +55,16 @@ impl Cut {
             same => same,
         }
     }
+}
 
-    /// About how many SSTables there will be.
-    fn count(self, bytes_in: u64) -> u64 {
-        match self {
-            Self::Never | Self::Half(_) => 1,
-            Self::At(most) => (bytes_in / most.max(1)).max(1),
-            Self::Shard(shards, _) => u64::from(shards),
+/// About how many SSTables inputs with these first and last tokens and so many bytes come to.
+pub(crate) fn pieces(output: Output, bytes_in: u64, first: &Token, last: &Token) -> u64 {
+    match output {
+        Output::Whole | Output::Halves => 1,
+        Output::UpTo { bytes } => (bytes_in / bytes.max(1)).max(1),
+        Output::Shards(shards) => {
+            let spanned = shard_of(last, shards).saturating_sub(shard_of(first, shards));
+            u64::from(spanned) + 1
         }
     }
 }
@@ -78,25 +82,23 @@ pub(crate) struct Outputs<'a> {
 }
 
 impl<'a> Outputs<'a> {
-    /// Writes to the table under the transaction. `options` are for all that comes out, of inputs with so many bytes.
+    /// Writes to the table under the transaction, from inputs with so many bytes.
     pub(crate) fn new(
         shared: &'a Shared,
         store: &'a TableStore,
         table: Arc<TableSchema>,
         transaction: &'a mut Transaction,
-        mut options: WriterOptions,
+        options: WriterOptions,
         output: Output,
         bytes_in: u64,
     ) -> Self {
-        let cut = Cut::of(output, bytes_in);
-        options.estimated_partitions = options.estimated_partitions.div_ceil(cut.count(bytes_in)).max(1);
         Self {
             shared,
             store,
             table,
             transaction,
             options,
-            cut,
+            cut: Cut::of(output, bytes_in),
             writer: None,
             written: Vec::new(),
         }
@@ -175,7 +177,6 @@ impl Sink for Outputs<'_> {
 mod tests {
     use bytes::Bytes;
     use ilion_rows::{DecoratedKey, DeletionTime};
-    use ilion_types::Token;
 
     use super::*;
 
@@ -197,6 +198,10 @@ mod tests {
         assert!(shards.is_before(&head(0), 1));
         let sized = Cut::of(Output::UpTo { bytes: 10 }, 100);
         assert!(!sized.is_before(&head(0), 9) && sized.is_before(&head(0), 10));
+        let (first, last) = (Token::Murmur3(-5), Token::Murmur3(5));
+        assert_eq!(pieces(Output::Shards(2), 100, &first, &last), 2);
+        assert_eq!(pieces(Output::Shards(2), 100, &first, &first), 1);
+        assert_eq!(pieces(Output::UpTo { bytes: 30 }, 100, &first, &last), 3);
         let halves = Cut::of(Output::Halves, 400 << 20);
         assert!(!halves.is_before(&head(0), 199 << 20) && halves.is_before(&head(0), 200 << 20));
         let last = halves.next(&head(0), 300 << 20).next(&head(0), 50 << 20);

@@ -1,7 +1,9 @@
 //! CREATE TABLE and ALTER TABLE.
 
 use ilion_cql::ast::{AlterTable, ColumnDefinition, CreateTable, CreateTableLike, Direction, TableChange};
-use ilion_schema::{ClusteringOrder, CopyTable, NewColumn, SchemaChange, TableAlteration};
+use ilion_schema::{
+    ClusteringOrder, CopyTable, NewColumn, Properties, PropertyValue, SchemaChange, TableAlteration,
+};
 
 use super::{keyspace, properties};
 use crate::Error;
@@ -27,7 +29,7 @@ pub(super) fn create(create: &CreateTable, context: &PlanContext<'_>) -> Result<
         clustering,
         clustering_order: clustering_order(&create.clustering_order),
         compact_storage: create.compact_storage,
-        properties: properties(&create.properties),
+        properties: with_default_compaction(properties(&create.properties), context),
         id: None,
         keyspace,
     })))
@@ -43,6 +45,14 @@ pub(super) fn clustering_order(given: &[(String, Direction)]) -> Vec<(String, Cl
         (name.clone(), order)
     };
     given.iter().map(order).collect()
+}
+
+fn with_default_compaction(mut properties: Properties, context: &PlanContext<'_>) -> Properties {
+    if let Some(default) = &context.options.default_compaction {
+        let given = properties.0.entry("compaction".to_owned());
+        given.or_insert_with(|| PropertyValue::Map(default.clone()));
+    }
+    properties
 }
 
 pub(super) fn copy(copy: &CreateTableLike, context: &PlanContext<'_>) -> Result<SchemaChange, Error> {

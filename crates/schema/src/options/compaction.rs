@@ -6,89 +6,126 @@
 use std::collections::BTreeMap;
 
 use super::parse::java_double;
+use super::unified;
 use crate::Error;
 use crate::error::config;
 
 const PACKAGE: &str = "org.apache.cassandra.db.compaction.";
 
-/// What a value has to be.
+/// What a value has to be. Each strategy of Cassandra has its own words for what is wrong.
 #[derive(Clone, Copy)]
 enum Rule {
     /// `true` or `false`.
-    Boolean,
+    Boolean(BooleanWords),
     /// A number of at least this.
     Float(f64),
-    /// An integer of at least this.
-    Integer(i64),
-    /// One of these words.
+    /// An integer of at least this, and what is said of a smaller one.
+    Integer(i64, IntegerWords),
+    /// One of these words, in capitals.
     Word(&'static [&'static str]),
-    /// Numbers of shards, levels and sizes whose syntax is the strategy's.
-    Text(fn(&str) -> bool),
+    /// What a strategy checks by rules of its own.
+    Own(fn(&str, &str) -> Result<(), Error>),
+}
+
+/// How an option that is neither true nor false is refused.
+#[derive(Clone, Copy)]
+enum BooleanWords {
+    ShouldBeEither,
+    ShouldEitherBe,
+    IsNot,
+}
+
+/// How a number that is too small is refused.
+#[derive(Clone, Copy)]
+enum IntegerWords {
+    NonNegative,
+    GreaterThanZero,
+    LargerThanZero,
+    GreaterThanOne,
+    NotNegative,
+    ShouldBePositive,
+    Any,
 }
 
 type Rules = &'static [(&'static str, Rule)];
 
 const COMMON: Rules = &[
-    ("enabled", Rule::Boolean),
-    ("log_all", Rule::Boolean),
-    ("only_purge_repaired_tombstones", Rule::Boolean),
+    ("enabled", Rule::Boolean(BooleanWords::ShouldEitherBe)),
+    ("log_all", Rule::Boolean(BooleanWords::ShouldEitherBe)),
+    ("only_purge_repaired_tombstones", Rule::Own(|_, _| Ok(()))),
+    ("provide_overlapping_tombstones", Rule::Own(check_overlapping)),
     (
-        "provide_overlapping_tombstones",
-        Rule::Word(&["NONE", "ROW", "CELL"]),
+        "tombstone_compaction_interval",
+        Rule::Integer(0, IntegerWords::GreaterThanZero),
     ),
-    ("tombstone_compaction_interval", Rule::Integer(0)),
     ("tombstone_threshold", Rule::Float(0.0)),
-    ("unchecked_tombstone_compaction", Rule::Boolean),
+    (
+        "unchecked_tombstone_compaction",
+        Rule::Boolean(BooleanWords::ShouldBeEither),
+    ),
 ];
 const THRESHOLDS: Rules = &[
-    ("min_threshold", Rule::Text(|_| true)),
-    ("max_threshold", Rule::Text(|_| true)),
+    ("min_threshold", Rule::Own(|_, _| Ok(()))),
+    ("max_threshold", Rule::Own(|_, _| Ok(()))),
 ];
 const SIZE_TIERED: Rules = &[
-    ("bucket_high", Rule::Float(0.0)),
-    ("bucket_low", Rule::Float(0.0)),
-    ("min_sstable_size", Rule::Integer(0)),
+    ("bucket_high", Rule::Float(f64::NEG_INFINITY)),
+    ("bucket_low", Rule::Float(f64::NEG_INFINITY)),
+    ("min_sstable_size", Rule::Integer(0, IntegerWords::NonNegative)),
 ];
 const LEVELED: Rules = &[
-    ("fanout_size", Rule::Integer(1)),
-    ("single_sstable_uplevel", Rule::Boolean),
-    ("sstable_size_in_mb", Rule::Integer(1)),
+    ("fanout_size", Rule::Integer(1, IntegerWords::LargerThanZero)),
+    ("single_sstable_uplevel", Rule::Own(|_, _| Ok(()))),
+    (
+        "sstable_size_in_mb",
+        Rule::Integer(1, IntegerWords::LargerThanZero),
+    ),
 ];
 const TIME_WINDOW: Rules = &[
-    ("compaction_window_size", Rule::Integer(1)),
+    (
+        "compaction_window_size",
+        Rule::Integer(1, IntegerWords::GreaterThanOne),
+    ),
     (
         "compaction_window_unit",
         Rule::Word(&["MINUTES", "HOURS", "DAYS"]),
     ),
-    ("expired_sstable_check_frequency_seconds", Rule::Integer(0)),
+    (
+        "expired_sstable_check_frequency_seconds",
+        Rule::Integer(0, IntegerWords::NotNegative),
+    ),
     (
         "timestamp_resolution",
-        Rule::Word(&[
-            "NANOSECONDS",
-            "MICROSECONDS",
-            "MILLISECONDS",
-            "SECONDS",
-            "MINUTES",
-            "HOURS",
-            "DAYS",
-        ]),
+        Rule::Word(&["SECONDS", "MILLISECONDS", "MICROSECONDS", "NANOSECONDS"]),
     ),
-    ("unsafe_aggressive_sstable_expiration", Rule::Boolean),
+    (
+        "unsafe_aggressive_sstable_expiration",
+        Rule::Own(check_aggressive),
+    ),
 ];
 const UNIFIED: Rules = &[
-    ("base_shard_count", Rule::Integer(1)),
-    ("expired_sstable_check_frequency_seconds", Rule::Integer(0)),
-    ("flush_size_override", Rule::Text(is_size)),
-    ("max_sstables_to_compact", Rule::Integer(-1)),
-    ("min_sstable_size", Rule::Text(is_size)),
     (
-        "overlap_inclusion_method",
-        Rule::Word(&["NONE", "SINGLE", "TRANSITIVE"]),
+        "base_shard_count",
+        Rule::Integer(1, IntegerWords::ShouldBePositive),
     ),
-    ("scaling_parameters", Rule::Text(is_scaling)),
-    ("sstable_growth", Rule::Text(is_growth)),
-    ("target_sstable_size", Rule::Text(is_size)),
-    ("unsafe_aggressive_sstable_expiration", Rule::Boolean),
+    (
+        "expired_sstable_check_frequency_seconds",
+        Rule::Integer(1, IntegerWords::ShouldBePositive),
+    ),
+    ("flush_size_override", Rule::Own(unified::check_size)),
+    (
+        "max_sstables_to_compact",
+        Rule::Integer(i64::MIN, IntegerWords::Any),
+    ),
+    ("min_sstable_size", Rule::Own(unified::check_min_size)),
+    ("overlap_inclusion_method", Rule::Own(unified::check_inclusion)),
+    ("scaling_parameters", Rule::Own(unified::check_scaling)),
+    ("sstable_growth", Rule::Own(unified::check_growth)),
+    ("target_sstable_size", Rule::Own(unified::check_size)),
+    (
+        "unsafe_aggressive_sstable_expiration",
+        Rule::Boolean(BooleanWords::ShouldEitherBe),
+    ),
 ];
 
 /// Strategies and the rules of their options beside the common ones.
@@ -147,6 +184,9 @@ pub(crate) fn parse(given: &BTreeMap<String, String>) -> Result<BTreeMap<String,
     }
     let mut stored = given.clone();
     stored.insert("class".to_owned(), format!("{PACKAGE}{short}"));
+    if short == "UnifiedCompactionStrategy" {
+        unified::check_sizes(given)?;
+    }
     if rule_of("min_threshold").is_some() {
         check_buckets(given)?;
         complete_thresholds(&mut stored)?;
@@ -156,31 +196,72 @@ pub(crate) fn parse(given: &BTreeMap<String, String>) -> Result<BTreeMap<String,
 
 fn check(name: &str, value: &str, rule: Rule) -> Result<(), Error> {
     match rule {
-        Rule::Boolean if !value.eq_ignore_ascii_case("true") && !value.eq_ignore_ascii_case("false") => {
-            config(format!(
-                "'{name}' should be either 'true' or 'false', not '{value}'"
-            ))
-        }
+        Rule::Boolean(words) => check_boolean(name, value, words),
         Rule::Float(min) => match value.parse::<f64>() {
             Ok(number) if number >= min => Ok(()),
-            Ok(number) => config(format!("{name} must be greater than {min}, but was {number:.6}")),
+            Ok(number) => config(format!("{name} must be greater than 0, but was {number:.6}")),
             Err(_) => config(format!("{value} is not a parsable int (base10) for {name}")),
         },
-        Rule::Integer(min) => match value.parse::<i64>() {
+        Rule::Integer(min, words) => match value.parse::<i64>() {
             Ok(number) if number >= min => Ok(()),
-            Ok(number) if min == 0 => config(format!("{name} must be non negative: {number}")),
-            Ok(number) => config(format!(
-                "{name} must be larger than {}, but was {number}",
-                min - 1
-            )),
+            Ok(number) => config(too_small(name, number, words)),
+            // Compat: the one option that is a long.
+            Err(_) if name.starts_with("expired") && matches!(words, IntegerWords::ShouldBePositive) => {
+                config(format!("{value} is not a parsable long (base10) for {name}"))
+            }
             Err(_) => config(format!("{value} is not a parsable int (base10) for {name}")),
         },
-        Rule::Word(words) if !words.contains(&value.to_ascii_uppercase().as_str()) => {
-            config(format!("{value} is not valid for {name}"))
-        }
-        Rule::Text(is_valid) if !is_valid(value) => config(format!("{value} is not valid for {name}")),
-        _ => Ok(()),
+        Rule::Word(words) if !words.contains(&value) => config(format!("{value} is not valid for {name}")),
+        Rule::Word(_) => Ok(()),
+        Rule::Own(check) => check(name, value),
     }
+}
+
+fn check_boolean(name: &str, value: &str, words: BooleanWords) -> Result<(), Error> {
+    if value.eq_ignore_ascii_case("true") || value.eq_ignore_ascii_case("false") {
+        return Ok(());
+    }
+    config(match words {
+        BooleanWords::ShouldBeEither => format!("'{name}' should be either 'true' or 'false', not '{value}'"),
+        BooleanWords::ShouldEitherBe => format!("{name} should either be 'true' or 'false', not {value}"),
+        BooleanWords::IsNot => format!("{name} is not 'true' or 'false' ({value})"),
+    })
+}
+
+fn too_small(name: &str, number: i64, words: IntegerWords) -> String {
+    match words {
+        IntegerWords::NonNegative => format!("{name} must be non negative: {number}"),
+        IntegerWords::GreaterThanZero => format!("{name} must be greater than 0, but was {number}"),
+        IntegerWords::LargerThanZero => format!("{name} must be larger than 0, but was {number}"),
+        IntegerWords::GreaterThanOne => format!("{number} must be greater than 1 for {name}"),
+        IntegerWords::NotNegative => format!("{name} must not be negative, but was {number}"),
+        IntegerWords::ShouldBePositive | IntegerWords::Any => {
+            format!("Invalid configuration, {name} should be positive: {number}")
+        }
+    }
+}
+
+/// Compat: `CompactionParams.create`.
+fn check_overlapping(name: &str, value: &str) -> Result<(), Error> {
+    let upper = value.to_ascii_uppercase();
+    if ["NONE", "ROW", "CELL"].contains(&upper.as_str()) {
+        return Ok(());
+    }
+    config(format!(
+        "Invalid value {upper} for '{name}' compaction sub-option - must be one of the following [NONE, ROW, CELL]."
+    ))
+}
+
+/// Compat: refused as by a Cassandra whose JVM has not the property that allows it.
+fn check_aggressive(name: &str, value: &str) -> Result<(), Error> {
+    check_boolean(name, value, BooleanWords::IsNot)?;
+    if value.eq_ignore_ascii_case("false") {
+        return Ok(());
+    }
+    config(format!(
+        "{name} is requested but not allowed, restart cassandra with \
+         -Dcassandra.allow_unsafe_aggressive_sstable_expiration=true to allow it"
+    ))
 }
 
 fn check_buckets(given: &BTreeMap<String, String>) -> Result<(), Error> {
@@ -235,39 +316,4 @@ fn complete_thresholds(stored: &mut BTreeMap<String, String>) -> Result<(), Erro
         ));
     }
     Ok(())
-}
-
-/// `100MiB`, `1GiB`, `1.5 GB`, a plain number of bytes.
-fn is_size(text: &str) -> bool {
-    let number = text
-        .trim()
-        .trim_end_matches(|c: char| c.is_ascii_alphabetic())
-        .trim_end();
-    let unit = text.trim()[number.len()..].trim();
-    let units = [
-        "", "B", "KiB", "MiB", "GiB", "TiB", "KB", "MB", "GB", "TB", "k", "M", "G", "T",
-    ];
-    number.parse::<f64>().is_ok_and(|size| size >= 0.0) && units.contains(&unit)
-}
-
-/// `T4, L8, N, -3`: one for each level.
-fn is_scaling(text: &str) -> bool {
-    let is_one = |word: &str| match word.split_at_checked(1) {
-        Some(("N", "")) => true,
-        Some(("T" | "L", number)) => number.parse::<i32>().is_ok_and(|fanout| fanout >= 2),
-        _ => word.parse::<i32>().is_ok(),
-    };
-    !text.is_empty() && text.split(',').all(|word| is_one(word.trim()))
-}
-
-/// A fraction or percentage.
-fn is_growth(text: &str) -> bool {
-    let (number, max) = match text.strip_suffix('%') {
-        Some(number) => (number, 100.0),
-        None => (text, 1.0),
-    };
-    number
-        .trim()
-        .parse::<f64>()
-        .is_ok_and(|growth| (0.0..=max).contains(&growth))
 }

@@ -14,7 +14,10 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
-use super::{Admin, AdminError, CacheChoice, TableChoice, TablePlace};
+use super::{
+    Admin, AdminError, AutoCompactionOrder, CacheChoice, CompactionOrder, StopOrder, TableChoice, TablePlace,
+    ThroughputOrder,
+};
 
 /// The door does not open; the operator must act.
 #[derive(Debug, thiserror::Error)]
@@ -83,6 +86,10 @@ fn router(admin: Arc<dyn Admin>) -> Router {
         .route("/admin/flush", post(flush))
         .route("/admin/compact", post(compact))
         .route("/admin/invalidate-caches", post(invalidate_caches))
+        .route("/admin/compactions", get(compactions))
+        .route("/admin/stop", post(stop))
+        .route("/admin/autocompaction", post(auto_compaction))
+        .route("/admin/compaction-throughput", post(compaction_throughput))
         .route("/admin/drain", post(drain))
         .route("/admin/export", post(export))
         .route("/admin/import", post(import))
@@ -122,8 +129,28 @@ async fn flush(State(admin): Shared, Query(tables): Query<TableChoice>) -> Respo
     in_thread(move || Ok(Json(json!({ "tables": admin.flush(&tables)? })).into_response())).await
 }
 
-async fn compact(State(admin): Shared, Query(tables): Query<TableChoice>) -> Response {
-    in_thread(move || Ok(Json(json!({ "tables": admin.compact(&tables)? })).into_response())).await
+async fn compact(State(admin): Shared, Query(order): Query<CompactionOrder>) -> Response {
+    in_thread(move || Ok(Json(json!({ "tables": admin.compact(&order)? })).into_response())).await
+}
+
+async fn compactions(State(admin): Shared) -> Response {
+    in_thread(move || Ok(Json(admin.compactions()).into_response())).await
+}
+
+async fn stop(State(admin): Shared, Query(order): Query<StopOrder>) -> Response {
+    in_thread(move || Ok(Json(json!({ "stopped": admin.stop(&order)? })).into_response())).await
+}
+
+async fn auto_compaction(State(admin): Shared, Query(order): Query<AutoCompactionOrder>) -> Response {
+    in_thread(move || Ok(Json(json!({ "tables": admin.set_auto_compaction(&order)? })).into_response())).await
+}
+
+async fn compaction_throughput(State(admin): Shared, Query(order): Query<ThroughputOrder>) -> Response {
+    in_thread(move || {
+        admin.set_compaction_throughput(&order);
+        Ok(Json(json!({})).into_response())
+    })
+    .await
 }
 
 async fn invalidate_caches(State(admin): Shared, Query(choice): Query<CacheChoice>) -> Response {

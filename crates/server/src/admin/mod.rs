@@ -5,7 +5,12 @@
 //! | `GET /metrics` | counters, for Prometheus |
 //! | `GET /admin/status` | JSON: [`StatusReport`] |
 //! | `GET /admin/info` | JSON: [`InfoReport`] |
-//! | `POST /admin/flush`, `/admin/compact` | `?keyspace=k&table=t`, both optional: which tables; answered when done |
+//! | `POST /admin/flush` | `?keyspace=k&table=t`, both optional: which tables; answered when done |
+//! | `POST /admin/compact` | the same, or less of them: [`CompactionOrder`] |
+//! | `GET /admin/compactions` | JSON: [`CompactionReport`] |
+//! | `POST /admin/stop` | `?id=i`, optional: compactions end, their inputs stay |
+//! | `POST /admin/autocompaction` | `?on=true` or `false`, `&keyspace=k&table=t`: until the next start |
+//! | `POST /admin/compaction-throughput` | `?bytes_per_sec=n`; 0 is no limit; until the next start |
 //! | `POST /admin/invalidate-caches` | `?cache=rows`, optional: forgets what caches hold |
 //! | `POST /admin/drain` | everything to disk; answered when done |
 //! | `POST /admin/export` | `?keyspace=k&table=t&directory=d`: the table's SSTables as files there; JSON: [`ExportReport`] |
@@ -15,11 +20,16 @@
 //! browser's page does not: requests with an `Origin` are refused, and so are those for another `Host`.
 
 mod client;
+mod compaction;
 mod door;
 mod of_engine;
 mod report;
 
 pub use client::{AdminClient, ClientError};
+pub use compaction::{
+    AutoCompactionOrder, CompactionOrder, CompactionReport, PendingCompactions, RunningCompaction, StopOrder,
+    ThroughputOrder,
+};
 pub use door::{AdminDoor, DoorError};
 pub use of_engine::EngineAdmin;
 pub use report::{
@@ -39,11 +49,25 @@ pub trait Admin: Send + Sync {
     /// # Errors
     /// See [`AdminError`].
     fn flush(&self, tables: &TableChoice) -> Result<u64, AdminError>;
-    /// Merges the SSTables of tables into one each.
+    /// Merges SSTables; returns of how many tables.
     ///
     /// # Errors
     /// See [`AdminError`].
-    fn compact(&self, tables: &TableChoice) -> Result<u64, AdminError>;
+    fn compact(&self, order: &CompactionOrder) -> Result<u64, AdminError>;
+    /// The compactions that go on.
+    fn compactions(&self) -> CompactionReport;
+    /// Asks compactions to end; returns how many were asked.
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    fn stop(&self, order: &StopOrder) -> Result<u64, AdminError>;
+    /// Switches compactions that nobody asks for on or off; returns for how many tables.
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    fn set_auto_compaction(&self, order: &AutoCompactionOrder) -> Result<u64, AdminError>;
+    /// Limits how fast compactions read.
+    fn set_compaction_throughput(&self, order: &ThroughputOrder);
     /// Brings everything to disk, so that the next start has nothing to replay.
     ///
     /// # Errors

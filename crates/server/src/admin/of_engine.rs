@@ -1,9 +1,10 @@
 //! What the engine and the server have for operators.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ilion_engine::{CacheFacts, Engine, ImportSource, TableFacts};
+use ilion_engine::{CacheFacts, CompactionRequest, Engine, ImportSource, TableFacts};
 use ilion_schema::TableId;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
@@ -12,8 +13,9 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
 use super::{
-    Admin, AdminError, CacheReport, ExportReport, ImportReport, ImportedFile, ImportedFrom, InfoReport,
-    LeftFile, StatusReport, TableChoice, TablePlace, TableReport,
+    Admin, AdminError, AutoCompactionOrder, CacheReport, CompactionOrder, CompactionReport, ExportReport, ImportReport,
+    ImportedFile, ImportedFrom, InfoReport, LeftFile, StatusReport, StopOrder, TableChoice, TablePlace,
+    TableReport, ThroughputOrder,
 };
 use crate::node::Node;
 use crate::server::{Clients, Server};
@@ -169,8 +171,47 @@ impl Admin for EngineAdmin {
         self.for_each(tables, Engine::flush)
     }
 
-    fn compact(&self, tables: &TableChoice) -> Result<u64, AdminError> {
-        self.for_each(tables, Engine::compact)
+    fn compact(&self, order: &CompactionOrder) -> Result<u64, AdminError> {
+        let files = order.files();
+        if files.is_empty() {
+            let request = order.request(self.engine())?;
+            let compact = |engine: &Engine, table| engine.compact_as(table, &request).map(drop);
+            return self.for_each(&order.tables(), compact);
+        }
+        let mut by_table: BTreeMap<TableId, Vec<PathBuf>> = BTreeMap::new();
+        for file in files {
+            let table = self.engine().table_with_file(&file).map_err(failed)?;
+            by_table.entry(table).or_default().push(file);
+        }
+        let count = by_table.len() as u64;
+        for (table, files) in by_table {
+            let request = CompactionRequest::Files(files);
+            self.engine().compact_as(table, &request).map_err(failed)?;
+        }
+        Ok(count)
+    }
+
+    fn compactions(&self) -> CompactionReport {
+        CompactionReport::of(self.engine())
+    }
+
+    fn stop(&self, order: &StopOrder) -> Result<u64, AdminError> {
+        Ok(self.engine().stop_compactions(order.choice()?) as u64)
+    }
+
+    fn set_auto_compaction(&self, order: &AutoCompactionOrder) -> Result<u64, AdminError> {
+        let tables = TableChoice {
+            keyspace: order.keyspace.clone(),
+            table: order.table.clone(),
+        };
+        self.for_each(&tables, |engine, table| {
+            engine.set_auto_compaction(table, order.on)
+        })
+    }
+
+    fn set_compaction_throughput(&self, order: &ThroughputOrder) {
+        let rate = Some(order.bytes_per_sec).filter(|rate| *rate > 0);
+        self.engine().set_compaction_throughput(rate);
     }
 
     fn invalidate_caches(&self, cache: Option<&str>) -> Result<u64, AdminError> {
@@ -389,11 +430,30 @@ impl Collector for OfEngine {
             "Size of the commit log's files",
             facts.commit_log.size_bytes,
         )?;
+        gauge(
+            "compactions_running",
+            "Compactions that go on",
+            facts.compactions_running,
+        )?;
         let tables = self.0.table_facts();
         gauge(
             "sstables",
             "SSTables",
             tables.iter().map(|table| table.sstables).sum(),
+        )?;
+        gauge(
+            "compactions_pending",
+            "Compactions that are due",
+            tables.iter().map(|table| table.pending_compactions).sum(),
+        )?;
+        gauge(
+            "compaction_debt",
+            "SSTables that a read of the table that is furthest behind may touch only for that",
+            tables
+                .iter()
+                .map(|table| table.compaction_debt)
+                .max()
+                .unwrap_or(0),
         )?;
         gauge(
             "sstable_bytes",

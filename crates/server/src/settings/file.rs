@@ -63,6 +63,11 @@ fn flatten(prefix: &str, pairs: Vec<(Spanned<String>, Node)>, entries: &mut Vec<
                 value: list(items),
                 line,
             }),
+            Node::Map(pairs) if name == "default_compaction" => entries.push(Entry {
+                value: compaction(pairs),
+                name,
+                line,
+            }),
             // Of a block that is passed over as a whole, nothing but its name is told.
             Node::Map(_) if super::foreign::find(&name).is_some() && name != "sstable" => {
                 entries.push(Entry {
@@ -74,6 +79,37 @@ fn flatten(prefix: &str, pairs: Vec<(Spanned<String>, Node)>, entries: &mut Vec<
             Node::Map(pairs) => flatten(&name, pairs, entries),
         }
     }
+}
+
+/// `{class_name: C, parameters: {a: b}}` is `C; a=b`.
+fn compaction(pairs: Vec<(Spanned<String>, Node)>) -> String {
+    let (mut class, mut options) = (String::new(), String::new());
+    for (key, node) in pairs {
+        match (key.value.as_str(), node) {
+            ("class_name", Node::Scalar(name)) => class = name,
+            ("parameters", Node::Map(parameters)) => options.push_str(&parameter_list(parameters)),
+            // A list of one block.
+            ("parameters", Node::List(blocks)) => {
+                for block in blocks {
+                    if let Node::Map(parameters) = block {
+                        options.push_str(&parameter_list(parameters));
+                    }
+                }
+            }
+            (name, _) => options.push_str(&format!("; {name}")),
+        }
+    }
+    class + &options
+}
+
+fn parameter_list(parameters: Vec<(Spanned<String>, Node)>) -> String {
+    let parameters = parameters.into_iter();
+    parameters
+        .map(|(key, node)| match node {
+            Node::Scalar(value) => format!("; {}={value}", key.value),
+            _ => format!("; {}", key.value),
+        })
+        .collect()
 }
 
 /// One value is itself; several are shown together and will not parse as one.

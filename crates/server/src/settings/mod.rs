@@ -7,6 +7,7 @@
 #[macro_use]
 mod form;
 mod choices;
+mod compaction;
 mod document;
 mod file;
 mod foreign;
@@ -17,6 +18,7 @@ use std::path::Path;
 use ilion_env::Env;
 
 pub use choices::{Authenticator, Authorizer, CommitLogSync, SSTableFormat, SSTableLookup};
+pub use compaction::DefaultCompaction;
 pub use document::document;
 pub use foreign::{FOREIGN, Fate, Foreign};
 pub use form::{Limit, Names, Rate, Size};

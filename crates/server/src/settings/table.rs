@@ -9,6 +9,7 @@ use std::time::Duration;
 use ilion_types::Partitioner;
 
 use super::choices::{Authenticator, Authorizer, CommitLogSync, SSTableFormat, SSTableLookup};
+use super::compaction::DefaultCompaction;
 use super::form::{Form, Limit, Names, Rate, Size};
 
 /// One setting, as the loader and the document see it.
@@ -159,7 +160,11 @@ settings! {
     cache_load_timeout: Duration = "30s", was "cache_load_timeout_seconds" in "s";
     /// Format of the SSTables that are written: nb and oa are BIG, da is BTI; Cassandra 4.x reads nb only. All are read.
     sstable_format: SSTableFormat = "nb";
-    /// Bytes a second that compactions read together; 0B/s is no limit.
+    /// How a table is compacted that does not say: a class, then its options as in `UnifiedCompactionStrategy; scaling_parameters=L4`, or a block as in cassandra.yaml.
+    default_compaction: DefaultCompaction = "UnifiedCompactionStrategy";
+    /// Compactions that may go on at once. auto: half the processors, from 2 to 8.
+    concurrent_compactors: Option<u16> = "auto";
+    /// Bytes a second that compactions read together, unless they are behind; 0B/s is no limit.
     compaction_throughput: Rate = "64MiB/s", was "compaction_throughput_mb_per_sec" in "MiB/s";
     /// A batch above this size gets a warning; 0B is never.
     batch_size_warn_threshold: Size = "5KiB", was "batch_size_warn_threshold_in_kb" in "KiB";

@@ -71,6 +71,12 @@ pub fn register(engine: &Arc<Engine>, settings: &Settings) {
         "disk_usage",
         of_engine(|engine| views::disk_usage(&engine.table_facts())),
     );
+    add(
+        engine,
+        "system_views",
+        "sstable_tasks",
+        of_engine(|engine| views::sstable_tasks(&engine.compactions())),
+    );
     let schema = "system_virtual_schema";
     add(
         engine,

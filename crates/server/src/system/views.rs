@@ -1,9 +1,9 @@
 //! `system_views`: what goes on in the node, as tables.
 
 use bytes::Bytes;
-use ilion_engine::{CacheFacts, EngineFacts, TableFacts, VirtualRow};
+use ilion_engine::{CacheFacts, CompactionFacts, EngineFacts, TableFacts, VirtualRow};
 
-use super::values::{bigint, boolean, double, inet, int, text, text_map};
+use super::values::{bigint, boolean, double, inet, int, text, text_map, uuid};
 use crate::server::{ClientFacts, PoolFacts};
 use crate::settings::Settings;
 
@@ -97,6 +97,32 @@ pub(super) fn thread_pools(pools: &[PoolFacts]) -> Vec<VirtualRow> {
                 cell("active_tasks_limit", count(pool.threads)),
                 cell("pending_tasks", count(pool.waiting)),
             ],
+        })
+        .collect()
+}
+
+pub(super) fn sstable_tasks(tasks: &[CompactionFacts]) -> Vec<VirtualRow> {
+    tasks
+        .iter()
+        .map(|task| {
+            #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+            let ratio = match task.total_bytes {
+                0 => 1.0,
+                total => task.done_bytes as f64 / total as f64,
+            };
+            VirtualRow {
+                partition_key: vec![text(&task.keyspace)],
+                clustering: vec![text(&task.table), uuid(task.id)],
+                cells: vec![
+                    cell("completion_ratio", double(ratio)),
+                    cell("kind", text(task.kind)),
+                    cell("progress", bigint(task.done_bytes)),
+                    cell("sstables", int(i32::try_from(task.sstables).unwrap_or(i32::MAX))),
+                    cell("target_directory", text(&task.directory.display().to_string())),
+                    cell("total", bigint(task.total_bytes)),
+                    cell("unit", text("bytes")),
+                ],
+            }
         })
         .collect()
 }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use ilion_env::Env;
 use ilion_protocol::Version;
 use ilion_server::admin::{
-    AdminClient, AdminDoor, ClientError, EngineAdmin, ExportReport, ImportReport, InfoReport, StatusReport,
+    AdminClient, AdminDoor, ClientError, CompactionReport, EngineAdmin, ExportReport, ImportReport,
+    InfoReport, StatusReport,
 };
 
 use crate::{Setup, make_table, run, start};
@@ -49,6 +50,35 @@ fn a_flush_brings_a_table_to_disk_and_the_status_tells() {
     assert_eq!(done["tables"], 1);
     let after: StatusReport = admin.get("/admin/status").unwrap();
     assert_eq!(table(after).sstables, 1);
+}
+
+#[test]
+fn compactions_are_listed_limited_and_switched_off() {
+    let setup = start();
+    let (_door, admin) = open(&setup);
+    let list = |admin: &AdminClient| admin.get::<CompactionReport>("/admin/compactions").unwrap();
+    assert_eq!(list(&admin).bytes_per_sec_max, Some(64 << 20));
+    admin
+        .post("/admin/compaction-throughput?bytes_per_sec=1048576")
+        .unwrap();
+    assert_eq!(list(&admin).bytes_per_sec_max, Some(1 << 20));
+    admin
+        .post("/admin/compaction-throughput?bytes_per_sec=0")
+        .unwrap();
+    assert_eq!(list(&admin).bytes_per_sec_max, None);
+    assert_eq!(admin.post("/admin/stop").unwrap()["stopped"], 0);
+    assert!(admin.post("/admin/stop?id=x").is_err());
+    let done = admin.post("/admin/autocompaction?on=false&keyspace=system&table=local");
+    assert_eq!(done.unwrap()["tables"], 1);
+    let unknown = admin.post("/admin/compact?files=nb-77-big-Data.db");
+    assert!(unknown.unwrap_err().to_string().contains("no table has"));
+    let range = "/admin/compact?keyspace=system&table=local&start_token=-5&end_token=5";
+    assert_eq!(admin.post(range).unwrap()["tables"], 1);
+    assert!(
+        admin
+            .post("/admin/compact?keyspace=system&table=local&start_token=x")
+            .is_err()
+    );
 }
 
 #[test]

@@ -133,3 +133,15 @@ fn what_drivers_read_of_the_schema_is_there() {
         0
     );
 }
+
+#[test]
+fn a_table_that_does_not_say_is_compacted_by_the_default() {
+    let setup = start();
+    let mut client = setup.client(Version::V5);
+    make_table(&mut client);
+    let of_table =
+        "SELECT compaction FROM system_schema.tables WHERE keyspace_name = 'ks' AND table_name = 't'";
+    let kept = cell(&ask(&mut client, of_table), "compaction").unwrap();
+    let kept = String::from_utf8_lossy(&kept).into_owned();
+    assert!(kept.contains("UnifiedCompactionStrategy"), "{kept}");
+}

@@ -1,0 +1,111 @@
+//! How fast compactions merge: `cargo run --release -p ilion-engine --example compaction_speed -- DIR ROWS SSTABLES`.
+//!
+//! Writes rows of five 34-byte columns (or one of 100 bytes with a fourth argument) under random keys into SSTables, merges
+//! them on one thread, and prints bytes and rows a second. `perf stat -e instructions` around a run with and one without rows
+//! tells the instructions for a row.
+
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a tool for developers")]
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use bytes::Bytes;
+use ilion_engine::{Engine, EngineOptions};
+use ilion_env::RealEnv;
+use ilion_rows::{
+    Cell, Clustering, ColumnData, Data, DecoratedKey, Liveness, Mutation, PartitionUpdate, Row,
+};
+use ilion_schema::{CreateTable, NewColumn, Properties, PropertyValue, SchemaChange};
+use ilion_types::{CqlType, Partitioner};
+
+const VALUE: &[u8; 34] = b"0123456789012345678901234567890123";
+
+fn create(engine: &Engine) {
+    let replication = [("class", "SimpleStrategy"), ("replication_factor", "1")];
+    let keyspace = SchemaChange::CreateKeyspace {
+        name: "ks".to_owned(),
+        properties: [("replication", PropertyValue::from(replication))]
+            .into_iter()
+            .collect(),
+        if_not_exists: true,
+    };
+    engine.alter_schema(&keyspace).unwrap();
+    let column = |name: &str, ty| NewColumn {
+        name: name.to_owned(),
+        ty,
+        is_static: false,
+    };
+    let mut columns = vec![column("k", CqlType::Blob)];
+    columns.extend(["a", "b", "c", "d", "e"].map(|name| column(name, CqlType::Blob)));
+    let table = CreateTable {
+        keyspace: "ks".to_owned(),
+        name: "t".to_owned(),
+        columns,
+        partition_key: vec!["k".to_owned()],
+        properties: Properties::default(),
+        ..CreateTable::default()
+    };
+    engine
+        .alter_schema(&SchemaChange::CreateTable(Box::new(table)))
+        .unwrap();
+}
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let directory = PathBuf::from(arguments.next().unwrap());
+    let rows: u64 = arguments.next().unwrap().parse().unwrap();
+    let sstables: u64 = arguments.next().unwrap().parse().unwrap();
+    let options = EngineOptions {
+        is_compacting: false,
+        compaction_bytes_per_sec: None,
+        memtable_bytes_max: 8 << 30,
+        ..EngineOptions::below(&directory)
+    };
+    let engine = Engine::open(RealEnv::new(), options).unwrap();
+    create(&engine);
+    let table = engine.schema().table("ks", "t").unwrap().clone();
+    let names = ["a", "b", "c", "d", "e"];
+    let ids: Vec<_> = names
+        .iter()
+        .map(|name| table.column_named(name).unwrap().id)
+        .collect();
+    let mut seed = 1_u64;
+    for _ in 0..sstables {
+        for _ in 0..rows / sstables {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let key = Bytes::copy_from_slice(format!("{seed:016x}").as_bytes());
+            let cell = |id: &_| ColumnData {
+                column: *id,
+                data: Data::Simple(Cell::live(10, Bytes::from_static(VALUE))),
+            };
+            let row = Row {
+                liveness: Liveness::live(10),
+                columns: ids.iter().map(cell).collect(),
+                ..Row::empty(Clustering::of(Vec::<Bytes>::new()))
+            };
+            let mutation = Mutation {
+                key: DecoratedKey::new(Partitioner::Murmur3, key),
+                table: table.clone(),
+                update: PartitionUpdate {
+                    rows: vec![row],
+                    ..PartitionUpdate::default()
+                },
+            };
+            engine.apply(&[mutation]).unwrap();
+        }
+        engine.flush(table.id).unwrap();
+    }
+    if arguments.next().as_deref() == Some("load") {
+        return;
+    }
+    let bytes: u64 = engine.table_facts().iter().map(|facts| facts.sstable_bytes).sum();
+    let started = Instant::now();
+    engine.compact(table.id).unwrap();
+    let secs = started.elapsed().as_secs_f64();
+    println!(
+        "{rows} rows in {sstables} SSTables of {} MiB: {secs:.2} s, {:.0} MiB/s, {:.0} rows/s",
+        bytes >> 20,
+        bytes as f64 / secs / f64::from(1 << 20),
+        rows as f64 / secs
+    );
+}

@@ -1,0 +1,238 @@
+//! What operators ask of compactions, and what they are told.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use ilion_engine::{CompactionFacts, CompactionRequest, Engine, MajorOutput, TaskChoice};
+use serde::{Deserialize, Serialize};
+
+use super::{AdminError, TableChoice};
+
+/// What to compact: everything of the tables, or less.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct CompactionOrder {
+    /// Only of this keyspace.
+    pub keyspace: Option<String>,
+    /// Only this table; needs the keyspace.
+    pub table: Option<String>,
+    /// Only SSTables with tokens above this ...
+    pub start_token: Option<String>,
+    /// ... and up to this.
+    pub end_token: Option<String>,
+    /// Several SSTables where the strategy would make one.
+    #[serde(default)]
+    pub split_output: bool,
+    /// Only these: paths of Data.db, one a line.
+    pub files: Option<String>,
+}
+
+impl StopOrder {
+    pub(super) fn choice(&self) -> Result<TaskChoice, AdminError> {
+        let Some(id) = &self.id else {
+            return Ok(TaskChoice::All);
+        };
+        let parsed = id.parse().map(TaskChoice::WithId);
+        parsed.map_err(|_| AdminError::Refused(format!("{id} is not the id of a compaction")))
+    }
+}
+
+impl CompactionOrder {
+    pub(super) fn tables(&self) -> TableChoice {
+        TableChoice {
+            keyspace: self.keyspace.clone(),
+            table: self.table.clone(),
+        }
+    }
+
+    pub(super) fn files(&self) -> Vec<PathBuf> {
+        let lines = self.files.as_deref().unwrap_or_default().lines();
+        lines.filter(|line| !line.is_empty()).map(PathBuf::from).collect()
+    }
+
+    pub(super) fn request(&self, engine: &Engine) -> Result<CompactionRequest, AdminError> {
+        let partitioner = engine.partitioner();
+        let token = |text: &String| {
+            let parsed = partitioner.parse_token(text);
+            parsed.map_err(|error| AdminError::Refused(format!("{text} is not a token: {error}")))
+        };
+        match (&self.start_token, &self.end_token) {
+            (None, None) if self.split_output => Ok(CompactionRequest::Major(MajorOutput::Split)),
+            (None, None) => Ok(CompactionRequest::Major(MajorOutput::AsUsual)),
+            (start, end) => {
+                let minimum = partitioner.minimum_token();
+                let start = start.as_ref().map(token).transpose()?;
+                let end = end.as_ref().map(token).transpose()?;
+                Ok(CompactionRequest::Range(
+                    start.unwrap_or_else(|| minimum.clone()),
+                    end.unwrap_or(minimum),
+                ))
+            }
+        }
+    }
+}
+
+/// Which compactions to stop.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct StopOrder {
+    /// Only the one with this id.
+    pub id: Option<String>,
+}
+
+/// Whether tables are compacted without being asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct AutoCompactionOrder {
+    /// Only of this keyspace.
+    pub keyspace: Option<String>,
+    /// Only this table; needs the keyspace.
+    pub table: Option<String>,
+    /// They are.
+    pub on: bool,
+}
+
+/// How fast compactions may read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct ThroughputOrder {
+    /// Bytes a second, all together; 0 is no limit.
+    pub bytes_per_sec: u64,
+}
+
+/// The compactions that go on, and those that are due.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CompactionReport {
+    /// Most bytes a second that compactions read; nothing is no limit.
+    pub bytes_per_sec_max: Option<u64>,
+    /// Going on.
+    pub running: Vec<RunningCompaction>,
+    /// Tables with compactions that are due.
+    pub pending: Vec<PendingCompactions>,
+}
+
+/// A compaction that goes on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunningCompaction {
+    /// By which it can be stopped.
+    pub id: String,
+    /// Of its table.
+    pub keyspace: String,
+    /// Its table.
+    pub table: String,
+    /// What it is for.
+    pub kind: String,
+    /// Bytes of input that it has passed.
+    pub done_bytes: u64,
+    /// Bytes of its inputs.
+    pub total_bytes: u64,
+    /// Its inputs.
+    pub sstables: u64,
+}
+
+/// What is due in a table.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PendingCompactions {
+    /// Of the table.
+    pub keyspace: String,
+    /// The table.
+    pub table: String,
+    /// About how many compactions are due.
+    pub compactions: u64,
+    /// SSTables that a read may have to touch only because they are not done.
+    pub debt: u64,
+}
+
+impl CompactionReport {
+    pub(super) fn of(engine: &Engine) -> Self {
+        let tables = engine.table_facts().into_iter();
+        let behind = tables.filter(|table| table.pending_compactions > 0);
+        Self {
+            bytes_per_sec_max: engine.compaction_throughput(),
+            running: engine.compactions().into_iter().map(running).collect(),
+            pending: behind
+                .map(|table| PendingCompactions {
+                    keyspace: table.keyspace,
+                    table: table.table,
+                    compactions: table.pending_compactions,
+                    debt: table.compaction_debt,
+                })
+                .collect(),
+        }
+    }
+}
+
+fn running(facts: CompactionFacts) -> RunningCompaction {
+    RunningCompaction {
+        id: facts.id.to_string(),
+        keyspace: facts.keyspace,
+        table: facts.table,
+        kind: facts.kind.to_owned(),
+        done_bytes: facts.done_bytes,
+        total_bytes: facts.total_bytes,
+        sstables: facts.sstables as u64,
+    }
+}
+
+impl fmt::Display for CompactionReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pending: u64 = self.pending.iter().map(|table| table.compactions).sum();
+        writeln!(f, "pending tasks: {pending}")?;
+        for table in &self.pending {
+            writeln!(
+                f,
+                "- {}.{}: {}, {} SSTables behind",
+                table.keyspace, table.table, table.compactions, table.debt
+            )?;
+        }
+        for task in &self.running {
+            let percent = task.done_bytes * 100 / task.total_bytes.max(1);
+            writeln!(
+                f,
+                "{}  {} of {}.{}: {percent}% of {} MiB, {} SSTables",
+                task.id,
+                task.kind,
+                task.keyspace,
+                task.table,
+                task.total_bytes >> 20,
+                task.sstables
+            )?;
+        }
+        match self.bytes_per_sec_max {
+            Some(rate) => write!(f, "throughput limit: {} MiB/s", rate >> 20),
+            None => write!(f, "throughput limit: none"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_report_reads_as_lines() {
+        let report = CompactionReport {
+            bytes_per_sec_max: Some(64 << 20),
+            running: vec![RunningCompaction {
+                keyspace: "ks".to_owned(),
+                table: "t".to_owned(),
+                kind: "compaction".to_owned(),
+                done_bytes: 1 << 20,
+                total_bytes: 4 << 20,
+                sstables: 4,
+                ..RunningCompaction::default()
+            }],
+            pending: vec![PendingCompactions {
+                keyspace: "ks".to_owned(),
+                table: "t".to_owned(),
+                compactions: 2,
+                debt: 3,
+            }],
+        };
+        let lines = report.to_string();
+        assert!(
+            lines.contains("pending tasks: 2\n- ks.t: 2, 3 SSTables behind\n"),
+            "{lines}"
+        );
+        assert!(
+            lines.contains("compaction of ks.t: 25% of 4 MiB, 4 SSTables"),
+            "{lines}"
+        );
+    }
+}
