@@ -13,9 +13,9 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
 use super::{
-    Admin, AdminError, AutoCompactionOrder, CacheReport, CompactionOrder, CompactionReport, ExportReport, ImportReport,
-    ImportedFile, ImportedFrom, InfoReport, LeftFile, StatusReport, StopOrder, TableChoice, TablePlace,
-    TableReport, ThroughputOrder,
+    Admin, AdminError, AutoCompactionOrder, CacheReport, CompactionOrder, CompactionReport, ExportReport,
+    ImportReport, ImportedFile, ImportedFrom, InfoReport, LeftFile, StatusReport, StopOrder, TableChoice,
+    TablePlace, TableReport, ThroughputOrder,
 };
 use crate::node::Node;
 use crate::server::{Clients, Server};
