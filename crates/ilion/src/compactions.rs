@@ -33,7 +33,7 @@ fn ask(arguments: &AdminArguments, path: &str, told: impl Fn(&Value) -> String) 
     Ok(())
 }
 
-fn of_tables<'a>(tables: &'a TableArguments) -> [(&'static str, Option<&'a str>); 2] {
+fn of_tables(tables: &TableArguments) -> [(&'static str, Option<&str>); 2] {
     [
         ("keyspace", tables.keyspace.as_deref()),
         ("table", tables.table.as_deref()),

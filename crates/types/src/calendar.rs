@@ -83,7 +83,9 @@ pub(crate) fn parse_time(text: &str) -> Result<i64, Error> {
     if is_number(text) {
         return match text.parse() {
             Ok(nanos) if (0..NANOS_PER_DAY).contains(&nanos) => Ok(nanos),
-            _ => Err(Error::literal(format!("Unable to make long (for time) from: '{text}'"))),
+            _ => Err(Error::literal(format!(
+                "Unable to make long (for time) from: '{text}'"
+            ))),
         };
     }
     let mut scanner = Scanner(text);

@@ -45,7 +45,7 @@ impl Schema {
         check_base(create, base)?;
         let selected = selected_columns(create, base)?;
         check_primary_key(create, base, &selected)?;
-        check_where(create, &base)?;
+        check_where(create, base)?;
         if create.properties.0.contains_key("default_time_to_live") {
             return invalid(OWN_TTL);
         }
