@@ -14,19 +14,20 @@ use ilion_rows::{
 };
 use ilion_schema::TableSchema;
 use ilion_sstable::{
-    Component, Descriptor, EncodingStats, Format, OpenOptions, SSTable, SSTableId, SSTableWriter, Scan,
-    Version, WriterOptions,
+    Component, Descriptor, EncodingStats, Finding, Format, OpenOptions, SSTable, SSTableId, SSTableWriter,
+    Scan, Version, WriterOptions,
 };
 
 use crate::split_choice;
 
 const DIR: &str = "data/ks/t";
 /// What is read; the others are not, or are covered by their own checksums.
-const DAMAGED: [Component; 4] = [
+const DAMAGED: [Component; 5] = [
     Component::Data,
     Component::Index,
     Component::Summary,
     Component::Statistics,
+    Component::Tokens,
 ];
 
 struct Whole {
@@ -52,14 +53,23 @@ pub fn run(data: &[u8]) {
     // No checksums over Data.db, so that what is changed is decoded.
     files.remove(&Component::Crc);
     edit(&mut files, edits);
+    if let Some(tokens) = files.get_mut(&Component::Tokens) {
+        seal(tokens);
+    }
     let env = MemEnv::new(1).shared();
     env.create_dir_all(Path::new(DIR)).expect("a directory");
     for (component, bytes) in &files {
         let mut file = env.create(&descriptor().path(component)).expect("a file");
         file.append(bytes).expect("bytes");
     }
-    if let Ok(sstable) = SSTable::open(&env, &descriptor(), &OpenOptions::default()) {
-        read(&Arc::new(sstable), &whole, seed as u64);
+    for finding in [Finding::TokenMap, Finding::Summary] {
+        let options = OpenOptions {
+            finding,
+            ..OpenOptions::default()
+        };
+        if let Ok(sstable) = SSTable::open(&env, &descriptor(), &options) {
+            read(&Arc::new(sstable), &whole, seed as u64);
+        }
     }
 }
 
@@ -80,7 +90,7 @@ fn write(seed: usize) -> Whole {
     env.create_dir_all(Path::new(DIR)).expect("a directory");
     let options = WriterOptions {
         encoding_stats: EncodingStats::NONE,
-        column_index_bytes: 100,
+        column_index_bytes: Some(100),
         ..WriterOptions::default()
     };
     let mut writer = SSTableWriter::new(&env, &descriptor(), &table, options).expect("a writer");
@@ -104,15 +114,42 @@ fn write(seed: usize) -> Whole {
     Whole { table, keys, files }
 }
 
+/// Puts right the checksums of a token map, so that what is changed is decoded (`docs/format/tokens.md`).
+fn seal(map: &mut [u8]) {
+    const PAGE: usize = 4096;
+    const END: usize = 16;
+    let Some(tail_end) = map.len().checked_sub(END) else {
+        return;
+    };
+    let length = map[tail_end + 4..tail_end + 8]
+        .first_chunk()
+        .map(|bytes| u32::from_le_bytes(*bytes));
+    let Some(tail_at) = length.and_then(|length| tail_end.checked_sub(usize::try_from(length).ok()?)) else {
+        return;
+    };
+    let crc = ilion_codec::crc32(&map[tail_at..tail_end]);
+    map[tail_end..tail_end + 4].copy_from_slice(&crc.to_le_bytes());
+    let body = (0..=tail_at)
+        .find(|body| body + body.div_ceil(PAGE) * 4 >= tail_at)
+        .unwrap_or(0);
+    for page in 0..body.div_ceil(PAGE) {
+        let crc = ilion_codec::crc32(&map[page * PAGE..body.min((page + 1) * PAGE)]);
+        let at = body + page * 4;
+        if let Some(slot) = map.get_mut(at..at + 4) {
+            slot.copy_from_slice(&crc.to_le_bytes());
+        }
+    }
+}
+
 /// Each edit has four bytes: which component and how, where (two bytes), and a value.
 fn edit(files: &mut HashMap<Component, Vec<u8>>, edits: &[u8]) {
     for edit in edits.chunks_exact(4) {
-        let component = &DAMAGED[usize::from(edit[0] & 3)];
+        let component = &DAMAGED[usize::from(edit[0] >> 5) % DAMAGED.len()];
         let Some(bytes) = files.get_mut(component).filter(|bytes| !bytes.is_empty()) else {
             continue;
         };
         let at = usize::from(u16::from_be_bytes([edit[1], edit[2]])) % bytes.len();
-        match edit[0] >> 2 & 7 {
+        match edit[0] & 7 {
             0 => bytes.truncate(at),
             1 => bytes.insert(at, edit[3]),
             2 => drop(bytes.remove(at)),
