@@ -17,11 +17,16 @@ use ilion_server::{Node, ServerOptions};
 #[test]
 fn every_statement_is_answered_as_by_cassandra() {
     let directory = tempfile::tempdir().unwrap();
-    let settings = Settings {
+    let mut settings = Settings {
         directory: directory.path().to_owned(),
         native_transport_port: 0,
         ..Settings::default()
     };
+    // What a stock Cassandra has, whose answers these are.
+    let compaction = "SizeTieredCompactionStrategy; max_threshold=32; min_threshold=4";
+    settings
+        .set("default_compaction", compaction, String::new)
+        .unwrap();
     let node = Node::open(RealEnv::new(), &settings).unwrap();
     let server = node.serve(&ServerOptions::of(&settings)).unwrap();
     let address = server.address().to_string();

@@ -45,7 +45,7 @@ impl Schema {
         check_base(create, base)?;
         let selected = selected_columns(create, base)?;
         check_primary_key(create, base, &selected)?;
-        check_where(create, base)?;
+        check_where(create)?;
         if create.properties.0.contains_key("default_time_to_live") {
             return invalid(OWN_TTL);
         }
@@ -225,7 +225,7 @@ fn check_primary_key(
     Ok(())
 }
 
-fn check_where(create: &CreateView, base: &TableSchema) -> Result<(), Error> {
+fn check_where(create: &CreateView) -> Result<(), Error> {
     let keys = || create.partition_key.iter().chain(&create.clustering);
     let free: Vec<&str> = keys()
         .filter(|name| !create.not_null.contains(name) && !create.restricted.contains(name))
@@ -240,12 +240,7 @@ fn check_where(create: &CreateView, base: &TableSchema) -> Result<(), Error> {
     let illegal: Vec<&str> = create
         .restricted
         .iter()
-        .filter(|name| {
-            let base_keys = base.partition_key().chain(base.clustering());
-            base_keys
-                .into_iter()
-                .all(|key| key.name.as_str() != name.as_str())
-        })
+        .filter(|name| keys().all(|key| key != *name))
         .map(String::as_str)
         .collect();
     if !illegal.is_empty() {

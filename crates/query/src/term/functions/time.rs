@@ -166,10 +166,10 @@ mod tests {
             let bytes = add_months(millis, months).to_be_bytes();
             CqlType::Timestamp.print_plain(&bytes).unwrap()
         };
-        assert_eq!(after("2024-01-31 10:00:00Z", 1), "2024-02-29 10:00:00.000Z");
-        assert_eq!(after("2024-12-15 00:00:00Z", 1), "2025-01-15 00:00:00.000Z");
-        assert_eq!(after("2024-03-31 00:00:00Z", -13), "2023-02-28 00:00:00.000Z");
-        assert_eq!(after("1969-01-01 00:00:00Z", -1), "1968-12-01 00:00:00.000Z");
+        assert_eq!(after("2024-01-31 10:00:00Z", 1), "2024-02-29T10:00:00.000Z");
+        assert_eq!(after("2024-12-15 00:00:00Z", 1), "2025-01-15T00:00:00.000Z");
+        assert_eq!(after("2024-03-31 00:00:00Z", -13), "2023-02-28T00:00:00.000Z");
+        assert_eq!(after("1969-01-01 00:00:00Z", -1), "1968-12-01T00:00:00.000Z");
         for days in [-800_000, -1, 0, 59, 60, 11_016, 19_782, 400_000] {
             let (year, month, day) = civil_of_days(days);
             assert_eq!(days_of_civil(year, month.into(), day.into()), days);
