@@ -11,22 +11,21 @@ use std::path::Path;
 
 use ilion_answers::{Script, check};
 use ilion_env::RealEnv;
-use ilion_server::settings::Settings;
+use ilion_server::settings::{Loaded, Settings};
 use ilion_server::{Node, ServerOptions};
 
 #[test]
 fn every_statement_is_answered_as_by_cassandra() {
     let directory = tempfile::tempdir().unwrap();
-    let mut settings = Settings {
-        directory: directory.path().to_owned(),
-        native_transport_port: 0,
-        ..Settings::default()
-    };
+    let mut loaded = Loaded::default();
     // What a stock Cassandra has, whose answers these are.
     let compaction = "SizeTieredCompactionStrategy; max_threshold=32; min_threshold=4";
-    settings
-        .set("default_compaction", compaction, String::new)
-        .unwrap();
+    loaded.set("default_compaction", compaction, String::new).unwrap();
+    let settings = Settings {
+        directory: directory.path().to_owned(),
+        native_transport_port: 0,
+        ..loaded.settings
+    };
     let node = Node::open(RealEnv::new(), &settings).unwrap();
     let server = node.serve(&ServerOptions::of(&settings)).unwrap();
     let address = server.address().to_string();
