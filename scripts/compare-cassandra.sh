@@ -7,19 +7,8 @@ set -euo pipefail
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd -- "$here/.." && pwd)
 operations=${1:-500000}
-ilion=${ILION:-${CARGO_TARGET_DIR:-$root/target}/release/ilion}
-[[ -x $ilion ]] || (cd "$root" && cargo build --release --quiet)
-work=$(mktemp -d)
-results=${KEEP:-$work/results}
-mkdir -p "$results"
-ilion_pid=
-
-finish() {
-  [[ -z $ilion_pid ]] || kill "$ilion_pid" 2>/dev/null || true
-  "$here/cassandra/peer" stop "$work/cassandra" || true
-  rm -rf "$work"
-}
-trap finish EXIT
+# shellcheck source=scripts/cassandra/beside.sh
+. "$here/cassandra/beside.sh"
 
 memory_mib() { awk '/^VmRSS/ {printf "%.0f", $2 / 1024}' "/proc/$1/status"; }
 
@@ -27,7 +16,7 @@ memory_mib() { awk '/^VmRSS/ {printf "%.0f", $2 / 1024}' "/proc/$1/status"; }
 bench() {
   local name=$1 pid=$2 port=$3
   shift 3
-  "$ilion" bench "$@" --port "$port" --pid "$pid" --keys "$operations" --json >"$results/$name.json"
+  "$ilion_binary" bench "$@" --port "$port" --pid "$pid" --keys "$operations" --json >"$results/$name.json"
 }
 
 # load NAME PID PORT FLUSH...: the workloads, the last ones when FLUSH has brought the data to disk.
@@ -46,28 +35,16 @@ load() {
 cassandra() {
   local sync=$1 pid port
   rm -rf "$work/cassandra"
-  read -r pid port < <(CASSANDRA_SYNC=$sync "$here/cassandra/peer" start "$work/cassandra")
-  load "cassandra-$sync" "$pid" "$port" "$here/cassandra/peer" tool "$work/cassandra" nodetool flush ilion_bench
-  "$here/cassandra/peer" stop "$work/cassandra"
+  read -r pid port < <(CASSANDRA_SYNC=$sync "$peer" start "$work/cassandra")
+  load "cassandra-$sync" "$pid" "$port" "$peer" tool "$work/cassandra" nodetool flush ilion_bench
+  "$peer" stop "$work/cassandra"
 }
 
-free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
-
 ilion() {
-  local sync=$1 port admin
-  rm -rf "$work/ilion"
-  port=$(free_port) admin=$(free_port)
-  "$ilion" serve --data "$work/ilion" --port "$port" --admin-port "$admin" --set commitlog_sync="$sync" \
-    >"$results/ilion-$sync.log" 2>&1 </dev/null &
-  ilion_pid=$!
-  until (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do
-    kill -0 "$ilion_pid" || { cat "$results/ilion-$sync.log" >&2; exit 1; }
-    sleep 0.05
-  done
-  load "ilion-$sync" "$ilion_pid" "$port" "$ilion" flush --admin-port "$admin" ilion_bench
-  kill "$ilion_pid"
-  wait "$ilion_pid" || true
-  ilion_pid=
+  local sync=$1
+  start_ilion "$sync" "$results/ilion-$sync.log"
+  load "ilion-$sync" "$ilion_pid" "$ilion_port" "$ilion_binary" flush --admin-port "$ilion_admin_port" ilion_bench
+  stop_ilion
 }
 
 for sync in ${SYNCS:-periodic batch}; do

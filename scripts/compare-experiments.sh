@@ -8,19 +8,8 @@ set -euo pipefail
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd -- "$here/.." && pwd)
 rows=${1:-1000000}
-ilion=${ILION:-${CARGO_TARGET_DIR:-$root/target}/release/ilion}
-[[ -x $ilion ]] || (cd "$root" && cargo build --release --quiet)
-work=$(mktemp -d)
-results=${KEEP:-$work/results}
-mkdir -p "$results"
-ilion_pid=
-
-finish() {
-  [[ -z $ilion_pid ]] || kill "$ilion_pid" 2>/dev/null || true
-  "$here/cassandra/peer" stop "$work/cassandra" || true
-  rm -rf "$work"
-}
-trap finish EXIT
+# shellcheck source=scripts/cassandra/beside.sh
+. "$here/cassandra/beside.sh"
 
 # experiments NAME STORE-ARGUMENTS...
 experiments() {
@@ -30,36 +19,24 @@ experiments() {
     more=()
     [[ $experiment != e4 || -z ${SSTABLES:-} ]] || more=(--sstables "$SSTABLES")
     echo "$name: $experiment"
-    "$ilion" bench "$experiment" --rows "$rows" --json "$results/$name-$experiment.json" "$@" "${more[@]}"
+    "$ilion_binary" bench "$experiment" --rows "$rows" --json "$results/$name-$experiment.json" "$@" "${more[@]}"
   done
 }
 
 cassandra() {
   local pid port nodetool
-  read -r pid port < <("$here/cassandra/peer" start "$work/cassandra")
-  nodetool="$here/cassandra/peer tool $work/cassandra nodetool"
+  read -r pid port < <("$peer" start "$work/cassandra")
+  nodetool="$peer tool $work/cassandra nodetool"
   experiments cassandra --port "$port" --pid "$pid" --data "$work/cassandra" \
     --flush-command "$nodetool flush ilion_bench" --compact-command "$nodetool compact ilion_bench"
-  "$here/cassandra/peer" stop "$work/cassandra"
+  "$peer" stop "$work/cassandra"
   rm -rf "$work/cassandra"
 }
 
-free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
-
 ilion() {
-  local port admin
-  port=$(free_port) admin=$(free_port)
-  "$ilion" serve --data "$work/ilion" --port "$port" --admin-port "$admin" --set commitlog_sync=periodic \
-    >"$results/ilion.log" 2>&1 </dev/null &
-  ilion_pid=$!
-  until (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do
-    kill -0 "$ilion_pid" || { cat "$results/ilion.log" >&2; exit 1; }
-    sleep 0.05
-  done
-  experiments ilion --port "$port" --pid "$ilion_pid" --admin-port "$admin" --data "$work/ilion"
-  kill "$ilion_pid"
-  wait "$ilion_pid" || true
-  ilion_pid=
+  start_ilion periodic "$results/ilion.log"
+  experiments ilion --port "$ilion_port" --pid "$ilion_pid" --admin-port "$ilion_admin_port" --data "$work/ilion"
+  stop_ilion
 }
 
 cassandra

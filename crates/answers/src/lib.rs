@@ -26,4 +26,4 @@ mod script;
 mod show;
 
 pub use run::{Difference, Tally, check, differ, record};
-pub use script::{Script, Statement};
+pub use script::{Clock, Directives, Script, Statement, all_scripts};

@@ -1,10 +1,10 @@
 //! `cargo run -p ilion-answers -- record|check|differ HOST:PORT [FILE...]`: see the library.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::{Parser, ValueEnum};
-use ilion_answers::{Script, check, differ, record};
+use ilion_answers::{Script, all_scripts, check, differ, record};
 
 /// Runs CQL scripts against a server. Every keyspace that is not the server's own is DROPPED.
 #[derive(Parser)]
@@ -37,8 +37,7 @@ fn main() -> anyhow::Result<()> {
     let (mut statements, mut own_answers, mut differences) = (0, 0, 0);
     for path in files {
         let name = path.display();
-        let text = std::fs::read_to_string(&path).with_context(|| format!("reading {name}"))?;
-        let mut script = Script::parse(&text).with_context(|| format!("in {name}"))?;
+        let mut script = Script::read(&path)?;
         match arguments.action {
             Action::Record => record(&mut script, &arguments.address)?,
             Action::Differ => differ(&mut script, &arguments.address)?,
@@ -48,9 +47,7 @@ fn main() -> anyhow::Result<()> {
                 own_answers += tally.own_answers;
                 differences += tally.differences.len();
                 for one in tally.differences {
-                    println!("{name}:{}\n  {}", one.line, one.text);
-                    one.expected.iter().for_each(|line| println!("    - {line}"));
-                    one.answered.iter().for_each(|line| println!("    + {line}"));
+                    println!("{name}:{one}");
                 }
                 continue;
             }
@@ -65,17 +62,4 @@ fn main() -> anyhow::Result<()> {
         anyhow::ensure!(differences == 0, "answers differ");
     }
     Ok(())
-}
-
-fn all_scripts() -> anyhow::Result<Vec<PathBuf>> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cql");
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(&directory).with_context(|| format!("reading {}", directory.display()))? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "cql") {
-            files.push(path);
-        }
-    }
-    files.sort();
-    Ok(files)
 }

@@ -1,5 +1,6 @@
 //! A script against a server: recording, checking.
 
+use std::fmt;
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -23,6 +24,19 @@ pub struct Difference {
     pub expected: Vec<String>,
     /// What came.
     pub answered: Vec<String>,
+}
+
+/// The statement, then what was expected and what came, a line each.
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}\n  {}", self.line, self.text)?;
+        let expected = self.expected.iter().map(|line| ('-', line));
+        let answered = self.answered.iter().map(|line| ('+', line));
+        for (mark, line) in expected.chain(answered) {
+            write!(f, "\n    {mark} {line}")?;
+        }
+        Ok(())
+    }
 }
 
 /// How many statements a script has, and what came out differently.

@@ -4,6 +4,9 @@
 //! batch ends with `APPLY BATCH;`, a function's body with `$$;`. The comments that follow at once are its answers.
 
 use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
 
 /// What time it is for a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +72,33 @@ enum Piece {
     Statement(String, Statement),
 }
 
+/// The scripts of `tests/cql`, in the order of their names.
+///
+/// # Errors
+/// The directory cannot be read.
+pub fn all_scripts() -> anyhow::Result<Vec<PathBuf>> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cql");
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(&directory).with_context(|| format!("reading {}", directory.display()))? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "cql") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
 impl Script {
+    /// Reads a script from its file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or [`Self::parse`] refuses it.
+    pub fn read(path: &Path) -> anyhow::Result<Self> {
+        let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+        Self::parse(&text).with_context(|| format!("in {}", path.display()))
+    }
+
     /// Reads a script.
     ///
     /// # Errors

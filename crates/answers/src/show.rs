@@ -20,7 +20,7 @@ fn show_page(page: &ResponseFrame, is_first: bool, is_unordered: bool, lines: &m
             let code = error.detail.code().number();
             lines.push(format!(
                 "error 0x{code:04X} {}",
-                without_signatures(&one_line(&error.message))
+                without_accidents(&one_line(&error.message))
             ));
         }
         Response::Result(ResultBody::Void) => lines.push("ok".to_owned()),
@@ -93,7 +93,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// Cassandra lists the signatures of a function in the order of a hash, and shows the addresses of some objects.
-fn without_signatures(message: &str) -> String {
+fn without_accidents(message: &str) -> String {
     if let Some((before, _)) = message.split_once("(got org.apache.cassandra.") {
         return format!("{before}(got ...)");
     }

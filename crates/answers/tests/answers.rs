@@ -7,9 +7,8 @@
 )]
 
 use std::fmt::Write as _;
-use std::path::Path;
 
-use ilion_answers::{Script, check};
+use ilion_answers::{Script, all_scripts, check};
 use ilion_env::RealEnv;
 use ilion_server::settings::{Loaded, Settings};
 use ilion_server::{Node, ServerOptions};
@@ -29,30 +28,12 @@ fn every_statement_is_answered_as_by_cassandra() {
     let node = Node::open(RealEnv::new(), &settings).unwrap();
     let server = node.serve(&ServerOptions::of(&settings)).unwrap();
     let address = server.address().to_string();
-    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cql");
-    let mut files: Vec<_> = std::fs::read_dir(scripts)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
-    files.sort();
     let (mut count, mut report) = (0, String::new());
-    for path in files
-        .iter()
-        .filter(|path| path.extension().is_some_and(|extension| extension == "cql"))
-    {
-        let script = Script::parse(&std::fs::read_to_string(path).unwrap()).unwrap();
-        let tally = check(&script, &address).unwrap();
+    for path in all_scripts().unwrap() {
+        let tally = check(&Script::read(&path).unwrap(), &address).unwrap();
         count += tally.statements;
         for one in tally.differences {
-            let _ = writeln!(
-                report,
-                "{}:{} {}\n  - {}\n  + {}",
-                path.display(),
-                one.line,
-                one.text,
-                one.expected.join("\n  - "),
-                one.answered.join("\n  + ")
-            );
+            let _ = writeln!(report, "{}:{one}", path.display());
         }
     }
     assert!(count > 0, "there are no scripts");

@@ -5,6 +5,7 @@
 //! `unsafe_aggressive_sstable_expiration`, which Cassandra refuses unless a property of the JVM allows it.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use crate::common::{Common, Options, number};
 use crate::expired::{fully_expired, is_worth_purging};
@@ -66,9 +67,7 @@ impl TimeWindow {
         common: &Common,
         memory: &mut Memory,
     ) -> Option<Choice> {
-        let expired = memory.look_for_expired(situation, self.expired_check_secs);
-        let is_left = |candidate: &&Candidate| !expired.contains(&candidate.id);
-        let idle: Vec<&Candidate> = situation.idle().filter(is_left).collect();
+        let (expired, idle) = memory.look_for_expired(situation, self.expired_check_secs);
         let windows = self.windows(&idle);
         let newest = windows.keys().next_back().copied().unwrap_or(0);
         memory.newest_window_secs = memory.newest_window_secs.max(newest);
@@ -151,20 +150,23 @@ impl TimeWindow {
 }
 
 impl Memory {
-    /// Files that are expired, if it is time to look for them.
-    pub(crate) fn look_for_expired(
+    /// Files that are expired, if it is time to look for them; and the idle ones that are left.
+    pub(crate) fn look_for_expired<'a>(
         &mut self,
-        situation: &Situation,
+        situation: &'a Situation,
         every_secs: i64,
-    ) -> Vec<std::path::PathBuf> {
+    ) -> (Vec<PathBuf>, Vec<&'a Candidate>) {
         let now = situation.now_secs;
         let is_due = self
             .expired_check_secs
             .is_none_or(|last| now.saturating_sub(last) > every_secs);
-        if !is_due {
-            return Vec::new();
+        let mut expired = Vec::new();
+        if is_due {
+            self.expired_check_secs = Some(now);
+            expired = crate::candidate::ids(fully_expired(situation));
         }
-        self.expired_check_secs = Some(now);
-        crate::candidate::ids(fully_expired(situation))
+        let is_left = |candidate: &&Candidate| !expired.contains(&candidate.id);
+        let idle = situation.idle().filter(is_left).collect();
+        (expired, idle)
     }
 }

@@ -101,9 +101,7 @@ impl Unified {
         memory: &mut Memory,
     ) -> Option<Choice> {
         self.note_flushes(situation, memory);
-        let expired = memory.look_for_expired(situation, self.expired_check_secs);
-        let is_left = |candidate: &&Candidate| !expired.contains(&candidate.id);
-        let idle: Vec<&Candidate> = situation.idle().filter(is_left).collect();
+        let (expired, idle) = memory.look_for_expired(situation, self.expired_check_secs);
         let inputs = self
             .due(&idle, situation.random, memory)
             .or_else(|| worth_purging(&idle, situation, common));

@@ -21,6 +21,7 @@ use ilion_rows::{
 };
 use ilion_sstable::{
     Descriptor, EncodingStats, Finding, KeyHash, Scan, Transaction, TransactionKind, WriterOptions,
+    union_intervals,
 };
 
 use crate::background::Work;
@@ -32,7 +33,7 @@ use crate::{Error, Result};
 
 pub(crate) use backlog::{Backlog, Debt};
 pub(crate) use choice::Choosing;
-pub(crate) use intervals::{intervals_of, union};
+pub(crate) use intervals::intervals_of;
 pub use manual::CompactionRequest;
 use outputs::Outputs;
 pub(crate) use pace::Pacer;
@@ -309,7 +310,7 @@ impl Shared {
         WriterOptions {
             partitioner: inputs.store.schema().partitioner(self.options.partitioner),
             estimated_partitions: sstables.map(|sstable| sstable.estimated_keys()).sum(),
-            commit_log_intervals: union(covered.collect()),
+            commit_log_intervals: union_intervals(covered.collect()),
             originating_host: Some(self.id),
             encoding_stats: stats.fold(EncodingStats::NONE, EncodingStats::merge),
             writes_token_map: self.options.finding == Finding::TokenMap,

@@ -17,11 +17,11 @@ use hashbrown::HashMap;
 use ilion_commitlog::{Envelope, Kind, Position};
 use ilion_rows::{Decoded, Mutation, MutationReader};
 use ilion_schema::{TableId, TableSchema};
-use ilion_sstable::CommitLogInterval;
+use ilion_sstable::{CommitLogInterval, union_intervals};
 use parking_lot::{Condvar, Mutex, RwLock};
 use uuid::Uuid;
 
-use crate::compact::{intervals_of, union};
+use crate::compact::intervals_of;
 use crate::engine::Shared;
 use crate::recovery::{is_on_disk, thread_count};
 use crate::table_store::TableStore;
@@ -284,7 +284,7 @@ impl<'a> Applier<'a> {
 
 fn intervals(store: &TableStore, id: Uuid) -> Vec<CommitLogInterval> {
     let view = store.view();
-    union(
+    union_intervals(
         view.sstables
             .iter()
             .flat_map(|live| intervals_of(&live.sstable, id))

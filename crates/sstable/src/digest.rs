@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
-use ilion_env::Env;
+use ilion_env::{Env, ReadFile};
 
 use crate::{Component, Descriptor, Error, Result};
+
+const READ_BYTES: usize = 256 << 10;
 
 /// Reads the component.
 ///
@@ -24,6 +26,21 @@ pub fn encode(digest: u32) -> Vec<u8> {
     digest.to_string().into_bytes()
 }
 
+/// Reads a whole file; gives the CRC-32 of its bytes, and how many they are.
+pub(crate) fn crc_of(file: &dyn ReadFile, on_progress: &mut dyn FnMut(u64)) -> Result<(u32, u64)> {
+    let mut buffer = vec![0; READ_BYTES];
+    let (mut crc, mut offset) = (0, 0);
+    loop {
+        let count = file.read_at(offset, &mut buffer)?;
+        if count == 0 {
+            return Ok((crc, offset));
+        }
+        crc = ilion_codec::crc32_extend(crc, &buffer[..count]);
+        offset += count as u64;
+        on_progress(offset);
+    }
+}
+
 /// Reads all of Data.db and compares it with the digest; true if there is one.
 ///
 /// # Errors
@@ -35,16 +52,7 @@ pub fn verify(env: &dyn Env, descriptor: &Descriptor) -> Result<bool> {
     }
     let expected = decode(&env.read_all(&path, 64)?, &path)?;
     let data = env.open_read(&descriptor.path(&Component::Data))?;
-    let mut buffer = vec![0; 256 << 10];
-    let (mut crc, mut offset) = (0, 0);
-    loop {
-        let count = data.read_at(offset, &mut buffer)?;
-        if count == 0 {
-            break;
-        }
-        crc = ilion_codec::crc32_extend(crc, &buffer[..count]);
-        offset += count as u64;
-    }
+    let (crc, _) = crc_of(&*data, &mut |_| {})?;
     if crc == expected {
         return Ok(true);
     }

@@ -18,6 +18,7 @@
 //! | `make_token_map` | Tokens.db from the index of an SSTable that has none |
 //! | `tokens` | Tokens.db, the token map |
 //! | `trie` | nodes of Partitions.db and Rows.db, and walks over them |
+//! | `commit_log_interval` | which stretches of the commit log an SSTable covers |
 //! | `comparable` | keys and clusterings as the bytes that tries are walked with |
 //! | `row_decode` | rows and markers from bytes |
 //! | `dump` | partitions as JSON, as `sstabledump` prints them |
@@ -35,6 +36,7 @@ mod error;
 
 pub mod bloom;
 pub mod chunks;
+mod commit_log_interval;
 mod comparable;
 pub mod component;
 mod component_file;
@@ -69,6 +71,7 @@ mod writer;
 
 pub use bloom::{BloomFilter, KeyHash};
 pub use chunks::{ChunkCache, ChunkReader, ChunkWriter, Compression, DataFile, DataStream};
+pub use commit_log_interval::{CommitLogInterval, union_intervals};
 pub use component::Component;
 pub use component_file::{read_component, write_component};
 pub use descriptor::{Descriptor, Format, SSTableId};
@@ -89,4 +92,4 @@ pub use transaction::{
     CommittedTransaction, Transaction, TransactionKind, finish_transactions, unfinished_sstables,
 };
 pub use version::Version;
-pub use writer::{CommitLogInterval, SSTableWriter, WriterOptions};
+pub use writer::{SSTableWriter, WriterOptions};

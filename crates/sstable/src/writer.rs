@@ -39,7 +39,7 @@ use crate::{
     TransactionKind, Version, toc, write_component,
 };
 
-pub use options::{CommitLogInterval, WriterOptions};
+pub use options::WriterOptions;
 
 pub(crate) use clustering_span::ClusteringSpan;
 use partition_index::{EndedPartition, PartitionIndexWriter};

@@ -7,7 +7,7 @@ use ilion_compaction::{Candidate, Choice, Memory, Situation, Strategy};
 use ilion_sstable::SSTable;
 use parking_lot::MutexGuard;
 
-use super::tasks::{NewTask, Registered};
+use super::tasks::{Job, Registered};
 use super::{Compaction, Inputs};
 use crate::engine::Shared;
 use crate::table_store::TableStore;
@@ -151,7 +151,7 @@ impl Shared {
 
     fn begin_task(&self, store: &TableStore, inputs: &Inputs<'_>) -> Registered<'_> {
         let table = store.schema();
-        let new = NewTask {
+        let job = Job {
             table_id: store.id,
             keyspace: table.keyspace.clone(),
             table: table.name.clone(),
@@ -163,7 +163,7 @@ impl Shared {
             sstables: inputs.merged.len() + inputs.expired.len(),
             total_bytes: inputs.merged_bytes(),
         };
-        self.tasks.begin(self.env.time_uuid(), new)
+        self.tasks.begin(self.env.time_uuid(), job)
     }
 
     /// What compactions may fill: not all of the disk, and not what others have begun to fill.

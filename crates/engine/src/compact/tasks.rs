@@ -11,6 +11,13 @@ use uuid::Uuid;
 /// A compaction that goes on.
 pub(crate) struct Task {
     pub id: Uuid,
+    pub job: Job,
+    pub done_bytes: AtomicU64,
+    is_stopped: AtomicBool,
+}
+
+/// What is known of a compaction before it begins.
+pub(crate) struct Job {
     pub table_id: TableId,
     pub keyspace: String,
     pub table: String,
@@ -18,8 +25,6 @@ pub(crate) struct Task {
     pub directory: PathBuf,
     pub sstables: usize,
     pub total_bytes: u64,
-    pub done_bytes: AtomicU64,
-    is_stopped: AtomicBool,
 }
 
 impl Task {
@@ -34,20 +39,10 @@ impl Task {
 
     /// Bytes that it still has to read.
     pub(crate) fn left_bytes(&self) -> u64 {
-        self.total_bytes
+        self.job
+            .total_bytes
             .saturating_sub(self.done_bytes.load(Ordering::Relaxed))
     }
-}
-
-/// What is told of a task before it begins.
-pub(crate) struct NewTask {
-    pub table_id: TableId,
-    pub keyspace: String,
-    pub table: String,
-    pub kind: &'static str,
-    pub directory: PathBuf,
-    pub sstables: usize,
-    pub total_bytes: u64,
 }
 
 /// Which tasks are meant.
@@ -65,7 +60,7 @@ impl TaskChoice {
     fn has(self, task: &Task) -> bool {
         match self {
             Self::All => true,
-            Self::OfTable(table) => task.table_id == table,
+            Self::OfTable(table) => task.job.table_id == table,
             Self::WithId(id) => task.id == id,
         }
     }
@@ -85,16 +80,10 @@ pub(crate) struct Registered<'a> {
 }
 
 impl Tasks {
-    pub(crate) fn begin(&self, id: Uuid, new: NewTask) -> Registered<'_> {
+    pub(crate) fn begin(&self, id: Uuid, job: Job) -> Registered<'_> {
         let task = Arc::new(Task {
             id,
-            table_id: new.table_id,
-            keyspace: new.keyspace,
-            table: new.table,
-            kind: new.kind,
-            directory: new.directory,
-            sstables: new.sstables,
-            total_bytes: new.total_bytes,
+            job,
             done_bytes: AtomicU64::new(0),
             is_stopped: AtomicBool::new(false),
         });
@@ -158,15 +147,16 @@ pub struct CompactionFacts {
 
 impl CompactionFacts {
     pub(crate) fn of(task: &Task) -> Self {
+        let job = &task.job;
         Self {
             id: task.id,
-            keyspace: task.keyspace.clone(),
-            table: task.table.clone(),
-            kind: task.kind,
-            done_bytes: task.done_bytes.load(Ordering::Relaxed).min(task.total_bytes),
-            total_bytes: task.total_bytes,
-            sstables: task.sstables,
-            directory: task.directory.clone(),
+            keyspace: job.keyspace.clone(),
+            table: job.table.clone(),
+            kind: job.kind,
+            done_bytes: task.done_bytes.load(Ordering::Relaxed).min(job.total_bytes),
+            total_bytes: job.total_bytes,
+            sstables: job.sstables,
+            directory: job.directory.clone(),
         }
     }
 }

@@ -314,17 +314,7 @@ pub(crate) fn check_product(what: &str, count: usize, execution: &Execution<'_>)
 /// It is not allowed.
 pub(crate) fn check_read_level(level: Consistency, execution: &Execution<'_>) -> Result<(), Error> {
     let lists = &execution.query_options.guardrails.read_consistency_levels;
-    if lists.is_empty() {
-        return Ok(());
-    }
-    let name = "read_consistency_levels";
-    check_lists(
-        name,
-        lists,
-        &[&level.to_string()],
-        "read consistency levels",
-        execution,
-    )
+    check_level("read", lists, level, execution)
 }
 
 /// Refuses a consistency level of a write that the operator does not allow.
@@ -333,15 +323,19 @@ pub(crate) fn check_read_level(level: Consistency, execution: &Execution<'_>) ->
 /// It is not allowed.
 pub(crate) fn check_write_level(level: Consistency, execution: &Execution<'_>) -> Result<(), Error> {
     let lists = &execution.query_options.guardrails.write_consistency_levels;
+    check_level("write", lists, level, execution)
+}
+
+fn check_level(
+    what: &str,
+    lists: &ValueLists,
+    level: Consistency,
+    execution: &Execution<'_>,
+) -> Result<(), Error> {
     if lists.is_empty() {
         return Ok(());
     }
-    let name = "write_consistency_levels";
-    check_lists(
-        name,
-        lists,
-        &[&level.to_string()],
-        "write consistency levels",
-        execution,
-    )
+    let name = format!("{what}_consistency_levels");
+    let plural = format!("{what} consistency levels");
+    check_lists(&name, lists, &[&level.to_string()], &plural, execution)
 }

@@ -1,5 +1,7 @@
 //! Where decoders take bytes from: a stream over a file, or a piece of it at hand.
 
+use std::borrow::Borrow;
+
 use bytes::Bytes;
 use ilion_codec::Reader;
 
@@ -94,95 +96,30 @@ impl ByteSource for DataStream {
     }
 }
 
-/// Bytes of a file that are at hand.
-pub(crate) struct Piece<'f> {
-    bytes: Bytes,
+/// Bytes of a file that are at hand: their own, or a stretch of a stream's window, of which nothing is counted or copied before it
+/// is taken.
+pub(crate) struct Piece<'f, B = Bytes> {
+    bytes: B,
     offset: usize,
-    /// Position of the first byte in the file.
+    end: usize,
+    /// Position of the first byte of `bytes` in the file.
     base: u64,
     file: &'f ChunkReader,
 }
+
+/// A stretch of a stream's window.
+pub(crate) type Stretch<'f> = Piece<'f, &'f Bytes>;
 
 impl<'f> Piece<'f> {
     pub(crate) fn new(bytes: Bytes, base: u64, file: &'f ChunkReader) -> Self {
         Self {
-            bytes,
             offset: 0,
+            end: bytes.len(),
+            bytes,
             base,
             file,
         }
     }
-
-    #[inline]
-    pub(crate) fn remaining(&self) -> usize {
-        self.bytes.len() - self.offset
-    }
-
-    #[inline]
-    fn rest(&self) -> &[u8] {
-        &self.bytes[self.offset..]
-    }
-}
-
-impl ByteSource for Piece<'_> {
-    #[inline]
-    fn u8(&mut self) -> Result<u8> {
-        match self.bytes.get(self.offset) {
-            Some(byte) => {
-                self.offset += 1;
-                Ok(*byte)
-            }
-            None => Err(self.corrupt("a byte")),
-        }
-    }
-
-    #[inline]
-    fn uvint(&mut self) -> Result<u64> {
-        match read_uvint(self.rest()) {
-            Some((value, len)) => {
-                self.offset += len;
-                Ok(value)
-            }
-            None => Err(self.corrupt("an unsigned vint")),
-        }
-    }
-
-    #[inline]
-    fn take(&mut self, len: usize) -> Result<Bytes> {
-        if len > self.remaining() {
-            return Err(self.corrupt("a length within what holds it"));
-        }
-        let taken = self.bytes.slice(self.offset..self.offset + len);
-        self.offset += len;
-        Ok(taken)
-    }
-
-    #[cold]
-    fn corrupt(&self, expected: &'static str) -> Error {
-        self.file
-            .corrupt(self.base.saturating_add(self.offset as u64), expected)
-    }
-
-    #[inline]
-    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
-        match self.rest().first_chunk::<N>().copied() {
-            Some(array) => {
-                self.offset += N;
-                Ok(array)
-            }
-            None => Err(self.corrupt("more bytes")),
-        }
-    }
-}
-
-/// A stretch of a stream's window: nothing of it is counted or copied before it is taken.
-pub(crate) struct Stretch<'f> {
-    window: &'f Bytes,
-    offset: usize,
-    end: usize,
-    /// Position of the window's first byte in the file.
-    base: u64,
-    file: &'f ChunkReader,
 }
 
 impl<'f> Stretch<'f> {
@@ -196,14 +133,16 @@ impl<'f> Stretch<'f> {
         let stream: &'f DataStream = stream;
         let (window, offset) = stream.window();
         Ok(Self {
-            window,
+            bytes: window,
             offset,
             end: offset + len,
             base: stream.position().saturating_sub(offset as u64),
             file: stream.chunks(),
         })
     }
+}
 
+impl<B: Borrow<Bytes>> Piece<'_, B> {
     #[inline]
     pub(crate) fn remaining(&self) -> usize {
         self.end - self.offset
@@ -211,11 +150,11 @@ impl<'f> Stretch<'f> {
 
     #[inline]
     fn rest(&self) -> &[u8] {
-        &self.window[self.offset..self.end]
+        &self.bytes.borrow()[self.offset..self.end]
     }
 }
 
-impl ByteSource for Stretch<'_> {
+impl<B: Borrow<Bytes>> ByteSource for Piece<'_, B> {
     #[inline]
     fn u8(&mut self) -> Result<u8> {
         match self.rest().first().copied() {
@@ -243,7 +182,7 @@ impl ByteSource for Stretch<'_> {
         if len > self.remaining() {
             return Err(self.corrupt("a length within what holds it"));
         }
-        let taken = self.window.slice(self.offset..self.offset + len);
+        let taken = self.bytes.borrow().slice(self.offset..self.offset + len);
         self.offset += len;
         Ok(taken)
     }

@@ -8,8 +8,6 @@ use super::{OnProgress, Verification};
 use crate::component::Component;
 use crate::{ChunkReader, Descriptor, Result, digest, read_component};
 
-const READ_BYTES: usize = 256 << 10;
-
 /// TOC.txt names what is there, and nothing else.
 pub(super) fn check_toc(
     env: &dyn Env,
@@ -90,17 +88,7 @@ pub(super) fn check_digest(
     let Some(data) = verification.findings.take(opened)? else {
         return Ok(0);
     };
-    let mut buffer = vec![0; READ_BYTES];
-    let (mut crc, mut offset) = (0, 0);
-    loop {
-        let count = data.read_at(offset, &mut buffer)?;
-        if count == 0 {
-            break;
-        }
-        crc = ilion_codec::crc32_extend(crc, &buffer[..count]);
-        offset += count as u64;
-        on_progress(offset);
-    }
+    let (crc, offset) = digest::crc_of(&*data, on_progress)?;
     if crc != expected {
         let expected = format!("bytes with the CRC-32 that Digest.crc32 says, {expected}; they have {crc}");
         verification.findings.add(data.path(), 0, expected);

@@ -2,10 +2,9 @@
 
 use ilion_types::{Partitioner, Uuid};
 
-use crate::{CommitLogPosition, DataFile, EncodingStats, Format, StatsMetadata, TransactionKind};
-
-/// A stretch of the commit log whose mutations are in the SSTable: start and end, each segment id and offset.
-pub type CommitLogInterval = ((u64, u32), (u64, u32));
+use crate::{
+    CommitLogInterval, CommitLogPosition, DataFile, EncodingStats, Format, StatsMetadata, TransactionKind,
+};
 
 /// What the owner of a new SSTable decides.
 #[derive(Clone, Debug)]

@@ -8,8 +8,8 @@ use ilion_env::Env;
 use ilion_schema::TableSchema;
 use ilion_sstable::compression_info::{CompressionInfo, NEVER_RAW};
 use ilion_sstable::{
-    CommitLogInterval, CommitLogPosition, Component, Descriptor, EncodingStats, HeaderColumn,
-    SerializationHeader, Statistics, StatsMetadata, WriterOptions, read_component,
+    Component, Descriptor, EncodingStats, HeaderColumn, SerializationHeader, Statistics, StatsMetadata,
+    WriterOptions, read_component, union_intervals,
 };
 use ilion_types::Partitioner;
 
@@ -129,7 +129,9 @@ fn options_of(statistics: &[&Statistics], partitioner: Partitioner) -> WriterOpt
     let stats = || statistics.iter().map(|statistics| &statistics.stats);
     let headers = statistics.iter().map(|statistics| statistics.header.stats);
     let host = common(stats().map(|stats| stats.originating_host)).flatten();
-    let intervals = stats().flat_map(intervals_of).filter(|_| host.is_some());
+    let intervals = stats()
+        .flat_map(StatsMetadata::covered_intervals)
+        .filter(|_| host.is_some());
     // Not repaired counts as never: what is repaired must be all of it.
     let repaired_at_millis = match stats().map(|stats| stats.repaired_at_millis).min() {
         Some(millis) if stats().all(|stats| stats.repaired_at_millis > 0) => millis,
@@ -138,7 +140,7 @@ fn options_of(statistics: &[&Statistics], partitioner: Partitioner) -> WriterOpt
     WriterOptions {
         partitioner,
         estimated_partitions: stats().map(|stats| stats.partition_sizes.count()).sum(),
-        commit_log_intervals: joined(intervals.collect()),
+        commit_log_intervals: union_intervals(intervals.collect()),
         encoding_stats: headers.fold(EncodingStats::NONE, EncodingStats::merge),
         level: common(stats().map(|stats| stats.level))
             .filter(|_| statistics.len() == 1)
@@ -154,26 +156,4 @@ fn options_of(statistics: &[&Statistics], partitioner: Partitioner) -> WriterOpt
 fn common<T: PartialEq>(mut values: impl Iterator<Item = T>) -> Option<T> {
     let first = values.next()?;
     values.all(|value| value == first).then_some(first)
-}
-
-fn intervals_of(stats: &StatsMetadata) -> Vec<CommitLogInterval> {
-    let place = |position: &CommitLogPosition| {
-        let segment = u64::try_from(position.segment).unwrap_or(0);
-        (segment, u32::try_from(position.offset).unwrap_or(0))
-    };
-    let intervals = stats.commit_log_intervals.iter();
-    intervals.map(|(start, end)| (place(start), place(end))).collect()
-}
-
-/// Intervals that touch or overlap become one.
-fn joined(mut intervals: Vec<CommitLogInterval>) -> Vec<CommitLogInterval> {
-    intervals.sort_unstable();
-    let mut joined: Vec<CommitLogInterval> = Vec::new();
-    for (start, end) in intervals {
-        match joined.last_mut() {
-            Some(last) if start <= last.1 => last.1 = last.1.max(end),
-            _ => joined.push((start, end)),
-        }
-    }
-    joined
 }
