@@ -1,0 +1,383 @@
+//! Unions and intersections of candidates, by merging.
+//!
+//! A candidate for a static row stands for every row of its partition: an intersection of `static = 1` with `regular = 2` gives
+//! the rows of the second that lie in partitions of the first.
+
+use std::cmp::Ordering;
+use std::collections::VecDeque;
+
+use ilion_rows::{ClusteringComparator, ReadError, Row};
+
+use crate::{Candidate, Candidates, Place, RowPart};
+
+/// How many candidates it is remembered of which input they are, for [`Candidates::met`].
+const GIVEN_KEPT: usize = 1024;
+
+/// One input with the candidate that it gives next.
+struct Input {
+    candidates: Box<dyn Candidates>,
+    head: Head,
+}
+
+enum Head {
+    Unasked,
+    Is(Candidate),
+    End,
+}
+
+impl Input {
+    fn new(candidates: Box<dyn Candidates>) -> Self {
+        Self {
+            candidates,
+            head: Head::Unasked,
+        }
+    }
+
+    fn head(&mut self) -> Result<Option<&Candidate>, ReadError> {
+        if matches!(self.head, Head::Unasked) {
+            self.head = self.candidates.next()?.map_or(Head::End, Head::Is);
+        }
+        Ok(match &self.head {
+            Head::Is(candidate) => Some(candidate),
+            _ => None,
+        })
+    }
+
+    /// Takes the head if it is at this place.
+    fn take_at(&mut self, place: &Place, comparator: &ClusteringComparator) -> Option<Candidate> {
+        match std::mem::replace(&mut self.head, Head::Unasked) {
+            Head::Is(candidate) if candidate.place.compare(place, comparator) == Ordering::Equal => {
+                Some(candidate)
+            }
+            other => {
+                self.head = other;
+                None
+            }
+        }
+    }
+
+    /// Has the head at `place` or after.
+    fn advance_to(&mut self, place: &Place, comparator: &ClusteringComparator) -> Result<(), ReadError> {
+        let is_before = match &self.head {
+            Head::Unasked => true,
+            Head::Is(head) => head.place.compare(place, comparator) == Ordering::Less,
+            Head::End => false,
+        };
+        if is_before {
+            self.candidates.seek(place)?;
+            self.head = Head::Unasked;
+        }
+        Ok(())
+    }
+}
+
+/// Which inputs gave the candidates that may still be told about.
+#[derive(Default)]
+struct Given(VecDeque<(Candidate, usize)>);
+
+impl Given {
+    fn remember(&mut self, candidate: &Candidate, input: usize) {
+        if candidate.entry.is_none() {
+            return;
+        }
+        if self.0.len() == GIVEN_KEPT {
+            self.0.pop_front();
+        }
+        self.0.push_back((candidate.clone(), input));
+    }
+
+    fn input_of(&mut self, candidate: &Candidate) -> Option<usize> {
+        let at = self.0.iter().position(|(given, _)| given == candidate)?;
+        self.0.remove(at).map(|(_, input)| input)
+    }
+}
+
+/// Every candidate of any input.
+pub struct Union {
+    inputs: Vec<Input>,
+    comparator: ClusteringComparator,
+    given: Given,
+}
+
+impl Union {
+    /// Unites candidates of one table.
+    pub fn of(inputs: Vec<Box<dyn Candidates>>, comparator: ClusteringComparator) -> Self {
+        Self {
+            inputs: inputs.into_iter().map(Input::new).collect(),
+            comparator,
+            given: Given::default(),
+        }
+    }
+
+    fn least(&mut self) -> Result<Option<Place>, ReadError> {
+        let mut least: Option<&Place> = None;
+        for input in &mut self.inputs {
+            if let Some(head) = input.head()?
+                && least.is_none_or(|place| head.place.compare(place, &self.comparator) == Ordering::Less)
+            {
+                least = Some(&head.place);
+            }
+        }
+        Ok(least.cloned())
+    }
+}
+
+impl Candidates for Union {
+    fn next(&mut self) -> Result<Option<Candidate>, ReadError> {
+        let Some(place) = self.least()? else {
+            return Ok(None);
+        };
+        let mut first = None;
+        for (index, input) in self.inputs.iter_mut().enumerate() {
+            let taken = input.take_at(&place, &self.comparator);
+            first = first.or(taken.map(|candidate| (candidate, index)));
+        }
+        Ok(first.map(|(candidate, index)| {
+            self.given.remember(&candidate, index);
+            candidate
+        }))
+    }
+
+    fn seek(&mut self, place: &Place) -> Result<(), ReadError> {
+        for input in &mut self.inputs {
+            input.advance_to(place, &self.comparator)?;
+        }
+        Ok(())
+    }
+
+    fn met(&mut self, candidate: &Candidate, row: Option<&Row>) {
+        if let Some(index) = self.given.input_of(candidate) {
+            self.inputs[index].candidates.met(candidate, row);
+        }
+    }
+}
+
+/// The candidates that are in every input.
+pub struct Intersection {
+    inputs: Vec<Input>,
+    comparator: ClusteringComparator,
+    given: Given,
+}
+
+/// Whether an input has a candidate that stands for a place.
+enum Covering {
+    Yes,
+    /// It has not; its next one is here.
+    No(Place),
+    End,
+}
+
+impl Intersection {
+    /// Intersects candidates of one table. The input with the fewest candidates is best given first.
+    pub fn of(inputs: Vec<Box<dyn Candidates>>, comparator: ClusteringComparator) -> Self {
+        Self {
+            inputs: inputs.into_iter().map(Input::new).collect(),
+            comparator,
+            given: Given::default(),
+        }
+    }
+
+    /// The first place at `place` or after that every input has a candidate for.
+    fn agreed(&mut self, mut place: Place) -> Result<Option<Place>, ReadError> {
+        'places: loop {
+            for input in &mut self.inputs {
+                match covering(input, &place, &self.comparator)? {
+                    Covering::Yes => {}
+                    Covering::No(next) => {
+                        place = next;
+                        continue 'places;
+                    }
+                    Covering::End => return Ok(None),
+                }
+            }
+            return Ok(Some(place));
+        }
+    }
+
+    /// Where the search goes on: no input has candidates that all agree on before it.
+    fn start(&mut self) -> Result<Option<Place>, ReadError> {
+        let mut rows = None;
+        for input in &mut self.inputs {
+            let Some(head) = input.head()? else {
+                return Ok(None);
+            };
+            if head.place.row != RowPart::Static {
+                return Ok(Some(head.place.clone()));
+            }
+            rows = rows.or(Some(head.place.clone()));
+        }
+        Ok(rows)
+    }
+}
+
+fn covering(
+    input: &mut Input,
+    place: &Place,
+    comparator: &ClusteringComparator,
+) -> Result<Covering, ReadError> {
+    // A candidate for the static row stands for the whole partition, so it is not passed over.
+    let start = Place::start_of(place.key.clone());
+    input.advance_to(&start, comparator)?;
+    if input.head()?.is_some_and(|head| head.place == start) {
+        return Ok(Covering::Yes);
+    }
+    input.advance_to(place, comparator)?;
+    Ok(match input.head()? {
+        None => Covering::End,
+        Some(head) if head.place.compare(place, comparator) == Ordering::Equal => Covering::Yes,
+        Some(head) => Covering::No(head.place.clone()),
+    })
+}
+
+impl Candidates for Intersection {
+    fn next(&mut self) -> Result<Option<Candidate>, ReadError> {
+        let Some(start) = self.start()? else {
+            return Ok(None);
+        };
+        let Some(place) = self.agreed(start)? else {
+            return Ok(None);
+        };
+        let mut first = None;
+        for (index, input) in self.inputs.iter_mut().enumerate() {
+            let taken = input.take_at(&place, &self.comparator);
+            first = first.or(taken.map(|candidate| (candidate, index)));
+        }
+        Ok(first.map(|(candidate, index)| {
+            self.given.remember(&candidate, index);
+            candidate
+        }))
+    }
+
+    fn seek(&mut self, place: &Place) -> Result<(), ReadError> {
+        for input in &mut self.inputs {
+            covering(input, place, &self.comparator)?;
+        }
+        Ok(())
+    }
+
+    fn met(&mut self, candidate: &Candidate, row: Option<&Row>) {
+        if let Some(index) = self.given.input_of(candidate) {
+            self.inputs[index].candidates.met(candidate, row);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use bytes::Bytes;
+    use ilion_rows::{Clustering, DecoratedKey};
+    use ilion_schema::ClusteringOrder;
+    use ilion_types::{CqlType, Partitioner};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Partition, and row of it; nothing is the static row.
+    type Spot = (u8, Option<u8>);
+
+    struct Listed(Vec<Spot>);
+
+    fn comparator() -> ClusteringComparator {
+        ClusteringComparator::new([(CqlType::TinyInt, ClusteringOrder::Asc)])
+    }
+
+    fn place((partition, row): Spot) -> Place {
+        Place {
+            key: DecoratedKey::new(Partitioner::ByteOrdered, Bytes::from(vec![partition])),
+            row: match row {
+                None => RowPart::Static,
+                Some(row) => RowPart::Row(Clustering::of([Bytes::from(vec![row])])),
+            },
+        }
+    }
+
+    fn spot(place: &Place) -> Spot {
+        let row = match &place.row {
+            RowPart::Static => None,
+            RowPart::Row(clustering) => clustering.values()[0].as_ref().map(|value| value[0]),
+        };
+        (place.key.key[0], row)
+    }
+
+    impl Candidates for Listed {
+        fn next(&mut self) -> Result<Option<Candidate>, ReadError> {
+            if self.0.is_empty() {
+                return Ok(None);
+            }
+            Ok(Some(Candidate {
+                place: place(self.0.remove(0)),
+                entry: None,
+            }))
+        }
+
+        fn seek(&mut self, place: &Place) -> Result<(), ReadError> {
+            self.0.retain(|known| *known >= spot(place));
+            Ok(())
+        }
+    }
+
+    fn all(mut candidates: impl Candidates) -> Vec<Spot> {
+        let mut found = Vec::new();
+        while let Some(candidate) = candidates.next().unwrap() {
+            found.push(spot(&candidate.place));
+        }
+        found
+    }
+
+    fn listed(inputs: &[BTreeSet<Spot>]) -> Vec<Box<dyn Candidates>> {
+        let boxed = |input: &BTreeSet<Spot>| -> Box<dyn Candidates> {
+            Box::new(Listed(input.iter().copied().collect()))
+        };
+        inputs.iter().map(boxed).collect()
+    }
+
+    fn covers(input: &BTreeSet<Spot>, (partition, row): Spot) -> bool {
+        input.contains(&(partition, row)) || input.contains(&(partition, None))
+    }
+
+    /// An index is of static rows or of others.
+    fn input() -> impl Strategy<Value = BTreeSet<Spot>> {
+        let rows = prop::collection::btree_set((0_u8..6, (0_u8..5).prop_map(Some)), 0..20);
+        let statics = prop::collection::btree_set((0_u8..6, Just(None)), 0..5);
+        prop_oneof![3 => rows, 1 => statics]
+    }
+
+    proptest! {
+        #[test]
+        fn a_union_gives_each_place_once_in_order(inputs in prop::collection::vec(input(), 0..4)) {
+            let expected: BTreeSet<Spot> = inputs.iter().flatten().copied().collect();
+            let union = Union::of(listed(&inputs), comparator());
+            prop_assert_eq!(all(union), expected.into_iter().collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn an_intersection_gives_what_every_input_stands_for(inputs in prop::collection::vec(input(), 1..4)) {
+            let named: BTreeSet<Spot> = inputs.iter().flatten().copied().collect();
+            let is_all_static = inputs.iter().all(|input| input.iter().all(|(_, row)| row.is_none()));
+            let expected: Vec<Spot> = named
+                .into_iter()
+                .filter(|spot| inputs.iter().all(|input| covers(input, *spot)))
+                .filter(|(_, row)| is_all_static || row.is_some())
+                .collect();
+            let intersection = Intersection::of(listed(&inputs), comparator());
+            prop_assert_eq!(all(intersection), expected);
+        }
+
+        #[test]
+        fn after_a_seek_come_those_at_the_place_or_later(inputs in prop::collection::vec(input(), 1..4), from in (0_u8..6, (0_u8..5).prop_map(Some))) {
+            let mut whole = Intersection::of(listed(&inputs), comparator());
+            let mut sought = Intersection::of(listed(&inputs), comparator());
+            sought.seek(&place(from)).unwrap();
+            let mut later = Vec::new();
+            while let Some(candidate) = whole.next().unwrap() {
+                let found = spot(&candidate.place);
+                if found >= from || (found.1.is_none() && found.0 == from.0) {
+                    later.push(found);
+                }
+            }
+            prop_assert_eq!(all(sought), later);
+        }
+    }
+}
