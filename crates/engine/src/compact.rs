@@ -16,6 +16,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ilion_compaction::{Choice, Output, merge_into};
+use ilion_env::spectrogram::{Doing, Purpose};
 use ilion_rows::{
     ClusteringFilter, CompactionPurge, Cursor, DecoratedKey, Direction, KeyRange, MergeCursor, ReadError,
 };
@@ -155,6 +156,7 @@ impl Shared {
     /// Merges the inputs and swaps the view.
     pub(crate) fn run_compaction(&self, compaction: &Compaction<'_>) -> Result<End> {
         let inputs = &compaction.inputs;
+        let _doing = Doing::begin(Purpose::Compaction);
         let started_nanos = self.env.monotonic_nanos();
         let mut transaction = Transaction::begin(
             self.env.clone(),

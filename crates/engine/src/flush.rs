@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ilion_commitlog::Position;
+use ilion_env::spectrogram::{Doing, Purpose};
 use ilion_rows::Cursor;
 use ilion_schema::TableSchema;
 use ilion_sstable::{
@@ -52,6 +53,7 @@ impl Shared {
 
     /// Requires: `maintenance` is held.
     fn flush_frozen(&self, store: &Arc<TableStore>, frozen: &Arc<Frozen>) -> Result<()> {
+        let _doing = Doing::begin(Purpose::Flush);
         let started_nanos = self.env.monotonic_nanos();
         self.env.create_dir_all(&store.directory)?;
         let mut transaction = Transaction::begin(self.env.clone(), &store.directory, TransactionKind::Flush)?;

@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
+use crate::spectrogram::{self, Done, TableTag};
+
 /// I/O caused by one request, or by anything between [`begin`] and [`Scope::finish`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestIo {
@@ -177,10 +179,34 @@ fn trace(verb: IoVerb, place: Place<'_>, bytes: u64, nanos: u64) {
     });
 }
 
+/// What is known of a file by its path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FileTag {
+    pub kind: FileKind,
+    pub table: TableTag,
+}
+
+impl FileTag {
+    pub(crate) fn of(path: &Path) -> Self {
+        Self {
+            kind: FileKind::of(path),
+            table: TableTag::of(path),
+        }
+    }
+
+    /// Of a directory, whose names are synced.
+    pub(crate) const fn directory() -> Self {
+        Self {
+            kind: FileKind::Directory,
+            table: TableTag::NONE,
+        }
+    }
+}
+
 /// Where an I/O happens.
 #[derive(Clone, Copy)]
 pub(crate) struct Place<'a> {
-    pub kind: FileKind,
+    pub file: FileTag,
     pub path: &'a Path,
     pub offset: u64,
 }
@@ -191,7 +217,7 @@ pub(crate) struct Place<'a> {
 pub enum FileKind {
     /// SSTable rows.
     Data,
-    /// SSTable partition index, of either format.
+    /// SSTable partition index, of either format, and indexes attached to it.
     Index,
     /// SSTable partition summary.
     Summary,
@@ -247,6 +273,7 @@ impl FileKind {
             "Statistics.db" => Self::Statistics,
             "Tokens.db" => Self::Tokens,
             "Cells.db" => Self::Cells,
+            name if name.starts_with("Index+") => Self::Index,
             _ => Self::Other,
         }
     }
@@ -332,37 +359,36 @@ impl Timer {
         Self(Instant::now())
     }
 
-    fn nanos(&self) -> u64 {
-        u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX)
-    }
-
     pub(crate) fn read_done(self, place: Place<'_>, bytes: usize) {
-        let (nanos, bytes) = (self.nanos(), bytes as u64);
-        TOTALS[place.kind as usize].add(0, bytes, nanos);
+        let (bytes, nanos) = self.done(IoVerb::Read, place, bytes);
+        TOTALS[place.file.kind as usize].add(0, bytes, nanos);
         charge(RequestIo {
             reads: 1,
             bytes_read: bytes,
             read_nanos: nanos,
             ..RequestIo::NONE
         });
-        trace(IoVerb::Read, place, bytes, nanos);
     }
 
     pub(crate) fn write_done(self, place: Place<'_>, bytes: usize) {
-        let (nanos, bytes) = (self.nanos(), bytes as u64);
-        TOTALS[place.kind as usize].add(3, bytes, nanos);
+        let (bytes, nanos) = self.done(IoVerb::Wrote, place, bytes);
+        TOTALS[place.file.kind as usize].add(3, bytes, nanos);
         charge(RequestIo {
             writes: 1,
             bytes_written: bytes,
             write_nanos: nanos,
             ..RequestIo::NONE
         });
-        trace(IoVerb::Wrote, place, bytes, nanos);
     }
 
-    pub(crate) fn sync_done(self, kind: FileKind, path: &Path) {
-        let nanos = self.nanos();
-        let counters = &TOTALS[kind as usize].counters;
+    pub(crate) fn sync_done(self, file: FileTag, path: &Path) {
+        let place = Place {
+            file,
+            path,
+            offset: 0,
+        };
+        let (_, nanos) = self.done(IoVerb::Synced, place, 0);
+        let counters = &TOTALS[file.kind as usize].counters;
         counters[6].fetch_add(1, Relaxed);
         counters[7].fetch_add(nanos, Relaxed);
         charge(RequestIo {
@@ -370,15 +396,25 @@ impl Timer {
             sync_nanos: nanos,
             ..RequestIo::NONE
         });
-        trace(
-            IoVerb::Synced,
-            Place {
-                kind,
-                path,
-                offset: 0,
-            },
-            0,
+    }
+
+    /// Tells the trace and the spectrogram; gives bytes and nanoseconds.
+    fn done(self, verb: IoVerb, place: Place<'_>, bytes: usize) -> (u64, u64) {
+        let at = Instant::now();
+        let elapsed = at.saturating_duration_since(self.0).as_nanos();
+        let nanos = u64::try_from(elapsed).unwrap_or(u64::MAX);
+        let bytes = bytes as u64;
+        trace(verb, place, bytes, nanos);
+        spectrogram::record(&Done {
+            verb,
+            file: place.file.kind,
+            table: place.file.table,
+            path: place.path,
+            offset: place.offset,
+            bytes,
             nanos,
-        );
+            at,
+        });
+        (bytes, nanos)
     }
 }

@@ -15,6 +15,7 @@
 //! | `mem` | [`MemEnv`], a disk in memory that can crash and tear |
 //! | `fault` | [`FaultEnv`] and its [`Rule`]s, over any other `Env` |
 //! | `account` | totals per [`FileKind`], and [`RequestIo`] per request |
+//! | `spectrogram` | the same by time and latency, for the last minutes |
 //! | `map` | [`FileMap`], a file's bytes as memory |
 //! | `ids` | unique timestamps and version 1 UUIDs out of a clock that may stand still or step back |
 //! | `seeded` | the small seeded generator that tests and `MemEnv` share |
@@ -34,6 +35,7 @@ mod map;
 mod mem;
 mod real;
 mod seeded;
+pub mod spectrogram;
 
 pub use account::{FileKind, RequestIo};
 pub use door::{Access, DirEntry, Env, FileLock, ReadFile, SyncFile, WriteFile};

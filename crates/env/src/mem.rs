@@ -23,7 +23,7 @@ use disk::{Disk, Node};
 use file::MemFile;
 use handle::{MemReadFile, MemWriteFile};
 
-use crate::account::{FileKind, Timer};
+use crate::account::{FileTag, Timer};
 use crate::door::{DirEntry, Env, FileLock, ReadFile, WriteFile};
 use crate::{Error, Ids, Result, Seeded};
 
@@ -150,7 +150,7 @@ impl MemEnv {
     }
 
     /// Runs a sync between the two calls of the hook.
-    fn syncing(&self, kind: FileKind, path: &Path, sync: impl FnOnce() -> Result<()>) -> Result<()> {
+    fn syncing(&self, file_tag: FileTag, path: &Path, sync: impl FnOnce() -> Result<()>) -> Result<()> {
         let timer = Timer::start();
         let number = self.shared.syncs.fetch_add(1, Relaxed) + 1;
         let hook = self.shared.hook.lock().clone();
@@ -169,7 +169,7 @@ impl MemEnv {
         tell(Moment::BeforeSync);
         let synced = sync();
         tell(Moment::AfterSync);
-        timer.sync_done(kind, path);
+        timer.sync_done(file_tag, path);
         synced
     }
 
@@ -264,7 +264,7 @@ impl Env for MemEnv {
     }
 
     fn sync_dir(&self, path: &Path) -> Result<()> {
-        self.syncing(FileKind::Directory, path, || {
+        self.syncing(FileTag::directory(), path, || {
             self.on_disk("sync directory", path, |disk| disk.sync_dir(path))
         })
     }

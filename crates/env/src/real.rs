@@ -9,7 +9,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use uuid::Uuid;
 
-use crate::account::{FileKind, Place, Timer};
+use crate::account::{FileTag, Place, Timer};
 use crate::door::{Access, DirEntry, Env, FileLock, ReadFile, SyncFile, WriteFile, missing_dirs, parent_of};
 use crate::{Error, FileMap, Ids, Result};
 
@@ -42,7 +42,7 @@ impl Env for RealEnv {
         Ok(Arc::new(RealReadFile {
             file,
             size_bytes,
-            kind: FileKind::of(path),
+            file_tag: FileTag::of(path),
             path: path.to_path_buf(),
         }))
     }
@@ -143,7 +143,7 @@ impl Env for RealEnv {
     fn sync_dir(&self, path: &Path) -> Result<()> {
         let timer = Timer::start();
         let synced = File::open(path).and_then(|dir| dir.sync_all());
-        timer.sync_done(FileKind::Directory, path);
+        timer.sync_done(FileTag::directory(), path);
         synced.map_err(|source| Error::new("sync directory", path, source))
     }
 
@@ -211,7 +211,7 @@ fn fill_random(into: &mut [u8]) {
 struct RealReadFile {
     file: File,
     size_bytes: u64,
-    kind: FileKind,
+    file_tag: FileTag,
     path: PathBuf,
 }
 
@@ -225,7 +225,7 @@ impl ReadFile for RealReadFile {
             }
         };
         let place = Place {
-            kind: self.kind,
+            file: self.file_tag,
             path: &self.path,
             offset,
         };
@@ -263,7 +263,7 @@ fn writer(file: io::Result<File>, action: &'static str, path: &Path) -> Result<B
     let position = file.metadata().map_err(failed)?.len();
     let shared = Arc::new(RealShared {
         file,
-        kind: FileKind::of(path),
+        file_tag: FileTag::of(path),
         path: path.to_path_buf(),
     });
     Ok(Box::new(RealWriteFile { shared, position }))
@@ -271,7 +271,7 @@ fn writer(file: io::Result<File>, action: &'static str, path: &Path) -> Result<B
 
 struct RealShared {
     file: File,
-    kind: FileKind,
+    file_tag: FileTag,
     path: PathBuf,
 }
 
@@ -279,7 +279,7 @@ impl SyncFile for RealShared {
     fn sync(&self) -> Result<()> {
         let timer = Timer::start();
         let synced = self.file.sync_data();
-        timer.sync_done(self.kind, &self.path);
+        timer.sync_done(self.file_tag, &self.path);
         synced.map_err(|source| Error::new("sync", &self.path, source))
     }
 }
@@ -300,7 +300,7 @@ impl WriteFile for RealWriteFile {
         let timer = Timer::start();
         let written = self.shared.file.write_all_at(bytes, offset);
         let place = Place {
-            kind: self.shared.kind,
+            file: self.shared.file_tag,
             path: &self.shared.path,
             offset,
         };

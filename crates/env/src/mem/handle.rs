@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use super::MemEnv;
 use super::file::MemFile;
-use crate::account::{FileKind, Place, Timer};
+use crate::account::{FileTag, Place, Timer};
 use crate::door::{ReadFile, SyncFile, WriteFile};
 use crate::{Error, FileMap, Result};
 
 pub(super) struct MemReadFile {
     file: Arc<MemFile>,
     size_bytes: u64,
-    kind: FileKind,
+    file_tag: FileTag,
     path: PathBuf,
 }
 
@@ -22,7 +22,7 @@ impl MemReadFile {
         Self {
             size_bytes: file.size_bytes(),
             file,
-            kind: FileKind::of(path),
+            file_tag: FileTag::of(path),
             path: path.to_path_buf(),
         }
     }
@@ -34,7 +34,7 @@ impl ReadFile for MemReadFile {
         let count = self.file.read_at(offset, into);
         timer.read_done(
             Place {
-                kind: self.kind,
+                file: self.file_tag,
                 path: &self.path,
                 offset,
             },
@@ -62,7 +62,7 @@ pub(super) struct MemWriteFile {
     env: MemEnv,
     file: Arc<MemFile>,
     position: u64,
-    kind: FileKind,
+    file_tag: FileTag,
     path: PathBuf,
 }
 
@@ -73,7 +73,7 @@ impl MemWriteFile {
             env,
             file,
             position,
-            kind: FileKind::of(path),
+            file_tag: FileTag::of(path),
             path: path.to_path_buf(),
         }
     }
@@ -99,7 +99,7 @@ impl WriteFile for MemWriteFile {
         self.env.changing(|| self.file.write_at(offset, bytes));
         timer.write_done(
             Place {
-                kind: self.kind,
+                file: self.file_tag,
                 path: &self.path,
                 offset,
             },
@@ -132,7 +132,7 @@ impl WriteFile for MemWriteFile {
         Arc::new(MemSyncFile {
             env: self.env.clone(),
             file: Arc::clone(&self.file),
-            kind: self.kind,
+            file_tag: self.file_tag,
             path: self.path.clone(),
         })
     }
@@ -145,13 +145,13 @@ impl WriteFile for MemWriteFile {
 struct MemSyncFile {
     env: MemEnv,
     file: Arc<MemFile>,
-    kind: FileKind,
+    file_tag: FileTag,
     path: PathBuf,
 }
 
 impl SyncFile for MemSyncFile {
     fn sync(&self) -> Result<()> {
-        self.env.syncing(self.kind, &self.path, || {
+        self.env.syncing(self.file_tag, &self.path, || {
             self.env.changing(|| self.file.sync());
             Ok(())
         })

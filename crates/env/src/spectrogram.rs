@@ -1,0 +1,510 @@
+//! Every read, write and sync by time and latency: what a heat map of the last minutes is drawn from.
+//!
+//! Time is cut into slots of 100 ms. A slot counts I/O by table, [`IoKind`] and latency (five steps a decade from 100 ns to 10 s,
+//! [`BOUNDS_NANOS`]), and keeps its slowest reads with the statement that asked for them. Only cells that are not zero are kept, so
+//! an idle node keeps nothing. An I/O costs one lock that few threads share.
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use parking_lot::{Mutex, RwLock};
+
+use crate::account::{FileKind, IoVerb};
+
+/// Length of a slot.
+pub const SLOT_MILLIS: u64 = 100;
+/// Slots that are kept: five minutes.
+pub const SLOTS_KEPT: u32 = 3000;
+/// Slowest reads that each shard keeps of a slot.
+const SLOWEST_KEPT: usize = 4;
+const SHARDS: usize = 8;
+/// Tables that are told apart; those after them are counted together.
+const TABLES_MAX: usize = 4096;
+
+/// Lower bounds of the steps of latency, nanoseconds; the first step takes what is quicker, the last what is slower.
+pub const BOUNDS_NANOS: [u64; 40] = [
+    100,
+    158,
+    251,
+    398,
+    631, // 100 ns
+    1_000,
+    1_585,
+    2_512,
+    3_981,
+    6_310, // 1 us
+    10_000,
+    15_849,
+    25_119,
+    39_811,
+    63_096, // 10 us
+    100_000,
+    158_489,
+    251_189,
+    398_107,
+    630_957, // 100 us
+    1_000_000,
+    1_584_893,
+    2_511_886,
+    3_981_072,
+    6_309_573, // 1 ms
+    10_000_000,
+    15_848_932,
+    25_118_864,
+    39_810_717,
+    63_095_734, // 10 ms
+    100_000_000,
+    158_489_319,
+    251_188_643,
+    398_107_171,
+    630_957_344, // 100 ms
+    1_000_000_000,
+    1_584_893_192,
+    2_511_886_432,
+    3_981_071_706,
+    6_309_573_445, // 1 s
+];
+
+/// What an I/O was for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum IoKind {
+    /// Rows, for a request.
+    Data,
+    /// Indexes, summaries, filters and maps, for a request.
+    Index,
+    /// The commit log.
+    Log,
+    /// A memtable on its way to disk.
+    Flush,
+    /// A compaction, reads and writes.
+    Compaction,
+    /// Making bytes or names durable, for whatever.
+    Sync,
+    /// Anything else.
+    Other,
+}
+
+impl IoKind {
+    /// All kinds.
+    pub const ALL: [Self; 7] = [
+        Self::Data,
+        Self::Index,
+        Self::Log,
+        Self::Flush,
+        Self::Compaction,
+        Self::Sync,
+        Self::Other,
+    ];
+
+    /// The kind as the dashboard spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Data => "data",
+            Self::Index => "index",
+            Self::Log => "log",
+            Self::Flush => "flush",
+            Self::Compaction => "compaction",
+            Self::Sync => "fsync",
+            Self::Other => "other",
+        }
+    }
+
+    fn of(verb: IoVerb, file: FileKind, purpose: Purpose) -> Self {
+        match (verb, purpose, file) {
+            (IoVerb::Synced, ..) => Self::Sync,
+            (_, Purpose::Flush, _) => Self::Flush,
+            (_, Purpose::Compaction, _) => Self::Compaction,
+            (_, _, FileKind::CommitLog) => Self::Log,
+            (_, _, FileKind::Data | FileKind::Cells) => Self::Data,
+            (_, _, FileKind::Directory | FileKind::Other) => Self::Other,
+            _ => Self::Index,
+        }
+    }
+}
+
+/// What a thread does now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Purpose {
+    /// Requests, or nothing in particular.
+    #[default]
+    Request,
+    /// A memtable goes to disk.
+    Flush,
+    /// SSTables are merged.
+    Compaction,
+}
+
+thread_local! {
+    static PURPOSE: Cell<Purpose> = const { Cell::new(Purpose::Request) };
+    static STATEMENT: Cell<u64> = const { Cell::new(0) };
+    static SHARD: usize = NEXT_SHARD.fetch_add(1, Relaxed) % SHARDS;
+}
+
+static NEXT_SHARD: AtomicUsize = AtomicUsize::new(0);
+
+/// Until it is dropped, the I/O of this thread is for a purpose.
+#[derive(Debug)]
+pub struct Doing {
+    before: Purpose,
+    this_thread: std::marker::PhantomData<*const ()>,
+}
+
+impl Doing {
+    /// From now on this thread does this.
+    pub fn begin(purpose: Purpose) -> Self {
+        Self {
+            before: PURPOSE.replace(purpose),
+            this_thread: std::marker::PhantomData,
+        }
+    }
+}
+
+impl Drop for Doing {
+    fn drop(&mut self) {
+        PURPOSE.set(self.before);
+    }
+}
+
+/// From now on this thread's reads are those of a statement, by a number that means something to the caller; 0 is none.
+/// Returns the one before.
+pub fn set_statement(statement: u64) -> u64 {
+    STATEMENT.replace(statement)
+}
+
+/// A table that files belong to, told by their directory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TableTag(u16);
+
+/// Names by tag; the first is of files that belong to no table.
+static TABLES: RwLock<Vec<String>> = RwLock::new(Vec::new());
+
+impl TableTag {
+    /// Of no table.
+    pub const NONE: Self = Self(0);
+
+    /// The table whose directory (`<keyspace>/<table>-<id>`, or a directory in it) holds the file.
+    pub fn of(path: &Path) -> Self {
+        match table_of(path) {
+            Some(name) => Self::named(&name),
+            None => Self::NONE,
+        }
+    }
+
+    fn named(name: &str) -> Self {
+        let find = |names: &[String]| names.iter().position(|known| known == name);
+        let known = find(&TABLES.read());
+        let place = known.unwrap_or_else(|| {
+            let mut names = TABLES.write();
+            if names.is_empty() {
+                names.push(String::new());
+            }
+            match find(&names) {
+                Some(place) => place,
+                None if names.len() < TABLES_MAX => {
+                    names.push(name.to_owned());
+                    names.len() - 1
+                }
+                None => 0,
+            }
+        });
+        Self(u16::try_from(place).unwrap_or(0))
+    }
+
+    /// `keyspace.table`; empty for files of no table.
+    pub fn name(self) -> String {
+        TABLES
+            .read()
+            .get(usize::from(self.0))
+            .cloned()
+            .unwrap_or_default()
+    }
+}
+
+/// Cassandra's layout: the table's name, a hyphen and 32 digits.
+fn table_of(path: &Path) -> Option<String> {
+    path.ancestors().skip(1).take(4).find_map(|directory| {
+        let (table, id) = directory.file_name()?.to_str()?.rsplit_once('-')?;
+        let is_id = id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let keyspace = directory.parent()?.file_name()?.to_str()?;
+        is_id.then(|| format!("{keyspace}.{table}"))
+    })
+}
+
+/// One step of latency of one kind and table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct CellKey {
+    table: TableTag,
+    kind: IoKind,
+    step: u8,
+}
+
+/// So many I/Os.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpectrumCell {
+    /// Of this table.
+    pub table: TableTag,
+    /// What they were for.
+    pub kind: IoKind,
+    /// Position in [`BOUNDS_NANOS`] of the step that they took.
+    pub step: u8,
+    /// How many.
+    pub count: u32,
+}
+
+/// What happened in one slot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spectrum {
+    /// Number of the slot since the process began.
+    pub slot: u32,
+    /// Cells that are not zero.
+    pub cells: Vec<SpectrumCell>,
+}
+
+/// A read that was slow for its time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlowRead {
+    /// Slot in which it ended.
+    pub slot: u32,
+    /// What it was for.
+    pub kind: IoKind,
+    /// Table of the file.
+    pub table: TableTag,
+    /// The file.
+    pub path: PathBuf,
+    /// From which byte on.
+    pub offset: u64,
+    /// How many bytes.
+    pub bytes: u64,
+    /// How long it took.
+    pub nanos: u64,
+    /// The statement that asked, as [`set_statement`] was told.
+    pub statement: u64,
+}
+
+#[derive(Default)]
+struct Slot {
+    number: u32,
+    cells: BTreeMap<CellKey, u32>,
+    slowest: Vec<SlowRead>,
+}
+
+impl Slot {
+    fn keep_if_slow(&mut self, nanos: u64, read: impl FnOnce() -> SlowRead) {
+        if self.slowest.len() < SLOWEST_KEPT {
+            self.slowest.push(read());
+        } else if let Some(quickest) = self.slowest.iter_mut().min_by_key(|slow| slow.nanos)
+            && quickest.nanos < nanos
+        {
+            *quickest = read();
+        }
+    }
+}
+
+/// The slots of the threads that share it, oldest first.
+struct Shard(Mutex<VecDeque<Slot>>);
+
+static RECORDED: [Shard; SHARDS] = [const { Shard(Mutex::new(VecDeque::new())) }; SHARDS];
+
+/// When slot 0 began, on both clocks.
+fn epoch() -> (Instant, u64) {
+    static EPOCH: OnceLock<(Instant, u64)> = OnceLock::new();
+    *EPOCH.get_or_init(|| {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        (Instant::now(), u64::try_from(since.as_millis()).unwrap_or(0))
+    })
+}
+
+fn slot_of(at: Instant) -> u32 {
+    let millis = at.saturating_duration_since(epoch().0).as_millis();
+    u32::try_from(millis / u128::from(SLOT_MILLIS)).unwrap_or(u32::MAX)
+}
+
+/// The slot that is being filled.
+pub fn current_slot() -> u32 {
+    slot_of(Instant::now())
+}
+
+/// When slot 0 began, milliseconds since 1970.
+pub fn epoch_millis() -> u64 {
+    epoch().1
+}
+
+fn step_of(nanos: u64) -> u8 {
+    let above = BOUNDS_NANOS.partition_point(|bound| *bound <= nanos);
+    u8::try_from(above.saturating_sub(1)).unwrap_or(0)
+}
+
+/// One I/O that just ended.
+pub(crate) struct Done<'a> {
+    pub verb: IoVerb,
+    pub file: FileKind,
+    pub table: TableTag,
+    pub path: &'a Path,
+    pub offset: u64,
+    pub bytes: u64,
+    pub nanos: u64,
+    pub at: Instant,
+}
+
+pub(crate) fn record(done: &Done<'_>) {
+    let kind = IoKind::of(done.verb, done.file, PURPOSE.get());
+    let number = slot_of(done.at);
+    let key = CellKey {
+        table: done.table,
+        kind,
+        step: step_of(done.nanos),
+    };
+    let mut slots = RECORDED[SHARD.with(|shard| *shard)].0.lock();
+    if slots.back().is_none_or(|slot| slot.number < number) {
+        while slots
+            .front()
+            .is_some_and(|slot| slot.number + SLOTS_KEPT < number)
+        {
+            slots.pop_front();
+        }
+        slots.push_back(Slot {
+            number,
+            ..Slot::default()
+        });
+    }
+    // A thread that was held up after its I/O counts it where the others are by now.
+    let Some(slot) = slots.back_mut() else {
+        return;
+    };
+    *slot.cells.entry(key).or_default() += 1;
+    if done.verb == IoVerb::Read && matches!(kind, IoKind::Data | IoKind::Index) {
+        slot.keep_if_slow(done.nanos, || SlowRead {
+            slot: number,
+            kind,
+            table: done.table,
+            path: done.path.to_path_buf(),
+            offset: done.offset,
+            bytes: done.bytes,
+            nanos: done.nanos,
+            statement: STATEMENT.get(),
+        });
+    }
+}
+
+/// The slots from `from` on that are over and had any I/O, oldest first, at most [`SLOTS_KEPT`] back.
+pub fn spectra(from: u32) -> Vec<Spectrum> {
+    let now = current_slot();
+    let from = from.max(now.saturating_sub(SLOTS_KEPT));
+    let mut merged: BTreeMap<u32, BTreeMap<CellKey, u32>> = BTreeMap::new();
+    for shard in &RECORDED {
+        for slot in shard.0.lock().iter().rev() {
+            if slot.number < from {
+                break;
+            }
+            if slot.number < now {
+                let cells = merged.entry(slot.number).or_default();
+                for (key, count) in &slot.cells {
+                    *cells.entry(*key).or_default() += count;
+                }
+            }
+        }
+    }
+    let cell = |(key, count): (CellKey, u32)| SpectrumCell {
+        table: key.table,
+        kind: key.kind,
+        step: key.step,
+        count,
+    };
+    merged
+        .into_iter()
+        .map(|(slot, cells)| Spectrum {
+            slot,
+            cells: cells.into_iter().map(cell).collect(),
+        })
+        .collect()
+}
+
+/// The slowest reads that are remembered of slots and latencies between these, both ends inclusive, slowest first.
+pub fn slowest_reads(slots: (u32, u32), nanos: (u64, u64), limit: usize) -> Vec<SlowRead> {
+    let mut found: Vec<SlowRead> = Vec::new();
+    for shard in &RECORDED {
+        let kept = shard.0.lock();
+        let wanted = kept
+            .iter()
+            .filter(|slot| (slots.0..=slots.1).contains(&slot.number))
+            .flat_map(|slot| &slot.slowest)
+            .filter(|read| (nanos.0..=nanos.1).contains(&read.nanos));
+        found.extend(wanted.cloned());
+    }
+    found.sort_by_key(|read| std::cmp::Reverse(read.nanos));
+    found.truncate(limit);
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DIRECTORY: &str = "/d/data/shop/orders-5bc52802de2535edaeab188eecebb090";
+
+    fn read(path: &Path, nanos: u64) -> Done<'_> {
+        Done {
+            verb: IoVerb::Read,
+            file: FileKind::Data,
+            table: TableTag::of(path),
+            path,
+            offset: 7,
+            bytes: 100,
+            nanos,
+            at: Instant::now(),
+        }
+    }
+
+    #[test]
+    fn files_belong_to_the_table_whose_directory_holds_them() {
+        let name = |path: String| TableTag::of(Path::new(&path)).name();
+        assert_eq!(name(format!("{DIRECTORY}/nb-1-big-Data.db")), "shop.orders");
+        assert_eq!(
+            name(format!("{DIRECTORY}/.by_day/nb-1-big-Data.db")),
+            "shop.orders"
+        );
+        assert_eq!(name("/d/commitlog/ilion-1-1.log".to_owned()), "");
+    }
+
+    #[test]
+    fn steps_go_five_to_a_decade_from_100_ns_to_10_s() {
+        let steps = [0, 100, 157, 158, 999, 1000, 9_999_999_999, u64::MAX].map(step_of);
+        assert_eq!(steps, [0, 0, 0, 1, 4, 5, 39, 39]);
+        assert!(BOUNDS_NANOS.is_sorted());
+    }
+
+    #[test]
+    fn slow_reads_are_found_again_with_their_statement() {
+        let path = PathBuf::from(format!("{DIRECTORY}/nb-77-big-Data.db"));
+        set_statement(4711);
+        // Slower than whatever other tests read in the meantime.
+        for nanos in [20_000_000_000, 30_000_000_000, 25_000_000_000] {
+            record(&read(&path, nanos));
+        }
+        set_statement(0);
+        let found = slowest_reads((0, u32::MAX), (20_000_000_000, u64::MAX), 2);
+        let nanos: Vec<u64> = found.iter().map(|slow| slow.nanos).collect();
+        assert_eq!(nanos, [30_000_000_000, 25_000_000_000]);
+        assert!(
+            found
+                .iter()
+                .all(|slow| slow.statement == 4711 && slow.path == path)
+        );
+    }
+
+    #[test]
+    fn what_a_thread_does_decides_the_kind() {
+        let of = |verb, file| IoKind::of(verb, file, PURPOSE.get());
+        assert_eq!(of(IoVerb::Read, FileKind::Data), IoKind::Data);
+        let flushing = Doing::begin(Purpose::Flush);
+        assert_eq!(of(IoVerb::Wrote, FileKind::Data), IoKind::Flush);
+        assert_eq!(of(IoVerb::Synced, FileKind::Data), IoKind::Sync);
+        drop(flushing);
+        assert_eq!(of(IoVerb::Wrote, FileKind::CommitLog), IoKind::Log);
+    }
+}
