@@ -6,6 +6,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use ilion_env::cost::{self, Count};
 use parking_lot::{Condvar, Mutex};
 
 /// What a writer does before it writes.
@@ -73,16 +74,16 @@ impl Budget {
     pub(crate) fn admit(&self) {
         match admission(self.used(), self.limit) {
             Admission::Free => {}
-            Admission::Pause(duration) => {
+            Admission::Pause(duration) => cost::timed(Count::ThrottleNanos, || {
                 let mut guard = self.waiters.lock();
                 self.freed.wait_for(&mut guard, duration);
-            }
-            Admission::Wait => {
+            }),
+            Admission::Wait => cost::timed(Count::ThrottleNanos, || {
                 let mut guard = self.waiters.lock();
                 while self.used() >= self.limit && !self.is_stopped.load(Ordering::Acquire) {
                     self.freed.wait(&mut guard);
                 }
-            }
+            }),
         }
     }
 

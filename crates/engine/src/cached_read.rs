@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use ilion_env::cost::{self, Count};
+use ilion_env::trace;
 use ilion_rows::{ClusteringComparator, ClusteringFilter, Cursor, DecoratedKey, ReadError};
 use ilion_schema::TableSchema;
 
@@ -37,7 +39,12 @@ impl Shared {
         filter: &ClusteringFilter,
         rows_max: u32,
     ) -> Result<Box<dyn Cursor>, ReadError> {
-        let cached = match self.row_cache.lookup(table.id, &key.key) {
+        let found = self.row_cache.lookup(table.id, &key.key);
+        if found.is_some() {
+            cost::add(Count::CachedPartitions, 1);
+            trace::note(|| "Row cache hit");
+        }
+        let cached = match found {
             None if is_head_read(filter) => self.fill_row_cache(store, table, key, rows_max)?,
             cached => cached,
         };

@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use ilion_env::cost::{self, Count};
+use ilion_env::trace;
 use ilion_rows::{
     ClusteringComparator, ClusteringFilter, Cursor, DecoratedKey, DeletionTime, Direction, KeyRange,
     MergeCursor, NO_DELETION_TIME, PartitionHead, ReadError, Unfiltered,
@@ -19,11 +21,17 @@ use crate::view::{LiveSSTable, View};
 /// A cursor over an SSTable that keeps its files from being removed.
 struct Held<C> {
     cursor: C,
-    _sstable: Arc<LiveSSTable>,
+    sstable: Arc<LiveSSTable>,
+    /// Counted as touched: it was asked for a partition.
+    is_touched: bool,
 }
 
 impl<C: Cursor> Cursor for Held<C> {
     fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError> {
+        if !self.is_touched {
+            self.is_touched = true;
+            touch(&self.sstable);
+        }
         self.cursor.next_partition()
     }
 
@@ -115,7 +123,10 @@ impl TableStore {
                 let cursor = memtable.partition(key, &filter)?;
                 Some(Box::new(cursor) as Box<dyn Cursor>)
             });
-            return Ok(merged(cursors.collect(), table, Direction::of(filter.reversed)));
+            let cursors: Vec<_> = cursors.collect();
+            cost::add(Count::Memtables, cursors.len() as u64);
+            tell_merged(0);
+            return Ok(merged(cursors, table, Direction::of(filter.reversed)));
         }
         let read = PointRead {
             table,
@@ -140,13 +151,24 @@ impl TableStore {
         let view = self.view();
         let mut sources: Vec<Box<dyn Cursor>> = Vec::new();
         for memtable in &view.memtables {
+            cost::add(Count::Memtables, u64::from(memtable.size_bytes() > 0));
             sources.push(Box::new(memtable.cursor(range.clone(), filter.clone())));
         }
+        cost::add(Count::SSTablesConsidered, view.sstables.len() as u64);
         for live in &view.sstables {
-            if !range.misses(live.sstable.first_key(), live.sstable.last_key()) {
+            if range.misses(live.sstable.first_key(), live.sstable.last_key()) {
+                skip(Count::SkippedByKeyRange, live);
+            } else {
                 sources.push(scan(live, table, range, &filter, Scan::Point));
             }
         }
+        trace::note(|| {
+            let name = &table.name;
+            format!(
+                "Executing seq scan across {} sstables for {name}",
+                view.sstables.len()
+            )
+        });
         merged(sources, table, Direction::of(filter.reversed))
     }
 }
@@ -163,24 +185,36 @@ impl PointRead<'_> {
         );
         for memtable in &view.memtables {
             if let Some(mut cursor) = memtable.partition(self.key, settling.filter()) {
+                cost::add(Count::Memtables, 1);
                 settling.absorb(&mut cursor)?;
             }
         }
+        cost::add(Count::SSTablesConsidered, view.sstables.len() as u64);
         let hash = KeyHash::of(&self.key.key);
-        for live in &view.sstables {
+        let mut merged = 0;
+        for (index, live) in view.sstables.iter().enumerate() {
             let sstable = &live.sstable;
-            if settling.is_settled(sstable.stats().max_timestamp_micros) {
+            let newest = sstable.stats().max_timestamp_micros;
+            if settling.is_settled(newest) {
+                let why = match settling.deletion().deletes(newest) {
+                    true => Count::SkippedByDeletion,
+                    false => Count::SkippedByTimestamp,
+                };
+                view.sstables[index..].iter().for_each(|live| skip(why, live));
                 break;
             }
-            if !self.may_have_key(sstable, &hash)
-                || self.has_nothing_of(sstable, settling.filter(), settling.wants_static())
+            if let Some(why) = self.reason_to_skip(sstable, &hash, settling.filter(), settling.wants_static())
             {
+                skip(why, live);
                 continue;
             }
+            touch(live);
             if let Some(mut cursor) = sstable.partition(self.table, self.key, settling.filter())? {
+                merged += 1;
                 settling.absorb(&mut cursor)?;
             }
         }
+        tell_merged(merged);
         Ok(match settling.finish() {
             Some(cursor) => Box::new(cursor),
             None => Box::new(Nothing),
@@ -193,29 +227,37 @@ impl PointRead<'_> {
         let mut deletion = DeletionTime::LIVE;
         for memtable in &view.memtables {
             if let Some(cursor) = memtable.partition(self.key, &self.filter) {
+                cost::add(Count::Memtables, 1);
                 let begun = Begun::of(cursor)?;
                 deletion = deletion.max(begun.deletion());
                 sources.push(Box::new(begun));
             }
         }
+        cost::add(Count::SSTablesConsidered, view.sstables.len() as u64);
         let hash = KeyHash::of(&self.key.key);
+        let mut merged_sstables = 0;
         // Whether a partition has a static row matters even if no column of it is wanted.
         let wants_static = self.table.has_statics();
-        for live in &view.sstables {
+        for (index, live) in view.sstables.iter().enumerate() {
             let sstable = &live.sstable;
             if deletion.deletes(sstable.stats().max_timestamp_micros) {
+                let rest = view.sstables[index..].iter();
+                rest.for_each(|live| skip(Count::SkippedByDeletion, live));
                 break;
             }
-            if !self.may_have_key(sstable, &hash) || self.has_nothing_of(sstable, &self.filter, wants_static)
-            {
+            if let Some(why) = self.reason_to_skip(sstable, &hash, &self.filter, wants_static) {
+                skip(why, live);
                 continue;
             }
+            touch(live);
             let Some(cursor) = sstable.partition(self.table, self.key, &self.filter)? else {
                 continue;
             };
+            merged_sstables += 1;
             let held = Held {
                 cursor,
-                _sstable: live.clone(),
+                sstable: live.clone(),
+                is_touched: true,
             };
             if may_delete_partitions(sstable) {
                 let begun = Begun::of(held)?;
@@ -225,12 +267,28 @@ impl PointRead<'_> {
                 sources.push(Box::new(held));
             }
         }
+        tell_merged(merged_sstables);
         Ok(merged(sources, self.table, Direction::of(self.filter.reversed)))
     }
 
+    /// What is known from memory that makes it needless to ask an SSTable.
     #[inline]
-    fn may_have_key(&self, sstable: &SSTable, hash: &KeyHash) -> bool {
-        sstable.first_key() <= self.key && sstable.last_key() >= self.key && sstable.may_contain(hash)
+    fn reason_to_skip(
+        &self,
+        sstable: &SSTable,
+        hash: &KeyHash,
+        filter: &ClusteringFilter,
+        wants_static: bool,
+    ) -> Option<Count> {
+        if sstable.first_key() > self.key || sstable.last_key() < self.key {
+            Some(Count::SkippedByKeyRange)
+        } else if !sstable.may_contain(hash) {
+            Some(Count::SkippedByFilter)
+        } else if self.has_nothing_of(sstable, filter, wants_static) {
+            Some(Count::SkippedByClustering)
+        } else {
+            None
+        }
     }
 
     /// True if its statistics say that it has nothing that `filter` wants, nor deletes any of it.
@@ -244,6 +302,36 @@ impl PointRead<'_> {
             .iter()
             .all(|slice| slice.misses(covered, self.comparator))
     }
+}
+
+/// Counts an SSTable that is left alone.
+#[inline]
+fn skip(why: Count, live: &LiveSSTable) {
+    cost::add(why, 1);
+    trace::note(|| {
+        let sstable = live.sstable.descriptor().base_name();
+        match why {
+            Count::SkippedByKeyRange => format!("Key range allows skipping sstable {sstable}"),
+            Count::SkippedByFilter if live.sstable.token_map_bytes().is_some() => {
+                format!("Token map allows skipping sstable {sstable}")
+            }
+            Count::SkippedByFilter => format!("Bloom filter allows skipping sstable {sstable}"),
+            Count::SkippedByClustering => format!("Skipped non-slice-intersecting sstable {sstable}"),
+            Count::SkippedByDeletion => format!("Partition deletion covers sstable {sstable}"),
+            _ => format!("Newer data makes sstable {sstable} needless"),
+        }
+    });
+}
+
+/// Counts an SSTable that is asked.
+#[inline]
+fn touch(live: &LiveSSTable) {
+    cost::add(Count::SSTablesTouched, 1);
+    trace::note(|| format!("Reading sstable {}", live.sstable.descriptor().base_name()));
+}
+
+fn tell_merged(sstables: usize) {
+    trace::note(|| format!("Merged data from memtables and {sstables} sstables"));
 }
 
 /// False if no partition is deleted as a whole in it, or nothing at all.
@@ -262,7 +350,8 @@ pub(crate) fn scan(
 ) -> Box<dyn Cursor> {
     Box::new(Held {
         cursor: live.sstable.cursor(table, range.clone(), filter.clone(), scan),
-        _sstable: live.clone(),
+        sstable: live.clone(),
+        is_touched: false,
     })
 }
 

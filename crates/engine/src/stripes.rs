@@ -3,6 +3,7 @@
 
 use std::hash::BuildHasher;
 
+use ilion_env::cost::{self, Count};
 use ilion_rows::DecoratedKey;
 use ilion_schema::TableId;
 use parking_lot::{Mutex, MutexGuard};
@@ -40,7 +41,12 @@ impl Stripes {
         places.sort_unstable();
         places.dedup();
         StripesGuard {
-            _guards: places.iter().map(|place| self.locks[*place].lock()).collect(),
+            _guards: places.iter().map(|place| held(&self.locks[*place])).collect(),
         }
     }
+}
+
+fn held(lock: &Mutex<()>) -> MutexGuard<'_, ()> {
+    lock.try_lock()
+        .unwrap_or_else(|| cost::timed(Count::LockNanos, || lock.lock()))
 }

@@ -163,6 +163,7 @@ pub fn finish_trace() -> Vec<IoEvent> {
 }
 
 fn trace(verb: IoVerb, place: Place<'_>, bytes: u64, nanos: u64) {
+    crate::trace::note(|| activity(verb, place, bytes, nanos));
     if !IS_TRACING.get() {
         return;
     }
@@ -200,6 +201,16 @@ impl FileTag {
             kind: FileKind::Directory,
             table: TableTag::NONE,
         }
+    }
+}
+
+fn activity(verb: IoVerb, place: Place<'_>, bytes: u64, nanos: u64) -> String {
+    let name = place.path.file_name().unwrap_or(place.path.as_os_str());
+    let (name, micros) = (name.display(), nanos.div_ceil(1000));
+    match verb {
+        IoVerb::Read => format!("Read {bytes} bytes of {name} at {} in {micros} us", place.offset),
+        IoVerb::Wrote => format!("Wrote {bytes} bytes of {name} at {} in {micros} us", place.offset),
+        IoVerb::Synced => format!("Synced {name} in {micros} us"),
     }
 }
 

@@ -16,6 +16,8 @@
 //! | `fault` | [`FaultEnv`] and its [`Rule`]s, over any other `Env` |
 //! | `account` | totals per [`FileKind`], and [`RequestIo`] per request |
 //! | `spectrogram` | the same by time and latency, for the last minutes |
+//! | `cost` | [`Cost`] per request: its I/O, and what the layers above count |
+//! | `trace` | what a traced request does, step by step |
 //! | `map` | [`FileMap`], a file's bytes as memory |
 //! | `ids` | unique timestamps and version 1 UUIDs out of a clock that may stand still or step back |
 //! | `seeded` | the small seeded generator that tests and `MemEnv` share |
@@ -27,6 +29,7 @@
 //! durable when it returns.
 
 pub mod account;
+pub mod cost;
 mod door;
 mod error;
 mod fault;
@@ -36,8 +39,10 @@ mod mem;
 mod real;
 mod seeded;
 pub mod spectrogram;
+pub mod trace;
 
 pub use account::{FileKind, RequestIo};
+pub use cost::{Cost, Count};
 pub use door::{Access, DirEntry, Env, FileLock, ReadFile, SyncFile, WriteFile};
 pub use error::{Error, Result};
 pub use fault::{Effect, FaultEnv, Operation, Rule, RuleError};

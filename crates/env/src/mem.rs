@@ -57,6 +57,13 @@ pub enum Moment {
 
 type SyncHook = Arc<dyn Fn(&MemEnv, &SyncEvent) + Send + Sync>;
 
+/// What was read of a disk.
+#[derive(Default)]
+struct Served {
+    reads: AtomicU64,
+    bytes: AtomicU64,
+}
+
 struct Shared {
     disk: Mutex<Disk>,
     /// Shared by whoever changes a file, exclusive while a crash copies them all: a power loss is one instant.
@@ -64,6 +71,7 @@ struct Shared {
     locked: Mutex<BTreeSet<PathBuf>>,
     hook: Mutex<Option<SyncHook>>,
     syncs: AtomicU64,
+    served: Arc<Served>,
     capacity_bytes: AtomicU64,
     clock_micros: AtomicI64,
     random: Mutex<Seeded>,
@@ -83,6 +91,7 @@ impl MemEnv {
             locked: Mutex::default(),
             hook: Mutex::default(),
             syncs: AtomicU64::new(0),
+            served: Arc::default(),
             capacity_bytes: AtomicU64::new(u64::MAX),
             clock_micros: AtomicI64::new(now_micros),
             ids: Ids::new(random.next_u64().to_be_bytes()),
@@ -126,6 +135,13 @@ impl MemEnv {
     /// How many syncs were begun.
     pub fn sync_count(&self) -> u64 {
         self.shared.syncs.load(Relaxed)
+    }
+
+    /// How many reads of files this disk has answered, and how many bytes they were: counted apart from
+    /// [`crate::account`], so that tests can compare.
+    pub fn served(&self) -> (u64, u64) {
+        let served = &self.shared.served;
+        (served.reads.load(Relaxed), served.bytes.load(Relaxed))
     }
 
     /// Sets the wall clock.
@@ -208,7 +224,8 @@ impl MemEnv {
 
 impl Env for MemEnv {
     fn open_read(&self, path: &Path) -> Result<Arc<dyn ReadFile>> {
-        Ok(Arc::new(MemReadFile::new(self.find_file(path, "open")?, path)))
+        let file = self.find_file(path, "open")?;
+        Ok(Arc::new(MemReadFile::new(file, path, &self.shared.served)))
     }
 
     fn create(&self, path: &Path) -> Result<Box<dyn WriteFile>> {

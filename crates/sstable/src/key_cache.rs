@@ -8,6 +8,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use bytes::Bytes;
+use ilion_env::cost::{self, Count};
 use ilion_schema::TableId;
 use parking_lot::Mutex;
 use quick_cache::sync::Cache;
@@ -161,6 +162,7 @@ impl KeyCache {
         let found = self.places.get(&CacheKeyRef { file, key });
         let counter = if found.is_some() { &self.hits } else { &self.misses };
         counter.fetch_add(1, Relaxed);
+        cost::add(Count::CachedKeys, u64::from(found.is_some()));
         found
     }
 

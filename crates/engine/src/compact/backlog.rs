@@ -9,6 +9,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use ilion_env::cost::{self, Count};
 use parking_lot::{Condvar, Mutex};
 
 /// Writers are slowed from this debt on; compactions have no limit of rate.
@@ -107,10 +108,12 @@ impl Backlog {
             Toll::Pause(pause) => pause,
             Toll::Wait => WAIT_MAX,
         };
-        let mut guard = self.waiting.lock();
-        if debt.toll() != Toll::Free {
-            self.paid.wait_for(&mut guard, pause);
-        }
+        cost::timed(Count::ThrottleNanos, || {
+            let mut guard = self.waiting.lock();
+            if debt.toll() != Toll::Free {
+                self.paid.wait_for(&mut guard, pause);
+            }
+        });
     }
 }
 

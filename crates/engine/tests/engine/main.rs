@@ -4,6 +4,7 @@
 
 mod caches;
 mod compaction;
+mod costs;
 mod crash;
 mod lifecycle;
 mod model;

@@ -3,9 +3,10 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
-use super::MemEnv;
 use super::file::MemFile;
+use super::{MemEnv, Served};
 use crate::account::{FileTag, Place, Timer};
 use crate::door::{ReadFile, SyncFile, WriteFile};
 use crate::{Error, FileMap, Result};
@@ -15,15 +16,17 @@ pub(super) struct MemReadFile {
     size_bytes: u64,
     file_tag: FileTag,
     path: PathBuf,
+    served: Arc<Served>,
 }
 
 impl MemReadFile {
-    pub(super) fn new(file: Arc<MemFile>, path: &Path) -> Self {
+    pub(super) fn new(file: Arc<MemFile>, path: &Path, served: &Arc<Served>) -> Self {
         Self {
             size_bytes: file.size_bytes(),
             file,
             file_tag: FileTag::of(path),
             path: path.to_path_buf(),
+            served: served.clone(),
         }
     }
 }
@@ -32,6 +35,8 @@ impl ReadFile for MemReadFile {
     fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<usize> {
         let timer = Timer::start();
         let count = self.file.read_at(offset, into);
+        self.served.reads.fetch_add(1, Relaxed);
+        self.served.bytes.fetch_add(count as u64, Relaxed);
         timer.read_done(
             Place {
                 file: self.file_tag,

@@ -5,14 +5,17 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use ilion_rows::{ClusteringFilter, ColumnData, Cursor, Data, ReadPurge, Row, Unfiltered};
+use ilion_env::cost::{self, Count};
+use ilion_rows::{
+    ClusteringFilter, ColumnData, Cursor, Data, PartitionHead, ReadError, ReadPurge, Row, Unfiltered,
+};
 
 use super::group_by::{GroupBy, GroupKey};
 use super::limits::Limits;
 use super::order::Sink;
 use super::paging::Position;
 use super::rows_out::RowsOut;
-use super::scan::{Scan, ScanPlan, Step, components, read_law, warn_of_tombstones};
+use super::scan::{Scan, ScanPlan, Step, components, end_read, read_law};
 use super::selection::Group;
 use super::{RowView, SelectPlan};
 use crate::context::Execution;
@@ -56,6 +59,8 @@ impl SelectPlan {
     }
 
     fn result(&self, out: RowsOut, position: Option<Position>) -> ResultSet {
+        cost::add(Count::RowsReturned, u64::from(out.row_count));
+        cost::add(Count::BytesReturned, out.cells.len() as u64);
         ResultSet {
             columns: self.columns.clone(),
             metadata_id: None,
@@ -129,21 +134,18 @@ impl SelectPlan {
             .read_partition(&self.table, &key, &filter)
             .map_err(refused)?;
         let mut cursor = ReadPurge::new(cursor, self.table.clone(), read_law(&self.table, execution));
-        let head = cursor.next_partition().map_err(|error| refused(error.into()))?;
-        if let Some(head) = head {
-            let row = cursor.next_unfiltered().map_err(|error| refused(error.into()))?;
-            if let Some(Unfiltered::Row(row)) = row {
-                let view = RowView {
-                    key: &components(&self.table, &key.key)?,
-                    static_row: head.static_row.as_ref(),
-                    row: Some(&row),
-                };
-                out.cells
-                    .reserve(self.columns.len() * 4 + key.key.len() + size_of(&row));
-                self.selection.write(view, execution, &mut out)?;
-            }
+        let found = first_row(&mut cursor);
+        end_read(&cursor, &self.table, execution);
+        if let Some((head, row)) = found.map_err(|error| refused(error.into()))? {
+            let view = RowView {
+                key: &components(&self.table, &key.key)?,
+                static_row: head.static_row.as_ref(),
+                row: Some(&row),
+            };
+            out.cells
+                .reserve(self.columns.len() * 4 + key.key.len() + size_of(&row));
+            self.selection.write(view, execution, &mut out)?;
         }
-        warn_of_tombstones(&cursor, &self.table, execution);
         Ok(out)
     }
 
@@ -269,6 +271,18 @@ impl SelectPlan {
         }
         Ok((sink.finish(page.limits.rows), None))
     }
+}
+
+/// The first row of the first partition.
+fn first_row(cursor: &mut impl Cursor) -> Result<Option<(PartitionHead, Row)>, ReadError> {
+    let Some(head) = cursor.next_partition()? else {
+        return Ok(None);
+    };
+    cost::add(Count::Partitions, 1);
+    Ok(match cursor.next_unfiltered()? {
+        Some(Unfiltered::Row(row)) => Some((head, row)),
+        _ => None,
+    })
 }
 
 /// About how many bytes the values of a row take.

@@ -7,6 +7,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use ilion_env::cost::{self, Count};
+use ilion_env::trace;
 use ilion_rows::{
     Clustering, ClusteringFilter, Cursor, DecoratedKey, PartitionHead, ReadLaw, ReadPurge, Row, Unfiltered,
 };
@@ -220,6 +222,7 @@ impl<'e> Scan<'e> {
                     .next_partition()
                     .map_err(|error| self.refused(error.into()))?
                 {
+                    cost::add(Count::Partitions, 1);
                     return Ok(Some(head));
                 }
                 self.close();
@@ -255,10 +258,10 @@ impl<'e> Scan<'e> {
         ))
     }
 
-    /// Ends with a cursor. The client hears of it if it met too many tombstones.
+    /// Ends with a cursor.
     fn close(&mut self) {
         if let Some(cursor) = self.cursor.take() {
-            warn_of_tombstones(&cursor, self.plan.table, self.execution);
+            end_read(&cursor, self.plan.table, self.execution);
         }
     }
 
@@ -273,14 +276,16 @@ impl Drop for Scan<'_> {
     }
 }
 
-/// Says to the client that a read met too many tombstones.
-pub(super) fn warn_of_tombstones<C: Cursor>(
-    cursor: &ReadPurge<C>,
-    table: &TableSchema,
-    execution: &Execution<'_>,
-) {
+/// Counts what a read met. The client hears of it if that were too many tombstones.
+pub(super) fn end_read<C: Cursor>(cursor: &ReadPurge<C>, table: &TableSchema, execution: &Execution<'_>) {
+    let counts = cursor.counts();
+    cost::add(Count::Rows, counts.live_rows);
+    cost::add(Count::Tombstones, counts.tombstones);
+    trace::note(|| {
+        let (rows, tombstones) = (counts.live_rows, counts.tombstones);
+        format!("Read {rows} live rows and {tombstones} tombstone cells")
+    });
     if cursor.is_worth_warning() {
-        let counts = cursor.counts();
         execution.warn(format!(
             "Read {} live rows and {} tombstone cells for query of {}.{} (see tombstone_warn_threshold)",
             counts.live_rows, counts.tombstones, table.keyspace, table.name

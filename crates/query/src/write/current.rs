@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ilion_env::cost::{self, Count};
 use ilion_rows::{
     Clustering, ClusteringComparator, ClusteringFilter, DecoratedKey, ReadError, Row, Slice, Unfiltered,
 };
@@ -60,6 +61,7 @@ impl Current {
         let Some(head) = cursor.next_partition().map_err(failed)? else {
             return Ok(current);
         };
+        cost::add(Count::Partitions, 1);
         let now_secs = now_secs(execution);
         current.static_row = head.static_row.and_then(|row| live(row, now_secs, table));
         while current.rows.len() < limit {
@@ -69,6 +71,7 @@ impl Current {
                 Some(Unfiltered::Row(row)) => current.rows.extend(live(row, now_secs, table)),
             }
         }
+        cost::add(Count::Rows, current.rows.len() as u64);
         Ok(current)
     }
 

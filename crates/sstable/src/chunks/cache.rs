@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use bytes::Bytes;
+use ilion_env::cost::{self, Count};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
@@ -92,6 +93,10 @@ impl ChunkCache {
         let found = self.chunks.get(&ChunkKey { file, chunk });
         let counter = if found.is_some() { &self.hits } else { &self.misses };
         counter.fetch_add(1, Relaxed);
+        if let Some(chunk) = &found {
+            cost::add(Count::CachedChunks, 1);
+            cost::add(Count::CachedBytes, chunk.len() as u64);
+        }
         found
     }
 
