@@ -26,6 +26,7 @@
 //! | `budget` | memory of all memtables together; slowing writers |
 //! | `flush` | memtable to SSTable |
 //! | `compact` | SSTables to fewer: chosen, merged, paced, asked for and stopped; writers are slowed for it |
+//! | `indexes` | secondary indexes: opened, written, searched, built |
 //! | `token_maps`, `index_summaries` | token maps that are missing; summaries within their budget |
 //! | `background` | the threads that do it |
 //! | `schema_store` | the schema in `system_schema`, and changes of it |
@@ -52,6 +53,7 @@ mod facts;
 mod flush;
 mod import;
 mod index_summaries;
+mod indexes;
 mod link;
 mod options;
 mod read;
@@ -77,6 +79,7 @@ pub use facts::{CacheFacts, EngineFacts, TableFacts};
 pub use ilion_compaction::MajorOutput;
 pub use ilion_sstable::{Finding, LookupCounts, Version as SSTableVersion};
 pub use import::{ImportReport, ImportSource};
+pub use indexes::{IndexBuildFacts, OpenIndex};
 pub use options::{CacheOptions, EngineOptions};
 pub use stripes::StripesGuard;
 pub use table_store::TableStore;

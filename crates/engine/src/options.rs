@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ilion_index::IndexClasses;
 use ilion_sstable::{Finding, Version};
 use ilion_types::Partitioner;
 
@@ -49,6 +50,8 @@ pub struct EngineOptions {
     pub compaction_threads: usize,
     /// Most bytes a second that compactions read together; nothing is no limit.
     pub compaction_bytes_per_sec: Option<u64>,
+    /// The kinds of indexes that there are.
+    pub index_classes: IndexClasses,
 }
 
 /// A cache whose keys can be saved.
@@ -100,6 +103,7 @@ impl EngineOptions {
             is_compacting: true,
             compaction_threads: 2,
             compaction_bytes_per_sec: Some(64 << 20),
+            index_classes: IndexClasses::own(),
         }
     }
 }

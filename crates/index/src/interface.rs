@@ -98,8 +98,8 @@ pub trait HiddenTable: Send + Sync {
     fn table(&self) -> &Arc<TableSchema>;
 
     /// The entries that a change of a row of this partition adds and removes. Pure. Rows that the index does not look at change
-    /// nothing. `now_secs` is the local deletion time of removed entries.
-    fn entries(&self, key: &DecoratedKey, change: RowChange<'_>, now_secs: u32, out: &mut Vec<Mutation>);
+    /// nothing. `now_micros` is the clock, greater than at every call before.
+    fn entries(&self, key: &DecoratedKey, change: RowChange<'_>, now_micros: i64, out: &mut Vec<Mutation>);
 
     /// The partitions of the hidden table that have what is asked for; nothing if it does not serve the predicate.
     fn lookup(&self, predicate: &Predicate) -> Option<Vec<DecoratedKey>>;

@@ -22,12 +22,14 @@
 //! | `candidate` | [`Candidate`], [`Candidates`]: what it answers |
 //! | `combine` | unions and intersections of candidates |
 //! | `interface` | the traits |
+//! | `registry` | [`IndexClasses`]: classes by name |
 
 mod candidate;
 mod combine;
 mod definition;
 mod interface;
 mod predicate;
+mod registry;
 
 pub use candidate::{Candidate, Candidates, EntryMark, NoCandidates, Place, Ranked, RowPart};
 pub use combine::{Intersection, Union};
@@ -37,3 +39,4 @@ pub use interface::{
     SSTableIndexWriter, SecondaryIndex, Storage,
 };
 pub use predicate::{Limit, Predicate};
+pub use registry::IndexClasses;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use ilion_commitlog::{Error as LogError, Position};
-use ilion_engine::{CounterCache, Engine, Error as EngineError};
+use ilion_engine::{CounterCache, Engine, Error as EngineError, IndexBuildFacts, OpenIndex};
+use ilion_index::{Candidates, Estimate, IndexClasses, Predicate, Ranked};
 use ilion_rows::counter::CounterId;
 use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange, Mutation};
 use ilion_schema::{Applied, Schema, SchemaChange, TableId, TableSchema};
@@ -131,5 +132,48 @@ impl Store for EngineStore {
 
     fn cluster(&self) -> ClusterFacts {
         self.cluster.clone()
+    }
+
+    fn index_classes(&self) -> IndexClasses {
+        self.engine.index_classes().clone()
+    }
+
+    fn indexes_of(&self, table: TableId) -> Vec<OpenIndex> {
+        self.engine.indexes_of(table)
+    }
+
+    fn index_search(
+        &self,
+        table: &Arc<TableSchema>,
+        index: &str,
+        predicate: &Predicate,
+    ) -> Result<Box<dyn Candidates>, StoreError> {
+        Ok(self.engine.index_search(table, index, predicate)?)
+    }
+
+    fn index_estimate(
+        &self,
+        table: &Arc<TableSchema>,
+        index: &str,
+        predicate: &Predicate,
+    ) -> Result<Estimate, StoreError> {
+        Ok(self.engine.index_estimate(table, index, predicate)?)
+    }
+
+    fn index_nearest(
+        &self,
+        table: &Arc<TableSchema>,
+        index: &str,
+        vector: &[f32],
+    ) -> Result<Box<dyn Ranked>, StoreError> {
+        Ok(self.engine.index_nearest(table, index, vector)?)
+    }
+
+    fn rebuild_index(&self, table: &Arc<TableSchema>, index: &str) -> Result<(), StoreError> {
+        Ok(self.engine.rebuild_index(table, index)?)
+    }
+
+    fn index_builds(&self) -> Vec<IndexBuildFacts> {
+        self.engine.index_builds()
     }
 }

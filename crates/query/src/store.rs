@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use ilion_engine::CounterCache;
+use ilion_engine::{CounterCache, IndexBuildFacts, OpenIndex};
+use ilion_index::{Candidates, Estimate, IndexClasses, Predicate, Ranked};
 use ilion_rows::counter::CounterId;
 use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange, Mutation, ReadError};
 use ilion_schema::{Applied, Schema, SchemaChange, TableId, TableSchema};
@@ -109,6 +110,69 @@ pub trait Store: Send + Sync {
 
     /// Name and tokens.
     fn cluster(&self) -> ClusterFacts;
+
+    /// The kinds of indexes that there are.
+    fn index_classes(&self) -> IndexClasses {
+        IndexClasses::default()
+    }
+
+    /// The indexes of a table, and whether they may be asked yet. A store without indexes says that there are none.
+    fn indexes_of(&self, _table: TableId) -> Vec<OpenIndex> {
+        Vec::new()
+    }
+
+    /// Rows of the table that may match, of all its sources at one moment. What is told by [`Candidates::met`] of stale entries is
+    /// removed when the search is dropped.
+    ///
+    /// # Errors
+    /// The index is not there, not built or does not serve the predicate, or a source cannot be read.
+    fn index_search(
+        &self,
+        table: &Arc<TableSchema>,
+        index: &str,
+        _predicate: &Predicate,
+    ) -> Result<Box<dyn Candidates>, StoreError> {
+        Err(StoreError::no_index(table, index))
+    }
+
+    /// How many rows [`Store::index_search`] may give.
+    ///
+    /// # Errors
+    /// As for [`Store::index_search`].
+    fn index_estimate(
+        &self,
+        table: &Arc<TableSchema>,
+        index: &str,
+        _predicate: &Predicate,
+    ) -> Result<Estimate, StoreError> {
+        Err(StoreError::no_index(table, index))
+    }
+
+    /// Rows of the table by nearness of their vectors, about the nearest first. The same row may come several times.
+    ///
+    /// # Errors
+    /// As for [`Store::index_search`]; the index does not rank.
+    fn index_nearest(
+        &self,
+        table: &Arc<TableSchema>,
+        index: &str,
+        _vector: &[f32],
+    ) -> Result<Box<dyn Ranked>, StoreError> {
+        Err(StoreError::no_index(table, index))
+    }
+
+    /// Makes an index anew from its table, and returns when it is built.
+    ///
+    /// # Errors
+    /// The index is not there, writes are refused, or the table cannot be read.
+    fn rebuild_index(&self, table: &Arc<TableSchema>, index: &str) -> Result<(), StoreError> {
+        Err(StoreError::no_index(table, index))
+    }
+
+    /// The builds of indexes that go on or wait.
+    fn index_builds(&self) -> Vec<IndexBuildFacts> {
+        Vec::new()
+    }
 }
 
 /// Holds partitions until it is dropped.
@@ -140,6 +204,13 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    fn no_index(table: &TableSchema, index: &str) -> Self {
+        Self::Invalid(format!(
+            "table {}.{} has no index {index}",
+            table.keyspace, table.name
+        ))
+    }
+
     /// What the client of a read is told.
     pub(crate) fn of_read(self, consistency: Consistency) -> Error {
         match self {
