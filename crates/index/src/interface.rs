@@ -57,6 +57,12 @@ pub trait SecondaryIndex: Send + Sync {
     /// True if a search for the predicate is possible. Whoever asks checks the rows found, whatever the index says.
     fn serves(&self, predicate: &Predicate) -> bool;
 
+    /// Whether a value passes a predicate as this index understands it; nothing: as CQL compares, which is all that an index
+    /// without an analyzer knows. The value is the column's, or one element, key or value of a collection. Pure.
+    fn passes(&self, _predicate: &Predicate, _value: &[u8]) -> Option<bool> {
+        None
+    }
+
     /// True if it can find the nearest vectors ([`SSTableIndex::nearest`]).
     fn ranks(&self) -> bool {
         false
