@@ -23,13 +23,17 @@
 //! | `combine` | unions and intersections of candidates |
 //! | `interface` | the traits |
 //! | `registry` | [`IndexClasses`]: classes by name |
+//! | `row_numbers` | [`RowNumbersWriter`], [`RowNumbersFile`]: which row of an SSTable has which number |
+//! | `paged` | component files with checked pages |
 
 mod candidate;
 mod combine;
 mod definition;
 mod interface;
+mod paged;
 mod predicate;
 mod registry;
+mod row_numbers;
 
 pub use candidate::{Candidate, Candidates, EntryMark, NoCandidates, Place, Ranked, RowPart};
 pub use combine::{Intersection, Union};
@@ -40,3 +44,4 @@ pub use interface::{
 };
 pub use predicate::{Limit, Predicate};
 pub use registry::IndexClasses;
+pub use row_numbers::{RowNumbersFile, RowNumbersWriter};

@@ -1,0 +1,196 @@
+//! Look-ups of rows by number, and of numbers by place.
+
+use std::cmp::Ordering;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ilion_env::Env;
+use ilion_rows::{DecoratedKey, ReadError};
+use ilion_schema::TableSchema;
+use ilion_types::Partitioner;
+
+use super::block::Rows;
+use super::order::{Clusterings, code_of, order_byte};
+use super::writer::Tail;
+use super::{BLOCK_ROWS, MAGIC, NAME};
+use crate::paged::{PagedFile, u64_at, unusable};
+use crate::{Error, Place, RowNumbers, RowPart};
+
+/// Bytes of the directory for one block.
+const ENTRY_LEN: usize = 16;
+
+/// The rows of an SSTable by number, read from its file as they are asked for.
+pub struct RowNumbersFile {
+    file: PagedFile,
+    tail: Tail,
+    clusterings: Clusterings,
+    partitioner: Partitioner,
+}
+
+impl RowNumbersFile {
+    /// Opens the file of an SSTable whose components begin with `base` (`.../nb-1-big-`). Reads its end only.
+    ///
+    /// # Errors
+    /// [`Error::Unusable`] if it has to be written anew.
+    pub fn open(
+        env: &Arc<dyn Env>,
+        base: &str,
+        table: &TableSchema,
+        partitioner: Partitioner,
+    ) -> Result<Self, Error> {
+        let path = PathBuf::from(format!("{base}{NAME}"));
+        let (file, fields) = PagedFile::open(env, &path, MAGIC)?;
+        let tail = Tail::decode(&fields).ok_or_else(|| unusable(&path, "its tail makes no sense"))?;
+        let clusterings = Clusterings::of(table);
+        if tail.order != order_byte(partitioner) || tail.has_clustering == clusterings.is_empty() {
+            return Err(unusable(&path, "it is of another table or partitioner"));
+        }
+        let directory_len = u64::from(tail.rows.div_ceil(BLOCK_ROWS)) * ENTRY_LEN as u64;
+        if tail.directory_at.checked_add(directory_len) != Some(file.body_length()) {
+            return Err(unusable(&path, "its directory is not where it should be"));
+        }
+        Ok(Self {
+            file,
+            tail,
+            clusterings,
+            partitioner,
+        })
+    }
+
+    /// Bytes of the file.
+    pub fn size_bytes(&self) -> u64 {
+        self.file.size_bytes()
+    }
+
+    /// The keys of the first and the last row, to tell whose rows they are.
+    pub fn ends(&self) -> (&Bytes, &Bytes) {
+        (&self.tail.first_key, &self.tail.last_key)
+    }
+
+    fn blocks(&self) -> u32 {
+        self.tail.rows.div_ceil(BLOCK_ROWS)
+    }
+
+    /// The code of the first row's token, and where the block starts.
+    #[inline]
+    fn entry(&self, block: u32) -> Result<(u64, u64), ReadError> {
+        let at = self.tail.directory_at + u64::from(block) * ENTRY_LEN as u64;
+        let bytes = self.file.bytes(at, ENTRY_LEN)?;
+        Ok((u64_at(bytes, 0), u64_at(bytes, 8)))
+    }
+
+    fn rows(&self, block: u32) -> Result<(u64, Rows<'_>), ReadError> {
+        let (_, start) = self.entry(block)?;
+        let end = if block + 1 < self.blocks() {
+            self.entry(block + 1)?.1
+        } else {
+            self.tail.directory_at
+        };
+        let len = end.checked_sub(start).and_then(|len| usize::try_from(len).ok());
+        let len = len.ok_or_else(|| self.file.corrupt(start, "a block before the next one"))?;
+        let bytes = self.file.bytes(start, len)?;
+        Ok((start, Rows::of(bytes, !self.clusterings.is_empty())))
+    }
+
+    fn step(&self, rows: &mut Rows<'_>, start: u64) -> Result<(), ReadError> {
+        rows.step()
+            .map_err(|_| self.file.corrupt(start, "a block of rows"))
+    }
+
+    /// Where the current row of a block stands to a place, given where its partition does.
+    #[inline]
+    fn compare(&self, rows: &Rows<'_>, partition: Ordering, place: &Place) -> Ordering {
+        partition.then_with(|| match (rows.clustering(), &place.row) {
+            (None, RowPart::Static) => Ordering::Equal,
+            (None, RowPart::Row(_)) => Ordering::Less,
+            (Some(_), RowPart::Static) => Ordering::Greater,
+            (Some(encoded), RowPart::Row(clustering)) => self.clusterings.compare(encoded, clustering),
+        })
+    }
+
+    /// Where the partition of the current row stands to that of a place.
+    #[inline]
+    fn compare_partition(&self, rows: &Rows<'_>, place: &Place) -> Ordering {
+        let key = rows.key();
+        if key == place.key.key {
+            return Ordering::Equal;
+        }
+        let token = self.partitioner.token(key);
+        token.cmp(&place.key.token).then_with(|| key.cmp(&place.key.key))
+    }
+
+    /// True if the first row of a block is below a place.
+    fn starts_below(&self, block: u32, code: u64, place: &Place) -> Result<bool, ReadError> {
+        let (head, _) = self.entry(block)?;
+        if head != code {
+            return Ok(head < code);
+        }
+        let (start, mut rows) = self.rows(block)?;
+        self.step(&mut rows, start)?;
+        let partition = self.compare_partition(&rows, place);
+        Ok(self.compare(&rows, partition, place).is_lt())
+    }
+
+    /// The first row of a block that is not below a place, counted from the block's start.
+    fn number_in(&self, block: u32, place: &Place) -> Result<u32, ReadError> {
+        let (start, mut rows) = self.rows(block)?;
+        let count = (self.tail.rows - block * BLOCK_ROWS).min(BLOCK_ROWS);
+        let mut partition = Ordering::Less;
+        for index in 0..count {
+            self.step(&mut rows, start)?;
+            if rows.is_new() {
+                partition = self.compare_partition(&rows, place);
+            }
+            if self.compare(&rows, partition, place).is_ge() {
+                return Ok(index);
+            }
+        }
+        Ok(count)
+    }
+}
+
+impl RowNumbers for RowNumbersFile {
+    fn len(&self) -> u32 {
+        self.tail.rows
+    }
+
+    fn place(&self, number: u32) -> Result<Place, ReadError> {
+        if number >= self.tail.rows {
+            return Err(self.file.corrupt(u64::from(number), "the number of a row"));
+        }
+        let (start, mut rows) = self.rows(number / BLOCK_ROWS)?;
+        for _ in 0..=number % BLOCK_ROWS {
+            self.step(&mut rows, start)?;
+        }
+        let key = DecoratedKey::new(self.partitioner, Bytes::copy_from_slice(rows.key()));
+        let row = rows.decode_clustering().map_or(RowPart::Static, RowPart::Row);
+        Ok(Place { key, row })
+    }
+
+    fn number_from(&self, place: &Place) -> Result<u32, ReadError> {
+        let code = code_of(&place.key.token);
+        let (mut low, mut high) = (0, self.blocks());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.starts_below(middle, code, place)? {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        // The block before the first that starts at the place or after it may have the row.
+        match low.checked_sub(1) {
+            None => Ok(0),
+            Some(block) => Ok(block * BLOCK_ROWS + self.number_in(block, place)?),
+        }
+    }
+}
+
+impl std::fmt::Debug for RowNumbersFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RowNumbersFile")
+            .field("rows", &self.tail.rows)
+            .finish_non_exhaustive()
+    }
+}
