@@ -21,7 +21,7 @@ fn place(token: &Token) -> Option<u64> {
             let value = token.value().unwrap_or(0).min((1 << 127) - 1);
             u64::try_from(value >> 63).ok()
         }
-        Token::Bytes(_) => None,
+        Token::Bytes(_) | Token::Comparable(_) => None,
     }
 }
 

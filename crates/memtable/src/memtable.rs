@@ -198,12 +198,9 @@ impl Memtable {
             Token::Random(token) => token.value().map_or(0, |value| {
                 u64::try_from((value >> 63).min(u128::from(u64::MAX))).unwrap_or(u64::MAX)
             }),
-            Token::Bytes(bytes) => {
-                let mut head = [0; 8];
-                let len = bytes.len().min(8);
-                head[..len].copy_from_slice(&bytes[..len]);
-                u64::from_be_bytes(head)
-            }
+            Token::Bytes(bytes) => leading(bytes),
+            // All begin with about the same separator.
+            Token::Comparable(bytes) => leading(bytes.get(1..).unwrap_or_default()),
         };
         let scaled = (u128::from(place) * self.shards.len() as u128) >> 64;
         usize::try_from(scaled).unwrap_or(0)
@@ -273,6 +270,14 @@ impl std::fmt::Debug for Memtable {
             .field("statistics", &self.statistics())
             .finish_non_exhaustive()
     }
+}
+
+/// The first eight bytes as a number.
+fn leading(bytes: &[u8]) -> u64 {
+    let mut head = [0; 8];
+    let len = bytes.len().min(8);
+    head[..len].copy_from_slice(&bytes[..len]);
+    u64::from_be_bytes(head)
 }
 
 /// Lowest and highest timestamp of an update.

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ilion_types::{CqlType, Partitioner};
+use ilion_types::{CqlType, KeyOrder, Partitioner};
 use uuid::Uuid;
 
 use crate::TableOptions;
@@ -128,6 +128,8 @@ pub struct TableSchema {
     by_name: BTreeMap<String, ColumnId>,
     has_complex: bool,
     is_local: bool,
+    /// Of a hidden table: what its keys are ordered by.
+    pub key_order: Option<KeyOrder>,
     /// Rows live as their primary key does, whatever their cells say: of views with a column in their key that is not in
     /// the key of their base (`TableMetadata.enforceStrictLiveness`).
     pub has_strict_liveness: bool,
@@ -138,10 +140,10 @@ impl TableSchema {
     /// the order of their keys, whatever the node's partitioner (`SystemKeyspace`, `AbstractVirtualTable`).
     #[inline]
     pub fn partitioner(&self, of_node: Partitioner) -> Partitioner {
-        if self.is_local {
-            Partitioner::Local
-        } else {
-            of_node
+        match self.key_order {
+            Some(order) => Partitioner::Ordered(order),
+            None if self.is_local => Partitioner::Local,
+            None => of_node,
         }
     }
 
@@ -235,6 +237,7 @@ impl TableSchema {
             flags: self.flags.clone(),
             dropped: self.dropped.clone(),
             has_strict_liveness: self.has_strict_liveness,
+            key_order: self.key_order,
             columns: self.columns.clone(),
         }
     }
@@ -260,6 +263,8 @@ pub struct TableBuilder {
     pub dropped: BTreeMap<String, DroppedColumn>,
     /// As of the table.
     pub has_strict_liveness: bool,
+    /// As of the table.
+    pub key_order: Option<KeyOrder>,
     columns: Vec<Option<Column>>,
 }
 
@@ -275,6 +280,7 @@ impl TableBuilder {
             flags: vec!["compound".to_owned()],
             dropped: BTreeMap::new(),
             has_strict_liveness: false,
+            key_order: None,
             columns: Vec::new(),
         }
     }
@@ -406,6 +412,7 @@ impl TableBuilder {
             flags: self.flags,
             dropped: self.dropped,
             has_strict_liveness: self.has_strict_liveness,
+            key_order: self.key_order,
             columns: self.columns,
         })
     }

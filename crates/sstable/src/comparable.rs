@@ -78,7 +78,7 @@ impl ComparableClusterings {
 
 fn is_known(ty: &CqlType) -> bool {
     match ty {
-        CqlType::Custom(_) => false,
+        CqlType::Custom(_) => ty.is_partition_keys(),
         CqlType::List { element, .. } | CqlType::Set { element, .. } | CqlType::Vector { element, .. } => {
             is_known(element)
         }

@@ -14,11 +14,12 @@ use ilion_codec::Writer;
 use num_bigint::{BigInt, Sign};
 use num_traits::ToPrimitive;
 
+use crate::class::partitioner_of_order;
 use crate::compare::time_first;
 use crate::elements::{collection_elements, map_entries, tuple_components, vector_elements};
 use crate::{CqlType, Decimal, Token, decode_varint};
 
-const SEPARATOR: u8 = 0x40;
+pub(crate) const SEPARATOR: u8 = 0x40;
 const SEPARATOR_NULL: u8 = 0x3E;
 const SEPARATOR_EMPTY: u8 = 0x3F;
 const SEPARATOR_EMPTY_REVERSED: u8 = 0x41;
@@ -35,8 +36,13 @@ pub const STATIC_CLUSTERING: u8 = 0x18;
 
 /// Appends the byte-comparable form of a partition key.
 pub fn encode_comparable_key(token: &Token, key: &[u8], out: &mut Vec<u8>) {
-    out.push(SEPARATOR);
+    if let Token::Comparable(bytes) = token {
+        out.extend_from_slice(bytes);
+    } else {
+        out.push(SEPARATOR);
+    }
     match token {
+        Token::Comparable(_) => {}
         Token::Murmur3(hash) => {
             let flipped = hash.cast_unsigned() ^ (1 << 63);
             out.extend_from_slice(&flipped.to_be_bytes());
@@ -77,9 +83,12 @@ impl CqlType {
     /// Appends a value; false, and nothing appended, if it has no encoding: empty, or too short for its type.
     fn encode_comparable(&self, value: &[u8], out: &mut Vec<u8>) -> bool {
         match self {
-            Self::Text | Self::Ascii | Self::Blob | Self::Inet | Self::Duration | Self::Custom(_) => {
-                encode_escaped(value, out);
-            }
+            Self::Text | Self::Ascii | Self::Blob | Self::Inet | Self::Duration => encode_escaped(value, out),
+            Self::Custom(class) => match partitioner_of_order(class) {
+                Some(_) if value.is_empty() => return false,
+                Some(partitioner) => encode_comparable_key(&partitioner.token(value), value, out),
+                None => encode_escaped(value, out),
+            },
             Self::Empty | Self::Counter => return false,
             _ if value.is_empty() => return false,
             Self::Int | Self::Float | Self::Date => return fixed::<4>(self, value, out),

@@ -12,7 +12,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use crate::{CqlType, Error, UserType, hex};
+use crate::{CqlType, Error, Partitioner, UserType, hex};
 
 pub(crate) const PACKAGE: &str = "org.apache.cassandra.db.marshal.";
 
@@ -58,7 +58,7 @@ impl CqlType {
                 let is_composite = ["CompositeType(", "DynamicCompositeType("]
                     .iter()
                     .any(|known| simple.starts_with(known));
-                (!is_composite).then_some(class)
+                (!is_composite && partitioner_of_order(class).is_none()).then_some(class)
             }
             Self::List { element, .. } | Self::Set { element, .. } | Self::Vector { element, .. } => {
                 element.unknown_class()
@@ -68,6 +68,16 @@ impl CqlType {
             Self::Udt { definition, .. } => definition.fields.iter().find_map(|(_, ty)| ty.unknown_class()),
             _ => None,
         }
+    }
+
+    /// The type of partition keys that are ordered as a partitioner orders them: the first clustering column of hidden tables.
+    pub fn partition_keys(partitioner: Partitioner) -> Self {
+        Self::Custom(format!("{PACKAGE}{PARTITIONER_ORDER}{})", partitioner.class_name()).into())
+    }
+
+    /// True for a type of [`CqlType::partition_keys`].
+    pub fn is_partition_keys(&self) -> bool {
+        matches!(self, Self::Custom(class) if partitioner_of_order(class).is_some())
     }
 
     fn write_class(&self, out: &mut String, around: Around) {
@@ -148,6 +158,16 @@ const SCALARS: [(&str, CqlType); 21] = [
     ("UUIDType", CqlType::Uuid),
     ("IntegerType", CqlType::Varint),
 ];
+
+/// `PartitionerDefinedOrder(partitioner)`, or `(partitioner:class)`.
+const PARTITIONER_ORDER: &str = "PartitionerDefinedOrder(";
+
+/// The partitioner of a class that orders partition keys.
+pub(crate) fn partitioner_of_order(class: &str) -> Option<Partitioner> {
+    let rest = class.strip_prefix(PACKAGE)?.strip_prefix(PARTITIONER_ORDER)?;
+    let end = rest.find([':', ')'])?;
+    Partitioner::from_class(&rest[..end]).ok()
+}
 
 fn write_arguments<'a>(
     out: &mut String,

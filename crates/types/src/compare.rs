@@ -6,6 +6,7 @@
 
 use std::cmp::Ordering;
 
+use crate::class::partitioner_of_order;
 use crate::elements::{collection_elements, map_entries, tuple_components, vector_elements};
 use crate::{CqlType, Error, decimal, varint};
 
@@ -56,6 +57,10 @@ impl CqlType {
                 let bits = u128::from_be_bytes(bytes);
                 bits ^ ((1 << 127) | (1 << 63))
             }),
+            Self::Custom(class) => match partitioner_of_order(class) {
+                Some(partitioner) => (partitioner.token(a), a).cmp(&(partitioner.token(b), b)),
+                None => a.cmp(b),
+            },
             _ => a.cmp(b),
         }
     }

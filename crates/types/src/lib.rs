@@ -12,6 +12,7 @@
 //! | `composite` | composite partition keys |
 //! | `byte_comparable` | values and keys as bytes in their order, for tries |
 //! | `partitioner`, `token` | places on the ring |
+//! | `key_order` | partition keys by their values |
 //! | `value` | decoded values |
 //! | `print` | values as plain text and as CQL literals |
 //! | `literal` | CQL constants to values |
@@ -36,6 +37,7 @@ mod error;
 mod float_text;
 pub mod hex;
 pub mod json;
+mod key_order;
 mod literal;
 mod nesting;
 mod partitioner;
@@ -61,6 +63,7 @@ pub use elements::{
     encode_tuple, encode_vector, map_entries, tuple_components, vector_elements,
 };
 pub use error::Error;
+pub use key_order::KeyOrder;
 pub use literal::ConstantKind;
 pub use partitioner::Partitioner;
 pub use time_uuid::{

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ilion_codec::{md5, murmur3};
 
 use crate::token::{RandomToken, Token};
-use crate::{CqlType, Error};
+use crate::{CqlType, Error, KeyOrder};
 
 /// How partition keys are ordered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -20,6 +20,8 @@ pub enum Partitioner {
     /// Of virtual tables: by the bytes of the key. Compat: Cassandra's `LocalPartitioner` orders by the type of the key,
     /// which is the same for text, blobs and addresses.
     Local,
+    /// Of hidden tables of indexes: by the values of the keys.
+    Ordered(KeyOrder),
 }
 
 const PACKAGE: &str = "org.apache.cassandra.dht.";
@@ -47,17 +49,16 @@ impl Partitioner {
             Self::Murmur3 => "org.apache.cassandra.dht.Murmur3Partitioner",
             Self::ByteOrdered => "org.apache.cassandra.dht.ByteOrderedPartitioner",
             Self::Random => "org.apache.cassandra.dht.RandomPartitioner",
-            Self::Local => "org.apache.cassandra.dht.LocalPartitioner",
+            Self::Local | Self::Ordered(_) => "org.apache.cassandra.dht.LocalPartitioner",
         }
     }
 
     /// The token of a partition key; an empty key has the minimum token.
     #[inline]
     pub fn token(self, key: &[u8]) -> Token {
-        if key.is_empty() {
-            return self.minimum_token();
-        }
         match self {
+            Self::Ordered(order) => order.token(key),
+            _ if key.is_empty() => self.minimum_token(),
             Self::Murmur3 => {
                 let (hash, _) = murmur3::hash128(key, 0);
                 Token::Murmur3(if hash == i64::MIN { i64::MAX } else { hash })
@@ -76,6 +77,7 @@ impl Partitioner {
         match self {
             Self::Murmur3 => Token::Murmur3(i64::MIN),
             Self::ByteOrdered | Self::Local => Token::Bytes(Arc::from([])),
+            Self::Ordered(_) => Token::Comparable(Arc::from([])),
             Self::Random => Token::Random(RandomToken::MINIMUM),
         }
     }
@@ -84,7 +86,7 @@ impl Partitioner {
     pub fn maximum_token(self) -> Option<Token> {
         match self {
             Self::Murmur3 => Some(Token::Murmur3(i64::MAX)),
-            Self::ByteOrdered | Self::Local => None,
+            Self::ByteOrdered | Self::Local | Self::Ordered(_) => None,
             Self::Random => Some(Token::Random(RandomToken::from_value(1 << 127))),
         }
     }
@@ -93,7 +95,7 @@ impl Partitioner {
     pub fn token_type(self) -> CqlType {
         match self {
             Self::Murmur3 => CqlType::BigInt,
-            Self::ByteOrdered | Self::Local => CqlType::Blob,
+            Self::ByteOrdered | Self::Local | Self::Ordered(_) => CqlType::Blob,
             Self::Random => CqlType::Varint,
         }
     }
@@ -108,6 +110,9 @@ impl Partitioner {
             Self::Murmur3 => text.parse().map(Token::Murmur3).map_err(|_| refused()),
             Self::ByteOrdered | Self::Local => crate::hex::parse(text)
                 .map(|bytes| Token::Bytes(bytes.into()))
+                .ok_or_else(refused),
+            Self::Ordered(_) => crate::hex::parse(text)
+                .map(|bytes| Token::Comparable(bytes.into()))
                 .ok_or_else(refused),
             Self::Random if text == "-1" => Ok(self.minimum_token()),
             Self::Random => match text.parse::<u128>() {
@@ -129,6 +134,7 @@ impl Partitioner {
                 .map(|bytes| Token::Murmur3(i64::from_be_bytes(bytes)))
                 .map_err(|_| refused()),
             Self::ByteOrdered | Self::Local => Ok(Token::Bytes(bytes.into())),
+            Self::Ordered(_) => Ok(Token::Comparable(bytes.into())),
             Self::Random => {
                 let value = num_bigint::BigInt::from_signed_bytes_be(bytes);
                 self.parse_token(&value.to_string()).map_err(|_| refused())

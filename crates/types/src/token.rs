@@ -12,6 +12,8 @@ pub enum Token {
     Bytes(Arc<[u8]>),
     /// Hash of `RandomPartitioner`.
     Random(RandomToken),
+    /// The byte-comparable form of a key that is ordered by its value, with a separator in front.
+    Comparable(Arc<[u8]>),
 }
 
 /// A token of `RandomPartitioner`: -1 (the minimum) to 2^127.
@@ -47,7 +49,7 @@ impl Token {
     pub fn is_minimum(&self) -> bool {
         match self {
             Self::Murmur3(value) => *value == i64::MIN,
-            Self::Bytes(bytes) => bytes.is_empty(),
+            Self::Bytes(bytes) | Self::Comparable(bytes) => bytes.is_empty(),
             Self::Random(value) => *value == RandomToken::MINIMUM,
         }
     }
@@ -65,7 +67,7 @@ impl Token {
     pub fn to_bytes(&self) -> Vec<u8> {
         match self {
             Self::Murmur3(value) => value.to_be_bytes().to_vec(),
-            Self::Bytes(bytes) => bytes.to_vec(),
+            Self::Bytes(bytes) | Self::Comparable(bytes) => bytes.to_vec(),
             Self::Random(value) => match value.value() {
                 None => vec![0xFF],
                 Some(value) => num_bigint::BigInt::from(value).to_signed_bytes_be(),
@@ -79,7 +81,7 @@ impl fmt::Display for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Murmur3(value) => write!(f, "{value}"),
-            Self::Bytes(bytes) => f.write_str(&crate::hex::print(bytes)),
+            Self::Bytes(bytes) | Self::Comparable(bytes) => f.write_str(&crate::hex::print(bytes)),
             Self::Random(value) => match value.value() {
                 None => f.write_str("-1"),
                 Some(value) => write!(f, "{value}"),

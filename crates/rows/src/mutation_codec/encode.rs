@@ -75,6 +75,8 @@ fn head_of(mutation: &Mutation) -> u8 {
         Token::Murmur3(_) => 0,
         Token::Bytes(_) => 1,
         Token::Random(_) => 2,
+        // Never logged, and refused by whoever would read it.
+        Token::Comparable(_) => 3,
     };
     if mutation.update.deletion.is_some() {
         head |= head::DELETION;

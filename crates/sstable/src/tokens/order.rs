@@ -32,7 +32,7 @@ impl Order {
         match partitioner {
             Partitioner::Murmur3 => Self::Murmur3,
             Partitioner::Random => Self::Random,
-            Partitioner::ByteOrdered | Partitioner::Local => Self::Bytes,
+            Partitioner::ByteOrdered | Partitioner::Local | Partitioner::Ordered(_) => Self::Bytes,
         }
     }
 
@@ -76,7 +76,7 @@ impl<'t> Place<'t> {
                 let plus_one = random.value().map_or(0, |value| value + 1);
                 Self::Code(u64::try_from(plus_one >> RANDOM_CUT_BITS).unwrap_or(u64::MAX))
             }
-            Token::Bytes(bytes) => Self::Bytes(bytes),
+            Token::Bytes(bytes) | Token::Comparable(bytes) => Self::Bytes(bytes),
         }
     }
 }

@@ -164,7 +164,7 @@ impl Ranges {
 fn share_behind(token: &Token) -> f64 {
     match token {
         Token::Murmur3(token) => (i64::MAX as f64 - *token as f64) / u64::MAX as f64,
-        Token::Bytes(bytes) => {
+        Token::Bytes(bytes) | Token::Comparable(bytes) => {
             let spread = bytes.get(2..10).and_then(|bytes| <[u8; 8]>::try_from(bytes).ok());
             1.0 - u64::from_be_bytes(spread.unwrap_or_default()) as f64 / u64::MAX as f64
         }
