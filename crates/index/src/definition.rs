@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ilion_rows::Row;
 use ilion_schema::{Column, ColumnKind, IndexPart, IndexSchema, TableSchema};
+use ilion_types::Partitioner;
 
 /// An index definition, resolved against its table.
 #[derive(Clone, Debug)]
@@ -16,6 +17,8 @@ pub struct Definition {
     pub column: Column,
     /// Which part of a collection is indexed.
     pub part: IndexPart,
+    /// How the keys of its table become tokens.
+    pub partitioner: Partitioner,
 }
 
 impl Definition {
@@ -27,7 +30,15 @@ impl Definition {
             table: table.clone(),
             column: table.column_named(&name)?.clone(),
             part,
+            partitioner: table.partitioner(Partitioner::default()),
         })
+    }
+
+    /// The same on a node with this partitioner.
+    #[must_use]
+    pub fn under(mut self, partitioner: Partitioner) -> Self {
+        self.partitioner = self.table.partitioner(partitioner);
+        self
     }
 
     /// True if the rows to index are static rows.

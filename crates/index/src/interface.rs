@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ilion_env::Env;
-use ilion_rows::{DecoratedKey, Mutation, ReadError, Row};
+use ilion_rows::{DecoratedKey, KeyRange, Mutation, ReadError, Row};
 use ilion_schema::TableSchema;
 
 use crate::{Candidate, Candidates, Definition, EntryMark, Place, Predicate, Ranked};
@@ -68,6 +68,14 @@ pub trait SecondaryIndex: Send + Sync {
         false
     }
 
+    /// Refuses a mutation of its table whose values it could not hold, before anything is written. Pure.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with what the client is told.
+    fn check(&self, _mutation: &Mutation) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Where it keeps its entries.
     fn storage(&self) -> Storage<'_>;
 }
@@ -107,8 +115,9 @@ pub trait HiddenTable: Send + Sync {
     /// nothing. `now_micros` is the clock, greater than at every call before.
     fn entries(&self, key: &DecoratedKey, change: RowChange<'_>, now_micros: i64, out: &mut Vec<Mutation>);
 
-    /// The partitions of the hidden table that have what is asked for; nothing if it does not serve the predicate.
-    fn lookup(&self, predicate: &Predicate) -> Option<Vec<DecoratedKey>>;
+    /// The partitions of the hidden table that have what is asked for, in ranges of few partitions; nothing if it does not serve
+    /// the predicate.
+    fn lookup(&self, predicate: &Predicate) -> Option<Vec<KeyRange>>;
 
     /// The candidate of an entry that lives. An entry that does not decode is damage.
     ///

@@ -23,6 +23,7 @@
 //! | `combine` | unions and intersections of candidates |
 //! | `interface` | the traits |
 //! | `registry` | [`IndexClasses`]: classes by name |
+//! | `table_index` | [`TableIndexClass`]: the index in a hidden table |
 //! | `row_numbers` | [`RowNumbersWriter`], [`RowNumbersFile`]: which row of an SSTable has which number |
 //! | `paged` | component files with checked pages |
 
@@ -34,6 +35,7 @@ mod paged;
 mod predicate;
 mod registry;
 mod row_numbers;
+mod table_index;
 
 pub use candidate::{Candidate, Candidates, EntryMark, NoCandidates, Place, Ranked, RowPart};
 pub use combine::{Intersection, Union};
@@ -45,3 +47,4 @@ pub use interface::{
 pub use predicate::{Limit, Predicate};
 pub use registry::IndexClasses;
 pub use row_numbers::{RowNumbersFile, RowNumbersWriter};
+pub use table_index::TableIndexClass;

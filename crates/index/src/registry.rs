@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ilion_schema::{IndexKind, IndexSchema};
 
 use crate::IndexClass;
+use crate::table_index::TableIndexClass;
 
 /// The classes that CREATE INDEX can ask for.
 #[derive(Clone, Default)]
@@ -18,7 +19,10 @@ pub struct IndexClasses {
 impl IndexClasses {
     /// The classes that Ilion brings.
     pub fn own() -> Self {
-        Self::default()
+        Self {
+            classes: vec![Arc::new(TableIndexClass)],
+            table_index: Some(Arc::new(TableIndexClass)),
+        }
     }
 
     /// Adds a class. It is found under its names before any that was there.
@@ -46,11 +50,7 @@ impl IndexClasses {
 
 impl std::fmt::Debug for IndexClasses {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let names = self
-            .classes
-            .iter()
-            .chain(&self.table_index)
-            .flat_map(|class| class.names());
+        let names = self.classes.iter().flat_map(|class| class.names());
         f.debug_list().entries(names).finish()
     }
 }

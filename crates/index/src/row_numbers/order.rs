@@ -16,7 +16,7 @@ pub(super) fn order_byte(partitioner: Partitioner) -> u8 {
     match partitioner {
         Partitioner::Murmur3 => 1,
         Partitioner::Random => 2,
-        Partitioner::ByteOrdered | Partitioner::Local => 3,
+        Partitioner::ByteOrdered | Partitioner::Local | Partitioner::Ordered(_) => 3,
     }
 }
 
@@ -29,7 +29,7 @@ pub(super) fn code_of(token: &Token) -> u64 {
             let plus_one = random.value().map_or(0, |value| value + 1);
             u64::try_from(plus_one >> 63).unwrap_or(u64::MAX)
         }
-        Token::Bytes(bytes) => {
+        Token::Bytes(bytes) | Token::Comparable(bytes) => {
             let mut padded = [0; 8];
             let len = bytes.len().min(8);
             padded[..len].copy_from_slice(&bytes[..len]);
