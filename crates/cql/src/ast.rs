@@ -63,6 +63,8 @@ impl QualifiedName {
 pub enum Statement {
     /// `SELECT`
     Select(Box<Select>),
+    /// `EXPLAIN [ANALYZE] SELECT`, Ilion's own
+    Explain(Explain),
     /// `INSERT`, of values or of JSON
     Insert(Box<Insert>),
     /// `UPDATE`

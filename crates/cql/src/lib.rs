@@ -13,6 +13,7 @@
 //! | `fault`, `error` | what is said about a text that is not CQL |
 //! | `print`, `quote` | tree to text |
 //! | `split` | a script to its statements |
+//! | `shape` | what is the same of statements that differ in values only |
 //!
 //! A new statement touches `ast`, `parser::statement` and its family's file, `print::statement`, and `testdata`.
 
@@ -24,11 +25,13 @@ mod lexer;
 mod parser;
 mod print;
 mod quote;
+mod shape;
 mod split;
 mod token;
 
 pub use error::{Error, ErrorKind};
 pub use quote::{is_reserved, quote_identifier, quote_string};
+pub use shape::shape;
 pub use split::split_statements;
 
 use ast::{CqlTypeName, Identifier, Statement, Term};

@@ -9,6 +9,7 @@
 mod data;
 mod definition;
 mod describe;
+mod explain;
 mod function;
 mod name;
 mod permission;

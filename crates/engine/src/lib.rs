@@ -19,6 +19,7 @@
 //! | `table_store` | [`TableStore`]: one table |
 //! | `view` | what a read sees |
 //! | `write`, `read` | the two hot paths |
+//! | `survey` | what a read would ask, told without reading |
 //! | `settle` | rows read source after source, until older sources can add nothing |
 //! | `row_cache`, `cached_read` | heads of partitions in memory, and reads through them |
 //! | `counter_cache` | what this node has counted |
@@ -64,6 +65,7 @@ mod saved_caches;
 mod schema_store;
 mod settle;
 mod stripes;
+mod survey;
 mod table_store;
 mod token_maps;
 mod truncate;
@@ -82,5 +84,6 @@ pub use import::{ImportReport, ImportSource};
 pub use indexes::{IndexBuildFacts, OpenIndex};
 pub use options::{CacheOptions, EngineOptions};
 pub use stripes::StripesGuard;
+pub use survey::ReadSurvey;
 pub use table_store::TableStore;
 pub use virtual_table::{VirtualRow, VirtualTable};

@@ -97,11 +97,11 @@ impl<C: Cursor> Cursor for Begun<C> {
 }
 
 /// A read of one partition.
-struct PointRead<'r> {
-    table: &'r Arc<TableSchema>,
-    key: &'r DecoratedKey,
-    filter: Arc<ClusteringFilter>,
-    comparator: &'r ClusteringComparator,
+pub(crate) struct PointRead<'r> {
+    pub table: &'r Arc<TableSchema>,
+    pub key: &'r DecoratedKey,
+    pub filter: Arc<ClusteringFilter>,
+    pub comparator: &'r ClusteringComparator,
 }
 
 impl TableStore {
@@ -273,7 +273,7 @@ impl PointRead<'_> {
 
     /// What is known from memory that makes it needless to ask an SSTable.
     #[inline]
-    fn reason_to_skip(
+    pub(crate) fn reason_to_skip(
         &self,
         sstable: &SSTable,
         hash: &KeyHash,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ilion_commitlog::{Envelope, Kind, Position};
+use ilion_env::trace;
 use ilion_memtable::LogPosition;
 use ilion_rows::{ColumnData, Mutation, encode_mutation};
 use ilion_schema::{TableId, TableSchema};
@@ -123,6 +124,7 @@ impl Shared {
         let position = if body.is_empty() {
             None
         } else {
+            trace::note(|| "Appending to commitlog");
             Some(self.log()?.append(&Envelope {
                 kind,
                 schema_epoch: self.schema.load().epoch,
@@ -133,6 +135,7 @@ impl Shared {
         for (mutation, store) in mutations.iter().zip(stores) {
             let active = locked.active(store.id);
             let mutation = &*fitted(mutation, active.memtable.table());
+            trace::note(|| format!("Adding to {} memtable", mutation.table.name));
             let applied = match position.filter(|_| store.is_logged.load(Ordering::Relaxed)) {
                 Some(position) => active
                     .memtable

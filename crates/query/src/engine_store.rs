@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ilion_commitlog::{Error as LogError, Position};
-use ilion_engine::{CounterCache, Engine, Error as EngineError, IndexBuildFacts, OpenIndex};
+use ilion_engine::{CounterCache, Engine, Error as EngineError, IndexBuildFacts, OpenIndex, ReadSurvey};
 use ilion_index::{Candidates, Estimate, IndexClasses, Predicate, Ranked};
 use ilion_rows::counter::CounterId;
 use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange, Mutation};
@@ -110,6 +110,10 @@ impl Store for EngineStore {
         self.engine.env().now_micros()
     }
 
+    fn monotonic_nanos(&self) -> u64 {
+        self.engine.env().monotonic_nanos()
+    }
+
     fn unique_micros(&self) -> i64 {
         self.engine.env().unique_micros()
     }
@@ -128,6 +132,19 @@ impl Store for EngineStore {
 
     fn counter_cache(&self) -> Option<&CounterCache> {
         Some(self.engine.counter_cache()).filter(|cache| cache.is_enabled())
+    }
+
+    fn survey_partition(
+        &self,
+        table: &Arc<TableSchema>,
+        key: &DecoratedKey,
+        filter: &ClusteringFilter,
+    ) -> Option<ReadSurvey> {
+        self.engine.survey_partition(table, key, filter).ok().flatten()
+    }
+
+    fn survey_range(&self, table: &Arc<TableSchema>, range: &KeyRange) -> Option<ReadSurvey> {
+        self.engine.survey_range(table, range).ok().flatten()
     }
 
     fn cluster(&self) -> ClusterFacts {

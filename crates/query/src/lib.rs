@@ -20,6 +20,8 @@
 //! | `ddl` | schema statements |
 //! | `guardrails` | what the operator limits or switches off |
 //! | `describe` | DESCRIBE |
+//! | `explain` | EXPLAIN: how a SELECT is carried out, and what it cost |
+//! | `shape` | [`Shape`]: what statements have in common that differ in values only |
 //! | `batch`, `merge` | batches and their mutations as one write |
 //! | `term` | expressions for one value; native functions |
 //! | `restrictions` | WHERE |
@@ -37,6 +39,7 @@ mod ddl;
 mod describe;
 mod engine_store;
 mod error;
+mod explain;
 mod guardrails;
 mod internal;
 mod merge;
@@ -49,6 +52,7 @@ mod request;
 mod restrictions;
 mod result;
 mod select;
+mod shape;
 mod statement_cache;
 mod store;
 mod term;
@@ -63,4 +67,5 @@ pub use prepared::{Prepared, StatementWeight};
 pub use processor::{BatchStatement, QueryProcessor};
 pub use request::{BatchKind, ClientState, Consistency, ExecuteOptions, QueryOptions, Value, Values};
 pub use result::{ColumnSpec, Executed, Outcome, ResultSet, SchemaEvent, SchemaEventKind, SchemaTarget};
+pub use shape::Shape;
 pub use store::{ClusterFacts, LogPosition, PartitionGuard, Store, StoreError};

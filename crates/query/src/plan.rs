@@ -10,6 +10,7 @@ use crate::consistency;
 use crate::context::{Execution, PlanContext};
 use crate::ddl::SchemaPlan;
 use crate::describe::DescribePlan;
+use crate::explain::ExplainPlan;
 use crate::guardrails;
 use crate::protect::{check_change, check_derived, check_truncate};
 use crate::select::SelectPlan;
@@ -20,6 +21,7 @@ use crate::{ColumnSpec, Error, Executed, Outcome, StatementWeight};
 #[derive(Debug)]
 pub(crate) enum Plan {
     Select(Box<SelectPlan>),
+    Explain(Box<ExplainPlan>),
     Modify(Box<ModifyPlan>),
     Batch(Box<BatchPlan>),
     /// The client's keyspace becomes this one.
@@ -35,6 +37,7 @@ impl Plan {
     pub fn of(statement: &Statement, context: &PlanContext<'_>) -> Result<Self, Error> {
         Ok(match statement {
             Statement::Select(select) => Self::Select(Box::new(SelectPlan::plan(select, context)?)),
+            Statement::Explain(explain) => Self::Explain(Box::new(ExplainPlan::plan(explain, context)?)),
             Statement::Insert(insert) => modify(Modification::Insert(insert.clone()), context)?,
             Statement::Update(update) => modify(Modification::Update(update.clone()), context)?,
             Statement::Delete(delete) => modify(Modification::Delete(delete.clone()), context)?,
@@ -50,6 +53,7 @@ impl Plan {
     pub fn result_columns(&self) -> Option<Arc<[ColumnSpec]>> {
         match self {
             Self::Select(select) => Some(select.columns().clone()),
+            Self::Explain(explain) => Some(explain.columns().clone()),
             // Compat: what a condition answers is not told when it is prepared; it says whether it was applied, and
             // only if not, what was there.
             _ => None,
@@ -60,6 +64,7 @@ impl Plan {
     pub fn partition_key_markers(&self) -> Vec<u16> {
         match self {
             Self::Select(select) => select.partition_key_markers(),
+            Self::Explain(explain) => explain.select().partition_key_markers(),
             Self::Modify(modify) => modify.partition_key_markers(),
             Self::Batch(batch) => batch.partition_key_markers(),
             _ => Vec::new(),
@@ -77,15 +82,28 @@ impl Plan {
         }
     }
 
+    /// The keyspace of its table, if it has one.
+    pub fn keyspace(&self) -> Option<&str> {
+        let table = match self {
+            Self::Select(select) => select.table(),
+            Self::Explain(explain) => explain.select().table(),
+            Self::Modify(modify) => modify.table(),
+            Self::Truncate(table) => table,
+            _ => return None,
+        };
+        Some(&table.keyspace)
+    }
+
     /// Carries it out.
     pub fn execute(&self, execution: &Execution<'_>) -> Result<Executed, Error> {
         match self {
             Self::Select(select) => {
-                consistency::check_read(execution.options)?;
-                if !is_system_keyspace(&select.table().keyspace) {
-                    guardrails::check_read_level(execution.options.consistency, execution)?;
-                }
+                check_read(select, execution)?;
                 Ok(Executed::of(Outcome::Rows(select.execute(execution)?)))
+            }
+            Self::Explain(explain) => {
+                check_read(explain.select(), execution)?;
+                explain.execute(execution)
             }
             Self::Modify(modify) => {
                 check_consistency(modify, execution)?;
@@ -98,6 +116,15 @@ impl Plan {
             Self::Describe(describe) => describe.execute(execution),
         }
     }
+}
+
+/// The levels that rows may be read with.
+fn check_read(select: &SelectPlan, execution: &Execution<'_>) -> Result<(), Error> {
+    consistency::check_read(execution.options)?;
+    if !is_system_keyspace(&select.table().keyspace) {
+        guardrails::check_read_level(execution.options.consistency, execution)?;
+    }
+    Ok(())
 }
 
 fn modify(ast: Modification, context: &PlanContext<'_>) -> Result<Plan, Error> {

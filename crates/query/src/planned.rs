@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use ilion_cql::ast::{Batch, Modification, QualifiedName, Statement};
+use ilion_env::trace;
 
 use crate::context::PlanContext;
 use crate::plan::Plan;
-use crate::{ColumnSpec, Error, QueryOptions, Store};
+use crate::{ColumnSpec, Error, QueryOptions, Shape, Store};
 
 /// Compat: `FBUtilities.MAX_UNSIGNED_SHORT`, since bound values are counted by a short.
 const MARKERS_MAX: usize = 65_535;
@@ -17,6 +18,8 @@ pub(crate) struct Planned {
     pub plan: Plan,
     /// What was planned, to do it again when the schema has changed.
     pub text: String,
+    /// What it has in common with texts of other values.
+    pub shape: Arc<Shape>,
     /// Of its unqualified names.
     pub keyspace: Option<String>,
     /// The schema's count of changes when it was planned.
@@ -44,12 +47,14 @@ impl Planned {
                 parsed.markers.len()
             )));
         }
+        trace::note(|| "Preparing statement");
         let schema = store.schema();
         let context = PlanContext::new(store, &schema, options, keyspace, &parsed.markers);
         let plan = Plan::of(&parsed.statement, &context)?;
         Ok(Self {
             result_columns: plan.result_columns(),
             variables: context.variables()?,
+            shape: Arc::new(Shape::of(text, plan.keyspace().or(keyspace))),
             plan,
             text: text.to_owned(),
             keyspace: keyspace.map(str::to_owned),
@@ -72,6 +77,7 @@ impl Planned {
 fn is_qualified(statement: &Statement) -> bool {
     match statement {
         Statement::Select(select) => has_keyspace(&select.table),
+        Statement::Explain(explain) => has_keyspace(&explain.select.table),
         Statement::Insert(insert) => has_keyspace(&insert.table),
         Statement::Update(update) => has_keyspace(&update.table),
         Statement::Delete(delete) => has_keyspace(&delete.table),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use md5::{Digest, Md5};
 
-use crate::ColumnSpec;
 use crate::planned::Planned;
+use crate::{ColumnSpec, Shape};
 
 /// What executing a statement may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +50,17 @@ impl Prepared {
             has_changed: false,
             planned,
         }
+    }
+
+    /// What it has in common with statements of other values.
+    #[inline]
+    pub fn shape(&self) -> &Arc<Shape> {
+        &self.planned.shape
+    }
+
+    /// Its text.
+    pub fn text(&self) -> &str {
+        &self.planned.text
     }
 
     /// The same statement, planned again.

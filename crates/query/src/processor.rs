@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use ilion_env::{spectrogram, trace};
 use parking_lot::Mutex;
 use quick_cache::Equivalent;
 use quick_cache::sync::Cache;
@@ -17,8 +18,8 @@ use crate::prepared::{metadata_id, statement_id};
 use crate::statement_cache::StatementCache;
 use crate::views::Views;
 use crate::{
-    BatchKind, ClientState, Error, ExecuteOptions, Executed, Outcome, Prepared, QueryOptions, Store, Value,
-    Values,
+    BatchKind, ClientState, Error, ExecuteOptions, Executed, Outcome, Prepared, QueryOptions, Shape, Store,
+    Value, Values,
 };
 
 /// Texts that are remembered with their plans, for clients that do not prepare.
@@ -99,8 +100,18 @@ impl QueryProcessor {
         let keyspace = options.keyspace.as_deref().or(client.keyspace.as_deref());
         let planned = self.planned(cql, keyspace)?;
         let values = bind(&planned.variables, &options.values, BoundBy::Query)?;
-        let executed = self.run(&planned, &values, options)?;
+        let mut executed = self.run(&planned, &values, options)?;
+        executed.shape = Some(planned.shape.clone());
         Ok(remember_keyspace(executed, client))
+    }
+
+    /// The shape of a text, as far as it is known, or can be told by its looks.
+    pub fn shape_of(&self, client: &ClientState, cql: &str, keyspace: Option<&str>) -> Arc<Shape> {
+        let keyspace = keyspace.or(client.keyspace.as_deref());
+        match self.texts.get(&TextRef { keyspace, text: cql }) {
+            Some(known) => known.shape.clone(),
+            None => Arc::new(Shape::of(cql, keyspace)),
+        }
     }
 
     /// Prepares a statement and remembers it. `keyspace` is for unqualified names, instead of the client's.
@@ -198,6 +209,7 @@ impl QueryProcessor {
         options: &ExecuteOptions,
     ) -> Result<Executed, Error> {
         let keyspace = options.keyspace.as_deref().or(client.keyspace.as_deref());
+        trace::note(|| format!("Preparing {} statements", statements.len()));
         let planned = statements
             .iter()
             .map(|(statement, _)| self.member_of_batch(statement, keyspace))
@@ -276,10 +288,23 @@ impl QueryProcessor {
     }
 
     fn plan(&self, text: &str, keyspace: Option<&str>) -> Result<Planned, Error> {
+        trace::note(|| format!("Parsing {text}"));
         Planned::of(text, keyspace, &*self.store, &self.options)
     }
 
     fn run(&self, planned: &Planned, values: &[Value], options: &ExecuteOptions) -> Result<Executed, Error> {
+        let before = spectrogram::set_statement(planned.shape.id);
+        let executed = self.run_in_its_way(planned, values, options);
+        spectrogram::set_statement(before);
+        executed
+    }
+
+    fn run_in_its_way(
+        &self,
+        planned: &Planned,
+        values: &[Value],
+        options: &ExecuteOptions,
+    ) -> Result<Executed, Error> {
         if let Plan::Schema(_) = planned.plan {
             return self.run_in_turn(planned, options);
         }

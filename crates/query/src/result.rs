@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ilion_types::CqlType;
 
-use crate::LogPosition;
+use crate::{LogPosition, Shape};
 
 /// A column of a result, or a bind marker.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +28,8 @@ pub struct Executed {
     pub durable_at: Option<LogPosition>,
     /// Sentences for the client.
     pub warnings: Vec<String>,
+    /// What a text has in common with those of other values; nothing of prepared statements, which know it themselves.
+    pub shape: Option<Arc<Shape>>,
 }
 
 /// What a statement answers.
@@ -106,6 +108,7 @@ impl Executed {
             outcome,
             durable_at: None,
             warnings: Vec::new(),
+            shape: None,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ilion_engine::{CounterCache, IndexBuildFacts, OpenIndex};
+use ilion_engine::{CounterCache, IndexBuildFacts, OpenIndex, ReadSurvey};
 use ilion_index::{Candidates, Estimate, IndexClasses, Predicate, Ranked};
 use ilion_rows::counter::CounterId;
 use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange, Mutation, ReadError};
@@ -92,6 +92,11 @@ pub trait Store: Send + Sync {
     /// The clock, but greater than every time given before.
     fn unique_micros(&self) -> i64;
 
+    /// A clock that never steps back, for how long something took.
+    fn monotonic_nanos(&self) -> u64 {
+        u64::try_from(self.now_micros()).unwrap_or(0).saturating_mul(1000)
+    }
+
     /// A new version 1 UUID, greater in time than every one given before.
     fn time_uuid(&self) -> Uuid;
 
@@ -105,6 +110,21 @@ pub trait Store: Send + Sync {
 
     /// What this node has counted lately, if that is remembered. To be used while the partition is locked.
     fn counter_cache(&self) -> Option<&CounterCache> {
+        None
+    }
+
+    /// What reading a partition would ask, if that is known.
+    fn survey_partition(
+        &self,
+        _table: &Arc<TableSchema>,
+        _key: &DecoratedKey,
+        _filter: &ClusteringFilter,
+    ) -> Option<ReadSurvey> {
+        None
+    }
+
+    /// What reading partitions of a range may ask, if that is known.
+    fn survey_range(&self, _table: &Arc<TableSchema>, _range: &KeyRange) -> Option<ReadSurvey> {
         None
     }
 

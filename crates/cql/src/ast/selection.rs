@@ -5,6 +5,15 @@ use super::{
     Term,
 };
 
+/// `EXPLAIN [ANALYZE] SELECT`: how a SELECT is carried out. Not a statement of Cassandra's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explain {
+    /// The SELECT is carried out, too, and what it cost is told.
+    pub is_analyzed: bool,
+    /// The SELECT.
+    pub select: Box<Select>,
+}
+
 /// `SELECT`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Select {

@@ -9,7 +9,10 @@ impl Parser<'_> {
     /// One statement, without what ends it.
     pub(crate) fn statement(&mut self) -> Result<Statement> {
         let Kind::Keyword(word) = self.kind() else {
-            return self.unexpected();
+            return match self.explain()? {
+                Some(explain) => Ok(explain),
+                None => self.unexpected(),
+            };
         };
         match word {
             Keyword::Select => self.select(),

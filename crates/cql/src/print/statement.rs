@@ -3,13 +3,18 @@
 use std::fmt::{Display, Formatter, Result};
 
 use super::{QualifiedFunction, QualifiedType, when};
-use crate::ast::{Describe, DescribeTarget, DropObject, DropRole, Identifier, QualifiedName, Statement};
+use crate::ast::{
+    Describe, DescribeTarget, DropObject, DropRole, Explain, Identifier, QualifiedName, Statement,
+};
 use crate::quote::{Name, Role, SafeName};
 
 impl Display for Statement {
     fn fmt(&self, out: &mut Formatter<'_>) -> Result {
         match self {
             Self::Select(statement) => statement.fmt(out),
+            Self::Explain(Explain { is_analyzed, select }) => {
+                write!(out, "EXPLAIN {}{select}", when(*is_analyzed, "ANALYZE "))
+            }
             Self::Insert(statement) => statement.fmt(out),
             Self::Update(statement) => statement.fmt(out),
             Self::Delete(statement) => statement.fmt(out),

@@ -7,7 +7,7 @@ mod selector;
 
 use ilion_cql::Marker;
 use ilion_cql::ast::{
-    ArithmeticOperator, BindMarker, CqlTypeName, Describe, DescribeTarget, Literal, NativeType,
+    ArithmeticOperator, BindMarker, CqlTypeName, Describe, DescribeTarget, Explain, Literal, NativeType,
     QualifiedName, Statement, Term,
 };
 
@@ -117,7 +117,11 @@ impl Generator {
     }
 
     pub fn statement(&mut self) -> Statement {
-        match self.random.below(14) {
+        match self.random.below(15) {
+            14 => Statement::Explain(Explain {
+                is_analyzed: self.random.once_in(2),
+                select: Box::new(self.select()),
+            }),
             0..=3 => Statement::Select(Box::new(self.select())),
             4 => Statement::Insert(Box::new(self.insert())),
             5 => Statement::Update(Box::new(self.update())),

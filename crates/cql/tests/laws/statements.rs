@@ -2,11 +2,11 @@
 //!
 //! `parse`: every line of the input is one statement; the output has it as the tree prints it, with its markers, or the
 //! error under a caret. `tree`: the whole input is one statement, the output its tree. `type`, `term`: every line is one.
-//! `split`: the input is a script, the output its statements.
+//! `split`: the input is a script, the output its statements. `shape`: every line is one statement, the output its shape.
 
 use std::fmt::Write;
 
-use ilion_cql::{Error, parse, parse_term, parse_type, split_statements};
+use ilion_cql::{Error, parse, parse_term, parse_type, shape, split_statements};
 
 #[test]
 fn texts_become_trees_or_errors() {
@@ -19,6 +19,11 @@ fn texts_become_trees_or_errors() {
             }),
             "term" => each_line(&case.input, |text| {
                 parse_term(text).map(|parsed| parsed.to_string())
+            }),
+            "shape" => case.input.lines().fold(String::new(), |mut out, line| {
+                let shape = shape(line).unwrap_or_else(|| "-- no tokens".to_owned());
+                writeln!(out, "{shape}").expect("strings grow");
+                out
             }),
             "split" => split_statements(&case.input)
                 .iter()

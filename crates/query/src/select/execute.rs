@@ -15,7 +15,7 @@ use super::limits::Limits;
 use super::order::Sink;
 use super::paging::Position;
 use super::rows_out::RowsOut;
-use super::scan::{Scan, ScanPlan, Step, components, end_read, read_law};
+use super::scan::{Scan, ScanPlan, Step, components, end_read, read_law, tell_partition};
 use super::selection::Group;
 use super::{RowView, SelectPlan};
 use crate::context::Execution;
@@ -129,6 +129,7 @@ impl SelectPlan {
                 ..self.all_rows.clone()
             }),
         };
+        tell_partition(&self.table);
         let cursor = execution
             .store
             .read_partition(&self.table, &key, &filter)

@@ -8,6 +8,7 @@
 //! | `row_view` | a row as CQL sees it |
 //! | `order`, `group_by`, `limits`, `rules` | the other clauses |
 //! | `scan`, `segments` | reading partitions and rows |
+//! | `explain` | how rows are found, in words |
 //! | `execute`, `paging` | putting a page together; where the next goes on |
 
 mod access;
@@ -17,6 +18,7 @@ mod compile;
 mod compile_aggregate;
 mod compound;
 mod execute;
+mod explain;
 mod expression;
 mod group_by;
 mod limits;

@@ -237,6 +237,9 @@ impl<'e> Scan<'e> {
     fn open(&mut self, segment: Segment) -> Result<ReadPurge<Box<dyn Cursor>>, Error> {
         let (store, table) = (self.execution.store, self.plan.table);
         self.given_before = None;
+        if !matches!(segment, Segment::Range(_)) {
+            tell_partition(table);
+        }
         let opened = match segment {
             Segment::Range(range) => store.read_range(table, &range, &self.clusterings),
             Segment::Partition(key) => store.read_partition(table, &key, &self.clusterings),
@@ -274,6 +277,11 @@ impl Drop for Scan<'_> {
     fn drop(&mut self) {
         self.close();
     }
+}
+
+/// Tells a trace that a partition is read.
+pub(super) fn tell_partition(table: &TableSchema) {
+    trace::note(|| format!("Executing single-partition query on {}", table.name));
 }
 
 /// Counts what a read met. The client hears of it if that were too many tombstones.

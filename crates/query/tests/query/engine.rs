@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ilion_engine::{CounterCache, Engine, EngineOptions};
+use ilion_engine::{CounterCache, Engine, EngineOptions, ReadSurvey};
 use ilion_env::MemEnv;
 use ilion_query::{ClusterFacts, EngineStore, LogPosition, PartitionGuard, Store, StoreError};
 use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange, Mutation};
@@ -49,6 +49,12 @@ impl EngineDisk {
         })
     }
 
+    /// Once whoever used it is gone.
+    pub fn reopen(&mut self) -> Arc<dyn TestStore> {
+        self.engine = None;
+        self.open()
+    }
+
     /// Lets the engine, which purges by it, have the clock of the test.
     pub fn set_clock(&self) {
         self.env.set_micros(self.clock.now_micros());
@@ -60,15 +66,12 @@ impl EngineDisk {
         match self.steps % 8 {
             1 | 5 => self.flush(),
             3 => self.compact(),
-            7 if !session.has_prepared() => session.reconnect(|| {
-                self.engine = None;
-                self.open()
-            }),
+            7 if !session.has_prepared() => session.reconnect(|| self.reopen()),
             _ => {}
         }
     }
 
-    fn flush(&self) {
+    pub fn flush(&self) {
         for table in self.user_tables() {
             self.engine().flush(table).unwrap();
         }
@@ -174,6 +177,19 @@ impl Store for MovedStore {
 
     fn counter_cache(&self) -> Option<&CounterCache> {
         self.engine.counter_cache()
+    }
+
+    fn survey_partition(
+        &self,
+        table: &Arc<TableSchema>,
+        key: &DecoratedKey,
+        filter: &ClusteringFilter,
+    ) -> Option<ReadSurvey> {
+        self.engine.survey_partition(table, key, filter)
+    }
+
+    fn survey_range(&self, table: &Arc<TableSchema>, range: &KeyRange) -> Option<ReadSurvey> {
+        self.engine.survey_range(table, range)
     }
 
     fn cluster(&self) -> ClusterFacts {

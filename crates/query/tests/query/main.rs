@@ -26,6 +26,7 @@
 mod clock;
 mod concurrent;
 mod engine;
+mod explain;
 mod guardrails;
 mod hostile;
 mod print;

@@ -1,0 +1,134 @@
+//! What a read would have to ask, told without reading: for EXPLAIN.
+
+use std::sync::Arc;
+
+use ilion_env::cost::Count;
+use ilion_rows::{ClusteringFilter, DecoratedKey, KeyRange};
+use ilion_schema::TableSchema;
+use ilion_sstable::KeyHash;
+
+use crate::read::PointRead;
+use crate::settle::Wanted;
+use crate::table_store::TableStore;
+use crate::view::LiveSSTable;
+use crate::{Engine, Error, Result};
+
+/// What a read would have to ask, as far as it is known from memory (a Bloom filter may be loaded for it).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReadSurvey {
+    /// Memtables that have something of it.
+    pub memtables: u64,
+    /// SSTables of the table.
+    pub sstables: u64,
+    /// Those left alone, by why.
+    pub skipped: Vec<(Count, u64)>,
+    /// Names of those that may have something of it, newest first.
+    pub to_ask: Vec<String>,
+    /// True if they are asked one after another, and only until nothing older can be seen.
+    pub ends_early: bool,
+    /// True if the row cache is asked before.
+    pub is_row_cached: bool,
+}
+
+impl ReadSurvey {
+    fn take(&mut self, live: &LiveSSTable, why_not: Option<Count>) {
+        let Some(why) = why_not else {
+            self.to_ask.push(live.sstable.descriptor().base_name());
+            return;
+        };
+        match self.skipped.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, count)) => *count += 1,
+            None => self.skipped.push((why, 1)),
+        }
+    }
+}
+
+impl Engine {
+    /// What [`Engine::read_partition`] would ask; nothing of tables that are computed.
+    ///
+    /// # Errors
+    /// The table is gone.
+    pub fn survey_partition(
+        &self,
+        table: &Arc<TableSchema>,
+        key: &DecoratedKey,
+        filter: &ClusteringFilter,
+    ) -> Result<Option<ReadSurvey>> {
+        let Some(store) = self.stored(table)? else {
+            return Ok(None);
+        };
+        let is_row_cached = table.options.caching.rows_per_partition.is_some();
+        Ok(Some(ReadSurvey {
+            is_row_cached: is_row_cached && self.shared.row_cache.is_enabled(),
+            ..store.survey_partition(table, key, filter)
+        }))
+    }
+
+    /// What [`Engine::read_range`] may ask; nothing of tables that are computed.
+    ///
+    /// # Errors
+    /// The table is gone.
+    pub fn survey_range(&self, table: &Arc<TableSchema>, range: &KeyRange) -> Result<Option<ReadSurvey>> {
+        Ok(self.stored(table)?.map(|store| store.survey_range(range)))
+    }
+
+    fn stored(&self, table: &Arc<TableSchema>) -> Result<Option<Arc<TableStore>>> {
+        if table.kind == ilion_schema::TableKind::Virtual {
+            return Ok(None);
+        }
+        let store = self.shared.table(table.id);
+        let gone = || Error::Refused(format!("table {}.{} does not exist", table.keyspace, table.name));
+        store.map(Some).ok_or_else(gone)
+    }
+}
+
+impl TableStore {
+    fn survey_partition(
+        &self,
+        table: &Arc<TableSchema>,
+        key: &DecoratedKey,
+        filter: &ClusteringFilter,
+    ) -> ReadSurvey {
+        let view = self.view();
+        let filter = Arc::new(filter.clone());
+        let Some(active) = view.memtables.first() else {
+            return ReadSurvey::default();
+        };
+        let read = PointRead {
+            table,
+            key,
+            filter: filter.clone(),
+            comparator: active.comparator(),
+        };
+        let wanted = Wanted::of(table, &filter, read.comparator);
+        let has_key =
+            |memtable: &&Arc<_>| ilion_memtable::Memtable::partition(memtable, key, &filter).is_some();
+        let mut survey = ReadSurvey {
+            memtables: view.memtables.iter().filter(has_key).count() as u64,
+            sstables: view.sstables.len() as u64,
+            ends_early: wanted.is_some(),
+            ..ReadSurvey::default()
+        };
+        let hash = KeyHash::of(&key.key);
+        for live in &view.sstables {
+            let why = read.reason_to_skip(&live.sstable, &hash, &filter, table.has_statics());
+            survey.take(live, why);
+        }
+        survey
+    }
+
+    fn survey_range(&self, range: &KeyRange) -> ReadSurvey {
+        let view = self.view();
+        let memtables = view.memtables.iter().filter(|memtable| memtable.size_bytes() > 0);
+        let mut survey = ReadSurvey {
+            memtables: memtables.count() as u64,
+            sstables: view.sstables.len() as u64,
+            ..ReadSurvey::default()
+        };
+        for live in &view.sstables {
+            let misses = range.misses(live.sstable.first_key(), live.sstable.last_key());
+            survey.take(live, misses.then_some(Count::SkippedByKeyRange));
+        }
+        survey
+    }
+}

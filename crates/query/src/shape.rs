@@ -1,0 +1,86 @@
+//! Statements by what they have in common: [`Shape`].
+
+use md5::{Digest, Md5};
+
+/// What is said of a text that is no CQL.
+const NOT_CQL: &str = "(not CQL)";
+
+/// What is the same of statements that differ in values, white space and case only. What statements cost is told by it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shape {
+    /// Digest of the rest, the same over restarts; never 0.
+    pub id: u64,
+    /// Keyspace of its table, or of names that have none; empty where neither is said.
+    pub keyspace: String,
+    /// The text with `?` for each value.
+    pub text: String,
+}
+
+impl Shape {
+    /// Of a text, in a keyspace.
+    pub fn of(text: &str, keyspace: Option<&str>) -> Self {
+        let text = ilion_cql::shape(text).unwrap_or_else(|| NOT_CQL.to_owned());
+        Self::new(keyspace.unwrap_or_default().to_owned(), text)
+    }
+
+    /// Of a batch, by the shapes of its statements, each once.
+    pub fn of_batch<'s>(kind: &str, members: impl Iterator<Item = &'s Self>) -> Self {
+        let mut keyspace = None;
+        let mut texts: Vec<&str> = Vec::new();
+        for member in members {
+            keyspace.get_or_insert(member.keyspace.as_str());
+            if !texts.contains(&member.text.as_str()) {
+                texts.push(&member.text);
+            }
+        }
+        let text = format!("BEGIN {kind}BATCH {}; APPLY BATCH", texts.join("; "));
+        Self::new(keyspace.unwrap_or_default().to_owned(), text)
+    }
+
+    fn new(keyspace: String, text: String) -> Self {
+        let mut digest = Md5::new();
+        digest.update(&keyspace);
+        digest.update([0]);
+        digest.update(&text);
+        let [id, _] = halves(digest.finalize().into());
+        Self {
+            id: id.max(1),
+            keyspace,
+            text,
+        }
+    }
+}
+
+fn halves(digest: [u8; 16]) -> [u64; 2] {
+    let whole = u128::from_be_bytes(digest);
+    [(whole >> 64) as u64, whole as u64]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_that_differ_in_values_have_one_shape() {
+        let shape = Shape::of("select * from t where k = 1", Some("ks"));
+        assert_eq!(shape, Shape::of("SELECT * FROM t WHERE k = 'x';", Some("ks")));
+        assert_eq!(shape.text, "SELECT * FROM t WHERE k = ?");
+        let other = Shape::of("select * from t where k = 1", Some("other"));
+        assert_ne!(shape.id, other.id);
+        assert_eq!(Shape::of("select 'unfinished", None).text, "(not CQL)");
+    }
+
+    #[test]
+    fn a_batch_tells_each_of_its_statements_once() {
+        let insert = Shape::of("insert into t (k) values (1)", Some("ks"));
+        let update = Shape::of("update t set v = 1 where k = 1", Some("ks"));
+        let batch = Shape::of_batch("UNLOGGED ", [&insert, &update, &insert].into_iter());
+        assert_eq!(
+            (batch.keyspace.as_str(), batch.text.as_str()),
+            (
+                "ks",
+                "BEGIN UNLOGGED BATCH INSERT INTO t(k) VALUES (?); UPDATE t SET v = ? WHERE k = ?; APPLY BATCH"
+            )
+        );
+    }
+}
