@@ -11,12 +11,14 @@
 //! | `toc`, `digest`, `crc_file`, `compression_info` | the small components |
 //! | `chunks` | Data.db as a sequence of uncompressed bytes: cache, streams, writer |
 //! | `bloom` | Filter.db |
+//! | `cells` | Cells.db, the cell map |
 //! | `sstable` | [`SSTable`]: one SSTable open for reads |
 //! | `reader` | its partition index, and cursors over its partitions |
 //! | `open`, `open_options`, `lazy` | its parts, opened when they are needed |
 //! | `key_cache` | where partitions are that were looked up lately |
 //! | `make_token_map` | Tokens.db from the index of an SSTable that has none |
 //! | `tokens` | Tokens.db, the token map |
+//! | `pages` | bodies of side components, mapped and checked page by page when they are first touched |
 //! | `trie` | nodes of Partitions.db and Rows.db, and walks over them |
 //! | `commit_log_interval` | which stretches of the commit log an SSTable covers |
 //! | `comparable` | keys and clusterings as the bytes that tries are walked with |
@@ -35,6 +37,7 @@
 mod error;
 
 pub mod bloom;
+mod cells;
 pub mod chunks;
 mod commit_log_interval;
 mod comparable;
@@ -55,6 +58,7 @@ mod make_token_map;
 mod metadata_collector;
 mod open;
 mod open_options;
+mod pages;
 mod reader;
 mod row_decode;
 mod row_encode;
@@ -92,4 +96,4 @@ pub use transaction::{
     CommittedTransaction, Transaction, TransactionKind, finish_transactions, unfinished_sstables,
 };
 pub use version::Version;
-pub use writer::{SSTableWriter, WriterOptions};
+pub use writer::{CellMapLimits, SSTableWriter, WriterOptions};

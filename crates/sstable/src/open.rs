@@ -8,6 +8,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use ilion_env::Env;
 use ilion_rows::DecoratedKey;
 
+use crate::cells::CellMap;
 use crate::chunks::READ_AHEAD_BYTES;
 use crate::lazy::Lazy;
 use crate::reader::{IndexWalker, PartitionIndex, PartitionTrie, Summary};
@@ -34,6 +35,8 @@ pub(crate) struct OpenedParts {
     pub(crate) index_lookups: AtomicU64,
     /// One cannot be made.
     pub(crate) goes_without_token_map: AtomicBool,
+    /// Nothing in it if there is none, or it was damaged.
+    cells: Lazy<ArcSwapOption<CellMap>>,
     data: Lazy<Arc<ChunkReader>>,
     index: Lazy<PartitionIndex>,
     filter: Lazy<Option<BloomFilter>>,
@@ -84,6 +87,7 @@ impl OpenedParts {
                 .map(|(table, cache)| (cache.clone(), cache.admit(*table, descriptor))),
             index_lookups: AtomicU64::new(0),
             goes_without_token_map: AtomicBool::new(false),
+            cells: Lazy::new(),
             data,
             index,
             filter: Lazy::new(),
@@ -147,13 +151,47 @@ impl OpenedParts {
         Ok(filter.as_ref())
     }
 
+    /// The cell map, if there is one that can be used.
+    pub(crate) fn cell_map(&self) -> Result<Option<Arc<CellMap>>> {
+        let cells = self
+            .cells
+            .get_or_open(|| Ok(ArcSwapOption::from(self.open_cell_map()?.map(Arc::new))))?;
+        Ok(cells.load_full())
+    }
+
+    /// A damaged cell map is as good as none: large rows are walked through.
+    fn open_cell_map(&self) -> Result<Option<CellMap>> {
+        let data = self.data()?;
+        let fingerprint = fingerprint_of(&self.stats);
+        let opened = CellMap::open(&*self.env, &self.descriptor, fingerprint, data.stored_length());
+        match opened {
+            Ok(Some(map)) if map.data_length() != data.data_length() => Ok(None),
+            Err(error) if error.is_corrupt() => {
+                tracing::warn!(sstable = %self.descriptor, %error, "Cells.db is not used; the next compaction makes it again");
+                Ok(None)
+            }
+            opened => opened,
+        }
+    }
+
+    /// The cell map turned out to be damaged.
+    #[cold]
+    pub(crate) fn drop_cell_map(&self, error: &Error) {
+        tracing::warn!(sstable = %self.descriptor, %error, "the cell map is not used any more; the next compaction makes it again");
+        if let Some(cells) = self.cells.opened() {
+            cells.store(None);
+        }
+    }
+
     /// Memory of all that was opened.
     pub(crate) fn memory_bytes(&self) -> usize {
+        let cells = self.cells.opened().and_then(|cells| cells.load_full());
         let map = self.tokens.load().as_ref().map_or(0, |map| map.memory_bytes());
         let index = self.index.opened().map_or(0, PartitionIndex::memory_bytes);
         let filter = self.filter.opened().and_then(Option::as_ref);
         let data = self.data.opened().map_or(0, |data| data.memory_bytes());
-        map + index + filter.map_or(0, BloomFilter::memory_bytes) + data
+        let cells = cells.map_or(0, |map| map.memory_bytes());
+        map + cells + index + filter.map_or(0, BloomFilter::memory_bytes) + data
     }
 
     /// The token map turned out to be damaged: from now on the index answers, until there is a new one.

@@ -12,16 +12,19 @@
 
 mod body;
 mod columns;
+mod mapped;
 mod prefix;
 mod source;
 mod subset;
 mod times;
+mod wanted;
 
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use ilion_rows::{Clustering, ClusteringComparator, DeletionTime, Marker, Row};
 use ilion_schema::{ColumnKind, TableSchema};
 
@@ -30,9 +33,10 @@ use self::columns::FileColumns;
 use crate::{DataStream, Error, Result, SerializationHeader, Version};
 
 pub(crate) use self::prefix::{ClusteringFormat, Place};
-use self::source::Stretch;
 pub(crate) use self::source::{ByteSource, Piece, read_uvint};
+use self::source::{Stretch, Within};
 pub(crate) use self::times::Times;
+pub(crate) use self::wanted::Wanted;
 
 const END_OF_PARTITION: u8 = 0x01;
 const IS_MARKER: u8 = 0x02;
@@ -54,12 +58,18 @@ pub(crate) struct RowFormat {
 /// An unfiltered of which the content of a row was not read: enough to decide whether it is wanted.
 #[derive(Debug)]
 pub(crate) enum Head {
-    Row {
-        flags: u8,
-        clustering: Clustering,
-        body_size: u64,
-    },
+    Row(RowHead),
     Marker(Marker),
+}
+
+/// The start of a row, up to its body.
+#[derive(Debug)]
+pub(crate) struct RowHead {
+    pub(crate) clustering: Clustering,
+    pub(crate) body_size: u64,
+    flags: u8,
+    /// What the cell map has of its columns.
+    pub(crate) parts: Option<Bytes>,
 }
 
 impl RowFormat {
@@ -96,17 +106,33 @@ impl RowFormat {
     /// The deletion and static row that follow a partition's key.
     pub(crate) fn partition_head(&self, input: &mut DataStream) -> Result<(DeletionTime, Option<Row>)> {
         let deletion = self.times.partition_deletion(input)?;
+        let static_row = self.static_row(input, Wanted::ALL, None)?;
+        Ok((deletion, static_row))
+    }
+
+    /// The static row that follows the deletion of a partition, if the table has any; nothing if it is empty.
+    pub(crate) fn static_row(
+        &self,
+        input: &mut DataStream,
+        wanted: Wanted<'_>,
+        parts: Option<Bytes>,
+    ) -> Result<Option<Row>> {
         if self.statics.columns.is_empty() {
-            return Ok((deletion, None));
+            return Ok(None);
         }
         let flags = input.u8()?;
         let is_row = flags & (END_OF_PARTITION | IS_MARKER) == 0 && flags & IS_EXTENDED != 0;
         if !is_row || input.u8()? & EXTENDED_IS_STATIC == 0 {
             return Err(input.corrupt("a static row before it"));
         }
-        let body_size = input.uvint()?;
-        let row = self.body(input, flags, body_size, Clustering::empty(), &self.statics)?;
-        Ok((deletion, (!row.is_empty()).then_some(row)))
+        let head = RowHead {
+            clustering: Clustering::empty(),
+            body_size: input.uvint()?,
+            flags,
+            parts,
+        };
+        let row = self.body(input, head, &self.statics, wanted)?;
+        Ok((!row.is_empty()).then_some(row))
     }
 
     /// The next unfiltered up to its body; nothing after the last one of the partition.
@@ -127,42 +153,41 @@ impl RowFormat {
         }
         let clustering = self.clustering.clustering(input)?;
         let body_size = input.uvint()?;
-        Ok(Some(Head::Row {
-            flags,
+        Ok(Some(Head::Row(RowHead {
             clustering,
             body_size,
-        }))
+            flags,
+            parts: None,
+        })))
     }
 
     /// The row whose head was just read. It may be empty, if all that it had was dropped.
     #[inline]
-    pub(crate) fn row(
-        &self,
-        input: &mut DataStream,
-        flags: u8,
-        body_size: u64,
-        clustering: Clustering,
-    ) -> Result<Row> {
-        self.body(input, flags, body_size, clustering, &self.regulars)
+    pub(crate) fn row(&self, input: &mut DataStream, head: RowHead, wanted: Wanted<'_>) -> Result<Row> {
+        self.body(input, head, &self.regulars, wanted)
     }
 
     fn body(
         &self,
         input: &mut DataStream,
-        flags: u8,
-        body_size: u64,
-        clustering: Clustering,
+        head: RowHead,
         columns: &FileColumns,
+        wanted: Wanted<'_>,
     ) -> Result<Row> {
-        let size = usize::try_from(body_size).unwrap_or(usize::MAX);
-        let mut row = Row::empty(clustering);
-        BodyDecoder {
-            input: Stretch::ahead(input, size)?,
-            flags,
-            times: &self.times,
-            columns,
+        let size = usize::try_from(head.body_size).unwrap_or(usize::MAX);
+        let mut row = Row::empty(head.clustering);
+        let mut decoder = BodyDecoder::new(head.flags, &self.times, columns, wanted);
+        if !wanted.is_all() && (head.parts.is_some() || is_worth_skipping(input, size)) {
+            let end = input.position().saturating_add(head.body_size);
+            let subset = decoder.start(&mut Within::new(input, end), &mut row)?;
+            match head.parts {
+                Some(parts) => decoder.decode_mapped(input, end, &subset, &parts, &mut row)?,
+                None => decoder.decode_columns(&mut Within::new(input, end), &subset, &mut row)?,
+            }
+            return Ok(row);
         }
-        .decode_into(&mut row)?;
+        let mut stretch = Stretch::ahead(input, size)?;
+        decoder.decode_into(&mut stretch, &mut row)?;
         input.consume(size);
         Ok(row)
     }
@@ -186,6 +211,11 @@ impl RowFormat {
         }
         Ok(Marker { bound, end, start })
     }
+}
+
+/// True if a row has chunks that need not be read where values are passed over.
+fn is_worth_skipping(input: &DataStream, size: usize) -> bool {
+    size > input.rest().len() && size > input.chunks().chunk_length() as usize
 }
 
 #[cold]

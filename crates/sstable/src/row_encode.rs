@@ -18,8 +18,10 @@
 //! `body_size` counts what follows it; `previous_size` is the distance to the start of the unfiltered before (of the
 //! partition, for the first one). Compat: `org.apache.cassandra.db.rows.UnfilteredSerializer`.
 
+mod body;
 mod cell;
 mod columns;
+mod sketch;
 mod times;
 
 use std::ops::Range;
@@ -32,10 +34,12 @@ use crate::metadata_collector::MetadataCollector;
 use crate::values::{FixedLen, Unstorable, encode_bound, encode_values};
 use crate::{EncodingStats, Version};
 
-use cell::encode_cell;
+use cell::encode_cell_head;
 use columns::{ColumnLayout, StoredColumn};
 use times::Times;
 
+pub(crate) use body::{EncodedBody, LARGE_VALUE_BYTES};
+pub(crate) use sketch::{Detail, Sketch};
 pub(crate) use times::encode_deletion;
 
 /// Bits of an unfiltered's first byte.
@@ -59,8 +63,8 @@ pub(crate) struct RowEncoder {
     statics: ColumnLayout,
     regulars: ColumnLayout,
     times: Times,
-    /// The body of the row at hand: its size stands before it.
-    body: Writer,
+    /// The body of the row or marker at hand: its size stands before it.
+    body: EncodedBody,
 }
 
 impl RowEncoder {
@@ -73,22 +77,22 @@ impl RowEncoder {
             statics: ColumnLayout::of(table, table.statics()),
             regulars: ColumnLayout::of(table, table.regulars()),
             times: Times::new(min, version),
-            body: Writer::new(),
+            body: EncodedBody::default(),
         }
     }
 
-    /// Appends the static row, an empty one if there is none; nothing if the table has no static columns. True if it has
-    /// something in it.
+    /// Appends the start of the static row, an empty one if there is none; nothing if the table has no static columns. True if
+    /// it has something in it. Its body is [`RowEncoder::body`].
     pub(crate) fn encode_static(
         &mut self,
         row: Option<&Row>,
         stats: &mut MetadataCollector,
         out: &mut Writer,
     ) -> Result<bool, Unstorable> {
+        self.body.clear();
         if self.statics.is_empty() {
             return Ok(false);
         }
-        self.body.clear();
         if let Some(row) = row {
             self.statics.choose(row)?;
         }
@@ -96,17 +100,45 @@ impl RowEncoder {
         let flags = match row {
             Some(row) => encode_body(row, &self.statics, self.times, stats, &mut self.body)?,
             None => {
-                self.statics.encode_empty_subset(&mut self.body);
+                self.statics.encode_empty_subset(self.body.encoded());
                 0
             }
         };
         out.u8(flags | unfiltered_flag::EXTENSION);
         out.u8(unfiltered_flag::EXTENDED_IS_STATIC);
-        self.append_body(0, out);
+        self.append_sizes(0, out);
         Ok(row.is_some())
     }
 
-    /// Appends a row. Gives the place of its clustering values in `out`; nothing if the row has nothing to store.
+    /// What follows what was appended last.
+    #[inline]
+    pub(crate) fn body(&self) -> &EncodedBody {
+        &self.body
+    }
+
+    /// The body was written.
+    pub(crate) fn forget_values(&mut self) {
+        self.body.forget_values();
+    }
+
+    /// Describes the columns of the row that was appended last.
+    pub(crate) fn sketch(
+        &self,
+        row: &Row,
+        kind: RowKind,
+        detail: Detail,
+        out: &mut Sketch,
+    ) -> Result<(), Unstorable> {
+        let layout = match kind {
+            RowKind::Static => &self.statics,
+            RowKind::Regular => &self.regulars,
+        };
+        let has_complex_deletion = layout.has_complex() && has_complex_deletion(row, layout);
+        out.draw(row, layout, self.times, has_complex_deletion, detail)
+    }
+
+    /// Appends the start of a row. Gives the place of its clustering values in `out`; nothing if the row has nothing to store.
+    /// Its body is [`RowEncoder::body`].
     #[inline]
     pub(crate) fn encode_row(
         &mut self,
@@ -128,11 +160,11 @@ impl RowEncoder {
         let start = out.len();
         encode_values(&self.clustering_lens, row.clustering.values(), out)?;
         let clustering = start..out.len();
-        self.append_body(previous_size, out);
+        self.append_sizes(previous_size, out);
         Ok(Some(clustering))
     }
 
-    /// Appends a marker. Gives the place of its bound in `out`.
+    /// Appends the start of a marker. Gives the place of its bound in `out`. Its body is [`RowEncoder::body`].
     pub(crate) fn encode_marker(
         &mut self,
         marker: &Marker,
@@ -148,23 +180,31 @@ impl RowEncoder {
         }
         self.body.clear();
         for deletion in marker.end.iter().chain(&marker.start) {
-            self.times.deletion(deletion, &mut self.body);
+            self.times.deletion(deletion, self.body.encoded());
             stats.deletion(deletion);
         }
         out.u8(unfiltered_flag::IS_MARKER);
         let start = out.len();
         encode_bound(&self.clustering_lens, &marker.bound, out)?;
         let bound = start..out.len();
-        self.append_body(previous_size, out);
+        self.append_sizes(previous_size, out);
         Ok(bound)
     }
 
     #[inline]
-    fn append_body(&self, previous_size: u64, out: &mut Writer) {
-        out.uvint((unsigned_vint_len(previous_size) + self.body.len()) as u64);
+    fn append_sizes(&self, previous_size: u64, out: &mut Writer) {
+        out.uvint(unsigned_vint_len(previous_size) as u64 + self.body.len());
         out.uvint(previous_size);
-        out.bytes(self.body.as_slice());
     }
+}
+
+/// Which columns a row has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RowKind {
+    /// Those of the partition.
+    Static,
+    /// Its own.
+    Regular,
 }
 
 /// The last byte of a partition.
@@ -184,9 +224,10 @@ fn encode_body(
     layout: &ColumnLayout,
     times: Times,
     stats: &mut MetadataCollector,
-    out: &mut Writer,
+    body: &mut EncodedBody,
 ) -> Result<u8, Unstorable> {
     let mut flags = 0;
+    let out = body.encoded();
     if !row.liveness.is_none() {
         flags |= unfiltered_flag::HAS_TIMESTAMP;
         times.micros(row.liveness.timestamp_micros, out);
@@ -207,6 +248,7 @@ fn encode_body(
     } else {
         layout.encode_subset(out);
     }
+    body.columns_at = body.encoded().len();
     let has_complex_deletion = layout.has_complex() && has_complex_deletion(row, layout);
     if has_complex_deletion {
         flags |= unfiltered_flag::HAS_COMPLEX_DELETION;
@@ -217,17 +259,18 @@ fn encode_body(
             Data::Simple(cell) => {
                 columns_with_cells += 1;
                 stats.cell(cell);
-                encode_cell(cell, column, None, &row.liveness, times, out)?;
+                encode_cell_head(cell, column, None, &row.liveness, times, body.encoded())?;
+                body.value(&cell.value);
                 if column.is_counter {
                     stats.counter(cell);
                 }
             }
             Data::Complex(complex) => {
                 if has_complex_deletion {
-                    times.deletion(&complex.deletion, out);
+                    times.deletion(&complex.deletion, body.encoded());
                 }
                 columns_with_cells += u64::from(!complex.cells.is_empty());
-                encode_complex(complex, column, &row.liveness, times, stats, out)?;
+                encode_complex(complex, column, &row.liveness, times, stats, body)?;
             }
         }
     }
@@ -248,13 +291,14 @@ fn encode_complex(
     liveness: &Liveness,
     times: Times,
     stats: &mut MetadataCollector,
-    out: &mut Writer,
+    body: &mut EncodedBody,
 ) -> Result<(), Unstorable> {
     stats.deletion(&complex.deletion);
-    out.uvint(complex.cells.len() as u64);
+    body.encoded().uvint(complex.cells.len() as u64);
     for (path, cell) in &complex.cells {
         stats.cell(cell);
-        encode_cell(cell, column, Some(path), liveness, times, out)?;
+        encode_cell_head(cell, column, Some(path), liveness, times, body.encoded())?;
+        body.value(&cell.value);
     }
     Ok(())
 }

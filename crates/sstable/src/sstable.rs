@@ -248,6 +248,14 @@ impl SSTable {
         self.parts.tokens.load().as_ref().map(|map| map.file_length())
     }
 
+    /// Bytes of its cell map; nothing if it has none that can be used.
+    ///
+    /// # Errors
+    /// The operating system refused.
+    pub fn cell_map_bytes(&self) -> Result<Option<u64>> {
+        Ok(self.parts.cell_map()?.map(|map| map.file_length()))
+    }
+
     /// Makes Tokens.db from the index, and uses it from then on. Reads the whole index; of a BTI one, keys are read in
     /// Data.db. Goes on as long as `go_on` says; false if it was stopped, or the index cannot be mapped.
     ///
@@ -423,12 +431,7 @@ impl SSTable {
                 DataStream::sequential(Arc::new(data), 0, READ_AHEAD_BYTES)
             }
         };
-        Ok(PartitionReader::new(
-            stream,
-            self.parts.clone(),
-            format,
-            filter.clone(),
-        ))
+        PartitionReader::new(stream, self.parts.clone(), format, filter.clone())
     }
 
     fn format_for(&self, table: &Arc<TableSchema>) -> Result<Arc<RowFormat>> {

@@ -19,7 +19,6 @@
 //! | `elias_fano` | ascending numbers in little space |
 //! | `block` | 1024 partitions |
 //! | `tail` | what the file says of itself |
-//! | `pages` | mapped bytes, checked page by page when they are first touched |
 //! | `map` | look-ups |
 //! | `writer` | partitions in, file out |
 //!
@@ -29,7 +28,6 @@ mod block;
 mod elias_fano;
 mod map;
 mod order;
-mod pages;
 mod tail;
 #[cfg(test)]
 mod tests;
@@ -39,20 +37,10 @@ pub(crate) use map::{Candidates, Mapped, TokenMap};
 pub(crate) use tail::fingerprint_of;
 pub(crate) use writer::{TokenMapWriter, Whole};
 
+use crate::pages::u64_at;
+
 /// Partitions of a block; the last one may have fewer.
 const BLOCK_PARTITIONS: usize = 1024;
-
-/// The number at `at`; zeros beyond the end.
-#[inline]
-fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    if let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
-        return u64::from_le_bytes(*chunk);
-    }
-    let mut padded = [0; 8];
-    let rest = bytes.get(at..).unwrap_or_default();
-    padded[..rest.len()].copy_from_slice(rest);
-    u64::from_le_bytes(padded)
-}
 
 #[inline]
 fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {

@@ -6,6 +6,7 @@
 //!
 //! Invariant: no component has bytes before its SSTable's ADD is in the transaction log; the caller sees to it.
 
+mod cell_entries;
 mod clustering_span;
 mod component_writer;
 mod options;
@@ -29,8 +30,9 @@ use ilion_env::Env;
 use ilion_rows::{ClusteringComparator, DecoratedKey, DeletionTime, PartitionHead, Unfiltered};
 use ilion_schema::TableSchema;
 
+use crate::cells;
 use crate::metadata_collector::MetadataCollector;
-use crate::row_encode::{RowEncoder, encode_deletion, encode_end_of_partition};
+use crate::row_encode::{LARGE_VALUE_BYTES, RowEncoder, encode_deletion, encode_end_of_partition};
 use crate::statistics::Validation;
 use crate::tokens::{TokenMapWriter, Whole, fingerprint_of};
 use crate::values::Unstorable;
@@ -39,8 +41,9 @@ use crate::{
     TransactionKind, Version, toc, write_component,
 };
 
-pub use options::WriterOptions;
+pub use options::{CellMapLimits, WriterOptions};
 
+use cell_entries::CellEntries;
 pub(crate) use clustering_span::ClusteringSpan;
 use partition_index::{EndedPartition, PartitionIndexWriter};
 
@@ -60,6 +63,7 @@ pub struct SSTableWriter {
     encoder: RowEncoder,
     index: PartitionIndexWriter,
     tokens: Option<TokenMapWriter>,
+    cells: Option<CellEntries>,
     stats: MetadataCollector,
     open: Option<OpenPartition>,
     first_key: Option<Bytes>,
@@ -107,6 +111,9 @@ impl SSTableWriter {
             .then(|| TokenMapWriter::create(&**env, &tokens_path, options.partitioner));
         Ok(Self {
             tokens: tokens.transpose()?,
+            cells: options
+                .cell_map
+                .map(|limits| CellEntries::new(env, descriptor, limits)),
             data: ChunkWriter::create(env.clone(), descriptor.clone(), compression)?,
             index: PartitionIndexWriter::create(&**env, descriptor, table, &options)?,
             header: SerializationHeader::of(table, options.encoding_stats),
@@ -143,13 +150,22 @@ impl SSTableWriter {
             return Err(self.refuse("a partition key is longer than 65535 bytes"));
         }
         let start = self.position();
+        let buffered = self.buffer.len();
         self.buffer.bytes16(&key.key);
-        let stored =
-            encode_deletion(self.descriptor.version, &head.deletion, &mut self.buffer).and_then(|()| {
-                let row = head.static_row.as_ref();
-                self.encoder.encode_static(row, &mut self.stats, &mut self.buffer)
-            });
+        let stored = encode_deletion(self.descriptor.version, &head.deletion, &mut self.buffer);
+        self.check(stored)?;
+        let static_at = self.buffer.len();
+        let static_row = head.static_row.as_ref();
+        let stored = self
+            .encoder
+            .encode_static(static_row, &mut self.stats, &mut self.buffer);
         let has_static_row = self.check(stored)?;
+        if let Some(cells) = &mut self.cells {
+            let head = &self.buffer.as_slice()[buffered..];
+            let static_row = static_row.filter(|_| has_static_row);
+            cells.begin_partition(start, head, static_at - buffered, static_row, &self.encoder)?;
+        }
+        self.append_body()?;
         self.stats.partition_deletion(&head.deletion);
         self.index.begin_partition();
         self.span.begin_partition();
@@ -169,7 +185,7 @@ impl SSTableWriter {
     /// # Errors
     /// As for [`SSTableWriter::begin_partition`].
     pub fn add(&mut self, unfiltered: &Unfiltered) -> Result<()> {
-        let position = self.position();
+        let (position, buffered) = (self.position(), self.buffer.len());
         let Some(open) = &mut self.open else {
             return Err(self.refuse("a row comes before its partition"));
         };
@@ -191,10 +207,41 @@ impl SSTableWriter {
             return Ok(());
         };
         self.span.add(unfiltered);
-        let end = self.position() - partition_start;
+        let end = self.position() + self.encoder.body().len() - partition_start;
         let clustering = &self.buffer.as_slice()[clustering];
         self.index.add_unfiltered(unfiltered, clustering, start, end)?;
+        if let Some(cells) = &mut self.cells {
+            let head = &self.buffer.as_slice()[buffered..];
+            cells.unfiltered(unfiltered, position, head, &self.encoder)?;
+        }
+        self.append_body()?;
         self.flush_if_large()
+    }
+
+    /// Appends what follows the start of a row or marker. Large values go to Data.db as they are.
+    #[inline]
+    fn append_body(&mut self) -> Result<()> {
+        match self.encoder.body().as_slice() {
+            Some(body) => {
+                self.buffer.bytes(body);
+                Ok(())
+            }
+            None => self.append_large_body(),
+        }
+    }
+
+    fn append_large_body(&mut self) -> Result<()> {
+        for piece in self.encoder.body().pieces() {
+            if piece.len() < LARGE_VALUE_BYTES {
+                self.buffer.bytes(piece);
+            } else {
+                self.data.write(self.buffer.as_slice())?;
+                self.buffer.clear();
+                self.data.write(piece)?;
+            }
+        }
+        self.encoder.forget_values();
+        Ok(())
     }
 
     /// Ends the partition.
@@ -290,6 +337,13 @@ impl SSTableWriter {
             stats: self.options.complete(stats, &data),
             header: self.header,
         };
+        if let Some(cells) = self.cells {
+            cells.finish(cells::Whole {
+                data_length: data.data_length,
+                stored_length: data.stored_length,
+                fingerprint: fingerprint_of(&statistics.stats),
+            })?;
+        }
         if let Some(tokens) = self.tokens {
             let whole = Whole {
                 first_key: &first,

@@ -91,6 +91,13 @@ impl DataStream {
         }
     }
 
+    /// Has bytes at hand that are known to be at `position`, where it then stands.
+    pub(crate) fn lay(&mut self, position: u64, bytes: Bytes) {
+        self.window = bytes;
+        self.window_start = position;
+        self.offset = 0;
+    }
+
     /// The bytes at hand from the position on, perhaps none: no I/O.
     #[inline]
     pub fn rest(&self) -> &[u8] {
@@ -187,6 +194,10 @@ impl DataStream {
     /// Corrupt: the data ends before, or a chunk is damaged.
     #[inline]
     pub fn uvint(&mut self) -> Result<u64> {
+        if let Some((value, len)) = read_uvint(self.rest()) {
+            self.offset += len;
+            return Ok(value);
+        }
         let at = self.position();
         let read = read_uvint(self.peek(9)?);
         match read {

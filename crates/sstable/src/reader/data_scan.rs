@@ -7,7 +7,7 @@ use ilion_rows::{Cursor, DecoratedKey, PartitionHead, ReadError, Unfiltered};
 use ilion_schema::TableSchema;
 use ilion_types::Partitioner;
 
-use crate::row_decode::{ByteSource as _, Head, RowFormat};
+use crate::row_decode::{ByteSource as _, Head, RowFormat, Wanted};
 use crate::{ChunkReader, DataStream, Result, SerializationHeader, Version};
 
 /// A walk over Data.db that knows where it stands.
@@ -86,7 +86,7 @@ impl DataScan {
     pub fn next_partition(&mut self) -> Result<Option<PartitionHead>> {
         while self.is_within {
             match self.next_head()? {
-                Some(Head::Row { body_size, .. }) => self.stream.skip(body_size)?,
+                Some(Head::Row(row)) => self.stream.skip(row.body_size)?,
                 Some(Head::Marker(_)) | None => {}
             }
         }
@@ -107,12 +107,8 @@ impl DataScan {
         match self.next_head()? {
             None => Ok(None),
             Some(Head::Marker(marker)) => Ok(Some(Unfiltered::Marker(marker))),
-            Some(Head::Row {
-                flags,
-                clustering,
-                body_size,
-            }) => {
-                let row = self.format.row(&mut self.stream, flags, body_size, clustering);
+            Some(Head::Row(head)) => {
+                let row = self.format.row(&mut self.stream, head, Wanted::ALL);
                 Ok(Some(Unfiltered::Row(
                     row.inspect_err(|_| self.is_within = false)?,
                 )))

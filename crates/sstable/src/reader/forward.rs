@@ -15,7 +15,7 @@ impl Head {
     /// Orders it against a bound.
     pub(super) fn compare(&self, bound: &Bound, comparator: &ClusteringComparator) -> Ordering {
         match self {
-            Self::Row { clustering, .. } => comparator.compare_bound_to_row(bound, clustering).reverse(),
+            Self::Row(row) => comparator.compare_bound_to_row(bound, &row.clustering).reverse(),
             Self::Marker(marker) => comparator.compare_bounds(&marker.bound, bound),
         }
     }
@@ -27,6 +27,8 @@ pub(super) struct Forward {
     /// Number of the slice.
     slice: usize,
     is_inside: bool,
+    /// The slice is of one row, which was given.
+    is_row_found: bool,
     /// The deletion that is open at the stream's position.
     open: Option<DeletionTime>,
     /// Read, but not yet decided on.
@@ -44,12 +46,17 @@ impl Forward {
                     return Ok(Some(marker_at(&slice.start, None, Some(open))));
                 }
             }
-            if let Some(head) = self.take_before(rows, &slice.end)? {
+            if !self.is_row_found
+                && let Some(head) = self.take_before(rows, &slice.end)?
+            {
+                // After the only row that can be there, nothing has to be read to know that the slice ends.
+                self.is_row_found = matches!(head, Head::Row(_)) && slice.is_one_row(&rows.format.comparator);
                 if let Some(unfiltered) = rows.finish(head)? {
                     return Ok(Some(unfiltered));
                 }
                 continue;
             }
+            self.is_row_found = false;
             self.slice += 1;
             self.is_inside = false;
             if let Some(open) = self.open {

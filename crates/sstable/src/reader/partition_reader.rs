@@ -9,8 +9,9 @@ use super::backward::Backward;
 use super::forward::Forward;
 use super::location::Location;
 use super::row_index::RowIndex;
+use crate::cells::CellLookup;
 use crate::open::OpenedParts;
-use crate::row_decode::{ByteSource as _, Head, RowFormat};
+use crate::row_decode::{ByteSource as _, Head, RowFormat, Wanted};
 use crate::{DataStream, Result};
 
 /// The unfiltereds of one partition, and where in it the stream stands.
@@ -19,6 +20,9 @@ pub(super) struct Unfiltereds {
     pub(super) stream: DataStream,
     pub(super) format: Arc<RowFormat>,
     pub(super) row_index: Option<RowIndex>,
+    filter: Arc<ClusteringFilter>,
+    /// Where cells of large rows are, if not all are wanted.
+    cells: Option<CellLookup>,
     /// Where the partition starts.
     pub(super) start: u64,
     /// Where the first unfiltered starts.
@@ -29,7 +33,33 @@ impl Unfiltereds {
     /// The next one up to its body; nothing after the last one.
     #[inline]
     pub(super) fn next_head(&mut self) -> Result<Option<Head>> {
-        self.format.head(&mut self.stream)
+        if self.cells.is_none() {
+            return self.format.head(&mut self.stream);
+        }
+        let parts = self.look_up();
+        let mut head = self.format.head(&mut self.stream)?;
+        if let Some(Head::Row(row)) = &mut head {
+            row.parts = parts;
+        }
+        Ok(head)
+    }
+
+    /// What the cell map has of the row that starts here. Its start is laid in the stream's way, so that it need not be read.
+    fn look_up(&mut self) -> Option<Bytes> {
+        let cells = self.cells.as_mut()?;
+        let position = self.stream.position();
+        let entry = match cells.find(position) {
+            Ok(entry) => entry?,
+            Err(error) => {
+                cells.give_up(&error);
+                self.cells = None;
+                return None;
+            }
+        };
+        if self.stream.rest().len() < entry.head.len() {
+            self.stream.lay(position, entry.head);
+        }
+        entry.parts
     }
 
     /// The rest of the one whose head was just read; nothing for a row of which all was dropped.
@@ -37,12 +67,9 @@ impl Unfiltereds {
     pub(super) fn finish(&mut self, head: Head) -> Result<Option<Unfiltered>> {
         match head {
             Head::Marker(marker) => Ok(Some(Unfiltered::Marker(marker))),
-            Head::Row {
-                flags,
-                clustering,
-                body_size,
-            } => {
-                let row = self.format.row(&mut self.stream, flags, body_size, clustering)?;
+            Head::Row(head) => {
+                let wanted = Wanted::of(&self.filter);
+                let row = self.format.row(&mut self.stream, head, wanted)?;
                 Ok((!row.is_empty()).then_some(Unfiltered::Row(row)))
             }
         }
@@ -52,12 +79,22 @@ impl Unfiltereds {
     pub(super) fn skip(&mut self, head: &Head) -> Result<()> {
         match head {
             Head::Marker(_) => Ok(()),
-            Head::Row { body_size, .. } => self.stream.skip(*body_size),
+            Head::Row(row) => self.stream.skip(row.body_size),
         }
+    }
+
+    /// The deletion and the static row that follow a key.
+    fn partition_head(&mut self) -> Result<(DeletionTime, Option<Row>)> {
+        let deletion = self.format.times.partition_deletion(&mut self.stream)?;
+        let parts = self.look_up();
+        let wanted = Wanted::of(&self.filter);
+        let static_row = self.format.static_row(&mut self.stream, wanted, parts)?;
+        Ok((deletion, static_row))
     }
 
     /// The key at the start of a partition.
     fn key(&mut self) -> Result<Bytes> {
+        self.look_up();
         let len = usize::from(u16::from_be_bytes(self.stream.array()?));
         self.stream.take(len)
     }
@@ -79,6 +116,8 @@ enum Walk {
     Done,
     /// One after another.
     All,
+    /// Only the end is left, and was not read.
+    End,
     Forward(Forward),
     Backward(Backward),
 }
@@ -106,20 +145,26 @@ impl PartitionReader {
         parts: Arc<OpenedParts>,
         format: Arc<RowFormat>,
         filter: Arc<ClusteringFilter>,
-    ) -> Self {
+    ) -> Result<Self> {
         let start = stream.position();
-        Self {
-            parts,
-            filter,
+        let cells = match &filter.columns {
+            Some(_) => CellLookup::of(&parts)?,
+            None => None,
+        };
+        Ok(Self {
             unfiltereds: Unfiltereds {
                 stream,
                 format,
                 row_index: None,
+                filter: filter.clone(),
+                cells,
                 start,
                 rows_at: start,
             },
+            parts,
+            filter,
             walk: Walk::Done,
-        }
+        })
     }
 
     /// True if the partition that starts at `position` has that key.
@@ -154,7 +199,7 @@ impl PartitionReader {
         let rows = &mut self.unfiltereds;
         rows.start = rows.stream.position();
         let key = rows.key()?;
-        let (deletion, static_row) = rows.format.partition_head(&mut rows.stream)?;
+        let (deletion, static_row) = rows.partition_head()?;
         rows.rows_at = rows.stream.position();
         self.walk = if self.filter.slices.is_empty() {
             Walk::Done
@@ -173,18 +218,23 @@ impl PartitionReader {
     }
 
     fn needs_row_index(&self) -> bool {
-        !self.filter.slices.is_empty() && !self.reads_all()
+        !self.filter.slices.is_empty() && !self.walks_all()
+    }
+
+    /// True if all unfiltereds are wanted in stored order.
+    fn walks_all(&self) -> bool {
+        self.filter.selects_all() && !self.filter.reversed
     }
 
     /// True if partitions are read from start to end: no index is needed to find the next.
     pub(super) fn reads_all(&self) -> bool {
-        self.filter.selects_all() && !self.filter.reversed
+        self.walks_all() && self.unfiltereds.cells.is_none()
     }
 
     /// Moves to the next partition, after all that is left of this one, and starts it; nothing at the end of the
     /// data. Requires: all is read, see [`PartitionReader::reads_all`].
     pub(super) fn begin_following(&mut self) -> Result<Option<Started>> {
-        while let Walk::All = self.walk {
+        while let Walk::All | Walk::End = self.walk {
             match self.unfiltereds.next_head()? {
                 Some(head) => self.unfiltereds.skip(&head)?,
                 None => self.walk = Walk::Done,
@@ -201,14 +251,21 @@ impl PartitionReader {
     pub(super) fn next(&mut self) -> Result<Option<Unfiltered>> {
         let rows = &mut self.unfiltereds;
         let next = match &mut self.walk {
-            Walk::Done => Ok(None),
+            Walk::Done | Walk::End => return Ok(None),
             Walk::All => rows.next(),
             Walk::Forward(forward) => forward.next(rows, &self.filter.slices),
             Walk::Backward(backward) => backward.next(rows, &self.filter.slices),
         };
-        if !matches!(next, Ok(Some(_))) {
+        match &next {
+            // A partition without clustering has one row.
+            Ok(Some(Unfiltered::Row(row)))
+                if row.clustering.values().is_empty() && matches!(self.walk, Walk::All) =>
+            {
+                self.walk = Walk::End;
+            }
+            Ok(Some(_)) => {}
             // Also after an error: the stream stands somewhere in the middle.
-            self.walk = Walk::Done;
+            Ok(None) | Err(_) => self.walk = Walk::Done,
         }
         next
     }

@@ -2,6 +2,7 @@
 
 use ilion_rows::NO_TIMESTAMP;
 use ilion_schema::{ColumnId, ColumnKind, TableSchema};
+use ilion_types::CqlType;
 
 use crate::{Error, HeaderColumn, Result};
 
@@ -11,6 +12,7 @@ pub(super) struct FileColumn {
     /// The column of the table; nothing if it was dropped.
     pub(super) column: Option<ColumnId>,
     pub(super) is_complex: bool,
+    pub(super) is_counter: bool,
     /// Length of values that have no length of their own. Compat: values in complex columns always have one.
     pub(super) fixed_len: Option<usize>,
     /// What was written up to here is gone, even if the column was added again.
@@ -64,6 +66,7 @@ impl FileColumn {
         Ok(Self {
             column: current.map(|column| column.id),
             is_complex,
+            is_counter: header.class.ty == CqlType::Counter,
             fixed_len: header.class.ty.fixed_len(),
             dropped_micros: dropped.map_or(NO_TIMESTAMP, |dropped| dropped.dropped_micros),
         })

@@ -64,6 +64,20 @@ pub(crate) fn read_uvint(bytes: &[u8]) -> Option<(u64, usize)> {
     Some((value, input.offset()))
 }
 
+/// Bytes of the body of a row: values may be passed over.
+pub(super) trait BodySource: ByteSource {
+    /// Bytes that the body, or what of it is looked at, still has.
+    fn remaining(&self) -> u64;
+
+    /// The value that comes next.
+    fn take_value(&mut self, len: usize) -> Result<Bytes> {
+        self.take(len)
+    }
+
+    /// Moves past the value that comes next.
+    fn skip_value(&mut self, len: usize) -> Result<()>;
+}
+
 impl ByteSource for DataStream {
     #[inline]
     fn u8(&mut self) -> Result<u8> {
@@ -148,6 +162,11 @@ impl<B: Borrow<Bytes>> Piece<'_, B> {
         self.end - self.offset
     }
 
+    /// Where it stands, in its bytes.
+    pub(super) fn offset(&self) -> usize {
+        self.offset
+    }
+
     #[inline]
     fn rest(&self) -> &[u8] {
         &self.bytes.borrow()[self.offset..self.end]
@@ -202,5 +221,76 @@ impl<B: Borrow<Bytes>> ByteSource for Piece<'_, B> {
             }
             None => Err(self.corrupt("more bytes")),
         }
+    }
+}
+
+impl<B: Borrow<Bytes>> BodySource for Piece<'_, B> {
+    #[inline]
+    fn remaining(&self) -> u64 {
+        Self::remaining(self) as u64
+    }
+
+    #[inline]
+    fn skip_value(&mut self, len: usize) -> Result<()> {
+        if len > Self::remaining(self) {
+            return Err(self.corrupt("a length within what holds it"));
+        }
+        self.offset += len;
+        Ok(())
+    }
+}
+
+/// A stretch of a stream that is walked through without all of it being at hand: what is passed over is not read.
+pub(super) struct Within<'s> {
+    stream: &'s mut DataStream,
+    end: u64,
+}
+
+impl<'s> Within<'s> {
+    /// From where the stream stands up to `end`.
+    pub(super) fn new(stream: &'s mut DataStream, end: u64) -> Self {
+        Self { stream, end }
+    }
+
+    fn check(&self, len: usize) -> Result<()> {
+        if len as u64 > BodySource::remaining(self) {
+            return Err(self.corrupt("a length within what holds it"));
+        }
+        Ok(())
+    }
+}
+
+impl ByteSource for Within<'_> {
+    fn u8(&mut self) -> Result<u8> {
+        self.stream.u8()
+    }
+
+    fn uvint(&mut self) -> Result<u64> {
+        self.stream.uvint()
+    }
+
+    fn take(&mut self, len: usize) -> Result<Bytes> {
+        self.check(len)?;
+        self.stream.take(len)
+    }
+
+    #[cold]
+    fn corrupt(&self, expected: &'static str) -> Error {
+        self.stream.corrupt(expected)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        self.stream.array()
+    }
+}
+
+impl BodySource for Within<'_> {
+    fn remaining(&self) -> u64 {
+        self.end.saturating_sub(self.stream.position())
+    }
+
+    fn skip_value(&mut self, len: usize) -> Result<()> {
+        self.check(len)?;
+        self.stream.skip(len as u64)
     }
 }

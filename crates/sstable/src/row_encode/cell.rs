@@ -1,11 +1,11 @@
 //! One cell.
 
-use ilion_codec::Writer;
+use ilion_codec::{Writer, unsigned_vint_len};
 use ilion_rows::{Cell, Liveness};
 
 use super::columns::StoredColumn;
 use super::times::Times;
-use crate::values::{Unstorable, encode_value};
+use crate::values::Unstorable;
 
 const IS_DELETED: u8 = 0x01;
 const IS_EXPIRING: u8 = 0x02;
@@ -13,8 +13,9 @@ const HAS_EMPTY_VALUE: u8 = 0x04;
 const USE_ROW_TIMESTAMP: u8 = 0x08;
 const USE_ROW_TTL: u8 = 0x10;
 
+/// Appends all of a cell but the bytes of its value.
 #[inline]
-pub(super) fn encode_cell(
+pub(super) fn encode_cell_head(
     cell: &Cell,
     column: &StoredColumn,
     path: Option<&[u8]>,
@@ -22,7 +23,37 @@ pub(super) fn encode_cell(
     times: Times,
     out: &mut Writer,
 ) -> Result<(), Unstorable> {
-    let flags = flags_of(cell, liveness);
+    encode_times(cell, flags_of(cell, liveness), times, out);
+    if let Some(path) = path {
+        out.bytes_vint(path);
+    }
+    if cell.value.is_empty() {
+        return Ok(());
+    }
+    match column.value_len {
+        None => out.uvint(cell.value.len() as u64),
+        Some(len) if len as usize == cell.value.len() => {}
+        Some(_) => return Err(Unstorable::WrongLength),
+    }
+    Ok(())
+}
+
+/// Appends the start of any cell with the times of this one.
+pub(super) fn encode_cell_times(cell: &Cell, liveness: &Liveness, times: Times, out: &mut Writer) {
+    encode_times(cell, flags_of(cell, liveness) & !HAS_EMPTY_VALUE, times, out);
+}
+
+/// Bytes of a value and its length.
+pub(super) fn value_length(cell: &Cell, column: &StoredColumn) -> u64 {
+    let len = cell.value.len() as u64;
+    match column.value_len {
+        None if len > 0 => len + unsigned_vint_len(len) as u64,
+        _ => len,
+    }
+}
+
+#[inline]
+fn encode_times(cell: &Cell, flags: u8, times: Times, out: &mut Writer) {
     out.u8(flags);
     if flags & USE_ROW_TIMESTAMP == 0 {
         times.micros(cell.timestamp_micros, out);
@@ -35,13 +66,6 @@ pub(super) fn encode_cell(
             times.ttl(cell.ttl_secs, out);
         }
     }
-    if let Some(path) = path {
-        out.bytes_vint(path);
-    }
-    if flags & HAS_EMPTY_VALUE == 0 {
-        encode_value(column.value_len, &cell.value, out)?;
-    }
-    Ok(())
 }
 
 #[inline]

@@ -10,8 +10,8 @@ use ilion_types::{Partitioner, Token};
 use super::BLOCK_PARTITIONS;
 use super::block::Block;
 use super::order::{Order, Place, code_of_bytes, trimmed};
-use super::pages::{CRC_LEN, PAGE_LEN, Pages};
 use super::tail::{END_LEN, Tail};
+use crate::pages::{Pages, paged_length};
 use crate::{Component, Descriptor, Error, Result};
 
 /// Most places for one key that are looked at: more of them look alike only if somebody made them so.
@@ -306,15 +306,11 @@ impl Tail {
     fn has_room(&self, tail_at: u64, order: Order) -> bool {
         let blocks = blocks_for(self.partition_count);
         let columns = if order == Order::Bytes { 3 } else { 2 };
-        let crcs = self
-            .body_length
-            .div_ceil(PAGE_LEN as u64)
-            .checked_mul(CRC_LEN as u64);
         let directory_end = blocks
             .checked_mul(columns * 8)
             .and_then(|len| len.checked_add(self.directory_at));
         self.partition_count > 0
-            && crcs.and_then(|crcs| crcs.checked_add(self.body_length)) == Some(tail_at)
+            && paged_length(self.body_length) == Some(tail_at)
             && directory_end.is_some_and(|end| end <= self.body_length)
     }
 }

@@ -9,9 +9,9 @@ use ilion_rows::{DecoratedKey, KeyBound};
 use ilion_types::{Partitioner, Token};
 
 use super::map::Mapped;
-use super::pages::{CRC_LEN, PAGE_LEN};
 use super::tail::END_LEN;
 use super::{Candidates, TokenMap, TokenMapWriter, Whole};
+use crate::pages::{CRC_LEN, PAGE_LEN};
 use crate::{Component, Descriptor, Format, SSTableId, Version};
 
 const PARTITIONERS: [Partitioner; 3] = [

@@ -4,19 +4,15 @@
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use ilion_codec::crc32;
-use ilion_env::{Env, WriteFile};
+use ilion_env::Env;
 use ilion_types::{Partitioner, Token};
 
 use super::BLOCK_PARTITIONS;
 use super::block::Draft;
 use super::order::{Order, Place, code_of_bytes, common_len};
-use super::pages::PAGE_LEN;
 use super::tail::Tail;
 use crate::Result;
-
-/// Bytes that are gathered before they go to the file.
-const APPEND_BYTES: usize = 64 * PAGE_LEN;
+use crate::pages::PagesWriter;
 
 /// The SSTable whose partitions have been added.
 #[derive(Clone, Debug)]
@@ -33,14 +29,10 @@ pub(crate) struct Whole<'k> {
 
 /// A token map being written. Without [`TokenMapWriter::finish`] it leaves a file that is none.
 pub(crate) struct TokenMapWriter {
-    file: Box<dyn WriteFile>,
+    pages: PagesWriter,
     path: PathBuf,
     order: Order,
     draft: Draft,
-    /// Bytes of the body that the file does not have yet.
-    buffer: Vec<u8>,
-    flushed: u64,
-    page_crcs: Vec<u8>,
     heads: Vec<u64>,
     block_ats: Vec<u64>,
     separators: Vec<u8>,
@@ -56,13 +48,10 @@ impl TokenMapWriter {
     /// Creates the file; what a crash or another program left under its name goes.
     pub(crate) fn create(env: &dyn Env, path: &Path, partitioner: Partitioner) -> Result<Self> {
         Ok(Self {
-            file: env.create_or_truncate(path)?,
+            pages: PagesWriter::new(env.create_or_truncate(path)?),
             path: path.to_path_buf(),
             order: Order::of(partitioner),
             draft: Draft::default(),
-            buffer: Vec::new(),
-            flushed: 0,
-            page_crcs: Vec::new(),
             heads: Vec::new(),
             block_ats: Vec::new(),
             separators: Vec::new(),
@@ -84,8 +73,8 @@ impl TokenMapWriter {
     }
 
     fn end_block(&mut self) -> Result<()> {
-        self.block_ats.push(self.flushed + self.buffer.len() as u64);
-        self.is_given_up |= self.draft.encode(&mut self.buffer).is_none();
+        self.block_ats.push(self.pages.position());
+        self.is_given_up |= self.draft.encode(self.pages.buffer()).is_none();
         if self.order == Order::Bytes {
             let first = self.draft.first_key();
             let common = common_len(first, &self.key_before);
@@ -99,27 +88,7 @@ impl TokenMapWriter {
             self.heads.extend(self.draft.codes.first());
         }
         self.draft.clear();
-        self.flush_pages(APPEND_BYTES)
-    }
-
-    /// Gives whole pages to the file if there are many bytes.
-    fn flush_pages(&mut self, least_bytes: usize) -> Result<()> {
-        if self.buffer.len() < least_bytes {
-            return Ok(());
-        }
-        let whole = self.buffer.len() / PAGE_LEN * PAGE_LEN;
-        self.write(whole)
-    }
-
-    /// Gives the first bytes of the buffer to the file.
-    fn write(&mut self, len: usize) -> Result<()> {
-        for page in self.buffer[..len].chunks(PAGE_LEN) {
-            self.page_crcs.extend_from_slice(&crc32(page).to_le_bytes());
-        }
-        self.file.append(&self.buffer[..len])?;
-        self.buffer.drain(..len);
-        self.flushed += len as u64;
-        Ok(())
+        self.pages.flush_if_large()
     }
 
     /// Writes what is left and makes it durable. False if there is no map, since its numbers cannot be held: its file is
@@ -132,16 +101,14 @@ impl TokenMapWriter {
             env.remove_file(&self.path)?;
             return Ok(false);
         }
-        // A number of the directory lies in one page.
-        self.buffer.resize(self.buffer.len().next_multiple_of(8), 0);
-        let directory_at = self.flushed + self.buffer.len() as u64;
+        self.pages.align();
+        let directory_at = self.pages.position();
         let ends = &self.separator_ends;
         let numbers = self.heads.iter().chain(&self.block_ats).chain(ends);
-        self.buffer
-            .extend(numbers.flat_map(|number| number.to_le_bytes()));
-        self.buffer.extend_from_slice(&self.separators);
-        let body_length = self.flushed + self.buffer.len() as u64;
-        self.write(self.buffer.len())?;
+        let directory = self.pages.buffer();
+        directory.extend(numbers.flat_map(|number| number.to_le_bytes()));
+        directory.extend_from_slice(&self.separators);
+        let body_length = self.pages.position();
         let tail = Tail {
             first_key: Bytes::copy_from_slice(whole.first_key),
             last_key: Bytes::copy_from_slice(whole.last_key),
@@ -152,9 +119,7 @@ impl TokenMapWriter {
             body_length,
             directory_at,
         };
-        self.page_crcs.extend_from_slice(&tail.encode(self.order));
-        self.file.append(&self.page_crcs)?;
-        self.file.sync()?;
+        self.pages.finish(&tail.encode(self.order))?;
         Ok(true)
     }
 }

@@ -31,6 +31,27 @@ pub struct WriterOptions {
     pub column_index_bytes: Option<u32>,
     /// A token map is written beside the other components.
     pub writes_token_map: bool,
+    /// A cell map is written beside the other components, if there are rows for it.
+    pub cell_map: Option<CellMapLimits>,
+}
+
+/// Which rows the cell map has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CellMapLimits {
+    /// Bytes of a row in Data.db, at least.
+    pub row_bytes_min: u32,
+    /// So many bytes of a row, at least, for each byte that the map takes for it.
+    pub row_bytes_per_map_byte: u32,
+}
+
+impl Default for CellMapLimits {
+    /// Rows from one chunk on, and at most one hundredth of them.
+    fn default() -> Self {
+        Self {
+            row_bytes_min: 16 << 10,
+            row_bytes_per_map_byte: 100,
+        }
+    }
 }
 
 /// Cassandra's `column_index_size`, for BIG.
@@ -52,6 +73,7 @@ impl Default for WriterOptions {
             kind: TransactionKind::Compaction,
             column_index_bytes: None,
             writes_token_map: true,
+            cell_map: Some(CellMapLimits::default()),
         }
     }
 }

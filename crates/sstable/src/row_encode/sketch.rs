@@ -1,0 +1,156 @@
+//! What the cell map is to have of a large row.
+
+use ilion_codec::Writer;
+use ilion_rows::{Cell, ComplexColumn, Data, Liveness, Row};
+
+use super::cell::{encode_cell_head, encode_cell_times, value_length};
+use super::columns::{ColumnLayout, StoredColumn};
+use super::times::Times;
+use crate::cells::PartsWriter;
+use crate::values::Unstorable;
+
+/// A part that has so many bytes ends: less of it is read for one of its columns.
+const PART_BYTES: u64 = 1024;
+/// A column of many cells is described if that takes at most one of so many of its bytes.
+const COMPLEX_BYTES_PER_MAP_BYTE: u64 = 64;
+
+/// How much is told of columns whose times differ from those beside them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// All of it.
+    Fine,
+    /// Short columns are told to be read.
+    Coarse,
+}
+
+impl Detail {
+    /// Parts with fewer bytes are read.
+    fn run_bytes_min(self) -> u64 {
+        match self {
+            Self::Fine => 0,
+            Self::Coarse => 512,
+        }
+    }
+}
+
+/// Columns that make a part.
+#[derive(Clone, Copy, Debug, Default)]
+struct Columns {
+    count: usize,
+    length: u64,
+}
+
+/// Makes the parts of rows; keeps its memory from row to row.
+#[derive(Debug, Default)]
+pub(crate) struct Sketch {
+    parts: PartsWriter,
+    run: Columns,
+    run_times: Writer,
+    read: Columns,
+    scratch: Writer,
+}
+
+impl Sketch {
+    /// The parts.
+    pub(crate) fn parts(&self) -> &[u8] {
+        self.parts.as_slice()
+    }
+
+    /// Describes the columns of a row that were chosen to be stored.
+    pub(super) fn draw(
+        &mut self,
+        row: &Row,
+        layout: &ColumnLayout,
+        times: Times,
+        has_complex_deletion: bool,
+        detail: Detail,
+    ) -> Result<(), Unstorable> {
+        self.parts.clear();
+        for (column, data) in layout.chosen_of(row) {
+            match data {
+                Data::Simple(cell) => self.simple(cell, column, &row.liveness, times, detail),
+                Data::Complex(complex) => {
+                    self.end_run(detail);
+                    self.scratch.clear();
+                    if has_complex_deletion {
+                        times.deletion(&complex.deletion, &mut self.scratch);
+                    }
+                    self.complex(complex, column, &row.liveness, times)?;
+                }
+            }
+        }
+        self.end_run(detail);
+        self.end_read();
+        Ok(())
+    }
+
+    fn simple(
+        &mut self,
+        cell: &Cell,
+        column: &StoredColumn,
+        liveness: &Liveness,
+        times: Times,
+        detail: Detail,
+    ) {
+        self.scratch.clear();
+        encode_cell_times(cell, liveness, times, &mut self.scratch);
+        let is_like_before = self.scratch.as_slice() == self.run_times.as_slice();
+        if self.run.count > 0 && (!is_like_before || self.run.length >= PART_BYTES) {
+            self.end_run(detail);
+        }
+        std::mem::swap(&mut self.scratch, &mut self.run_times);
+        self.run.count += 1;
+        self.run.length += self.run_times.len() as u64 + value_length(cell, column);
+    }
+
+    fn end_run(&mut self, detail: Detail) {
+        let run = std::mem::take(&mut self.run);
+        if run.count == 0 {
+        } else if run.length < detail.run_bytes_min() {
+            self.add_read(run);
+        } else {
+            self.end_read();
+            self.parts.run(run.count, self.run_times.as_slice(), run.length);
+        }
+    }
+
+    fn add_read(&mut self, columns: Columns) {
+        self.read.count += columns.count;
+        self.read.length += columns.length;
+        if self.read.length >= PART_BYTES {
+            self.end_read();
+        }
+    }
+
+    fn end_read(&mut self) {
+        let read = std::mem::take(&mut self.read);
+        if read.count > 0 {
+            self.parts.read(read.count, read.length);
+        }
+    }
+
+    fn complex(
+        &mut self,
+        complex: &ComplexColumn,
+        column: &StoredColumn,
+        liveness: &Liveness,
+        times: Times,
+    ) -> Result<(), Unstorable> {
+        let cells = &mut self.scratch;
+        cells.uvint(complex.cells.len() as u64);
+        let mut values = 0;
+        for (path, cell) in &complex.cells {
+            encode_cell_head(cell, column, Some(path), liveness, times, cells)?;
+            values += cell.value.len() as u64;
+        }
+        let described = cells.len() as u64;
+        let length = described + values;
+        if described.saturating_mul(COMPLEX_BYTES_PER_MAP_BYTE) <= length {
+            self.end_read();
+            self.parts.complex(self.scratch.as_slice(), length);
+        } else {
+            self.add_read(Columns { count: 1, length });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,148 @@
+//! Which rows the cell map gets, and what it has of them.
+//!
+//! The start of a partition is in the map if its first row or its static row is: a read of that row then needs nothing
+//! of Data.db but wanted values.
+
+use std::sync::Arc;
+
+use ilion_env::Env;
+use ilion_rows::{Row, Unfiltered};
+
+use super::CellMapLimits;
+use crate::cells::{CellMapWriter, Whole};
+use crate::row_encode::{Detail, RowEncoder, RowKind, Sketch};
+use crate::{Component, Descriptor, Result};
+
+/// Longer starts of partitions are read in Data.db.
+const HEAD_BYTES_MAX: usize = 512;
+/// What an entry takes beside its bytes: its place and lengths.
+const ENTRY_OVERHEAD_BYTES: u64 = 10;
+
+/// Makes the entries of one SSTable.
+pub(super) struct CellEntries {
+    map: CellMapWriter,
+    limits: CellMapLimits,
+    sketch: Sketch,
+    /// The start of the partition up to its first unfiltered, if the map may get it.
+    head: Vec<u8>,
+    head_at: u64,
+    is_head_due: bool,
+}
+
+/// A row that may get an entry.
+struct Candidate<'r> {
+    row: &'r Row,
+    kind: RowKind,
+    position: u64,
+    /// Up to its body.
+    head: &'r [u8],
+}
+
+impl CellEntries {
+    pub(super) fn new(env: &Arc<dyn Env>, descriptor: &Descriptor, limits: CellMapLimits) -> Self {
+        Self {
+            map: CellMapWriter::new(env.clone(), descriptor.path(&Component::Cells)),
+            limits,
+            sketch: Sketch::default(),
+            head: Vec::new(),
+            head_at: 0,
+            is_head_due: false,
+        }
+    }
+
+    /// A partition starts at `position` with these bytes; from `static_at` on they are the start of the static row, of which
+    /// the encoder has the body.
+    pub(super) fn begin_partition(
+        &mut self,
+        position: u64,
+        bytes: &[u8],
+        static_at: usize,
+        static_row: Option<&Row>,
+        encoder: &RowEncoder,
+    ) -> Result<()> {
+        let (before, static_head) = bytes.split_at(static_at);
+        self.head_at = position;
+        self.head.clear();
+        self.head.extend_from_slice(before);
+        self.is_head_due = before.len() <= HEAD_BYTES_MAX;
+        if let Some(row) = static_row {
+            let candidate = Candidate {
+                row,
+                kind: RowKind::Static,
+                position: position + static_at as u64,
+                head: static_head,
+            };
+            if self.consider(&candidate, encoder)? {
+                self.is_head_due = false;
+                return Ok(());
+            }
+        }
+        match encoder.body().as_slice() {
+            Some(body) if self.head.len() + static_head.len() + body.len() <= HEAD_BYTES_MAX => {
+                self.head.extend_from_slice(static_head);
+                self.head.extend_from_slice(body);
+            }
+            _ => self.is_head_due = false,
+        }
+        Ok(())
+    }
+
+    /// A row or marker starts at `position` with these bytes; the encoder has its body.
+    #[inline]
+    pub(super) fn unfiltered(
+        &mut self,
+        unfiltered: &Unfiltered,
+        position: u64,
+        head: &[u8],
+        encoder: &RowEncoder,
+    ) -> Result<()> {
+        if let Unfiltered::Row(row) = unfiltered
+            && encoder.body().len() + head.len() as u64 >= u64::from(self.limits.row_bytes_min)
+        {
+            let candidate = Candidate {
+                row,
+                kind: RowKind::Regular,
+                position,
+                head,
+            };
+            self.consider(&candidate, encoder)?;
+        }
+        self.is_head_due = false;
+        Ok(())
+    }
+
+    /// Gives the row an entry if it is large enough. True if it has one.
+    fn consider(&mut self, candidate: &Candidate<'_>, encoder: &RowEncoder) -> Result<bool> {
+        let length = candidate.head.len() as u64 + encoder.body().len();
+        if length < u64::from(self.limits.row_bytes_min) {
+            return Ok(false);
+        }
+        let budget = match self.limits.row_bytes_per_map_byte {
+            0 => u64::MAX,
+            bytes => length / u64::from(bytes),
+        };
+        let before_columns = encoder.body().before_columns();
+        for detail in [Detail::Fine, Detail::Coarse] {
+            let drawn = encoder.sketch(candidate.row, candidate.kind, detail, &mut self.sketch);
+            let parts = self.sketch.parts();
+            let entry = candidate.head.len() + before_columns.len() + parts.len();
+            let cost = entry as u64 + ENTRY_OVERHEAD_BYTES;
+            if drawn.is_err() || parts.is_empty() || cost > budget {
+                continue;
+            }
+            if self.is_head_due && cost + self.head.len() as u64 + ENTRY_OVERHEAD_BYTES <= budget {
+                self.map.add(self.head_at, &[&self.head], &[])?;
+                self.is_head_due = false;
+            }
+            self.map
+                .add(candidate.position, &[candidate.head, before_columns], parts)?;
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    pub(super) fn finish(self, whole: Whole) -> Result<()> {
+        self.map.finish(whole)?;
+        Ok(())
+    }
+}
