@@ -195,6 +195,11 @@ impl TableTag {
         }
     }
 
+    /// The number behind it, stable while the process lives.
+    pub fn number(self) -> u16 {
+        self.0
+    }
+
     fn named(name: &str) -> Self {
         let find = |names: &[String]| names.iter().position(|known| known == name);
         let known = find(&TABLES.read());

@@ -2,21 +2,28 @@
 
 use std::fmt::Display;
 
-use ilion_server::admin::AdminClient;
+use ilion_env::RealEnv;
+use ilion_server::admin::{AdminClient, read_token};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::Failure;
 use crate::cli::{AdminArguments, CacheArguments, TableArguments};
 
+/// The node that is meant.
+pub fn client(arguments: &AdminArguments) -> Result<AdminClient, Failure> {
+    let token = arguments.admin_token_file.as_ref();
+    let token = token.map(|path| read_token(&*RealEnv::new(), path));
+    let token = token.transpose().map_err(Failure::of)?;
+    Ok(AdminClient::new(arguments.admin_port).with_token(token))
+}
+
 /// Prints a report.
 pub fn report<T: DeserializeOwned + Serialize + Display>(
     arguments: &AdminArguments,
     path: &str,
 ) -> Result<(), Failure> {
-    let report: T = AdminClient::new(arguments.admin_port)
-        .get(path)
-        .map_err(Failure::of)?;
+    let report: T = client(arguments)?.get(path).map_err(Failure::of)?;
     match arguments.json {
         true => say(&serde_json::to_string_pretty(&report).map_err(Failure::of)?),
         false => say(&report.to_string()),
@@ -33,9 +40,7 @@ pub fn tables(arguments: &TableArguments, action: &str) -> Result<(), Failure> {
     if let Some(table) = &arguments.table {
         path.push_str(&format!("&table={}", escape(table)));
     }
-    let done = AdminClient::new(arguments.admin.admin_port)
-        .post(&path)
-        .map_err(Failure::of)?;
+    let done = client(&arguments.admin)?.post(&path).map_err(Failure::of)?;
     match arguments.admin.json {
         true => say(&done.to_string()),
         false => say(&format!("{action}: {} tables done", done["tables"])),
@@ -49,9 +54,7 @@ pub fn invalidate_caches(arguments: &CacheArguments) -> Result<(), Failure> {
     if let Some(cache) = &arguments.cache {
         path.push_str(&format!("?cache={}", escape(cache)));
     }
-    let done = AdminClient::new(arguments.admin.admin_port)
-        .post(&path)
-        .map_err(Failure::of)?;
+    let done = client(&arguments.admin)?.post(&path).map_err(Failure::of)?;
     match arguments.admin.json {
         true => say(&done.to_string()),
         false => say(&format!("invalidate-caches: {} caches done", done["caches"])),
@@ -61,9 +64,7 @@ pub fn invalidate_caches(arguments: &CacheArguments) -> Result<(), Failure> {
 
 /// Has everything brought to disk.
 pub fn drain(arguments: &AdminArguments) -> Result<(), Failure> {
-    let done = AdminClient::new(arguments.admin_port)
-        .post("/admin/drain")
-        .map_err(Failure::of)?;
+    let done = client(arguments)?.post("/admin/drain").map_err(Failure::of)?;
     match arguments.json {
         true => say(&done.to_string()),
         false => say("drain: done"),

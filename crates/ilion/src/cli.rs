@@ -105,7 +105,7 @@ pub struct ServeArguments {
     /// Address that CQL clients connect to [default: 127.0.0.1].
     #[arg(long, value_name = "IP")]
     pub address: Option<IpAddr>,
-    /// Port of metrics and administration on 127.0.0.1; 0 takes a free one [default: 9043].
+    /// Port of dashboard, metrics and administration; 0 takes a free one [default: 9043].
     #[arg(long, value_name = "PORT")]
     pub admin_port: Option<u16>,
     /// Settings file (YAML, with the names of cassandra.yaml).
@@ -122,6 +122,9 @@ pub struct AdminArguments {
     /// The node's admin_port.
     #[arg(long, value_name = "PORT", env = "ILION_ADMIN_PORT", default_value_t = 9043)]
     pub admin_port: u16,
+    /// The node's admin_token_file.
+    #[arg(long, value_name = "FILE", env = "ILION_ADMIN_TOKEN_FILE")]
+    pub admin_token_file: Option<PathBuf>,
     /// Prints JSON.
     #[arg(long)]
     pub json: bool,

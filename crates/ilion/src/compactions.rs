@@ -1,10 +1,9 @@
 //! `ilion compact`, `stop`, `autocompaction`, `compaction-throughput`: asking a running node of this machine.
 
-use ilion_server::admin::AdminClient;
 use serde_json::Value;
 
 use crate::Failure;
-use crate::ask::{escape, say};
+use crate::ask::{client, escape, say};
 use crate::cli::{
     AdminArguments, AutocompactionArguments, CompactArguments, StopArguments, Switch, TableArguments,
     ThroughputArguments,
@@ -23,9 +22,7 @@ fn query(parts: &[(&str, Option<&str>)]) -> String {
 }
 
 fn ask(arguments: &AdminArguments, path: &str, told: impl Fn(&Value) -> String) -> Result<(), Failure> {
-    let done = AdminClient::new(arguments.admin_port)
-        .post(path)
-        .map_err(Failure::of)?;
+    let done = client(arguments)?.post(path).map_err(Failure::of)?;
     match arguments.json {
         true => say(&done.to_string()),
         false => say(&told(&done)),

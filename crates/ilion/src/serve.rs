@@ -1,11 +1,12 @@
 //! `ilion serve`: settings, logs, node, server; then waiting for a signal; then the same backwards.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use ilion_env::{Env, RealEnv};
-use ilion_server::admin::{AdminDoor, EngineAdmin};
+use ilion_server::admin::{Access, AdminDoor, EngineAdmin};
 use ilion_server::settings::{Loaded, Settings};
 use ilion_server::{Node, Server, ServerOptions, start_logging, wait_for_stop_signal};
 
@@ -24,12 +25,14 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
     }
+    let access = Access::of(&*env, &settings).map_err(failed("cannot start"))?;
     let node = Node::open(env, &settings).map_err(failed("cannot open the data directory"))?;
     let server = node
         .serve(&ServerOptions::of(&settings))
         .map_err(failed("cannot start"))?;
     let admin = Arc::new(EngineAdmin::new(&node, &server, &settings));
-    let door = AdminDoor::open(settings.admin_port, admin).map_err(failed("cannot start"))?;
+    let address = SocketAddr::new(settings.admin_address, settings.admin_port);
+    let door = AdminDoor::open(address, access, admin).map_err(failed("cannot start"))?;
     greet(&settings, &server, &door, &log_path);
     let signal = wait_for_stop_signal().map_err(failed("cannot wait for signals"))?;
     tracing::info!(signal, "stopping");
@@ -85,7 +88,7 @@ fn greet(settings: &Settings, server: &Server, door: &AdminDoor, log_path: &Path
         address.port()
     );
     println!(
-        "Logs are on stderr and in {}; metrics and administration at http://{}.",
+        "Logs are on stderr and in {}; dashboard, metrics and administration at http://{}.",
         absolute(log_path).display(),
         door.address()
     );

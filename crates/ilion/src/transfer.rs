@@ -4,13 +4,13 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use ilion_env::{Env as _, RealEnv};
-use ilion_server::admin::{AdminClient, ExportReport, ImportReport};
+use ilion_server::admin::{ExportReport, ImportReport};
 use ilion_tools::sstable::{Command, ConvertArguments, Files, TargetFormat};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::Failure;
-use crate::ask::{escape, say};
+use crate::ask::{client, escape, say};
 use crate::cli::{AdminArguments, ExportArguments, ImportArguments};
 
 /// Has the SSTables of a table put into a directory.
@@ -99,7 +99,7 @@ fn place(keyspace: &str, table: &str, directory: &Path) -> String {
 }
 
 fn ask<T: DeserializeOwned>(arguments: &AdminArguments, path: &str) -> Result<T, Failure> {
-    let done = AdminClient::new(arguments.admin_port)
+    let done = client(arguments)?
         .post(&format!("/admin/{path}"))
         .map_err(Failure::of)?;
     serde_json::from_value(done).map_err(Failure::of)

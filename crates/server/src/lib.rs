@@ -18,6 +18,7 @@
 //! | `node`, `memory` | [`Node`]: engine, query layer and system tables put together, with or without a server |
 //! | [`settings`] | what the operator wants |
 //! | [`admin`] | the door for operators |
+//! | [`dashboard`] | the page for people behind it |
 //! | `log_file`, `signals` | logs; being told to stop |
 //!
 //! The border between tokio and plain threads is the queue in `workers`: tasks of tokio never execute a statement, threads
@@ -27,6 +28,7 @@ mod acceptor;
 pub mod admin;
 mod answer;
 mod connection;
+pub mod dashboard;
 mod durability;
 mod error_table;
 mod events;

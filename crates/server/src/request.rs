@@ -260,7 +260,8 @@ fn value_at(values: &ilion_protocol::Values, index: usize) -> Value {
     }
 }
 
-fn schema_change(event: SchemaEvent) -> SchemaChange {
+/// The event in the words of the protocol.
+pub(crate) fn schema_change(event: SchemaEvent) -> SchemaChange {
     let change = match event.change {
         SchemaEventKind::Created => ChangeKind::Created,
         SchemaEventKind::Updated => ChangeKind::Updated,

@@ -223,6 +223,11 @@ impl Clients {
             .collect()
     }
 
+    /// Tells the clients that registered for it.
+    pub(crate) fn announce(&self, event: &Event) {
+        self.events.send(event);
+    }
+
     /// Requests answered since the start.
     pub fn request_count(&self) -> u64 {
         self.metrics.request_count()

@@ -31,9 +31,10 @@ pub enum ClientError {
 const ANSWER_BYTES_MAX: u64 = 64 << 20;
 
 /// Asks a node of this machine.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct AdminClient {
     address: SocketAddr,
+    token: Option<String>,
 }
 
 impl AdminClient {
@@ -41,7 +42,14 @@ impl AdminClient {
     pub fn new(port: u16) -> Self {
         Self {
             address: SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
+            token: None,
         }
+    }
+
+    /// The same, showing the node's token.
+    #[must_use]
+    pub fn with_token(self, token: Option<String>) -> Self {
+        Self { token, ..self }
     }
 
     /// Asks for a report.
@@ -80,9 +88,13 @@ impl AdminClient {
     fn exchange(&self, method: &str, path: &str) -> io::Result<String> {
         let mut stream = TcpStream::connect_timeout(&self.address, Duration::from_secs(5))?;
         let address = self.address;
+        let shown = self.token.as_ref();
+        let shown = shown.map_or(String::new(), |token| {
+            format!("Authorization: Bearer {token}\r\n")
+        });
         write!(
             stream,
-            "{method} {path} HTTP/1.0\r\nHost: {address}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+            "{method} {path} HTTP/1.0\r\nHost: {address}\r\n{shown}Content-Length: 0\r\nConnection: close\r\n\r\n"
         )?;
         let mut answer = String::new();
         stream.take(ANSWER_BYTES_MAX).read_to_string(&mut answer)?;

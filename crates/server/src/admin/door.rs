@@ -1,11 +1,11 @@
 //! The HTTP side.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::extract::{Query, Request, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -15,9 +15,11 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
 use super::{
-    Admin, AdminError, AutoCompactionOrder, CacheChoice, CompactionOrder, StopOrder, TableChoice, TablePlace,
-    ThroughputOrder,
+    Access, Admin, AdminError, AutoCompactionOrder, CacheChoice, CompactionOrder, StopOrder, TableChoice,
+    TablePlace, ThroughputOrder,
 };
+
+use crate::dashboard::{self, QueryOrder, SlowestOrder, SpectrogramOrder, SpectrogramReport};
 
 /// The door does not open; the operator must act.
 #[derive(Debug, thiserror::Error)]
@@ -36,12 +38,11 @@ pub struct AdminDoor {
 }
 
 impl AdminDoor {
-    /// Listens on this port of 127.0.0.1; 0 takes a free one.
+    /// Listens at this address; port 0 takes a free one.
     ///
     /// # Errors
     /// The port is taken, or there are no threads.
-    pub fn open(port: u16, admin: Arc<dyn Admin>) -> Result<Self, DoorError> {
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    pub fn open(address: SocketAddr, access: Access, admin: Arc<dyn Admin>) -> Result<Self, DoorError> {
         let failed = |source| DoorError { address, source };
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -52,7 +53,7 @@ impl AdminDoor {
         let listener = runtime.block_on(TcpListener::bind(address)).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         runtime.spawn(async move {
-            if let Err(error) = axum::serve(listener, router(admin)).await {
+            if let Err(error) = axum::serve(listener, router(access, admin)).await {
                 tracing::error!(%error, "the door for administration has closed");
             }
         });
@@ -78,7 +79,7 @@ impl Drop for AdminDoor {
 
 type Shared = State<Arc<dyn Admin>>;
 
-fn router(admin: Arc<dyn Admin>) -> Router {
+fn router(access: Access, admin: Arc<dyn Admin>) -> Router {
     Router::new()
         .route("/metrics", get(metrics))
         .route("/admin/status", get(status))
@@ -93,23 +94,23 @@ fn router(admin: Arc<dyn Admin>) -> Router {
         .route("/admin/drain", post(drain))
         .route("/admin/export", post(export))
         .route("/admin/import", post(import))
-        .layer(middleware::from_fn(refuse_browsers))
+        .route("/api/spectrogram", get(spectrogram))
+        .route("/api/slowest", get(slowest))
+        .route("/api/query", post(query))
+        .merge(dashboard::pages())
+        .layer(middleware::from_fn_with_state(Arc::new(access), admit))
         .with_state(admin)
 }
 
-/// Pages of other sites could otherwise have a browser on this machine ask.
-async fn refuse_browsers(request: Request, next: Next) -> Response {
-    match is_of_this_machine(request.headers()) {
-        true => next.run(request).await,
-        false => StatusCode::FORBIDDEN.into_response(),
+async fn admit(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
+    match access.check(request.uri().path(), request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(StatusCode::UNAUTHORIZED) => {
+            let reason = "show the node's token: Authorization: Bearer <token> (admin_token_file)";
+            (StatusCode::UNAUTHORIZED, Json(json!({ "error": reason }))).into_response()
+        }
+        Err(status) => status.into_response(),
     }
-}
-
-fn is_of_this_machine(headers: &HeaderMap) -> bool {
-    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
-    let name = host.map(|host| host.rsplit_once(':').map_or(host, |(name, _)| name));
-    let is_local = name.is_none_or(|name| matches!(name, "127.0.0.1" | "localhost"));
-    is_local && !headers.contains_key(header::ORIGIN)
 }
 
 async fn metrics(State(admin): Shared) -> Response {
@@ -175,6 +176,18 @@ async fn export(State(admin): Shared, Query(place): Query<TablePlace>) -> Respon
 
 async fn import(State(admin): Shared, Query(place): Query<TablePlace>) -> Response {
     in_thread(move || Ok(Json(admin.import(&place)?).into_response())).await
+}
+
+async fn spectrogram(Query(order): Query<SpectrogramOrder>) -> Response {
+    in_thread(move || Ok(Json(SpectrogramReport::since(order)).into_response())).await
+}
+
+async fn slowest(State(admin): Shared, Query(order): Query<SlowestOrder>) -> Response {
+    in_thread(move || Ok(Json(admin.slowest(order)).into_response())).await
+}
+
+async fn query(State(admin): Shared, Json(order): Json<QueryOrder>) -> Response {
+    in_thread(move || Ok(Json(admin.query(&order)?).into_response())).await
 }
 
 /// Engines block; the threads of the network must not.

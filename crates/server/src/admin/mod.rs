@@ -1,4 +1,4 @@
-//! The door for operators: HTTP on the loopback address.
+//! The door for operators: HTTP, on the loopback address or with a token.
 //!
 //! | request | answer |
 //! | --- | --- |
@@ -16,15 +16,17 @@
 //! | `POST /admin/export` | `?keyspace=k&table=t&directory=d`: the table's SSTables as files there; JSON: [`ExportReport`] |
 //! | `POST /admin/import` | the same, and `&source=moved` or `copied`: SSTables from there; JSON: [`ImportReport`] |
 //!
-//! Errors are `{"error": ".."}` with status 400 (asked wrongly) or 500 (failed). Only this machine reaches it, and a
-//! browser's page does not: requests with an `Origin` are refused, and so are those for another `Host`.
+//! The dashboard (`crate::dashboard`) is here, too. Errors are `{"error": ".."}` with status 400 (asked wrongly), 500 (failed), 401
+//! or 403 (not for you, see [`Access`]).
 
+mod access;
 mod client;
 mod compaction;
 mod door;
 mod of_engine;
 mod report;
 
+pub use access::{Access, AccessError, read_token};
 pub use client::{AdminClient, ClientError};
 pub use compaction::{
     AutoCompactionOrder, CompactionOrder, CompactionReport, PendingCompactions, RunningCompaction, StopOrder,
@@ -37,6 +39,8 @@ pub use report::{
 };
 
 use std::path::PathBuf;
+
+use crate::dashboard::{QueryOrder, QueryReport, SlowestOrder, SlowestReport};
 
 /// What an operator can ask for.
 pub trait Admin: Send + Sync {
@@ -90,6 +94,13 @@ pub trait Admin: Send + Sync {
     fn invalidate_caches(&self, cache: Option<&str>) -> Result<u64, AdminError>;
     /// Counters in the text format of Prometheus.
     fn metrics(&self) -> String;
+    /// The slowest reads of a rectangle of the spectrogram.
+    fn slowest(&self, order: SlowestOrder) -> SlowestReport;
+    /// Carries out a statement.
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    fn query(&self, order: &QueryOrder) -> Result<QueryReport, AdminError>;
 }
 
 /// Which cache is meant.

@@ -17,6 +17,7 @@ use super::{
     ImportReport, ImportedFile, ImportedFrom, InfoReport, LeftFile, StatusReport, StopOrder, TableChoice,
     TablePlace, TableReport, ThroughputOrder,
 };
+use crate::dashboard::{self, QueryOrder, QueryReport, SlowestOrder, SlowestReport};
 use crate::node::Node;
 use crate::server::{Clients, Server};
 use crate::settings::Settings;
@@ -257,6 +258,14 @@ impl Admin for EngineAdmin {
             refused: left(done.refused),
             left: left(done.left),
         })
+    }
+
+    fn slowest(&self, order: SlowestOrder) -> SlowestReport {
+        SlowestReport::of(order, |_| None)
+    }
+
+    fn query(&self, order: &QueryOrder) -> Result<QueryReport, AdminError> {
+        dashboard::run(&self.node, &self.clients, order)
     }
 
     fn metrics(&self) -> String {

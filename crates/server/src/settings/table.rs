@@ -113,8 +113,12 @@ settings! {
         was "native_transport_receive_queue_capacity_in_bytes" in "B";
     /// Bytes of answers that a connection may leave unread; then its requests wait.
     native_transport_send_queue_capacity: Size = "8MiB";
-    /// Port of metrics and administration, on the loopback address only; 0 takes a free one.
+    /// Port of dashboard, metrics and administration; 0 takes a free one.
     admin_port: u16 = "9043";
+    /// Address of that port. Any but the loopback address needs `admin_token_file`.
+    admin_address: IpAddr = "127.0.0.1";
+    /// File whose first line is the token that dashboard, metrics and administration ask for. auto: none, this machine may.
+    admin_token_file: Option<PathBuf> = "auto";
     /// Who may connect; only AllowAllAuthenticator is built.
     authenticator: Authenticator = "AllowAllAuthenticator";
     /// Who may do what; only AllowAllAuthorizer is built.

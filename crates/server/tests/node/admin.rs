@@ -5,17 +5,23 @@ use std::net::TcpStream;
 use std::sync::Arc;
 
 use ilion_env::Env;
-use ilion_protocol::Version;
+use ilion_protocol::{Event, EventKind, Version};
 use ilion_server::admin::{
-    AdminClient, AdminDoor, ClientError, CompactionReport, EngineAdmin, ExportReport, ImportReport,
+    Access, AdminClient, AdminDoor, ClientError, CompactionReport, EngineAdmin, ExportReport, ImportReport,
     InfoReport, StatusReport,
 };
+use ilion_server::dashboard::{SlowestReport, SpectrogramReport};
 
 use crate::{Setup, make_table, run, start};
 
 fn open(setup: &Setup) -> (AdminDoor, AdminClient) {
     let admin = EngineAdmin::new(&setup.node, &setup.server, &setup.settings);
-    let door = AdminDoor::open(0, Arc::new(admin)).unwrap();
+    let door = AdminDoor::open(
+        ([127, 0, 0, 1], 0).into(),
+        Access::of_this_machine(),
+        Arc::new(admin),
+    )
+    .unwrap();
     let client = AdminClient::new(door.address().port());
     (door, client)
 }
@@ -193,4 +199,151 @@ fn a_table_is_exported_emptied_and_imported_again() {
 
 fn posted<T: serde::de::DeserializeOwned>(admin: &AdminClient, path: &str) -> T {
     serde_json::from_value(admin.post(path).unwrap()).unwrap()
+}
+
+/// Posts JSON as the page does.
+fn post_json(door: &AdminDoor, path: &str, body: &str) -> serde_json::Value {
+    let host = door.address();
+    let answer = raw(
+        door,
+        &format!(
+            "POST {path} HTTP/1.0\r\nHost: {host}\r\nOrigin: http://{host}\r\nContent-Type: application/json\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        ),
+    );
+    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+    serde_json::from_str(body).unwrap()
+}
+
+#[test]
+fn the_page_and_all_that_it_names_are_inside_the_program() {
+    let setup = start();
+    let (door, _) = open(&setup);
+    let page = raw(&door, "GET / HTTP/1.0\r\n\r\n");
+    assert!(page.contains("<title>Ilion</title>"), "{page}");
+    assert!(page.contains("frame-ancestors 'none'"), "{page}");
+    let mut wanted: Vec<String> = Vec::new();
+    let named = |text: &str| -> Vec<String> {
+        let parts = text.split(['"', '\'']);
+        let parts =
+            parts.filter_map(|part| part.strip_prefix("/assets/").or_else(|| part.strip_prefix("./")));
+        parts.map(str::to_owned).collect()
+    };
+    wanted.extend(named(&page));
+    let mut seen = 0;
+    while let Some(name) = wanted.pop() {
+        seen += 1;
+        assert!(seen < 100, "assets name each other without end");
+        let asset = raw(&door, &format!("GET /assets/{name} HTTP/1.0\r\n\r\n"));
+        assert!(asset.starts_with("HTTP/1.0 200"), "{name}: {asset}");
+        assert!(!asset.contains("https://cdn"), "{name} wants the internet");
+        if name == "app.js" {
+            wanted.extend(named(&asset));
+        }
+    }
+    let missing = raw(&door, "GET /assets/..%2Fnode.rs HTTP/1.0\r\n\r\n");
+    assert!(missing.starts_with("HTTP/1.0 404"), "{missing}");
+}
+
+#[test]
+fn the_query_box_pages_shows_values_as_text_and_says_what_was_wrong() {
+    let setup = start();
+    let mut client = setup.client(Version::V5);
+    make_table(&mut client);
+    let (door, _) = open(&setup);
+    for key in 1..=3 {
+        let cql = format!("INSERT INTO ks.t (k, v) VALUES ({key}, 'it''s {key}')");
+        let done = post_json(
+            &door,
+            "/api/query",
+            &serde_json::json!({ "cql": cql }).to_string(),
+        );
+        assert_eq!(done["columns"], serde_json::json!([]), "{done}");
+    }
+    let mut order = serde_json::json!({ "cql": "SELECT k, v FROM t", "keyspace": "ks", "page_size": 2 });
+    let first = post_json(&door, "/api/query", &order.to_string());
+    assert_eq!(
+        first["columns"][1],
+        serde_json::json!({ "name": "v", "type": "text" })
+    );
+    assert_eq!(first["rows"].as_array().unwrap().len(), 2);
+    order["paging_state"] = first["paging_state"].clone();
+    let second = post_json(&door, "/api/query", &order.to_string());
+    assert_eq!(second["rows"], serde_json::json!([["3", "it's 3"]]));
+    assert_eq!(second["paging_state"], serde_json::Value::Null);
+    let wrong = post_json(&door, "/api/query", r#"{"cql": "SELECT nothing FROM ks.t"}"#);
+    assert!(
+        wrong["error"]
+            .as_str()
+            .unwrap()
+            .contains("Undefined column name nothing"),
+        "{wrong}"
+    );
+    let damaged = post_json(
+        &door,
+        "/api/query",
+        r#"{"cql": "SELECT * FROM ks.t", "paging_state": "xyz"}"#,
+    );
+    assert!(
+        damaged["error"].as_str().unwrap().contains("damaged"),
+        "{damaged}"
+    );
+}
+
+#[test]
+fn a_changed_schema_is_told_to_drivers_from_the_query_box_too() {
+    let setup = start();
+    let mut client = setup.client(Version::V5);
+    client.register(&[EventKind::SchemaChange]);
+    let (door, _) = open(&setup);
+    let cql = "CREATE KEYSPACE boxed WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}";
+    post_json(
+        &door,
+        "/api/query",
+        &serde_json::json!({ "cql": cql }).to_string(),
+    );
+    let Event::Schema(change) = client.receive_event() else {
+        panic!("another event");
+    };
+    assert_eq!(change.keyspace, "boxed");
+}
+
+#[test]
+fn the_spectrogram_has_the_reads_of_a_table_and_lists_the_slowest() {
+    let setup = start();
+    let mut client = setup.client(Version::V5);
+    make_table(&mut client);
+    run(&mut client, "INSERT INTO ks.t (k, v) VALUES (1, 'one')");
+    let (_door, admin) = open(&setup);
+    admin.post("/admin/flush?keyspace=ks&table=t").unwrap();
+    run(&mut client, "SELECT * FROM ks.t WHERE k = 1");
+    let slot = |report: &SpectrogramReport| report.slots.last().map(|slot| slot.slot);
+    // A slot is told once it is over.
+    let report: SpectrogramReport = loop {
+        let report: SpectrogramReport = admin.get("/api/spectrogram?from=0").unwrap();
+        if report.tables.values().any(|name| name == "ks.t") {
+            break report;
+        }
+    };
+    assert_eq!(report.bounds_nanos.len(), 40);
+    assert!(report.kinds.contains(&"flush".to_owned()));
+    let (number, _) = report.tables.iter().find(|(_, name)| *name == "ks.t").unwrap();
+    let cells = report.slots.iter().flat_map(|slot| &slot.cells);
+    let of_table: Vec<&[u32; 4]> = cells.filter(|cell| cell[0] == u32::from(*number)).collect();
+    assert!(
+        of_table.iter().all(|cell| cell[3] > 0 && cell[2] < 40),
+        "{of_table:?}"
+    );
+    let to = slot(&report).unwrap() + 100;
+    let slowest: SlowestReport = admin.get(&format!("/api/slowest?from=0&to={to}")).unwrap();
+    assert!(
+        slowest.reads.iter().any(|read| read.table == "ks.t"),
+        "{slowest:?}"
+    );
+    assert!(
+        slowest
+            .reads
+            .is_sorted_by_key(|read| std::cmp::Reverse(read.nanos))
+    );
 }

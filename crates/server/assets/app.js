@@ -1,0 +1,217 @@
+// The page: views, the clock, what is shown live.
+
+import * as ask from "./ask.js";
+import * as metrics from "./metrics.js";
+import * as queryBox from "./query.js";
+import * as schema from "./schema.js";
+import { Chart } from "./charts.js";
+import { Spectrogram } from "./spectrogram.js";
+import { element, put, table } from "./tables.js";
+
+const VIEWS = ["overview", "io", "statements", "tables", "schema", "query"];
+const at = (id) => document.getElementById(id);
+const MIB = 1024 * 1024;
+const ofRequests = (labels) => labels.kind !== "other";
+
+const charts = {
+  requests: new Chart(at("chart-requests"), ["query", "execute", "batch", "prepare"]),
+  latency: new Chart(at("chart-latency"), ["p50", "p95", "p99"]),
+  disk: new Chart(at("chart-disk"), ["read", "written"]),
+  memory: new Chart(at("chart-memory"), ["memtables", "chunk cache", "other caches"]),
+};
+const spectrogram = new Spectrogram();
+let before = null;
+let isPaused = false;
+let view = "overview";
+
+function choose() {
+  const wanted = location.hash.slice(1);
+  view = VIEWS.includes(wanted) ? wanted : "overview";
+  for (const name of VIEWS) at(name).hidden = name !== view;
+  for (const link of document.querySelectorAll("nav a")) {
+    if (link.hash === `#${view}`) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  document.title = `Ilion: ${at(`${view}-title`).textContent}`;
+  if (view === "schema") schema.load();
+  if (view === "statements") statements();
+  tick();
+}
+
+function state(text, kind) {
+  const pill = at("state");
+  if (pill.textContent !== text) pill.textContent = text;
+  pill.className = `pill ${kind}`;
+}
+
+async function live() {
+  const [text, status, compactions] = await Promise.all([ask.text("/metrics"), ask.json("/admin/status"), ask.json("/admin/compactions")]);
+  const now = { seconds: performance.now() / 1000, at: Date.now() / 1000, metrics: metrics.parse(text), status, compactions };
+  state(status.failure ? "writes are refused" : "serving", status.failure ? "bad" : "good");
+  at("failure").hidden = !status.failure;
+  at("failure").textContent = status.failure ? `Writes are refused: ${status.failure}` : "";
+  if (before && now.status.requests >= before.status.requests) draw(before, now);
+  before = now;
+}
+
+function draw(old, now) {
+  const elapsed = now.seconds - old.seconds;
+  const rate = (name, where) => Math.max(0, (metrics.sum(now.metrics, name, where) - metrics.sum(old.metrics, name, where)) / elapsed);
+  const gauge = (name) => metrics.sum(now.metrics, name);
+  const kinds = charts.requests.names.map((kind) => rate("ilion_cql_request_seconds_count", (labels) => labels.kind === kind));
+  charts.requests.add(now.at, kinds);
+  const [was, is] = [old, now].map((moment) => metrics.buckets(moment.metrics, "ilion_cql_request_seconds", ofRequests));
+  const quantiles = [0.5, 0.95, 0.99].map((q) => metrics.quantile(was, is, q)).map((value) => (value === null ? null : value * 1000));
+  charts.latency.add(now.at, quantiles);
+  const [read, written] = [rate("ilion_disk_read_bytes_total"), rate("ilion_disk_written_bytes_total")];
+  charts.disk.add(now.at, [read / MIB, written / MIB]);
+  const others = gauge("ilion_key_cache_bytes") + gauge("ilion_rows_cache_bytes") + gauge("ilion_counters_cache_bytes");
+  charts.memory.add(now.at, [gauge("ilion_memtable_bytes") / MIB, gauge("ilion_chunk_cache_bytes") / MIB, others / MIB]);
+  tiles(now, { requests: kinds.reduce((a, b) => a + b, 0), errors: rate("ilion_cql_errors_total"), p99: quantiles[2], read, written });
+  tasks(now.compactions);
+  engine(now);
+}
+
+function tiles(now, rates) {
+  const { status, compactions } = now;
+  const pending = compactions.pending.reduce((all, table) => all + table.compactions, 0);
+  const shown = [
+    ["Requests / s", metrics.count(rates.requests)],
+    ["p99", rates.p99 === null ? "-" : `${rates.p99.toPrecision(2)} ms`],
+    ["Errors / s", metrics.count(rates.errors)],
+    ["Clients", status.clients],
+    ["Memtables", `${metrics.bytes(status.memtable_bytes)}`],
+    ["Read / s", metrics.bytes(rates.read)],
+    ["Written / s", metrics.bytes(rates.written)],
+    ["Compactions due", pending],
+  ];
+  put(at("tiles"), ...shown.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, String(value)))));
+}
+
+function tasks(report) {
+  const lines = report.running.map((task) => element("div", { class: "task" },
+    element("span", {}, `${task.kind} of ${task.keyspace}.${task.table}, ${task.sstables} SSTables`),
+    element("progress", { max: Math.max(task.total_bytes, 1), value: task.done_bytes, "aria-label": `${task.kind} of ${task.keyspace}.${task.table}` }),
+    element("span", {}, `${metrics.bytes(task.done_bytes)} of ${metrics.bytes(task.total_bytes)}`)));
+  put(at("tasks"), ...(lines.length ? lines : [element("p", {}, "No compaction is going on.")]));
+}
+
+function engine(now) {
+  const gauge = (name) => metrics.sum(now.metrics, name);
+  const caches = (info?.caches ?? []).filter((cache) => cache.bytes_max > 0);
+  const share = (cache) => (cache.hits + cache.misses ? `${((100 * cache.hits) / (cache.hits + cache.misses)).toFixed(1)} %` : "-");
+  live_table(at("caches"), table("caches", "What is kept in memory of what is on disk", [
+    { name: "cache", of: (cache) => cache.name },
+    { name: "memory", of: (cache) => cache.bytes, show: metrics.bytes, number: true },
+    { name: "of", of: (cache) => cache.bytes_max, show: metrics.bytes, number: true },
+    { name: "entries", of: (cache) => cache.entries, show: metrics.count, number: true },
+    { name: "hits", of: share },
+  ], caches));
+  const facts = [
+    ["commit log", metrics.bytes(gauge("ilion_commit_log_bytes"))],
+    ["records appended", metrics.count(gauge("ilion_commit_log_records_total"))],
+    ["syncs of the log", metrics.count(gauge("ilion_commit_log_syncs_total"))],
+    ["flushes", metrics.count(gauge("ilion_flushes_total"))],
+    ["compactions", metrics.count(gauge("ilion_compactions_total"))],
+    ["SSTables that reads touch only for compaction debt", gauge("ilion_compaction_debt")],
+    ["token maps", metrics.bytes(gauge("ilion_token_map_bytes"))],
+  ];
+  live_table(at("engine"), table("engine", "Since the start of the node", [
+    { name: "what", of: ([name]) => name }, { name: "value", of: ([, value]) => value, number: true },
+  ], facts));
+}
+
+// A table that is drawn every second keeps the focus where it is.
+function live_table(place, made) {
+  if (!place.contains(document.activeElement)) put(place, made);
+}
+
+let info = null;
+async function identify() {
+  info = await ask.json("/admin/info");
+  at("cluster").textContent = `${info.cluster_name}, ${info.version}, up ${Math.floor(info.uptime_secs / 60)} min`;
+}
+
+function tablesView() {
+  const rows = before?.status.tables ?? [];
+  const pending = new Map((before?.compactions.pending ?? []).map((table) => [`${table.keyspace}.${table.table}`, table.compactions]));
+  live_table(at("tables-table"), table("tables", "Tables of users", [
+    { name: "keyspace", of: (row) => row.keyspace },
+    { name: "table", of: (row) => row.table },
+    { name: "on disk", of: (row) => row.sstable_bytes, show: metrics.bytes, number: true },
+    { name: "SSTables", of: (row) => row.sstables, number: true },
+    { name: "in memory", of: (row) => row.memtable_bytes, show: metrics.bytes, number: true },
+    { name: "partitions, about", of: (row) => row.estimated_partitions, show: metrics.count, number: true },
+    { name: "compactions due", of: (row) => pending.get(`${row.keyspace}.${row.table}`) ?? 0, number: true },
+  ], rows));
+}
+
+async function statements() {
+  const place = at("statements-table");
+  try {
+    const report = await ask.query({ cql: "SELECT * FROM system_views.statements", page_size: 1000 });
+    const columns = report.columns.map((column, index) => ({
+      name: column.name.replaceAll("_", " "),
+      of: (row) => row[index],
+      number: /^(int|bigint|double|float)$/.test(column.type),
+      code: column.type === "text",
+    }));
+    put(place, table("statements", "Statements by shape since the start or the last reset", columns, report.rows));
+  } catch (error) {
+    put(place, element("p", { class: "alert" }, error.message));
+  }
+}
+
+let isTicking = false;
+async function tick() {
+  if (isPaused || isTicking || document.hidden) return;
+  isTicking = true;
+  try {
+    await live();
+    if (!info || view === "overview") await identify();
+    if (view === "io") await spectrogram.load();
+    if (view === "tables") tablesView();
+  } catch (error) {
+    state(error.message, "bad");
+    before = null;
+  } finally {
+    isTicking = false;
+  }
+}
+
+function bindTheme() {
+  const themes = ["system", "light", "dark"];
+  const apply = (theme) => {
+    if (theme === "system") delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = theme;
+    at("theme").textContent = `Theme: ${theme}`;
+    for (const chart of Object.values(charts)) chart.draw();
+    spectrogram.draw();
+  };
+  let theme = localStorage.getItem("ilion-theme") ?? "system";
+  at("theme").addEventListener("click", () => {
+    theme = themes[(themes.indexOf(theme) + 1) % themes.length];
+    localStorage.setItem("ilion-theme", theme);
+    apply(theme);
+  });
+  apply(theme);
+}
+
+at("pause").addEventListener("click", () => {
+  isPaused = !isPaused;
+  at("pause").setAttribute("aria-pressed", String(isPaused));
+  at("pause").textContent = isPaused ? "Go on" : "Pause";
+});
+at("statements-refresh").addEventListener("click", statements);
+at("token-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  ask.setToken(at("token").value);
+  at("token-form").hidden = true;
+  choose();
+});
+ask.onTokenWanted(() => { at("token-form").hidden = false; });
+window.addEventListener("hashchange", choose);
+bindTheme();
+queryBox.bind();
+choose();
+setInterval(tick, 1000);

@@ -1,0 +1,65 @@
+//! The files of the page.
+
+use axum::extract::Path;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+
+/// Nothing but our own files is loaded or asked, and no other page may frame this one.
+const POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
+                      frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+
+const HTML: &str = "text/html; charset=utf-8";
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+const STYLE: &str = "text/css; charset=utf-8";
+
+const INDEX: &str = include_str!("../../assets/index.html");
+
+const ASSETS: [(&str, &str, &str); 11] = [
+    ("app.js", SCRIPT, include_str!("../../assets/app.js")),
+    ("ask.js", SCRIPT, include_str!("../../assets/ask.js")),
+    ("charts.js", SCRIPT, include_str!("../../assets/charts.js")),
+    ("metrics.js", SCRIPT, include_str!("../../assets/metrics.js")),
+    ("query.js", SCRIPT, include_str!("../../assets/query.js")),
+    ("schema.js", SCRIPT, include_str!("../../assets/schema.js")),
+    (
+        "spectrogram.js",
+        SCRIPT,
+        include_str!("../../assets/spectrogram.js"),
+    ),
+    ("tables.js", SCRIPT, include_str!("../../assets/tables.js")),
+    ("style.css", STYLE, include_str!("../../assets/style.css")),
+    // uPlot 1.6.32, MIT license, as published (docs/dependencies.md).
+    (
+        "uplot.js",
+        SCRIPT,
+        include_str!("../../assets/vendor/uPlot.iife.min.js"),
+    ),
+    (
+        "uplot.css",
+        STYLE,
+        include_str!("../../assets/vendor/uPlot.min.css"),
+    ),
+];
+
+pub(super) async fn index() -> Response {
+    answer(HTML, INDEX)
+}
+
+pub(super) async fn asset(Path(name): Path<String>) -> Response {
+    match ASSETS.iter().find(|(known, ..)| *known == name) {
+        Some((_, kind, text)) => answer(kind, text),
+        None => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
+fn answer(kind: &'static str, text: &'static str) -> Response {
+    let headers = [
+        (header::CONTENT_TYPE, kind),
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        // Another version of the program may answer next time.
+        (header::CACHE_CONTROL, "no-cache"),
+    ];
+    (headers, text).into_response()
+}

@@ -1,0 +1,156 @@
+//! The spectrogram as JSON.
+
+use std::collections::BTreeMap;
+
+use ilion_env::spectrogram::{
+    BOUNDS_NANOS, IoKind, SLOT_MILLIS, SLOTS_KEPT, current_slot, epoch_millis, slowest_reads, spectra,
+};
+use serde::{Deserialize, Serialize};
+
+/// Most reads of a [`SlowestReport`].
+const SLOWEST_MAX: usize = 100;
+
+/// From which slot on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub(crate) struct SpectrogramOrder {
+    #[serde(default)]
+    pub from: u32,
+}
+
+/// I/O by time and latency.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpectrogramReport {
+    /// Length of a slot.
+    pub slot_millis: u64,
+    /// Slots that are remembered.
+    pub slots_kept: u32,
+    /// When slot 0 began, milliseconds since 1970.
+    pub epoch_millis: u64,
+    /// The slot that is being filled now; it comes next time.
+    pub current_slot: u32,
+    /// Lower bounds of the steps of latency.
+    pub bounds_nanos: Vec<u64>,
+    /// Names of the kinds.
+    pub kinds: Vec<String>,
+    /// `keyspace.table` by the numbers of the cells; empty is no table.
+    pub tables: BTreeMap<u16, String>,
+    /// Slots with I/O, oldest first.
+    pub slots: Vec<SpectrumSlot>,
+}
+
+/// One slot: cells that are not zero, each `[table, kind, step, count]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpectrumSlot {
+    /// Its number.
+    pub slot: u32,
+    /// The cells.
+    pub cells: Vec<[u32; 4]>,
+}
+
+impl SpectrogramReport {
+    /// The slots from one on.
+    pub(crate) fn since(order: SpectrogramOrder) -> Self {
+        let mut tables = BTreeMap::new();
+        let mut slots = Vec::new();
+        for spectrum in spectra(order.from) {
+            let cells = spectrum.cells.iter().map(|cell| {
+                let number = cell.table.number();
+                tables.entry(number).or_insert_with(|| cell.table.name());
+                [
+                    u32::from(number),
+                    cell.kind as u32,
+                    u32::from(cell.step),
+                    cell.count,
+                ]
+            });
+            slots.push(SpectrumSlot {
+                slot: spectrum.slot,
+                cells: cells.collect(),
+            });
+        }
+        Self {
+            slot_millis: SLOT_MILLIS,
+            slots_kept: SLOTS_KEPT,
+            epoch_millis: epoch_millis(),
+            current_slot: current_slot(),
+            bounds_nanos: BOUNDS_NANOS.to_vec(),
+            kinds: IoKind::ALL.iter().map(|kind| kind.name().to_owned()).collect(),
+            tables,
+            slots,
+        }
+    }
+}
+
+/// A rectangle of the spectrogram, both ends inclusive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlowestOrder {
+    /// First slot.
+    pub from: u32,
+    /// Last slot.
+    pub to: u32,
+    /// Least latency.
+    #[serde(default)]
+    pub min_nanos: u64,
+    /// Greatest latency.
+    #[serde(default = "longest")]
+    pub max_nanos: u64,
+}
+
+fn longest() -> u64 {
+    u64::MAX
+}
+
+/// The slowest reads that are remembered of a rectangle.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlowestReport {
+    /// Slowest first.
+    pub reads: Vec<SlowRead>,
+}
+
+/// A read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlowRead {
+    /// When it ended, milliseconds since 1970.
+    pub at_millis: u64,
+    /// What it was for.
+    pub kind: String,
+    /// `keyspace.table`.
+    pub table: String,
+    /// The file.
+    pub file: String,
+    /// From which byte on.
+    pub offset: u64,
+    /// How many bytes.
+    pub bytes: u64,
+    /// How long it took.
+    pub nanos: u64,
+    /// The statement that asked, if it is known.
+    pub statement: Option<String>,
+}
+
+impl SlowestReport {
+    /// Those of a rectangle; `name` knows the statements.
+    pub(crate) fn of(order: SlowestOrder, name: impl Fn(u64) -> Option<String>) -> Self {
+        let (slots, nanos) = ((order.from, order.to), (order.min_nanos, order.max_nanos));
+        let reads = slowest_reads(slots, nanos, SLOWEST_MAX)
+            .into_iter()
+            .map(|read| SlowRead {
+                at_millis: epoch_millis() + u64::from(read.slot) * SLOT_MILLIS,
+                kind: read.kind.name().to_owned(),
+                table: read.table.name(),
+                file: read
+                    .path
+                    .file_name()
+                    .unwrap_or_default()
+                    .to_string_lossy()
+                    .into_owned(),
+                offset: read.offset,
+                bytes: read.bytes,
+                nanos: read.nanos,
+                statement: name(read.statement),
+            });
+        Self {
+            reads: reads.collect(),
+        }
+    }
+}

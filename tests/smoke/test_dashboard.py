@@ -1,0 +1,206 @@
+"""The dashboard in a real browser: clicked, typed into, looked at.
+
+Needs Chromium: SMOKE_CHROMIUM names it, or the tests are left out. SMOKE_SHOTS names a directory for screenshots.
+"""
+
+import os
+import re
+import shutil
+
+import pytest
+
+from node import OwnNode
+
+CHROMIUM = os.environ.get("SMOKE_CHROMIUM") or shutil.which("chromium")
+pytestmark = pytest.mark.skipif(not CHROMIUM, reason="no Chromium")
+
+ROWS = 120
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """A node of its own with a table whose rows are on disk."""
+    from cassandra.cluster import Cluster
+
+    node = OwnNode(os.environ["SMOKE_ILION"], str(tmp_path_factory.mktemp("dashboard") / "data"))
+    node.start()
+    with Cluster([node.host], port=node.port, protocol_version=5) as cluster:
+        session = cluster.connect()
+        session.execute("CREATE KEYSPACE seen WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
+        session.execute("CREATE TABLE seen.things (k int PRIMARY KEY, v text)")
+        insert = session.prepare("INSERT INTO seen.things (k, v) VALUES (?, ?)")
+        for key in range(ROWS):
+            session.execute(insert, (key, f"<b>value</b> {key}"))
+        node.flush("seen")
+        for key in range(ROWS):
+            session.execute("SELECT v FROM seen.things WHERE k = %s", (key,))
+        yield node
+    node.kill()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser, served):
+    """The page, opened; it must not complain in the console."""
+    context = browser.new_context(viewport={"width": 1400, "height": 900})
+    page = context.new_page()
+    complaints = []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    # Chromium reports each refused statement as an error of the network.
+    page.on("console", lambda line: complaints.append(line.text) if line.type == "error" and "400" not in line.text else None)
+    outside = []
+    page.on("request", lambda request: outside.append(request.url) if f":{served.admin_port}/" not in request.url else None)
+    page.goto(f"http://127.0.0.1:{served.admin_port}/")
+    page.get_by_text("serving").wait_for()
+    yield page
+    shots = os.environ.get("SMOKE_SHOTS")
+    if shots:
+        name = os.environ["PYTEST_CURRENT_TEST"].split("::")[-1].split(" ")[0]
+        page.screenshot(path=os.path.join(shots, f"{name}.png"))
+    context.close()
+    assert complaints == []
+    assert [url for url in outside if not url.startswith("data:")] == []
+
+
+def view(page, name):
+    page.get_by_role("navigation").get_by_role("link", name=name, exact=True).click()
+
+
+def test_the_overview_draws_what_goes_on(page):
+    from playwright.sync_api import expect
+
+    expect(page.locator("#tiles dd")).to_have_count(8)
+    expect(page.locator("#chart-requests")).to_have_attribute("aria-label", re.compile(r"now: query \d"))
+    # Something is painted into the chart, not only its frame.
+    assert page.locator("#chart-memory canvas").evaluate("(canvas) => canvas.width") > 100
+    assert page.locator("#caches tbody tr").count() >= 1
+    assert page.locator("#tasks").inner_text() != ""
+
+
+def test_the_spectrogram_lists_the_slowest_reads_of_what_is_brushed(page):
+    view(page, "I/O")
+    page.locator("#io-summary").get_by_text("reads, writes and syncs").wait_for()
+    page.select_option("#io-window", "3000")
+    box = page.locator("#spectrogram").bounding_box()
+    page.mouse.move(box["x"] + 70, box["y"] + 8)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] - 10, box["y"] + box["height"] - 30, steps=4)
+    page.mouse.up()
+    page.locator("#slowest td", has_text="seen.things").first.wait_for()
+    assert page.locator("#slowest tbody tr").count() >= 1
+    # Without its kinds the picture is empty.
+    for box in page.locator("#io-kinds input").all():
+        box.uncheck()
+    page.get_by_text("No I/O in this window.").wait_for()
+
+
+def test_the_spectrogram_is_used_by_the_keyboard(page):
+    view(page, "I/O")
+    page.locator("#io-summary").get_by_text("reads, writes and syncs").wait_for()
+    page.select_option("#io-window", "3000")
+    page.locator("#spectrogram").focus()
+    page.keyboard.press("ArrowRight")
+    for _ in range(80):
+        page.keyboard.press("Control+Shift+ArrowLeft")
+    for _ in range(6):
+        page.keyboard.press("Control+Shift+ArrowDown")
+    page.keyboard.press("Enter")
+    page.locator("#slowest caption").wait_for()
+    assert "Spectrogram" in page.locator("#spectrogram").get_attribute("aria-label")
+
+
+def test_a_query_is_typed_run_and_paged(page):
+    view(page, "Query")
+    page.get_by_label("CQL statement").fill("SELECT k, v FROM things")
+    page.get_by_label("Keyspace").fill("seen")
+    page.get_by_label("Rows a page").fill("50")
+    page.get_by_label("CQL statement").press("Control+Enter")
+    page.get_by_text("rows 1 to 50").wait_for()
+    # What is in the table is text, not a part of the page.
+    assert re.search(r"<b>value</b> \d+", page.locator("#query-result").inner_text())
+    page.get_by_role("button", name="Next page").click()
+    page.get_by_text("rows 51 to 100").wait_for()
+    page.get_by_role("button", name="Next page").click()
+    page.get_by_text(f"rows 101 to {ROWS}").wait_for()
+    assert page.get_by_role("button", name="Next page").is_disabled()
+    # Sorted by a click on the column, and back by another.
+    page.get_by_role("button", name="k (int)").click()
+    keys = [int(text) for text in page.locator("#query-result tbody td:first-child").all_inner_texts()]
+    assert keys == sorted(keys, reverse=True)
+
+
+def test_a_wrong_statement_is_answered_with_the_reason(page):
+    view(page, "Query")
+    page.get_by_label("CQL statement").fill("SELEC nothing")
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.locator("#query-error").get_by_text("SELEC").wait_for()
+
+
+def test_the_schema_is_browsed(page):
+    view(page, "Schema")
+    page.get_by_role("button", name="things", exact=True).click()
+    page.locator("#schema-text").get_by_text("CREATE TABLE seen.things").wait_for()
+
+
+def test_tables_are_listed_with_what_they_take(page):
+    view(page, "Tables")
+    row = page.locator("#tables-table tbody tr", has_text="things")
+    row.wait_for()
+    assert "KiB" in row.inner_text() or " B" in row.inner_text()
+
+
+def test_dark_and_light_are_chosen_and_kept(page):
+    def back():
+        return page.evaluate("getComputedStyle(document.body).backgroundColor")
+
+    button = page.locator("#theme")
+    button.click()
+    light = back()
+    button.click()
+    dark = back()
+    assert light != dark
+    page.reload()
+    page.get_by_text("Theme: dark").wait_for()
+    assert back() == dark
+
+
+def test_everything_has_a_name_and_can_be_reached_by_tab(page):
+    for name in ["Overview", "I/O", "Statements", "Tables", "Schema", "Query"]:
+        view(page, name)
+        unnamed = page.evaluate(
+            """() => [...document.querySelectorAll('button, a, input, select, textarea')]
+                .filter((part) => part.offsetParent !== null)
+                .filter((part) => !(part.textContent.trim() || part.getAttribute('aria-label') || part.labels?.length))
+                .map((part) => part.outerHTML)"""
+        )
+        assert unnamed == [], name
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement !== document.body")
+
+
+def test_a_token_is_asked_for_and_taken(browser, tmp_path):
+    token = tmp_path / "token"
+    token.write_text("open sesame\n".replace(" ", "-"))
+    node = OwnNode(os.environ["SMOKE_ILION"], str(tmp_path / "data"), [f"admin_token_file={token}"])
+    node.start()
+    try:
+        page = browser.new_page()
+        page.goto(f"http://127.0.0.1:{node.admin_port}/")
+        page.get_by_label("This node asks for its token").fill("wrong")
+        page.get_by_role("button", name="Show it").click()
+        page.locator("#token-form").wait_for(state="visible")
+        page.get_by_label("This node asks for its token").fill("open-sesame")
+        page.get_by_role("button", name="Show it").click()
+        page.get_by_text("serving").wait_for()
+        page.close()
+    finally:
+        node.kill()
