@@ -1,0 +1,78 @@
+//! A node of a graph in memory.
+
+use parking_lot::RwLock;
+use smallvec::SmallVec;
+
+use crate::{Near, Options, Probe};
+
+/// No node is in more levels above the lowest.
+pub(crate) const LEVEL_MAX: u8 = 15;
+
+pub(crate) struct Node {
+    pub(crate) vector: Box<[f32]>,
+    pub(crate) weight: f32,
+    /// Rows that have the vector, at least one.
+    pub(crate) ordinals: RwLock<SmallVec<[u32; 2]>>,
+    /// Links by level, the lowest first. Held to copy or replace them, never while something is measured but for pruning.
+    pub(crate) links: Box<[RwLock<Vec<u32>>]>,
+}
+
+impl Node {
+    pub(super) fn new(ordinal: u32, vector: &[f32], weight: f32, node: u32, options: &Options) -> Self {
+        let levels = 0..=level_of(node, options);
+        Self {
+            vector: vector.into(),
+            weight,
+            ordinals: RwLock::new(SmallVec::from_slice(&[ordinal])),
+            links: levels.map(|_| RwLock::default()).collect(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn measured(&self, id: u32, probe: &Probe) -> Near {
+        Near {
+            distance: probe.distance(&self.vector, self.weight),
+            id,
+        }
+    }
+
+    /// What a node of so many levels takes, once it has its links.
+    pub(super) fn size_bytes(options: &Options, dimension: usize, level: u8) -> usize {
+        let links: usize = (0..=level).map(|level| options.links_max(level)).sum();
+        let lists = usize::from(level + 1) * size_of::<RwLock<Vec<u32>>>();
+        let in_tables = 2 * size_of::<u32>();
+        size_of::<Self>() + lists + in_tables + (dimension + links) * size_of::<u32>()
+    }
+}
+
+/// The highest level of a node: each has one in `maximum_node_connections` of the nodes below. Drawn from the node's number, so a
+/// graph of the same vectors is the same graph.
+pub(super) fn level_of(node: u32, options: &Options) -> u8 {
+    let connections = f64::from(options.maximum_node_connections.max(2));
+    // In (0, 1].
+    let drawn = ((mixed(u64::from(node)) >> 11) + 1) as f64 / (1_u64 << 53) as f64;
+    let level = -drawn.ln() / connections.ln();
+    level.min(f64::from(LEVEL_MAX)) as u8
+}
+
+/// The finisher of SplitMix64.
+fn mixed(number: u64) -> u64 {
+    let mut mixed = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    mixed ^ (mixed >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_level_has_one_in_sixteen_of_the_one_below() {
+        let options = Options::default();
+        let levels: Vec<u8> = (0..100_000).map(|node| level_of(node, &options)).collect();
+        let at_least = |level: u8| levels.iter().filter(|known| **known >= level).count();
+        assert!((5500..7000).contains(&at_least(1)), "{}", at_least(1));
+        assert!((300..500).contains(&at_least(2)), "{}", at_least(2));
+    }
+}

@@ -1,0 +1,95 @@
+//! Results of several graphs as one.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+/// Unites what several sources give best first, best first. A source is asked again only when what it gave last is taken.
+pub struct Merge<S, T> {
+    sources: Vec<S>,
+    heads: BinaryHeap<Head<T>>,
+    /// Sources to ask before something is given.
+    unasked: Vec<usize>,
+}
+
+struct Head<T> {
+    score: f32,
+    source: usize,
+    item: T,
+}
+
+impl<T> Ord for Head<T> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.score
+            .total_cmp(&other.score)
+            .then(other.source.cmp(&self.source))
+    }
+}
+
+impl<T> PartialOrd for Head<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> PartialEq for Head<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl<T> Eq for Head<T> {}
+
+impl<S, T> Merge<S, T> {
+    /// Unites these sources.
+    pub fn of(sources: Vec<S>) -> Self {
+        Self {
+            unasked: (0..sources.len()).collect(),
+            heads: BinaryHeap::with_capacity(sources.len()),
+            sources,
+        }
+    }
+
+    /// The best that any source has. `ask` takes the next one of a source.
+    ///
+    /// # Errors
+    /// Those of `ask`; the source is asked again the next time.
+    pub fn next<E>(
+        &mut self,
+        mut ask: impl FnMut(&mut S) -> Result<Option<(T, f32)>, E>,
+    ) -> Result<Option<(T, f32)>, E> {
+        while let Some(source) = self.unasked.last().copied() {
+            let asked = ask(&mut self.sources[source])?;
+            self.unasked.pop();
+            if let Some((item, score)) = asked {
+                self.heads.push(Head { score, source, item });
+            }
+        }
+        let head = self.heads.pop();
+        Ok(head.map(|head| {
+            self.unasked.push(head.source);
+            (head.item, head.score)
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+
+    #[test]
+    fn the_best_of_all_sources_comes_first_and_each_once() {
+        let sources = vec![
+            vec![('a', 0.9), ('b', 0.2)],
+            vec![],
+            vec![('c', 1.0), ('d', 0.9), ('e', 0.1)],
+        ];
+        let mut merge = Merge::of(sources.into_iter().map(Vec::into_iter).collect());
+        let mut given = Vec::new();
+        while let Ok(Some((item, _))) = merge.next(|source| Ok::<_, Infallible>(source.next())) {
+            given.push(item);
+        }
+        assert_eq!(given, ['c', 'a', 'd', 'b', 'e']);
+    }
+}

@@ -1,0 +1,278 @@
+//! The walk: from near to nearer, and on to the next best.
+//!
+//! The *frontier* has the nodes that were measured and not yet looked at. The nearest of them is taken again and again: its ordinals
+//! are results if they are accepted, its links go to the frontier. Once the frontier's nearest is too far ([`Reach`]), as many
+//! results as were asked for are taken for the nearest. More are found by going on with the same frontier.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Deref;
+
+use crate::near::Best;
+use crate::node_set::NodeSet;
+use crate::plan::gives_up;
+use crate::{Error, Graph, Near, Probe, Reach, Way, choose};
+
+/// Nodes measured at once by a scan.
+const SCAN_NODES: usize = 64;
+
+/// Which ordinals may be results.
+type Accept<'a> = &'a dyn Fn(u32) -> bool;
+
+/// The ordinals of the `limit` nearest accepted vectors with their scores, best first.
+///
+/// # Errors
+/// The query cannot be measured; the file cannot be read.
+pub fn search<G: Graph>(
+    graph: &G,
+    query: &[f32],
+    limit: usize,
+    accept: Accept<'_>,
+    reach: Reach,
+) -> Result<Vec<(u32, f32)>, Error> {
+    let mut nearest = Nearest::of(graph, query, limit, None, reach)?;
+    let mut found = Vec::new();
+    while found.len() < limit {
+        match nearest.next(accept)? {
+            Some(scored) => found.push(scored),
+            None => break,
+        }
+    }
+    Ok(found)
+}
+
+/// Gives ordinals by nearness of their vectors, about best first, each once, until there are none left.
+pub struct Nearest<R> {
+    graph: R,
+    probe: Probe,
+    reach: Reach,
+    way: Way,
+    /// Measured nodes; all of them are in `frontier`, `set_aside` or `seen`.
+    known: NodeSet,
+    known_count: usize,
+    frontier: BinaryHeap<Reverse<Near>>,
+    /// Measured, and too far for the results that were asked for so far.
+    set_aside: Vec<Near>,
+    /// Nodes looked at.
+    seen: Vec<Near>,
+    /// Results, those that were given among them.
+    found: Vec<Near>,
+    /// Results that were not given yet.
+    ready: BinaryHeap<Reverse<Near>>,
+    given: usize,
+    /// How many results the walk has gone far enough for.
+    settled: usize,
+    /// How many it is to go for next.
+    wanted: usize,
+    is_complete: bool,
+    scratch: Scratch,
+}
+
+#[derive(Default)]
+struct Scratch {
+    nodes: Vec<u32>,
+    measured: Vec<Near>,
+    ordinals: Vec<u32>,
+}
+
+impl<R: Deref<Target: Graph>> Nearest<R> {
+    /// Begins a search. `wanted` is how many results are probably taken; if it proves too few the walk goes on for twice as many.
+    /// `accepted` is how many ordinals pass the filter, as far as that is known.
+    ///
+    /// # Errors
+    /// The query has another dimension than the graph, or cannot be measured; the file cannot be read.
+    pub fn of(
+        graph: R,
+        query: &[f32],
+        wanted: usize,
+        accepted: Option<u32>,
+        reach: Reach,
+    ) -> Result<Self, Error> {
+        graph.options().similarity.check(query)?;
+        let dimension = graph.dimension();
+        if dimension != 0 && query.len() != dimension as usize {
+            return Err(Error::Refused(format!(
+                "the query has {} dimensions, the index has vectors of {dimension}",
+                query.len()
+            )));
+        }
+        let probe = graph.probe(query);
+        let mut nearest = Self {
+            way: choose(graph.node_count(), accepted, wanted, reach),
+            graph,
+            probe,
+            reach,
+            known: NodeSet::default(),
+            known_count: 0,
+            frontier: BinaryHeap::new(),
+            set_aside: Vec::new(),
+            seen: Vec::new(),
+            found: Vec::new(),
+            ready: BinaryHeap::new(),
+            given: 0,
+            settled: 0,
+            wanted: wanted.max(1),
+            is_complete: false,
+            scratch: Scratch::default(),
+        };
+        if nearest.way == Way::Walk {
+            for near in nearest.graph.enter(&nearest.probe)? {
+                if nearest.known.insert(near.id) {
+                    nearest.known_count += 1;
+                    nearest.frontier.push(Reverse(near));
+                }
+            }
+        }
+        Ok(nearest)
+    }
+
+    /// The next best ordinal that is accepted, with its score.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn next(&mut self, accept: Accept<'_>) -> Result<Option<(u32, f32)>, Error> {
+        while self.given >= self.settled && !self.is_complete {
+            self.settle(accept)?;
+        }
+        let Some(Reverse(result)) = self.ready.pop() else {
+            return Ok(None);
+        };
+        self.given += 1;
+        Ok(Some((result.id, self.probe.score(result.distance))))
+    }
+
+    /// How many vectors were measured so far.
+    pub fn measured(&self) -> usize {
+        self.known_count
+    }
+
+    /// Goes far enough for `wanted` results.
+    fn settle(&mut self, accept: Accept<'_>) -> Result<(), Error> {
+        if self.way == Way::Scan {
+            return self.scan(accept);
+        }
+        let wanted = self.wanted;
+        let mut results = Best::of(wanted, &self.found);
+        let mut beam = Best::of(wanted.max(self.reach.breadth), &self.seen);
+        self.frontier.extend(self.set_aside.drain(..).map(Reverse));
+        loop {
+            let bound = self.bound(&results, &beam);
+            let Some(Reverse(next)) = self.frontier.pop() else {
+                if self.found.len() < wanted {
+                    return self.scan(accept);
+                }
+                break;
+            };
+            if next.distance >= bound {
+                self.frontier.push(Reverse(next));
+                break;
+            }
+            if gives_up(
+                self.known_count,
+                self.graph.node_count(),
+                self.found.len(),
+                wanted,
+            ) {
+                self.frontier.push(Reverse(next));
+                return self.scan(accept);
+            }
+            beam.show(next);
+            self.take(next, accept, &mut results)?;
+            self.follow(next.id, bound)?;
+        }
+        self.settled = wanted;
+        self.wanted = wanted.saturating_mul(2);
+        Ok(())
+    }
+
+    /// From where on nothing that is wanted is expected.
+    fn bound(&self, results: &Best, beam: &Best) -> f32 {
+        match (results.limit(), beam.limit()) {
+            (Some(last), Some(beam)) => beam.max(self.probe.farther(last, self.reach.slack)),
+            _ => f32::INFINITY,
+        }
+    }
+
+    /// The ordinals of a node that are accepted are results.
+    fn take(&mut self, node: Near, accept: Accept<'_>, results: &mut Best) -> Result<(), Error> {
+        self.seen.push(node);
+        self.scratch.ordinals.clear();
+        self.graph.ordinals(node.id, &mut self.scratch.ordinals)?;
+        for id in self.scratch.ordinals.iter().copied().filter(|id| accept(*id)) {
+            let result = Near {
+                distance: node.distance,
+                id,
+            };
+            results.show(result);
+            self.found.push(result);
+            self.ready.push(Reverse(result));
+        }
+        Ok(())
+    }
+
+    /// Measures what a node is linked to.
+    fn follow(&mut self, node: u32, bound: f32) -> Result<(), Error> {
+        let Scratch { nodes, measured, .. } = &mut self.scratch;
+        nodes.clear();
+        measured.clear();
+        self.graph.links(node, nodes)?;
+        nodes.retain(|node| self.known.insert(*node));
+        self.known_count += nodes.len();
+        self.graph.measure(&self.probe, nodes, measured)?;
+        for near in measured {
+            if near.distance < bound {
+                self.frontier.push(Reverse(*near));
+            } else {
+                self.set_aside.push(*near);
+            }
+        }
+        Ok(())
+    }
+
+    /// Measures every accepted vector that was not looked at; then everything is known.
+    fn scan(&mut self, accept: Accept<'_>) -> Result<(), Error> {
+        let seen: NodeSet = self.seen.iter().map(|near| near.id).collect();
+        let count = self.graph.node_count();
+        let mut batch: Vec<(u32, Vec<u32>)> = Vec::with_capacity(SCAN_NODES);
+        for node in (0..count).filter(|node| !seen.contains(*node)) {
+            let mut ordinals = std::mem::take(&mut self.scratch.ordinals);
+            ordinals.clear();
+            self.graph.ordinals(node, &mut ordinals)?;
+            ordinals.retain(|ordinal| accept(*ordinal));
+            if ordinals.is_empty() {
+                self.scratch.ordinals = ordinals;
+            } else {
+                batch.push((node, ordinals));
+            }
+            if batch.len() == SCAN_NODES {
+                self.take_batch(&mut batch)?;
+            }
+        }
+        self.take_batch(&mut batch)?;
+        self.frontier.clear();
+        self.set_aside.clear();
+        self.is_complete = true;
+        Ok(())
+    }
+
+    fn take_batch(&mut self, batch: &mut Vec<(u32, Vec<u32>)>) -> Result<(), Error> {
+        let Scratch { nodes, measured, .. } = &mut self.scratch;
+        nodes.clear();
+        measured.clear();
+        nodes.extend(batch.iter().map(|(node, _)| *node));
+        self.known_count += nodes.len();
+        self.graph.measure(&self.probe, nodes, measured)?;
+        // Nodes keep their order, and those without a vector have no ordinals.
+        for (near, (_, ordinals)) in measured.iter().zip(batch.drain(..)) {
+            for id in ordinals {
+                let result = Near {
+                    distance: near.distance,
+                    id,
+                };
+                self.found.push(result);
+                self.ready.push(Reverse(result));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,209 @@
+//! A vector to measure distances from.
+//!
+//! Distances are the cheapest number that sorts as the similarity does:
+//!
+//! ```text
+//! cosine       -(x . y) / (|x| |y|)
+//! dot product  -(x . y + lift(x) lift(y))        lift(x) = sqrt(reach - x . x), of a query 0
+//! euclidean    |x - y|^2
+//! ```
+//!
+//! The largest product is no nearness: the nearest of a long vector is not itself. With one more component, the *lift*, all vectors
+//! of a graph have the same length (its square is `reach`), and the largest product is the smallest distance (after Bachrach
+//! and others): so the graph is linked by distances there too. A query has no lift, so its products are what they were.
+
+use crate::Similarity;
+use crate::kernel::{Kernel, Lane};
+
+/// How distances are measured among the vectors of a graph.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Space {
+    pub(crate) similarity: Similarity,
+    pub(crate) kernel: Kernel,
+    /// The greatest square of a vector's length (dot product only).
+    pub(crate) reach: f32,
+}
+
+impl Space {
+    /// The distance of two vectors of the graph, squared as one in space.
+    #[inline]
+    pub(crate) fn squared_between<L: Lane>(
+        &self,
+        (a, weight_a): (&[f32], f32),
+        (b, weight_b): (&[L], f32),
+    ) -> f32 {
+        match self.similarity {
+            Similarity::Cosine => 2.0 - 2.0 * self.kernel.dot(a, b) * weight_a * weight_b,
+            Similarity::DotProduct => {
+                let lifts = self.lift(weight_a) * self.lift(weight_b);
+                2.0 * (self.reach - self.kernel.dot(a, b) - lifts)
+            }
+            Similarity::Euclidean => self.kernel.squared_distance(a, b),
+        }
+    }
+
+    fn lift(&self, weight: f32) -> f32 {
+        match self.similarity {
+            Similarity::DotProduct => (self.reach - weight).max(0.0).sqrt(),
+            Similarity::Cosine | Similarity::Euclidean => 0.0,
+        }
+    }
+}
+
+/// A vector to measure from: a query, or a vector that is being linked.
+#[derive(Clone, Debug)]
+pub struct Probe {
+    space: Space,
+    vector: Box<[f32]>,
+    weight: f32,
+    lift: f32,
+    /// By how much a query's products are stretched to be those of a vector as long as the others.
+    stretch: f32,
+}
+
+impl Probe {
+    pub(crate) fn query(space: Space, vector: &[f32]) -> Self {
+        let length = square_of(vector).sqrt();
+        let stretch = if length > 0.0 {
+            f64::from(space.reach).sqrt() / length
+        } else {
+            0.0
+        };
+        Self {
+            space,
+            vector: vector.into(),
+            weight: weight_of(space.similarity, vector),
+            lift: 0.0,
+            stretch: stretch as f32,
+        }
+    }
+
+    pub(crate) fn member(space: Space, vector: &[f32], weight: f32) -> Self {
+        Self {
+            space,
+            vector: vector.into(),
+            weight,
+            lift: space.lift(weight),
+            stretch: 1.0,
+        }
+    }
+
+    /// The distance of a stored vector with its weight.
+    #[inline]
+    pub(crate) fn distance<L: Lane>(&self, vector: &[L], weight: f32) -> f32 {
+        let kernel = self.space.kernel;
+        let distance = match self.space.similarity {
+            Similarity::Cosine => -(kernel.dot(&self.vector, vector) * self.weight * weight),
+            Similarity::DotProduct if self.lift == 0.0 => -kernel.dot(&self.vector, vector),
+            Similarity::DotProduct => {
+                -(kernel.dot(&self.vector, vector) + self.lift * self.space.lift(weight))
+            }
+            Similarity::Euclidean => kernel.squared_distance(&self.vector, vector),
+        };
+        // Only bytes that nobody checked make one that is no number.
+        if distance.is_nan() {
+            f32::INFINITY
+        } else {
+            distance
+        }
+    }
+
+    /// The same as the square of a distance in space.
+    #[inline]
+    pub(crate) fn squared(&self, distance: f32) -> f32 {
+        match self.space.similarity {
+            Similarity::Cosine => 2.0 + 2.0 * distance,
+            Similarity::DotProduct => 2.0 * self.space.reach + 2.0 * self.stretch * distance,
+            Similarity::Euclidean => distance,
+        }
+    }
+
+    /// The distance that is farther by this part of itself.
+    pub(crate) fn farther(&self, distance: f32, slack: f32) -> f32 {
+        let squared = self.squared(distance).max(0.0) * (1.0 + slack) * (1.0 + slack);
+        match self.space.similarity {
+            Similarity::Cosine => squared / 2.0 - 1.0,
+            Similarity::DotProduct if self.stretch > 0.0 => {
+                (squared - 2.0 * self.space.reach) / (2.0 * self.stretch)
+            }
+            Similarity::DotProduct => distance,
+            Similarity::Euclidean => squared,
+        }
+    }
+
+    /// The score of a distance from a query.
+    pub(crate) fn score(&self, distance: f32) -> f32 {
+        match self.space.similarity {
+            Similarity::Cosine | Similarity::DotProduct => (1.0 - distance) / 2.0,
+            Similarity::Euclidean => 1.0 / (1.0 + distance),
+        }
+    }
+}
+
+/// What a similarity needs to know of a vector beside its components.
+pub(crate) fn weight_of(similarity: Similarity, vector: &[f32]) -> f32 {
+    let square = square_of(vector);
+    match similarity {
+        Similarity::Cosine => (1.0 / square.sqrt()).min(f64::from(f32::MAX)) as f32,
+        Similarity::DotProduct => square as f32,
+        Similarity::Euclidean => 0.0,
+    }
+}
+
+fn square_of(vector: &[f32]) -> f64 {
+    vector.iter().map(|value| f64::from(*value).powi(2)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn space(similarity: Similarity) -> Space {
+        Space {
+            similarity,
+            kernel: Kernel::new(),
+            reach: 25.0,
+        }
+    }
+
+    fn score(similarity: Similarity, a: &[f32], b: &[f32]) -> f32 {
+        let probe = Probe::query(space(similarity), a);
+        probe.score(probe.distance(b, weight_of(similarity, b)))
+    }
+
+    #[test]
+    fn scores_are_those_of_the_functions() {
+        let (a, b) = ([1.0, 2.0], [3.0, -4.0]);
+        let near = |is: f32, expected: f32| assert!((is - expected).abs() < 1e-6, "{is} {expected}");
+        near(
+            score(Similarity::Cosine, &a, &b),
+            (1.0 - 5.0 / (5.0_f32.sqrt() * 5.0)) / 2.0,
+        );
+        near(score(Similarity::DotProduct, &a, &b), (1.0 - 5.0) / 2.0);
+        near(score(Similarity::Euclidean, &a, &b), 1.0 / 41.0);
+    }
+
+    #[test]
+    fn members_of_different_lengths_are_at_no_distance_from_themselves() {
+        for similarity in Similarity::ALL {
+            for vector in [[1.0, 2.0], [3.0, 4.0], [0.5, 0.0]] {
+                let weight = weight_of(similarity, &vector);
+                let probe = Probe::member(space(similarity), &vector, weight);
+                assert!(probe.squared(probe.distance(&vector, weight)).abs() < 1e-4);
+                let between = space(similarity).squared_between((&vector, weight), (&vector, weight));
+                assert!(between.abs() < 1e-4);
+            }
+        }
+    }
+
+    #[test]
+    fn farther_by_a_part_is_that_part_of_a_distance_in_space() {
+        for similarity in Similarity::ALL {
+            let probe = Probe::query(space(similarity), &[1.0, 2.0]);
+            let vector = [2.0, 1.0];
+            let distance = probe.distance(&vector, weight_of(similarity, &vector));
+            let ratio = probe.squared(probe.farther(distance, 0.5)) / probe.squared(distance);
+            assert!((ratio - 2.25).abs() < 1e-3, "{similarity:?} {ratio}");
+        }
+    }
+}
