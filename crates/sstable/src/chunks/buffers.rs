@@ -8,6 +8,9 @@ use bytes::Bytes;
 /// As many as a scan needs at once: the window, the one before that the partition's key is in, and a spare one.
 const KEPT_MAX: usize = 3;
 
+/// A larger one is of a row with large values: its memory goes when the row does.
+const KEPT_BYTES_MAX: usize = 4 << 20;
+
 /// The windows that a stream has given out.
 #[derive(Debug, Default)]
 pub(super) struct Buffers(Vec<Arc<Vec<u8>>>);
@@ -32,6 +35,9 @@ impl Buffers {
 
     /// Its bytes to be sliced; the memory comes back when the last slice is gone.
     pub(super) fn share(&mut self, buffer: Vec<u8>) -> Bytes {
+        if buffer.capacity() > KEPT_BYTES_MAX {
+            return Bytes::from(buffer);
+        }
         let buffer = Arc::new(buffer);
         if self.0.len() == KEPT_MAX {
             self.0.remove(0);

@@ -184,17 +184,17 @@ impl ChunkReader {
         Ok((start, chunk))
     }
 
-    /// The chunk that holds `position` if it is cached; else a run of chunks from there on, about `wanted_bytes` of stored
-    /// bytes, read at once: for a walk that has shown that it goes on. They are kept in the cache as long as nothing has
-    /// to make room for them.
-    pub(super) fn run_at(&self, position: u64, wanted_bytes: u64) -> Result<(u64, Bytes)> {
+    /// The chunk that holds `position` if it is cached; else a run of `count` chunks from there on, read at once: for a walk
+    /// that has shown that it goes on, and for large values. They are kept in the cache as long as nothing has to make room
+    /// for them.
+    pub(super) fn run_at(&self, position: u64, count: u64) -> Result<(u64, Bytes)> {
         let index = position / u64::from(self.chunk_length);
         let cached = self.cache.as_ref();
         if let Some(chunk) = cached.and_then(|cache| cache.lookup(self.cache_file, index)) {
             return Ok((index * u64::from(self.chunk_length), chunk));
         }
         let mut run = Vec::new();
-        let start = self.append_run(position, wanted_bytes, &mut run)?;
+        let start = self.append_run(position, count, &mut run)?;
         if let Some(cache) = self.cache.as_ref().filter(|cache| cache.has_room_for(run.len())) {
             for (index, chunk) in (index..).zip(run.chunks(self.chunk_length as usize)) {
                 cache.insert(self.cache_file, index, Bytes::copy_from_slice(chunk));
@@ -203,13 +203,13 @@ impl ChunkReader {
         Ok((start, Bytes::from(run)))
     }
 
-    /// Appends the uncompressed bytes from the start of the chunk that holds `position`, whole chunks of about
-    /// `wanted_bytes` stored bytes, read at once. Returns the position of the first byte appended.
-    pub(super) fn append_run(&self, position: u64, wanted_bytes: u64, out: &mut Vec<u8>) -> Result<u64> {
-        self.check_range(position, 1)?;
+    /// How many chunks, from the one that holds `position` on, take about `wanted_bytes` stored bytes; at least one.
+    pub(super) fn chunks_of(&self, position: u64, wanted_bytes: u64) -> u64 {
         let first = position / u64::from(self.chunk_length);
+        let Ok((run_start, _)) = self.stored_range(first) else {
+            return 1;
+        };
         let mut count = 1;
-        let (run_start, _) = self.stored_range(first)?;
         while first + count < self.chunk_count() {
             match self.stored_range(first + count) {
                 Ok((_, end)) if end.saturating_sub(run_start) <= wanted_bytes => count += 1,
@@ -217,6 +217,21 @@ impl ChunkReader {
                 _ => break,
             }
         }
+        count
+    }
+
+    /// How many chunks hold the bytes from `position` up to `end`, as far as there are any; at least one.
+    pub(super) fn chunks_upto(&self, position: u64, end: u64) -> u64 {
+        let chunk_length = u64::from(self.chunk_length);
+        let end = end.min(self.data_length).div_ceil(chunk_length);
+        end.saturating_sub(position / chunk_length).max(1)
+    }
+
+    /// Appends the uncompressed bytes from the start of the chunk that holds `position`, `count` whole chunks, read at once.
+    /// Returns the position of the first byte appended.
+    pub(super) fn append_run(&self, position: u64, count: u64, out: &mut Vec<u8>) -> Result<u64> {
+        self.check_range(position, 1)?;
+        let first = position / u64::from(self.chunk_length);
         let at = out.len();
         if self.append_chunks(first, count, out).is_err() {
             out.truncate(at);

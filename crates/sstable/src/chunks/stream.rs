@@ -15,6 +15,15 @@ use crate::{Error, Result};
 /// Stored bytes that a scan reads at once.
 pub const READ_AHEAD_BYTES: u64 = 128 << 10;
 
+/// Bytes of a large value that are read at once.
+const LARGE_READ_BYTES: u64 = 1 << 20;
+
+/// Longer values go past the cache.
+const CACHED_VALUE_BYTES_MAX: u64 = 4 << 20;
+
+/// Memory that is made room for before its bytes were read.
+const FORESEEN_BYTES_MAX: usize = 64 << 20;
+
 /// Chunks that a walk through the cache reads one by one, before it reads several at once.
 const CHUNKS_BEFORE_RUNS: u32 = 3;
 
@@ -220,7 +229,7 @@ impl DataStream {
         self.chunks.check_range(position, len)?;
         if self.read_ahead_bytes == 0 && self.offset == self.window.len() {
             // The common case: the next chunk, shared with the cache.
-            let (start, chunk) = self.load(position)?;
+            let (start, chunk) = self.load(position, len)?;
             self.window_start = start;
             self.offset = offset_in(start, position);
             self.window = chunk;
@@ -229,13 +238,15 @@ impl DataStream {
             }
         }
         let mut joined = self.buffers.take();
+        joined.reserve((len + self.chunks.chunk_length() as usize).min(FORESEEN_BYTES_MAX));
         joined.extend_from_slice(self.rest());
         // How many bytes of `joined` lie before `position`.
         let mut before = 0;
         while joined.len() - before < len {
-            let next = position + (joined.len() - before) as u64;
+            let had = joined.len() - before;
+            let next = position + had as u64;
             let was_empty = joined.is_empty();
-            let (start, appended_at) = self.append_next(next, &mut joined)?;
+            let (start, appended_at) = self.append_next(next, len - had, &mut joined)?;
             let overlap = offset_in(start, next);
             if was_empty {
                 before = overlap;
@@ -253,8 +264,9 @@ impl DataStream {
         Ok(())
     }
 
-    /// The chunk that holds `position`, or a run of chunks if the walk has gone on for a while, and where it starts.
-    fn load(&mut self, position: u64) -> Result<(u64, Bytes)> {
+    /// The chunk that holds `position`; or a run of chunks, if the walk has gone on for a while or the `missing` bytes are
+    /// in several. And where it starts.
+    fn load(&mut self, position: u64, missing: usize) -> Result<(u64, Bytes)> {
         let chunk_length = u64::from(self.chunks.chunk_length());
         let is_next = position / chunk_length * chunk_length == self.read_upto;
         self.in_a_row = if is_next {
@@ -262,27 +274,38 @@ impl DataStream {
         } else {
             0
         };
-        let (start, bytes) = match self.in_a_row.checked_sub(CHUNKS_BEFORE_RUNS) {
-            None => self.chunks.chunk_at(position)?,
-            Some(more) => {
-                let wanted_bytes = (chunk_length << (1 + more.min(8))).min(READ_AHEAD_BYTES);
-                self.chunks.run_at(position, wanted_bytes)?
-            }
+        let mut count = self.chunks_missing(position, missing);
+        if let Some(more) = self.in_a_row.checked_sub(CHUNKS_BEFORE_RUNS) {
+            let wanted_bytes = (chunk_length << (1 + more.min(8))).min(READ_AHEAD_BYTES);
+            count = count.max(self.chunks.chunks_of(position, wanted_bytes));
+        }
+        let (start, bytes) = match count {
+            1 => self.chunks.chunk_at(position)?,
+            count => self.chunks.run_at(position, count)?,
         };
         self.read_upto = start + bytes.len() as u64;
         Ok((start, bytes))
     }
 
-    /// Appends the chunk (or run of chunks) that holds `position`; gives the position of its first byte and where in
-    /// `out` it stands.
-    fn append_next(&mut self, position: u64, out: &mut Vec<u8>) -> Result<(u64, usize)> {
+    /// Chunks with the next `missing` bytes that are to be read at once.
+    fn chunks_missing(&self, position: u64, missing: usize) -> u64 {
+        let end = position.saturating_add((missing as u64).min(LARGE_READ_BYTES));
+        self.chunks.chunks_upto(position, end)
+    }
+
+    /// Appends the chunk (or run of chunks) that holds `position`, of `missing` bytes; gives the position of its first byte
+    /// and where in `out` it stands.
+    fn append_next(&mut self, position: u64, missing: usize, out: &mut Vec<u8>) -> Result<(u64, usize)> {
         let at = out.len();
-        if self.read_ahead_bytes == 0 {
-            let (start, chunk) = self.load(position)?;
+        if self.read_ahead_bytes == 0 && missing as u64 <= CACHED_VALUE_BYTES_MAX {
+            let (start, chunk) = self.load(position, missing)?;
             out.extend_from_slice(&chunk);
             return Ok((start, at));
         }
-        let start = self.chunks.append_run(position, self.read_ahead_bytes, out)?;
+        let count = self.chunks.chunks_of(position, self.read_ahead_bytes);
+        let count = count.max(self.chunks_missing(position, missing));
+        let start = self.chunks.append_run(position, count, out)?;
+        self.read_upto = start + (out.len() - at) as u64;
         Ok((start, at))
     }
 }

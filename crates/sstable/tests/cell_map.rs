@@ -1,0 +1,321 @@
+//! The cell map in its place: what a read of one column costs with it and without, and what becomes of a damaged one.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ilion_env::account::{FileKind, begin_trace, finish_trace};
+use ilion_env::{Env, MemEnv, Seeded};
+use ilion_rows::{
+    Cell, Clustering, ClusteringComparator, ClusteringFilter, ColumnData, Cursor, Data, DecoratedKey,
+    Liveness, Partition, PartitionUpdate, Row, Slice, Unfiltered,
+};
+use ilion_schema::{ClusteringOrder, ColumnId, TableBuilder, TableId, TableSchema};
+use ilion_sstable::{
+    CellMapLimits, ChunkCache, Component, Descriptor, Format, OpenOptions, SSTable, SSTableId, SSTableWriter,
+    Version, WriterOptions,
+};
+use ilion_types::{CqlType, Partitioner, Uuid};
+
+const VERSIONS: [Version; 3] = [Version::NB, Version::OA, Version::DA];
+const CHUNK_BYTES: u64 = 16 << 10;
+const PARTITIONS: u32 = 6;
+const ROWS: i32 = 3;
+
+struct Shape {
+    version: Version,
+    columns: usize,
+    value_bytes: usize,
+    has_clustering: bool,
+    cell_map: Option<CellMapLimits>,
+}
+
+impl Shape {
+    /// A hundred blobs of 10,000 bytes a row.
+    fn wide(version: Version) -> Self {
+        Self {
+            version,
+            columns: 100,
+            value_bytes: 10_000,
+            has_clustering: false,
+            cell_map: Some(CellMapLimits::default()),
+        }
+    }
+}
+
+struct Case {
+    mem: MemEnv,
+    env: Arc<dyn Env>,
+    table: Arc<TableSchema>,
+    descriptor: Descriptor,
+    partitions: Vec<Partition>,
+}
+
+impl Case {
+    fn write(shape: &Shape) -> Self {
+        let mem = MemEnv::new(1);
+        let env = mem.shared();
+        env.create_dir_all(Path::new("ks/t")).unwrap();
+        let format = match shape.version {
+            Version::DA => Format::Bti,
+            _ => Format::Big,
+        };
+        let descriptor = Descriptor::new(Path::new("ks/t"), shape.version, SSTableId::Sequence(3), format);
+        let table = table_of(shape);
+        let options = WriterOptions {
+            cell_map: shape.cell_map,
+            ..WriterOptions::default()
+        };
+        let mut writer = SSTableWriter::new(&env, &descriptor, &table, options).unwrap();
+        let partitions = partitions_of(&table, shape);
+        for partition in &partitions {
+            writer.begin_partition(&partition.head).unwrap();
+            for unfiltered in &partition.unfiltereds {
+                writer.add(unfiltered).unwrap();
+            }
+            writer.finish_partition().unwrap();
+        }
+        writer.finish().unwrap();
+        Self {
+            mem,
+            env,
+            table,
+            descriptor,
+            partitions,
+        }
+    }
+
+    fn open(&self) -> Arc<SSTable> {
+        let options = OpenOptions {
+            chunk_cache: Some(Arc::new(ChunkCache::new(1 << 26))),
+            ..OpenOptions::default()
+        };
+        Arc::new(SSTable::open(&self.env, &self.descriptor, &options).unwrap())
+    }
+
+    fn column(&self, number: usize) -> ColumnId {
+        let name = format!("v{number:02}");
+        self.table.column_named(&name).unwrap().id
+    }
+
+    fn path(&self) -> PathBuf {
+        self.descriptor.path(&Component::Cells)
+    }
+
+    /// Reads a column of every row, each time another one; gives how many bytes of values that were.
+    fn read_columns(&self, sstable: &Arc<SSTable>, reversed: bool) -> u64 {
+        let mut bytes = 0;
+        for (index, partition) in self.partitions.iter().enumerate() {
+            for (number, unfiltered) in partition.unfiltereds.iter().enumerate() {
+                let Unfiltered::Row(row) = unfiltered else {
+                    panic!("no ranges were written");
+                };
+                let column = self.column((index * 37 + number * 11 + 3) % row.columns.len());
+                let filter = Arc::new(ClusteringFilter {
+                    slices: vec![Slice::exactly(&row.clustering)],
+                    reversed,
+                    columns: Some([column].into()),
+                });
+                let mut cursor = sstable
+                    .partition(&self.table, &partition.head.key, &filter)
+                    .unwrap()
+                    .unwrap();
+                cursor.next_partition().unwrap().unwrap();
+                let Some(Unfiltered::Row(found)) = cursor.next_unfiltered().unwrap() else {
+                    panic!("the row is there");
+                };
+                assert_eq!(cursor.next_unfiltered().unwrap(), None);
+                assert_eq!(found.column(column), row.column(column));
+                assert_eq!(found.columns.len(), row.columns.len());
+                assert_eq!(found.liveness, row.liveness);
+                if let Some(Data::Simple(cell)) = found.column(column) {
+                    bytes += cell.value.len() as u64;
+                }
+            }
+        }
+        bytes
+    }
+
+    fn rows(&self) -> u64 {
+        let rows = self
+            .partitions
+            .iter()
+            .map(|partition| partition.unfiltereds.len());
+        rows.sum::<usize>() as u64
+    }
+}
+
+fn table_of(shape: &Shape) -> Arc<TableSchema> {
+    let mut table =
+        TableBuilder::new("ks", "t", TableId(Uuid::from_u128(1))).partition_key("k", CqlType::Text);
+    if shape.has_clustering {
+        table = table.clustering("c", CqlType::Int, ClusteringOrder::Asc);
+    }
+    for number in 0..shape.columns {
+        table = table.regular(format!("v{number:02}"), CqlType::Blob);
+    }
+    table.build()
+}
+
+fn partitions_of(table: &Arc<TableSchema>, shape: &Shape) -> Vec<Partition> {
+    let comparator = ClusteringComparator::of(table);
+    let mut random = Seeded::new(5);
+    let mut value = || -> Bytes {
+        let words = (0..shape.value_bytes.div_ceil(8)).map(|_| random.below(u64::MAX).to_be_bytes());
+        words.flatten().take(shape.value_bytes).collect()
+    };
+    let mut row_of = |number: i32| {
+        let clustering = match shape.has_clustering {
+            true => Clustering::of([Bytes::copy_from_slice(&number.to_be_bytes())]),
+            false => Clustering::empty(),
+        };
+        let mut row = Row::empty(clustering);
+        row.liveness = Liveness::live(10);
+        for column in table.regulars() {
+            // Some columns were updated later, one by one.
+            let micros = if column.id.0 % 7 == 0 { 12 } else { 10 };
+            row.columns.push(ColumnData {
+                column: column.id,
+                data: Data::Simple(Cell::live(micros, value())),
+            });
+        }
+        row.columns.sort_by_key(|entry| entry.column);
+        row
+    };
+    let rows = if shape.has_clustering { ROWS } else { 1 };
+    let mut partitions: Vec<Partition> = (0..PARTITIONS)
+        .map(|number| {
+            let key = DecoratedKey::new(Partitioner::Murmur3, Bytes::from(format!("key {number}")));
+            let update = PartitionUpdate {
+                rows: (0..rows).map(&mut row_of).collect(),
+                ..PartitionUpdate::default()
+            };
+            Partition::of(key, update, &comparator)
+        })
+        .collect();
+    partitions.sort_by(|a, b| a.head.key.cmp(&b.head.key));
+    partitions
+}
+
+/// Bytes that were read of any file, and of Data.db.
+fn bytes_read<T>(read: impl FnOnce() -> T) -> (u64, u64) {
+    begin_trace();
+    read();
+    let events = finish_trace();
+    let data = events
+        .iter()
+        .filter(|event| FileKind::of(&event.path) == FileKind::Data);
+    let data = data.map(|event| event.bytes).sum();
+    (events.iter().map(|event| event.bytes).sum(), data)
+}
+
+#[test]
+fn one_column_of_a_wide_row_costs_its_bytes_and_a_chunk() {
+    for version in VERSIONS {
+        let case = Case::write(&Shape::wide(version));
+        let sstable = case.open();
+        assert!(sstable.cell_map_bytes().unwrap().is_some());
+        let mut returned = 0;
+        let (all, data) = bytes_read(|| returned = case.read_columns(&sstable, false));
+        assert_eq!(returned, 10_000 * case.rows());
+        // Data.db: the chunks of the value and no other, whose CRCs are counted too.
+        let in_chunks = case.rows() * 2 * (CHUNK_BYTES + 128);
+        assert!(data <= in_chunks, "{version:?}: {data} bytes");
+        let bound = 2 * returned + case.rows() * CHUNK_BYTES;
+        // What is read of CompressionInfo.db when Data.db is opened is not of a row.
+        let opening = case
+            .env
+            .file_size(&case.descriptor.path(&Component::CompressionInfo));
+        let bound = bound + opening.unwrap() + 1000;
+        assert!(all <= bound, "{version:?}: {all} bytes, {data} of Data.db");
+    }
+}
+
+#[test]
+fn a_wide_row_among_others_costs_no_more_in_either_direction() {
+    for version in VERSIONS {
+        let case = Case::write(&Shape {
+            has_clustering: true,
+            columns: 40,
+            ..Shape::wide(version)
+        });
+        for reversed in [false, true] {
+            let sstable = case.open();
+            let (_, data) = bytes_read(|| case.read_columns(&sstable, reversed));
+            // The start of a partition is read once; a walk to the third row meets the starts of those before.
+            let bound =
+                case.rows() * 2 * (CHUNK_BYTES + 128) + u64::from(PARTITIONS) * 3 * (CHUNK_BYTES + 128);
+            assert!(data <= bound, "{version:?} {reversed}: {data} bytes");
+        }
+    }
+}
+
+#[test]
+fn without_a_map_chunks_between_the_starts_of_cells_are_left_alone() {
+    for version in VERSIONS {
+        let case = Case::write(&Shape {
+            columns: 8,
+            value_bytes: 200_000,
+            cell_map: None,
+            ..Shape::wide(version)
+        });
+        let sstable = case.open();
+        assert_eq!(sstable.cell_map_bytes().unwrap(), None);
+        let (_, data) = bytes_read(|| case.read_columns(&sstable, false));
+        // The value, and a chunk or two for the start of each cell.
+        let bound = case.rows() * (200_000 + 2 * 9 * (CHUNK_BYTES + 128));
+        assert!(data <= bound, "{version:?}: {data} bytes");
+        assert!(data < case.rows() * 8 * 200_000 / 3);
+    }
+}
+
+#[test]
+fn the_map_takes_less_than_a_hundredth_of_the_data() {
+    for value_bytes in [200, 1000, 10_000] {
+        let case = Case::write(&Shape {
+            value_bytes,
+            ..Shape::wide(Version::NB)
+        });
+        let map = case.open().cell_map_bytes().unwrap().unwrap();
+        let data = case.open().data_length();
+        assert!(map < data / 100 + 4096, "{map} bytes for {data}");
+    }
+}
+
+#[test]
+fn small_rows_have_no_map() {
+    let case = Case::write(&Shape {
+        columns: 10,
+        value_bytes: 1000,
+        ..Shape::wide(Version::NB)
+    });
+    assert!(!case.env.exists(&case.path()));
+    assert_eq!(case.open().cell_map_bytes().unwrap(), None);
+}
+
+#[test]
+fn a_damaged_or_foreign_map_is_not_used() {
+    let shape = Shape {
+        columns: 30,
+        ..Shape::wide(Version::NB)
+    };
+    let case = Case::write(&shape);
+    let path = case.path();
+    let size = case.env.file_size(&path).unwrap();
+    for at in (0..size).step_by(61) {
+        case.mem.corrupt_byte(&path, at, 0x55).unwrap();
+        let sstable = case.open();
+        case.read_columns(&sstable, false);
+        case.read_columns(&sstable, true);
+        case.mem.corrupt_byte(&path, at, 0x55).unwrap();
+    }
+    let other = Case::write(&Shape { columns: 31, ..shape });
+    let bytes = other.env.read_all(&other.path(), 1 << 20).unwrap();
+    let mut file = case.env.create_or_truncate(&path).unwrap();
+    file.append(&bytes).unwrap();
+    let sstable = case.open();
+    assert_eq!(sstable.cell_map_bytes().unwrap(), None);
+    case.read_columns(&sstable, false);
+}
