@@ -182,7 +182,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let built = (busy() - started).as_millis();
             let mut bytes = Vec::new();
             let started = busy();
-            write(&graph, &mut bytes)?;
+            write(&graph, b"", &mut bytes)?;
             println!(
                 "{name}: {count} x {dimensions}, built in {built} ms by each of {threads} threads, written in {} ms, {} bytes",
                 (busy() - started).as_millis(),

@@ -7,7 +7,7 @@
 //! upper  := node:u32  below:u32  degree:u32  link:u32 *                    level 1, 2, ...; links are places in the level
 //! tail   := version:u8  similarity:u8  optimize_for:u8  level_count:u8  maximum_node_connections:u16
 //!           construction_beam_width:u16  dimension:u32  node_count:u32  link_places:u32  upper_link_places:u32  reach:f32
-//!           entry:u32  extra_count:u32  upper_count:u32 *  body_length:u64  tail_crc:u32  tail_len:u32  "ILVECTOR"
+//!           entry:u32  extra_count:u32  upper_count:u32 *  label_len:u16  label  body_length:u64  tail_crc:u32  tail_len:u32  "ILVECTOR"
 //! ```
 //!
 //! | module | what |

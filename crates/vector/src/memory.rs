@@ -92,6 +92,24 @@ impl MemoryGraph {
         Ok(Node::size_bytes(&self.options, vector.len(), level))
     }
 
+    /// Takes ordinals from a vector: those that `is_gone` says. The vector stays, for others to be found by. Returns how many went.
+    pub fn remove(&self, vector: &[f32], is_gone: impl Fn(u32) -> bool) -> usize {
+        let hash = self.hash(vector);
+        let shard = self.by_vector[hash as usize % SHARDS].lock();
+        let is_same = |node: &u32| {
+            self.nodes
+                .get(*node)
+                .is_some_and(|node| same(&node.vector, vector))
+        };
+        let Some(node) = shard.find(hash, is_same).and_then(|node| self.nodes.get(*node)) else {
+            return 0;
+        };
+        let mut ordinals = node.ordinals.write();
+        let before = ordinals.len();
+        ordinals.retain(|ordinal| !is_gone(*ordinal));
+        before - ordinals.len()
+    }
+
     /// How many ordinals it has.
     pub fn ordinal_count(&self) -> usize {
         let nodes = (0..self.nodes.len()).filter_map(|node| self.nodes.get(node));

@@ -167,12 +167,7 @@ impl<R: Deref<Target: Graph>> Nearest<R> {
                 self.frontier.push(Reverse(next));
                 break;
             }
-            if gives_up(
-                self.known_count,
-                self.graph.node_count(),
-                self.found.len(),
-                wanted,
-            ) {
+            if gives_up(self.known_count, self.graph.node_count()) {
                 self.frontier.push(Reverse(next));
                 return self.scan(accept);
             }

@@ -36,9 +36,10 @@ fn memory(similarity: Similarity, vectors: &[Vec<f32>]) -> MemoryGraph {
 
 fn file(graph: &MemoryGraph) -> FileGraph {
     let mut bytes = Vec::new();
-    write(graph, &mut bytes).unwrap();
+    write(graph, b"label", &mut bytes).unwrap();
     let file = FileGraph::open(Arc::new(bytes)).unwrap();
     file.verify().unwrap();
+    assert_eq!(file.label(), b"label");
     file
 }
 
@@ -148,6 +149,28 @@ fn equal_vectors_are_all_found() {
 }
 
 #[test]
+fn what_was_removed_is_not_found_but_may_come_again() {
+    let mut vectors = uniform(2000, 8, &mut Random(15));
+    vectors[7] = vectors[3].clone();
+    let graph = memory(Similarity::Euclidean, &vectors);
+    for ordinal in 0..1000 {
+        let removed = graph.remove(&vectors[ordinal as usize], |other| other == ordinal);
+        assert_eq!(removed, 1);
+    }
+    assert_eq!(graph.remove(&vectors[3], |_| true), 0);
+    assert_eq!(graph.remove(&[0.0; 8], |_| true), 0);
+    graph.insert(5000, &vectors[3]).unwrap();
+    let best = |found: Vec<(u32, f32)>| found.first().map(|(ordinal, _)| *ordinal);
+    for found in [
+        all(&graph, &vectors[3], &|_| true),
+        all(&file(&graph), &vectors[3], &|_| true),
+    ] {
+        assert_eq!(found.len(), 1001);
+        assert_eq!(best(found), Some(5000));
+    }
+}
+
+#[test]
 fn ordinals_may_be_any_numbers() {
     let graph = MemoryGraph::new(options(Similarity::Euclidean));
     for ordinal in [u32::MAX, 0, 1 << 31] {
@@ -213,7 +236,7 @@ fn a_graph_of_the_same_vectors_is_the_same_file() {
     let vectors = uniform(500, 8, &mut Random(11));
     let bytes = || {
         let mut bytes = Vec::new();
-        write(&memory(Similarity::Cosine, &vectors), &mut bytes).unwrap();
+        write(&memory(Similarity::Cosine, &vectors), b"", &mut bytes).unwrap();
         bytes
     };
     assert!(bytes() == bytes());

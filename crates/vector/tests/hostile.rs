@@ -25,7 +25,7 @@ fn bytes(count: usize) -> Vec<u8> {
         }
     }
     let mut bytes = Vec::new();
-    write(&graph, &mut bytes).unwrap();
+    write(&graph, b"", &mut bytes).unwrap();
     bytes
 }
 

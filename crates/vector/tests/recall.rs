@@ -38,7 +38,7 @@ fn check(options: Options, mut vectors: Vec<Vec<f32>>, at_least: f64) {
         graph.insert(ordinal, vector).unwrap();
     }
     let mut bytes = Vec::new();
-    write(&graph, &mut bytes).unwrap();
+    write(&graph, b"", &mut bytes).unwrap();
     let file = FileGraph::open(Arc::new(bytes)).unwrap();
     let reach = Reach::of(&options);
     let in_memory = recall(&graph, reach, &queries, &expected);

@@ -45,6 +45,11 @@ impl FileGraph {
         self.pages.size_bytes()
     }
 
+    /// What whoever wrote it said that it is of.
+    pub fn label(&self) -> &[u8] {
+        &self.tail.label
+    }
+
     /// How many ordinals it has.
     pub fn ordinal_count(&self) -> u64 {
         u64::from(self.tail.node_count) + u64::from(self.tail.extra_count)

@@ -10,7 +10,9 @@ const MAGIC: [u8; 8] = *b"ILVECTOR";
 const VERSION: u8 = 1;
 /// CRC, length and magic.
 const END_LEN: u64 = 16;
-const LEN_MAX: u64 = 1024;
+const LEN_MAX: u64 = 4096;
+/// The caller's part.
+pub(super) const LABEL_MAX: usize = 1024;
 /// No file has links for more in a record: what concurrent inserts can make of the largest option.
 const LINK_PLACES_MAX: u32 = 1 << 13;
 const LEVELS_MAX: usize = 16;
@@ -31,6 +33,8 @@ pub(super) struct Tail {
     pub(super) entry: u32,
     /// Ordinals beside the first of each node.
     pub(super) extra_count: u32,
+    /// What the caller says the file is of.
+    pub(super) label: Vec<u8>,
     /// Nodes in level 1, 2, ...
     pub(super) upper_counts: Vec<u32>,
 }
@@ -94,6 +98,8 @@ impl Tail {
         for count in &self.upper_counts {
             number(&mut out, *count);
         }
+        out.bytes(&(self.label.len() as u16).to_le_bytes());
+        out.bytes(&self.label);
         out.bytes(&body_length.to_le_bytes());
         let (crc, len) = (crc32(out.as_slice()), out.len() as u32);
         number(&mut out, crc);
@@ -175,6 +181,8 @@ impl Tail {
         if entry >= *upper_counts.last().unwrap_or(&node_count.max(1)) {
             return Err(input.error("an entry among the highest nodes"));
         }
+        let label_len = usize::from(input.u16()?.swap_bytes());
+        let label = input.take(label_len)?.to_vec();
         let low = input.u32_le()?;
         let body_length = u64::from(low) | u64::from(input.u32_le()?) << 32;
         if !input.is_empty() {
@@ -189,6 +197,7 @@ impl Tail {
             reach,
             entry,
             extra_count,
+            label,
             upper_counts,
         };
         Ok((tail, body_length))

@@ -5,17 +5,45 @@ use std::io::{self, Write};
 use ilion_codec::{Writer, crc32};
 
 use super::pages::PAGE_LEN;
-use super::tail::Tail;
+use super::tail::{LABEL_MAX, Tail};
 use crate::memory::MemoryGraph;
 use crate::{Error, Graph as _};
 
-/// Writes a graph that nobody inserts into any more. Nodes are numbered by their least ordinals.
+/// Writes a graph that nobody inserts into any more. Nodes are numbered by their least ordinals. The label is the caller's,
+/// to tell what the file is of ([`crate::FileGraph::label`]); at most 1024 bytes.
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn write(graph: &MemoryGraph, out: &mut dyn Write) -> Result<(), Error> {
+pub fn write(graph: &MemoryGraph, label: &[u8], out: &mut dyn Write) -> Result<(), Error> {
+    if label.len() > LABEL_MAX {
+        return Err(Error::Refused(
+            "a label of a vector graph has at most 1024 bytes".to_owned(),
+        ));
+    }
+    match without_empty(graph)? {
+        Some(graph) => write_whole(&graph, label, out),
+        None => write_whole(graph, label, out),
+    }
+}
+
+/// A graph of those vectors that have ordinals; nothing if all have.
+fn without_empty(graph: &MemoryGraph) -> Result<Option<MemoryGraph>, Error> {
+    let nodes = || (0..graph.node_count()).filter_map(|id| graph.node(id));
+    if nodes().all(|node| !node.ordinals.read().is_empty()) {
+        return Ok(None);
+    }
+    let fresh = MemoryGraph::new(*graph.options());
+    for node in nodes() {
+        for ordinal in node.ordinals.read().iter() {
+            fresh.insert(*ordinal, &node.vector)?;
+        }
+    }
+    Ok(Some(fresh))
+}
+
+fn write_whole(graph: &MemoryGraph, label: &[u8], out: &mut dyn Write) -> Result<(), Error> {
     let plan = Plan::of(graph)?;
-    let tail = plan.tail(graph);
+    let tail = plan.tail(graph, label);
     let layout = tail
         .layout()
         .ok_or_else(|| Error::Refused("the vector graph is too large for a file".to_owned()))?;
@@ -93,7 +121,7 @@ impl Plan {
         Ok(plan)
     }
 
-    fn tail(&self, graph: &MemoryGraph) -> Tail {
+    fn tail(&self, graph: &MemoryGraph, label: &[u8]) -> Tail {
         let degree = |id: u32, levels: std::ops::Range<usize>| {
             let links = graph.node(id).map(|node| &node.links[..]);
             let lists = links.unwrap_or_default().iter();
@@ -120,6 +148,7 @@ impl Plan {
             reach: graph.space().reach,
             entry: entry.unwrap_or(0),
             extra_count: self.extras.len() as u32,
+            label: label.to_vec(),
             upper_counts: self.levels.iter().map(|level| level.len() as u32).collect(),
         }
     }

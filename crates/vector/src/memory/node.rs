@@ -11,7 +11,7 @@ pub(crate) const LEVEL_MAX: u8 = 15;
 pub(crate) struct Node {
     pub(crate) vector: Box<[f32]>,
     pub(crate) weight: f32,
-    /// Rows that have the vector, at least one.
+    /// Rows that have the vector; none if they were removed.
     pub(crate) ordinals: RwLock<SmallVec<[u32; 2]>>,
     /// Links by level, the lowest first. Held to copy or replace them, never while something is measured but for pruning.
     pub(crate) links: Box<[RwLock<Vec<u32>>]>,
