@@ -25,6 +25,7 @@
 //! | `registry` | [`IndexClasses`]: classes by name |
 //! | `table_index` | [`TableIndexClass`]: the index in a hidden table |
 //! | `row_numbers` | [`RowNumbersWriter`], [`RowNumbersFile`]: which row of an SSTable has which number |
+//! | `sai` | [`Sai`]: terms beside memtables and SSTables |
 //! | `paged` | component files with checked pages |
 
 mod candidate;
@@ -35,6 +36,7 @@ mod paged;
 mod predicate;
 mod registry;
 mod row_numbers;
+mod sai;
 mod table_index;
 
 pub use candidate::{Candidate, Candidates, EntryMark, NoCandidates, Place, Ranked, RowPart};
@@ -47,4 +49,5 @@ pub use interface::{
 pub use predicate::{Limit, Predicate};
 pub use registry::IndexClasses;
 pub use row_numbers::{RowNumbersFile, RowNumbersWriter};
+pub use sai::Sai;
 pub use table_index::TableIndexClass;

@@ -20,7 +20,7 @@ impl IndexClasses {
     /// The classes that Ilion brings.
     pub fn own() -> Self {
         Self {
-            classes: vec![Arc::new(TableIndexClass)],
+            classes: vec![Arc::new(TableIndexClass), Arc::new(Sai)],
             table_index: Some(Arc::new(TableIndexClass)),
         }
     }

@@ -21,7 +21,8 @@ pub(super) fn order_byte(partitioner: Partitioner) -> u8 {
 }
 
 /// Eight bytes that order as the tokens do; tokens that differ may have the same.
-pub(super) fn code_of(token: &Token) -> u64 {
+#[inline]
+pub(crate) fn code_of(token: &Token) -> u64 {
     match token {
         Token::Murmur3(hash) => hash.cast_unsigned() ^ SIGN,
         Token::Random(random) => {

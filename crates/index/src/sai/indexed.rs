@@ -1,0 +1,320 @@
+//! What of a row is indexed, and what a predicate looks up. Pure.
+
+use ilion_rows::{Cell, ColumnData, Data, DecoratedKey, Row};
+use ilion_schema::{ColumnId, ColumnKind, IndexPart};
+use ilion_types::{CqlType, decode_composite};
+
+use super::analyzer::Analyzer;
+use super::lookup::{TermRange, after_prefix};
+use super::patterns::Patterns;
+use super::term::{TermType, cut, encode_entry, encode_entry_key};
+use crate::{Definition, Limit, Predicate};
+
+/// Where the terms of a row come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    /// A part of the partition key; nothing: the key has one column.
+    PartitionKey(Option<usize>),
+    Clustering(usize),
+    /// The value of a cell.
+    Cell,
+    /// The paths of the cells of a set.
+    Elements,
+    /// The paths of the cells of a map.
+    Keys,
+    /// The values of the cells: elements of a list, values of a map.
+    Values,
+    /// Both.
+    Entries,
+}
+
+/// What is indexed.
+#[derive(Clone, Debug)]
+pub(super) struct Indexed {
+    source: Source,
+    column: ColumnId,
+    is_static: bool,
+    /// Of keys of entries.
+    key_type: TermType,
+    /// Of values.
+    ty: TermType,
+    /// True if values have an order that CQL asks for.
+    is_ordered: bool,
+    analyzer: Analyzer,
+    patterns: Patterns,
+}
+
+impl Indexed {
+    pub(super) fn of(definition: &Definition, analyzer: Analyzer, patterns: Patterns) -> Self {
+        let column = &definition.column;
+        let (source, ty) = match (column.kind, &column.ty) {
+            (ColumnKind::PartitionKey, ty) => {
+                let is_composite = definition.table.partition_key().len() > 1;
+                let position = is_composite.then_some(usize::from(column.position));
+                (Source::PartitionKey(position), ty)
+            }
+            (ColumnKind::Clustering, ty) => (Source::Clustering(usize::from(column.position)), ty),
+            (_, ty) => source_of(ty, definition.part),
+        };
+        let key_type = match &column.ty {
+            CqlType::Map { key, .. } if source == Source::Entries => TermType::of(key),
+            _ => TermType::Bytes,
+        };
+        Self {
+            source,
+            column: column.id,
+            is_static: definition.is_of_static(),
+            key_type,
+            ty: TermType::of(ty),
+            is_ordered: is_ordered(ty),
+            analyzer,
+            patterns,
+        }
+    }
+
+    /// True if each partition has one entry, which stands for all its rows.
+    pub(super) fn is_of_partitions(&self) -> bool {
+        matches!(self.source, Source::PartitionKey(_))
+    }
+
+    /// In words, to tell other terms by: a file with other words is made again.
+    pub(super) fn words(&self) -> String {
+        let Self {
+            source,
+            key_type,
+            ty,
+            analyzer,
+            patterns,
+            ..
+        } = self;
+        format!("{source:?} {key_type:?} {ty:?} {analyzer:?} {patterns:?}")
+    }
+
+    /// The cells that may have terms; nothing if the index does not look at the row.
+    fn data<'r>(&self, row: &'r Row) -> Option<&'r Data> {
+        let index = row
+            .columns
+            .binary_search_by_key(&self.column, |entry: &ColumnData| entry.column)
+            .ok()?;
+        Some(&row.columns[index].data)
+    }
+
+    /// True if two states of a row surely have the same terms.
+    #[inline]
+    pub(super) fn is_same(&self, before: &Row, after: &Row) -> bool {
+        match self.source {
+            Source::PartitionKey(_) => has_content(before) || !has_content(after),
+            Source::Clustering(_) => has_content(before) == has_content(after),
+            Source::Cell => match (self.data(before), self.data(after)) {
+                (Some(Data::Simple(before)), Some(Data::Simple(after))) => {
+                    before.is_tombstone() == after.is_tombstone() && before.value == after.value
+                }
+                (before, after) => before.is_none() && after.is_none(),
+            },
+            _ => self.data(before) == self.data(after),
+        }
+    }
+
+    /// Tells every term of a row, some more than once. `buffer` is memory to use.
+    #[inline]
+    pub(super) fn each_term<E>(
+        &self,
+        key: &DecoratedKey,
+        row: &Row,
+        is_static_row: bool,
+        buffer: &mut Vec<u8>,
+        take: &mut dyn FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match self.source {
+            Source::PartitionKey(_) if !has_content(row) => Ok(()),
+            Source::PartitionKey(None) => self.each_of_value(&key.key, buffer, take),
+            Source::PartitionKey(Some(position)) => {
+                let parts = decode_composite(&key.key).unwrap_or_default();
+                let part = parts.get(position).copied().unwrap_or_default();
+                self.each_of_value(part, buffer, take)
+            }
+            _ if is_static_row != self.is_static => Ok(()),
+            Source::Clustering(position) => match row.clustering.values().get(position) {
+                Some(Some(value)) if has_content(row) => self.each_of_value(value, buffer, take),
+                _ => Ok(()),
+            },
+            _ => match self.data(row) {
+                Some(Data::Simple(cell)) if !cell.is_tombstone() => {
+                    self.each_of_value(&cell.value, buffer, take)
+                }
+                Some(Data::Complex(complex)) => complex
+                    .cells
+                    .iter()
+                    .filter(|(_, cell)| !cell.is_tombstone())
+                    .try_for_each(|(path, cell)| self.each_of_cell(path, cell, buffer, take)),
+                _ => Ok(()),
+            },
+        }
+    }
+
+    fn each_of_cell<E>(
+        &self,
+        path: &[u8],
+        cell: &Cell,
+        buffer: &mut Vec<u8>,
+        take: &mut dyn FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match self.source {
+            Source::Elements | Source::Keys => self.each_of_value(path, buffer, take),
+            Source::Entries => {
+                buffer.clear();
+                encode_entry(&self.key_type, path, &self.ty, &cell.value, buffer);
+                take(cut(buffer))
+            }
+            _ => self.each_of_value(&cell.value, buffer, take),
+        }
+    }
+
+    #[inline]
+    fn each_of_value<E>(
+        &self,
+        value: &[u8],
+        buffer: &mut Vec<u8>,
+        take: &mut dyn FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if self.analyzer.is_none() && self.patterns == Patterns::None {
+            buffer.clear();
+            self.ty.encode(value, buffer);
+            return take(cut(buffer));
+        }
+        self.analyzer.each_token(value, &mut |token| {
+            self.patterns
+                .each_term(token, buffer, &mut |term| take(cut(term)))
+        })
+    }
+
+    /// The ranges of terms that rows for a predicate have one of; nothing if it is not served.
+    pub(super) fn lookup(&self, predicate: &Predicate) -> Option<Vec<TermRange>> {
+        let is_simple = matches!(
+            self.source,
+            Source::PartitionKey(_) | Source::Clustering(_) | Source::Cell
+        );
+        let is_values = matches!(self.source, Source::Elements | Source::Values);
+        match predicate {
+            Predicate::Equal(value) if is_simple => Some(self.equal(value)),
+            Predicate::AnyOf(values) if is_simple => {
+                Some(values.iter().flat_map(|value| self.equal(value)).collect())
+            }
+            Predicate::Range { from, to } if is_simple && self.is_ordered => {
+                Some(vec![self.range(&[], from.as_ref(), to.as_ref())])
+            }
+            Predicate::Contains(value) if is_values => Some(self.equal(value)),
+            Predicate::ContainsKey(key) if self.source == Source::Keys => Some(self.equal(key)),
+            Predicate::Entry(key, value) if self.source == Source::Entries => {
+                let mut term = Vec::new();
+                encode_entry(&self.key_type, key, &self.ty, value, &mut term);
+                Some(vec![TermRange::one(term)])
+            }
+            Predicate::EntryRange { key, from, to } if self.source == Source::Entries && self.is_ordered => {
+                let mut prefix = Vec::new();
+                encode_entry_key(&self.key_type, key, &mut prefix);
+                Some(vec![self.range(&prefix, from.as_ref(), to.as_ref())])
+            }
+            like if is_simple => self.patterns.lookup(like, &self.analyzer),
+            _ => None,
+        }
+    }
+
+    /// Terms of a value; of several tokens any one does, since rows that have them all have that one.
+    fn equal(&self, value: &[u8]) -> Vec<TermRange> {
+        if self.analyzer.is_none() && self.patterns == Patterns::None {
+            let mut term = Vec::new();
+            self.ty.encode(value, &mut term);
+            return vec![TermRange::one(term)];
+        }
+        let token = self.analyzer.longest_token(value);
+        token
+            .map(|token| self.patterns.whole(&token))
+            .into_iter()
+            .collect()
+    }
+
+    fn range(&self, prefix: &[u8], from: Option<&Limit>, to: Option<&Limit>) -> TermRange {
+        let term = |limit: &Limit| {
+            let mut term = prefix.to_vec();
+            self.ty.encode(&limit.value, &mut term);
+            (term, limit.is_inclusive)
+        };
+        let after = || after_prefix(prefix).map(|after| (after, false));
+        TermRange::between(
+            Some(from.map_or_else(|| (prefix.to_vec(), true), term)),
+            to.map(term).or_else(after),
+        )
+    }
+
+    /// Whether a value passes, if that is not as CQL compares.
+    pub(super) fn passes(&self, predicate: &Predicate, value: &[u8]) -> Option<bool> {
+        if self.analyzer.is_none() {
+            return None;
+        }
+        let is_same = |wanted: &[u8]| self.analyzer.is_same(wanted, value);
+        match predicate {
+            Predicate::Equal(wanted) | Predicate::Contains(wanted) | Predicate::ContainsKey(wanted) => {
+                Some(is_same(wanted))
+            }
+            Predicate::AnyOf(wanted) => Some(wanted.iter().any(|wanted| is_same(wanted))),
+            like => self.patterns.passes(like, value, &self.analyzer),
+        }
+    }
+}
+
+/// Where the terms of a column that is no part of the key come from, and their type.
+fn source_of(ty: &CqlType, part: IndexPart) -> (Source, &CqlType) {
+    match (ty, part) {
+        (
+            CqlType::List {
+                element,
+                frozen: false,
+            },
+            _,
+        ) => (Source::Values, element),
+        (
+            CqlType::Set {
+                element,
+                frozen: false,
+            },
+            _,
+        ) => (Source::Elements, element),
+        (
+            CqlType::Map {
+                key, frozen: false, ..
+            },
+            IndexPart::Keys,
+        ) => (Source::Keys, key),
+        (
+            CqlType::Map {
+                value, frozen: false, ..
+            },
+            IndexPart::Entries,
+        ) => (Source::Entries, value),
+        (
+            CqlType::Map {
+                value, frozen: false, ..
+            },
+            _,
+        ) => (Source::Values, value),
+        _ => (Source::Cell, ty),
+    }
+}
+
+/// Compat: `IndexTermType` of Cassandra 5.0: text, booleans, UUIDs and frozen values are looked up by equality only.
+fn is_ordered(ty: &CqlType) -> bool {
+    !matches!(
+        ty,
+        CqlType::Text | CqlType::Ascii | CqlType::Boolean | CqlType::Uuid
+    ) && !ty.is_collection()
+        && !matches!(
+            ty,
+            CqlType::Tuple(_) | CqlType::Udt { .. } | CqlType::Vector { .. }
+        )
+}
+
+/// True if the row may live: it has more than a deletion.
+fn has_content(row: &Row) -> bool {
+    !row.liveness.is_none() || !row.columns.is_empty()
+}

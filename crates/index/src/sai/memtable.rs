@@ -1,0 +1,223 @@
+//! The terms of one memtable: sorted sets of entries, in shards by partition.
+//!
+//! A search takes what it gives from the shards bit by bit and holds no lock meanwhile: it gives what was there when it began
+//! and lasts, and perhaps what comes later.
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::sync::{Arc, OnceLock};
+
+use ilion_rows::{DecoratedKey, Row};
+use ilion_types::{Partitioner, Token};
+use parking_lot::RwLock;
+
+use super::entry::{Entry, Layout};
+use super::indexed::Indexed;
+use super::lookup::TermRange;
+use super::memtable_search::{ByPasses, ByTerm};
+use crate::{Candidates, Estimate, MemtableIndex, NoCandidates, Predicate, Ranked, RowChange};
+
+/// Shards; partitions are spread over them by token.
+const SHARDS: usize = 16;
+/// What an entry weighs beside its own bytes: its share of a node, and the allocator's.
+const ENTRY_BYTES: usize = 60;
+/// So many entries of a shard are counted for an estimate.
+const COUNTED_MAX: usize = 512;
+
+thread_local! {
+    /// Memory for terms and entries being made.
+    static SCRATCH: Cell<(Vec<u8>, Vec<u8>)> = const { Cell::new((Vec::new(), Vec::new())) };
+}
+
+/// The entries.
+pub(super) struct Shards {
+    sets: [RwLock<BTreeSet<Entry>>; SHARDS],
+    pub(super) layout: Layout,
+    /// That of the keys, known with the first one.
+    partitioner: OnceLock<Partitioner>,
+}
+
+impl Shards {
+    fn new(layout: Layout) -> Self {
+        Self {
+            sets: std::array::from_fn(|_| RwLock::default()),
+            layout,
+            partitioner: OnceLock::new(),
+        }
+    }
+
+    pub(super) fn partitioner(&self) -> Partitioner {
+        self.partitioner.get().copied().unwrap_or_default()
+    }
+
+    pub(super) fn sets(&self) -> &[RwLock<BTreeSet<Entry>>] {
+        &self.sets
+    }
+
+    fn set_of(&self, key: &DecoratedKey) -> &RwLock<BTreeSet<Entry>> {
+        let code = crate::row_numbers::code_of(&key.token);
+        // High bits of a hash are as good as any; those of bytes are the same too often.
+        let mixed = code.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 60;
+        &self.sets[usize::try_from(mixed).unwrap_or(0) % SHARDS]
+    }
+}
+
+/// The terms of one memtable.
+pub(super) struct MemtableTerms {
+    indexed: Arc<Indexed>,
+    shards: Arc<Shards>,
+}
+
+impl MemtableTerms {
+    pub(super) fn new(indexed: Arc<Indexed>, layout: Layout) -> Self {
+        Self {
+            indexed,
+            shards: Arc::new(Shards::new(layout)),
+        }
+    }
+
+    fn is_static(&self, row: &Row) -> bool {
+        row.clustering.is_empty() && self.shards.layout.has_clusterings()
+    }
+
+    fn entry(&self, term: &[u8], key: &DecoratedKey, row: &Row, scratch: &mut Vec<u8>) -> Entry {
+        let is_whole = self.indexed.is_of_partitions() || self.is_static(row);
+        let clustering = (!is_whole).then_some(&row.clustering);
+        self.shards.layout.entry(term, key, clustering, scratch)
+    }
+
+    fn insert(&self, key: &DecoratedKey, row: &Row, term: &[u8], scratch: &mut Vec<u8>) -> isize {
+        let entry = self.entry(term, key, row, scratch);
+        let weight = weight_of(&entry);
+        let is_new = self.shards.set_of(key).write().insert(entry);
+        if is_new { weight } else { 0 }
+    }
+
+    fn remove(&self, key: &DecoratedKey, row: &Row, term: &[u8], scratch: &mut Vec<u8>) -> isize {
+        let entry = self.entry(term, key, row, scratch);
+        let was_there = self.shards.set_of(key).write().remove(&entry);
+        if was_there { -weight_of(&entry) } else { 0 }
+    }
+
+    fn terms(&self, key: &DecoratedKey, row: &Row, buffer: &mut Vec<u8>) -> BTreeSet<Vec<u8>> {
+        let mut terms = BTreeSet::new();
+        let Ok(()) = self
+            .indexed
+            .each_term(key, row, self.is_static(row), buffer, &mut |term| {
+                terms.insert(term.to_vec());
+                Ok::<(), Infallible>(())
+            });
+        terms
+    }
+
+    fn apply_with(
+        &self,
+        key: &DecoratedKey,
+        change: RowChange<'_>,
+        buffer: &mut Vec<u8>,
+        scratch: &mut Vec<u8>,
+    ) -> isize {
+        let after = change.after;
+        let mut grown = 0;
+        let Some(before) = change.before else {
+            let Ok(()) = self
+                .indexed
+                .each_term(key, after, self.is_static(after), buffer, &mut |term| {
+                    grown += self.insert(key, after, term, scratch);
+                    Ok::<(), Infallible>(())
+                });
+            return grown;
+        };
+        if self.indexed.is_same(before, after) {
+            return 0;
+        }
+        let (old, new) = (self.terms(key, before, buffer), self.terms(key, after, buffer));
+        // First those that come: a search meanwhile finds the row by one or the other.
+        for term in new.difference(&old) {
+            grown += self.insert(key, after, term, scratch);
+        }
+        for term in old.difference(&new) {
+            grown += self.remove(key, before, term, scratch);
+        }
+        grown
+    }
+
+    /// About how many entries lie in a range, from what some shards have.
+    fn count(&self, range: &TermRange) -> u64 {
+        let mut counted = 0;
+        for (index, set) in self.shards.sets().iter().enumerate() {
+            let set = set.read();
+            let entries = entries_of(&set, range).take(COUNTED_MAX).count();
+            if entries == COUNTED_MAX {
+                // There may be as many as there are entries.
+                return (set.len() * SHARDS) as u64;
+            }
+            counted += entries;
+            if counted > COUNTED_MAX {
+                return (counted * SHARDS / (index + 1)) as u64;
+            }
+        }
+        counted as u64
+    }
+}
+
+fn weight_of(entry: &Entry) -> isize {
+    isize::try_from(entry.rest_len() + ENTRY_BYTES).unwrap_or(isize::MAX)
+}
+
+/// The entries of a set with terms in a range.
+pub(super) fn entries_of<'s>(
+    set: &'s BTreeSet<Entry>,
+    range: &TermRange,
+) -> impl Iterator<Item = &'s Entry> + use<'s> {
+    use std::ops::Bound;
+    let from = Bound::Included(Layout::before_term(&range.from));
+    let to = match &range.to {
+        Some(to) => Bound::Excluded(Layout::before_term(to)),
+        None => Bound::Unbounded,
+    };
+    let is_empty = range.is_empty();
+    (!is_empty).then(|| set.range((from, to))).into_iter().flatten()
+}
+
+impl MemtableIndex for MemtableTerms {
+    fn apply(&self, key: &DecoratedKey, change: RowChange<'_>) -> isize {
+        if self.shards.partitioner.get().is_none() {
+            self.shards.partitioner.get_or_init(|| partitioner_of(&key.token));
+        }
+        let (mut buffer, mut scratch) = SCRATCH.take();
+        let grown = self.apply_with(key, change, &mut buffer, &mut scratch);
+        SCRATCH.set((buffer, scratch));
+        grown
+    }
+
+    fn estimate(&self, predicate: &Predicate) -> Estimate {
+        let ranges = self.indexed.lookup(predicate).unwrap_or_default();
+        Estimate {
+            rows: ranges.iter().map(|range| self.count(range)).sum(),
+            files: 0,
+        }
+    }
+
+    fn search(&self, predicate: &Predicate) -> Box<dyn Candidates> {
+        let ranges = self.indexed.lookup(predicate).unwrap_or_default();
+        match &ranges[..] {
+            [] => Box::new(NoCandidates),
+            [range] if range.only().is_some() => Box::new(ByTerm::new(self.shards.clone(), range.clone())),
+            _ => Box::new(ByPasses::new(self.shards.clone(), ranges)),
+        }
+    }
+
+    fn nearest(&self, _vector: &[f32]) -> Option<Box<dyn Ranked>> {
+        None
+    }
+}
+
+fn partitioner_of(token: &Token) -> Partitioner {
+    match token {
+        Token::Murmur3(_) => Partitioner::Murmur3,
+        Token::Bytes(_) => Partitioner::ByteOrdered,
+        Token::Random(_) => Partitioner::Random,
+    }
+}

@@ -1,0 +1,394 @@
+//! Terms with their row numbers, in any order of terms, sorted: in memory, and where that is too much, by runs in files.
+//!
+//! Requires: row numbers come in ascending order, so that runs hold them one after another.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ilion_codec::{Reader, Writer};
+use ilion_env::{Access, Env, ReadFile, WriteFile};
+use ilion_rows::ReadError;
+
+use crate::Error;
+use crate::paged::io;
+
+/// Memory for terms before a run is written.
+pub(super) const MEMORY_BYTES: usize = 32 << 20;
+const APPEND_BYTES: usize = 256 << 10;
+const READ_BYTES: usize = 64 << 10;
+const HEAD_LEN: usize = 8;
+
+/// A term and a row, the first bytes of the term at hand.
+#[derive(Clone, Copy)]
+struct Entry {
+    head: u64,
+    number: u32,
+    /// The length of a term that the head holds; else where it is in the arena, plus [`HEAD_LEN`] and one.
+    at: u32,
+}
+
+/// Who is told pairs in order.
+type Take<'t> = &'t mut dyn FnMut(&[u8], u32) -> Result<(), Error>;
+
+/// Takes terms and gives them sorted.
+pub(super) struct Sorter {
+    env: Arc<dyn Env>,
+    /// What the names of runs begin with.
+    base: String,
+    memory_bytes: usize,
+    entries: Vec<Entry>,
+    /// Long terms: length and bytes.
+    arena: Vec<u8>,
+    runs: Vec<PathBuf>,
+}
+
+impl Sorter {
+    pub(super) fn new(env: &Arc<dyn Env>, base: String, memory_bytes: usize) -> Self {
+        Self {
+            env: env.clone(),
+            base,
+            memory_bytes,
+            entries: Vec::new(),
+            arena: Vec::new(),
+            runs: Vec::new(),
+        }
+    }
+
+    /// Adds a term of a row. Requires: the term is shorter than 64 KiB.
+    #[inline]
+    pub(super) fn add(&mut self, term: &[u8], number: u32) -> Result<(), Error> {
+        let held = self.entries.len() * size_of::<Entry>() + self.arena.len();
+        if held > self.memory_bytes {
+            self.write_run()?;
+        }
+        let head = head_of(term);
+        let at = match self.entries.last() {
+            _ if term.len() <= HEAD_LEN => term.len(),
+            // Rows next to each other often have the same.
+            Some(last) if last.head == head && term_tail(&self.arena, last) == &term[HEAD_LEN..] => {
+                last.at as usize
+            }
+            _ => {
+                let at = self.arena.len() + HEAD_LEN + 1;
+                let tail = &term[HEAD_LEN..];
+                let len = u16::try_from(tail.len()).unwrap_or(u16::MAX);
+                self.arena.extend_from_slice(&len.to_le_bytes());
+                self.arena.extend_from_slice(tail);
+                at
+            }
+        };
+        self.entries.push(Entry {
+            head,
+            number,
+            at: u32::try_from(at).unwrap_or(u32::MAX),
+        });
+        Ok(())
+    }
+
+    fn sort(&mut self) {
+        let arena = &self.arena;
+        self.entries
+            .sort_unstable_by(|a, b| compare(arena, a, b).then_with(|| a.number.cmp(&b.number)));
+    }
+
+    /// Gives all entries in order to `take`, each pair once.
+    pub(super) fn drain(&mut self, take: Take<'_>) -> Result<(), Error> {
+        if self.runs.is_empty() {
+            self.sort();
+            let (mut term, mut before) = (Vec::new(), None);
+            for entry in &self.entries {
+                copy_term(&self.arena, entry, &mut term);
+                let is_same = before.is_some_and(|before: &Entry| {
+                    before.number == entry.number && compare(&self.arena, before, entry).is_eq()
+                });
+                if !is_same {
+                    take(&term, entry.number)?;
+                }
+                before = Some(entry);
+            }
+        } else {
+            if !self.entries.is_empty() {
+                self.write_run()?;
+            }
+            let entries = std::mem::take(&mut self.entries);
+            drop(entries);
+            merge(&*self.env, &self.runs, take)?;
+        }
+        self.entries = Vec::new();
+        self.arena = Vec::new();
+        self.remove_runs();
+        Ok(())
+    }
+
+    /// Writes what is in memory as a run: `(len:uvint  term  count:uvint  gap:uvint *) *`.
+    fn write_run(&mut self) -> Result<(), Error> {
+        self.sort();
+        let path = PathBuf::from(format!("{}+Run{}.db.tmp", self.base, self.runs.len()));
+        let mut file = self.env.create_or_truncate(&path)?;
+        self.runs.push(path);
+        let mut out = Writer::new();
+        let mut term = Vec::new();
+        for group in self.entries.chunk_by(|a, b| compare(&self.arena, a, b).is_eq()) {
+            copy_term(&self.arena, &group[0], &mut term);
+            out.bytes_vint(&term);
+            out.uvint(group.len() as u64);
+            let mut before = 0;
+            for entry in group {
+                out.uvint(u64::from(entry.number - before));
+                before = entry.number;
+                flush(&mut out, &mut *file, APPEND_BYTES)?;
+            }
+        }
+        flush(&mut out, &mut *file, 0)?;
+        self.entries.clear();
+        self.arena.clear();
+        Ok(())
+    }
+
+    fn remove_runs(&mut self) {
+        for run in std::mem::take(&mut self.runs) {
+            if let Err(error) = self.env.remove_file(&run) {
+                tracing::warn!(%error, "a file that nobody needs stays");
+            }
+        }
+    }
+}
+
+impl Drop for Sorter {
+    fn drop(&mut self) {
+        self.remove_runs();
+    }
+}
+
+fn flush(out: &mut Writer, file: &mut dyn WriteFile, least_bytes: usize) -> Result<(), Error> {
+    if out.len() > least_bytes {
+        file.append(out.as_slice())?;
+        out.clear();
+    }
+    Ok(())
+}
+
+#[inline]
+pub(super) fn head_of(term: &[u8]) -> u64 {
+    if let Some(chunk) = term.first_chunk() {
+        return u64::from_be_bytes(*chunk);
+    }
+    let mut padded = [0; HEAD_LEN];
+    padded[..term.len()].copy_from_slice(term);
+    u64::from_be_bytes(padded)
+}
+
+/// What follows the head of a term.
+fn term_tail<'a>(arena: &'a [u8], entry: &Entry) -> &'a [u8] {
+    let Some(at) = (entry.at as usize).checked_sub(HEAD_LEN + 1) else {
+        return &[];
+    };
+    let len = usize::from(u16::from_le_bytes([arena[at], arena[at + 1]]));
+    &arena[at + 2..at + 2 + len]
+}
+
+#[inline]
+fn compare(arena: &[u8], a: &Entry, b: &Entry) -> Ordering {
+    a.head.cmp(&b.head).then_with(|| {
+        if a.at == b.at {
+            return Ordering::Equal;
+        }
+        let of_tails = term_tail(arena, a).cmp(term_tail(arena, b));
+        // Heads of short terms have zeros in place of nothing.
+        let short = |entry: &Entry| (entry.at as usize).min(HEAD_LEN + 1);
+        of_tails.then_with(|| short(a).cmp(&short(b)))
+    })
+}
+
+fn copy_term(arena: &[u8], entry: &Entry, term: &mut Vec<u8>) {
+    let len = (entry.at as usize).min(HEAD_LEN);
+    term.clear();
+    term.extend_from_slice(&entry.head.to_be_bytes()[..len]);
+    term.extend_from_slice(term_tail(arena, entry));
+}
+
+/// Reads a run from its start.
+struct Run {
+    file: Arc<dyn ReadFile>,
+    buffer: Vec<u8>,
+    /// Bytes of the buffer that are used up.
+    used: usize,
+    /// Where the bytes after the buffer are.
+    next_at: u64,
+    term: Vec<u8>,
+    /// Numbers of the term that are not read.
+    left: u64,
+    number: u32,
+}
+
+impl Run {
+    /// Nothing if the run is empty.
+    fn open(env: &dyn Env, path: &Path) -> Result<Option<Self>, Error> {
+        let file = env.open_read(path)?;
+        file.advise(Access::Sequential);
+        let mut run = Self {
+            file,
+            buffer: Vec::new(),
+            used: 0,
+            next_at: 0,
+            term: Vec::new(),
+            left: 0,
+            number: 0,
+        };
+        Ok(run.advance()?.then_some(run))
+    }
+
+    fn corrupt(&self) -> Error {
+        Error::Read(ReadError::Corrupt {
+            file: self.file.path().to_path_buf(),
+            offset: self.next_at,
+            expected: "a run of sorted terms".to_owned(),
+        })
+    }
+
+    /// Has at least so many bytes at hand, if the file has.
+    fn fill(&mut self, len: usize) -> Result<(), Error> {
+        if self.buffer.len() - self.used >= len {
+            return Ok(());
+        }
+        self.buffer.drain(..self.used);
+        self.used = 0;
+        let left = self.file.size_bytes().saturating_sub(self.next_at);
+        let wanted = usize::try_from(left)
+            .unwrap_or(usize::MAX)
+            .min(READ_BYTES.max(len));
+        let start = self.buffer.len();
+        self.buffer.resize(start + wanted, 0);
+        self.file
+            .read_exact_at(self.next_at, &mut self.buffer[start..])
+            .map_err(io)?;
+        self.next_at += wanted as u64;
+        Ok(())
+    }
+
+    fn uvint(&mut self) -> Result<u64, Error> {
+        self.fill(9)?;
+        let mut reader = Reader::new(&self.buffer[self.used..]);
+        let number = reader.uvint().map_err(|_| self.corrupt())?;
+        self.used += reader.offset();
+        Ok(number)
+    }
+
+    /// Goes to the next pair; false at the end.
+    fn advance(&mut self) -> Result<bool, Error> {
+        if self.left == 0 {
+            self.fill(1)?;
+            if self.used == self.buffer.len() {
+                return Ok(false);
+            }
+            let len = usize::try_from(self.uvint()?).map_err(|_| self.corrupt())?;
+            if len > usize::from(u16::MAX) + HEAD_LEN {
+                return Err(self.corrupt());
+            }
+            self.fill(len)?;
+            let term = self
+                .buffer
+                .get(self.used..self.used + len)
+                .ok_or_else(|| self.corrupt())?;
+            self.term = term.to_vec();
+            self.used += len;
+            self.left = self.uvint()?;
+            self.number = 0;
+        }
+        let gap = u32::try_from(self.uvint()?).ok();
+        let number = gap.and_then(|gap| self.number.checked_add(gap));
+        self.number = number.ok_or_else(|| self.corrupt())?;
+        self.left = self.left.checked_sub(1).ok_or_else(|| self.corrupt())?;
+        Ok(true)
+    }
+}
+
+/// Merges runs, of which the earlier ones have the lower numbers.
+fn merge(env: &dyn Env, paths: &[PathBuf], take: Take<'_>) -> Result<(), Error> {
+    let mut runs = Vec::with_capacity(paths.len());
+    for path in paths {
+        runs.extend(Run::open(env, path)?);
+    }
+    // The term that each run stands at; of equal terms the earliest run comes first.
+    let mut heads: BinaryHeap<Reverse<(Vec<u8>, usize)>> = runs
+        .iter_mut()
+        .enumerate()
+        .map(|(index, run)| Reverse((std::mem::take(&mut run.term), index)))
+        .collect();
+    let (mut term, mut before) = (Vec::new(), None);
+    while let Some(Reverse((next, index))) = heads.pop() {
+        if term != next {
+            term = next;
+            before = None;
+        }
+        let run = &mut runs[index];
+        loop {
+            if before != Some(run.number) {
+                take(&term, run.number)?;
+                before = Some(run.number);
+            }
+            let is_last = run.left == 0;
+            if !run.advance()? {
+                break;
+            }
+            if is_last {
+                heads.push(Reverse((std::mem::take(&mut run.term), index)));
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use ilion_env::MemEnv;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn sorted(rows: &[Vec<Vec<u8>>], memory_bytes: usize) -> (Vec<(Vec<u8>, u32)>, usize) {
+        let env = MemEnv::new(1).shared();
+        let mut sorter = Sorter::new(&env, "x".to_owned(), memory_bytes);
+        for (number, terms) in rows.iter().enumerate() {
+            for term in terms {
+                sorter.add(term, number as u32).unwrap();
+            }
+        }
+        let mut out = Vec::new();
+        sorter
+            .drain(&mut |term, number| {
+                out.push((term.to_vec(), number));
+                Ok(())
+            })
+            .unwrap();
+        let left = env.list(Path::new(".")).unwrap_or_default().len();
+        (out, left)
+    }
+
+    fn term() -> impl Strategy<Value = Vec<u8>> {
+        prop::collection::vec(0_u8..2, 0..11)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+        #[test]
+        fn pairs_come_sorted_and_once(
+            rows in prop::collection::vec(prop::collection::vec(term(), 0..3), 0..60),
+            memory_bytes in prop_oneof![Just(1_usize << 20), 0_usize..500],
+        ) {
+            let expected: BTreeSet<(Vec<u8>, u32)> = rows
+                .iter()
+                .enumerate()
+                .flat_map(|(number, terms)| terms.iter().map(move |term| (term.clone(), number as u32)))
+                .collect();
+            let (found, left) = sorted(&rows, memory_bytes);
+            prop_assert_eq!(found, expected.into_iter().collect::<Vec<_>>());
+            prop_assert_eq!(left, 0, "runs are removed");
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! Look-ups in the file of an index.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+
+use ilion_codec::Reader;
+use ilion_env::Env;
+use ilion_rows::ReadError;
+
+use super::lookup::TermRange;
+use super::numbers::Found;
+use super::postings::{BLOCK_NUMBERS, ListAt, block_len, decode_block};
+use super::tree::{Child, MAGIC, MANY, REST_LONG, REST_SHIFT, SHARED_LONG, Tail};
+use crate::Error;
+use crate::paged::{PagedFile, u64_at, unusable};
+
+/// The terms of one SSTable.
+pub(super) struct TreeFile {
+    pub(super) file: PagedFile,
+    pub(super) tail: Tail,
+}
+
+/// A node or leaf, seen by a range.
+#[derive(Clone, Copy)]
+struct Part {
+    child: Child,
+    /// No term of it is before the range.
+    is_start_inside: bool,
+    /// No term of it is behind the range.
+    is_end_inside: bool,
+}
+
+impl Part {
+    fn is_whole(&self) -> bool {
+        self.is_start_inside && self.is_end_inside
+    }
+}
+
+/// The rows of a term.
+enum Rows<'b> {
+    One(u32),
+    Block(&'b [u8], usize),
+    List(ListAt),
+}
+
+impl Rows<'_> {
+    fn count(&self) -> u64 {
+        match self {
+            Self::One(_) => 1,
+            Self::Block(_, count) => *count as u64,
+            Self::List(list) => u64::from(list.count),
+        }
+    }
+}
+
+/// The bytes are no leaf or node.
+struct Damaged;
+
+impl From<ilion_codec::Error> for Damaged {
+    fn from(_: ilion_codec::Error) -> Self {
+        Self
+    }
+}
+
+impl TreeFile {
+    pub(super) fn open(env: &Arc<dyn Env>, path: &Path) -> Result<Self, Error> {
+        let (file, fields) = PagedFile::open(env, path, MAGIC)?;
+        let tail = Tail::decode(&fields).ok_or_else(|| unusable(path, "its tail makes no sense"))?;
+        Ok(Self { file, tail })
+    }
+
+    fn root(&self, range: &TermRange) -> Part {
+        Part {
+            child: Child {
+                at: self.tail.root_at,
+                len: self.tail.root_len,
+                rows: self.tail.rows,
+                list: None,
+            },
+            is_start_inside: range.from.is_empty(),
+            is_end_inside: range.to.is_none(),
+        }
+    }
+
+    /// True if no term of the file lies in the range, known without I/O.
+    fn is_outside(&self, range: &TermRange) -> bool {
+        self.tail.levels == 0
+            || range.is_empty()
+            || range.is_before(&self.tail.first_term)
+            || range.is_after(&self.tail.last_term)
+    }
+
+    /// The same range without limits that every term of the file is inside of.
+    fn widened(&self, range: &TermRange) -> TermRange {
+        let mut range = range.clone();
+        if !range.is_after(&self.tail.first_term) {
+            range.from.clear();
+        }
+        if !range.is_before(&self.tail.last_term) {
+            range.to = None;
+        }
+        range
+    }
+
+    /// Adds the rows of the terms in a range.
+    pub(super) fn find(&self, range: &TermRange, found: &mut Found) -> Result<(), ReadError> {
+        if self.is_outside(range) {
+            return Ok(());
+        }
+        let range = self.widened(range);
+        self.find_in(self.root(&range), self.tail.levels, &range, found)
+    }
+
+    fn find_in(&self, part: Part, level: u8, range: &TermRange, found: &mut Found) -> Result<(), ReadError> {
+        if level == 0 {
+            return self.each_term(part.child, range, &mut |rows| add_rows(&rows, found));
+        }
+        for part in self.parts(part, range)? {
+            match part.child.list.filter(|_| part.is_whole()) {
+                Some(list) => found.lists.push(list),
+                None => self.find_in(part, level - 1, range, found)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// How many rows the terms of a range have, a row counted for each of them.
+    pub(super) fn count(&self, range: &TermRange) -> Result<u64, ReadError> {
+        if self.is_outside(range) {
+            return Ok(0);
+        }
+        let range = self.widened(range);
+        self.count_in(self.root(&range), self.tail.levels, &range)
+    }
+
+    fn count_in(&self, part: Part, level: u8, range: &TermRange) -> Result<u64, ReadError> {
+        if part.is_whole() {
+            return Ok(part.child.rows);
+        }
+        let mut count = 0_u64;
+        if level == 0 {
+            self.each_term(part.child, range, &mut |rows| {
+                count = count.saturating_add(rows.count());
+                Some(())
+            })?;
+            return Ok(count);
+        }
+        for part in self.parts(part, range)? {
+            count = count.saturating_add(self.count_in(part, level - 1, range)?);
+        }
+        Ok(count)
+    }
+
+    fn bytes_of(&self, child: Child) -> Result<&[u8], ReadError> {
+        self.file.bytes(child.at, child.len as usize)
+    }
+
+    /// The children of a node that may have terms of a range.
+    fn parts(&self, node: Part, range: &TermRange) -> Result<Vec<Part>, ReadError> {
+        let damaged = || self.file.corrupt(node.child.at, "a node of the index");
+        let mut input = Reader::new(self.bytes_of(node.child)?);
+        let mut parts: Vec<Part> = Vec::new();
+        let mut separator = Vec::new();
+        // The child before, which ends where the next one starts.
+        let mut pending: Option<Part> = None;
+        while !input.is_empty() {
+            let child = read_child(&mut input, &mut separator).map_err(|_| damaged())?;
+            if child.at >= node.child.at {
+                return Err(damaged());
+            }
+            if let Some(mut before) = pending.take()
+                && range.from < separator
+            {
+                before.is_end_inside = range.to.as_ref().is_none_or(|to| separator <= *to);
+                parts.push(before);
+            }
+            if range.is_before(&separator) {
+                return Ok(parts);
+            }
+            pending = Some(Part {
+                child,
+                is_start_inside: range.from <= separator,
+                is_end_inside: node.is_end_inside,
+            });
+        }
+        parts.extend(pending);
+        Ok(parts)
+    }
+
+    fn each_term<'f>(
+        &'f self,
+        leaf: Child,
+        range: &TermRange,
+        take: &mut dyn FnMut(Rows<'f>) -> Option<()>,
+    ) -> Result<(), ReadError> {
+        let mut input = Reader::new(self.bytes_of(leaf)?);
+        let mut term = Vec::new();
+        while !input.is_empty() {
+            let read = self.read_term(&mut input, &mut term, range, take);
+            match read.map_err(|_| self.file.corrupt(leaf.at, "a leaf of the index"))? {
+                ControlFlow::Continue(()) => {}
+                ControlFlow::Break(()) => break,
+            }
+        }
+        Ok(())
+    }
+
+    fn read_term<'f>(
+        &self,
+        input: &mut Reader<'f>,
+        term: &mut Vec<u8>,
+        range: &TermRange,
+        take: &mut dyn FnMut(Rows<'f>) -> Option<()>,
+    ) -> Result<ControlFlow<()>, Damaged> {
+        let head = input.u8()?;
+        let mut shared = usize::from(head) & SHARED_LONG;
+        if shared == SHARED_LONG {
+            shared = usize::try_from(input.uvint()?).map_err(|_| Damaged)?;
+        }
+        let mut rest = usize::from((head & !MANY) >> REST_SHIFT);
+        if rest == REST_LONG {
+            rest = input.uvint_len()?;
+        }
+        if shared > term.len() {
+            return Err(Damaged);
+        }
+        term.truncate(shared);
+        term.extend_from_slice(input.take(rest)?);
+        let rows = self.read_rows(input, head & MANY != 0)?;
+        if range.is_before(term) {
+            return Ok(ControlFlow::Break(()));
+        }
+        if !range.is_after(term) {
+            take(rows).ok_or(Damaged)?;
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn read_rows<'f>(&self, input: &mut Reader<'f>, is_many: bool) -> Result<Rows<'f>, Damaged> {
+        if !is_many {
+            let bytes = input.take(usize::from(self.tail.number_len))?;
+            return Ok(Rows::One(u32::try_from(u64_at(bytes, 0)).map_err(|_| Damaged)?));
+        }
+        let count = u32::try_from(input.uvint()?).map_err(|_| Damaged)?;
+        if count as usize <= BLOCK_NUMBERS {
+            let len = block_len(input.rest(), count as usize).ok_or(Damaged)?;
+            return Ok(Rows::Block(input.take(len)?, count as usize));
+        }
+        Ok(Rows::List(read_list(input, count)?))
+    }
+}
+
+fn add_rows(rows: &Rows<'_>, found: &mut Found) -> Option<()> {
+    match rows {
+        Rows::One(number) => found.numbers.push(*number),
+        Rows::Block(bytes, count) => return decode_block(bytes, *count, &mut found.numbers),
+        Rows::List(list) => found.lists.push(*list),
+    }
+    Some(())
+}
+
+fn read_list(input: &mut Reader<'_>, count: u32) -> Result<ListAt, Damaged> {
+    Ok(ListAt {
+        start: input.uvint()?,
+        blocks_len: u32::try_from(input.uvint()?).map_err(|_| Damaged)?,
+        count,
+    })
+}
+
+fn read_child(input: &mut Reader<'_>, separator: &mut Vec<u8>) -> Result<Child, Damaged> {
+    let shared = usize::try_from(input.uvint()?).map_err(|_| Damaged)?;
+    let rest = input.bytes_vint()?;
+    if shared > separator.len() {
+        return Err(Damaged);
+    }
+    separator.truncate(shared);
+    separator.extend_from_slice(rest);
+    let at = input.uvint()?;
+    let len = u32::try_from(input.uvint()?).map_err(|_| Damaged)?;
+    let rows = input.uvint()?;
+    let list_count = u32::try_from(input.uvint()?).map_err(|_| Damaged)?;
+    let list = if list_count > 0 {
+        Some(read_list(input, list_count)?)
+    } else {
+        None
+    };
+    Ok(Child { at, len, rows, list })
+}
