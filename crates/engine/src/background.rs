@@ -85,7 +85,8 @@ impl Background {
                 work_through(shared, &flush_queue)
             })?,
             spawn(shared, "ilion-token-maps", move |shared| {
-                work_through(shared, &token_map_queue)
+                shared.env.yield_to_others();
+                work_through(shared, &token_map_queue);
             })?,
             spawn(shared, "ilion-caches", |shared| {
                 guarded(shared, || crate::saved_caches::run(shared));
@@ -97,7 +98,10 @@ impl Background {
             threads.push(spawn(
                 shared,
                 &format!("ilion-compact-{number}"),
-                move |shared| work_through(shared, &queue),
+                move |shared| {
+                    shared.env.yield_to_others();
+                    work_through(shared, &queue);
+                },
             )?);
         }
         let background = &shared.background;

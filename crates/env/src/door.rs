@@ -61,6 +61,10 @@ pub trait Env: Send + Sync + 'static {
     /// Fills the buffer with randomness good enough for salts and keys.
     fn random_bytes(&self, into: &mut [u8]);
 
+    /// From now on this thread works only as far as others leave it time: for what nobody waits for. Does nothing where the
+    /// operating system does not tell threads apart.
+    fn yield_to_others(&self) {}
+
     /// Wall clock, in seconds since 1970.
     fn now_secs(&self) -> i64 {
         self.now_micros().div_euclid(1_000_000)

@@ -205,6 +205,10 @@ impl Env for FaultEnv {
     fn random_bytes(&self, into: &mut [u8]) {
         self.inner.random_bytes(into);
     }
+
+    fn yield_to_others(&self) {
+        self.inner.yield_to_others();
+    }
 }
 
 impl FaultEnv {

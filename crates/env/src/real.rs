@@ -13,6 +13,10 @@ use crate::account::{FileTag, Place, Timer};
 use crate::door::{Access, DirEntry, Env, FileLock, ReadFile, SyncFile, WriteFile, missing_dirs, parent_of};
 use crate::{Error, FileMap, Ids, Result};
 
+/// Against threads that answer requests, such a thread gets a tenth of a processor that both want.
+#[cfg(target_os = "linux")]
+const BACKGROUND_NICENESS: i32 = 10;
+
 /// The operating system.
 #[derive(Debug)]
 pub struct RealEnv {
@@ -194,6 +198,12 @@ impl Env for RealEnv {
 
     fn random_bytes(&self, into: &mut [u8]) {
         fill_random(into);
+    }
+
+    fn yield_to_others(&self) {
+        // Elsewhere it would slow the whole process. Where it is forbidden, threads share as before.
+        #[cfg(target_os = "linux")]
+        let _ = rustix::process::nice(BACKGROUND_NICENESS);
     }
 }
 
