@@ -130,6 +130,8 @@ pub struct QueryOptions {
     pub in_partitions_max: usize,
     /// Largest number of clustering ranges that INs of one statement may make of each partition.
     pub in_slices_max: usize,
+    /// A page ends when its rows take so many bytes, whatever the client asked for; 0 is never.
+    pub page_bytes_max: usize,
     /// A batch above this many bytes gets a warning; 0 is never.
     pub batch_size_warn_bytes: usize,
     /// A batch above this many bytes is refused; 0 is never.
@@ -158,6 +160,7 @@ impl Default for QueryOptions {
             prepared_count_max: 10_000,
             in_partitions_max: 10_000,
             in_slices_max: 10_000,
+            page_bytes_max: 8 << 20,
             batch_size_warn_bytes: 5 * 1024,
             batch_size_fail_bytes: 50 * 1024,
             // Compat: `Cell.MAX_DELETION_TIME` of format nb.

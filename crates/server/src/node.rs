@@ -126,6 +126,7 @@ fn node_facts(settings: &Settings, engine: &Engine) -> NodeFacts {
 fn query_options(settings: &Settings) -> QueryOptions {
     QueryOptions {
         prepared_count_max: settings.prepared_statements_max,
+        page_bytes_max: bytes(settings.native_transport_max_page_size.0),
         batch_size_warn_bytes: bytes(settings.batch_size_warn_threshold.0),
         batch_size_fail_bytes: bytes(settings.batch_size_fail_threshold.0),
         expiry_secs_max: sstable_version(settings).expiry_secs_max(),

@@ -1,6 +1,7 @@
 //! Putting a page of rows together.
 //!
-//! A page ends after exactly as many rows (or groups) as were asked for, and says where to go on only if something is left.
+//! A page ends after exactly as many rows (or groups) as were asked for, and says where to go on only if something is left. A
+//! page whose rows take too many bytes ends before that; then it says where to go on without a look at what is left.
 
 use std::borrow::Cow;
 
@@ -27,6 +28,8 @@ struct Page {
     limits: Limits,
     /// Rows a page; nothing is everything.
     size: Option<u32>,
+    /// Bytes of rows after which a page ends, if there are pages.
+    bytes_max: Option<usize>,
     resume: Option<Position>,
 }
 
@@ -37,6 +40,12 @@ impl Page {
             Some(position) => position.rows_left,
             None => self.limits.rows,
         }
+    }
+
+    /// True if these rows take as many bytes as a page may.
+    fn is_heavy(&self, out: &RowsOut) -> bool {
+        self.bytes_max
+            .is_some_and(|bytes_max| out.cells.len() >= bytes_max)
     }
 }
 
@@ -86,7 +95,13 @@ impl SelectPlan {
         let resume = state
             .map(|state| Position::decode(state, &self.table))
             .transpose()?;
-        Ok(Page { limits, size, resume })
+        let bytes_max = execution.query_options.page_bytes_max;
+        Ok(Page {
+            limits,
+            size,
+            bytes_max: size.and(Some(bytes_max)).filter(|bytes_max| *bytes_max > 0),
+            resume,
+        })
     }
 
     fn warn_of_aggregation(&self, execution: &Execution<'_>) {
@@ -174,8 +189,13 @@ impl SelectPlan {
             scan.mark(row);
             left = left.map(|left| left.saturating_sub(1));
             let is_partition_done = page.limits.per_partition == Some(scan.count_given());
-            if page.size == Some(sink.out.row_count) {
+            let is_heavy = page.is_heavy(&sink.out);
+            if is_heavy || page.size == Some(sink.out.row_count) {
                 page_end = scan.position(is_partition_done, left);
+            }
+            // The next row may be as large: it is not read to know whether it is there.
+            if is_heavy {
+                break;
             }
             if is_partition_done {
                 scan.skip_partition();

@@ -14,7 +14,7 @@
 //! page size=N                        one SELECT, page after page
 //! batch kind=logged [..as cql]       lines: `cql STATEMENT`, or `NAME VALUES` of a prepared statement
 //! clock secs=N                       moves the clock
-//! options batch_warn=N batch_fail=N  a new processor with these limits
+//! options batch_warn=N batch_fail=N  a new processor with these limits (also in_partitions, in_slices, page_bytes)
 //! dump table=ks.t                    all that is stored, tombstones and all
 //! ```
 //!

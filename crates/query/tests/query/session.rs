@@ -251,6 +251,9 @@ impl Session {
         if let Some(limit) = case.try_take_arg("in_slices").unwrap() {
             options.in_slices_max = limit;
         }
+        if let Some(limit) = case.try_take_arg("page_bytes").unwrap() {
+            options.page_bytes_max = limit;
+        }
         self.options = options.clone();
         self.processor = QueryProcessor::new(self.store.clone(), options);
         String::new()

@@ -94,6 +94,8 @@ settings! {
     native_transport_port: u16 = "9042";
     /// Longest request; a longer one is refused before memory is taken for it.
     native_transport_max_frame_size: Size = "16MiB", was "native_transport_max_frame_size_in_mb" in "MiB";
+    /// A page of a SELECT ends when its rows have this size, even if the client asked for more of them; 0B is never. Unpaged answers are not cut.
+    native_transport_max_page_size: Size = "8MiB";
     /// Threads that execute requests. auto: twice the processors, at least 4.
     native_transport_max_threads: Option<u16> = "auto";
     /// Threads that execute statements which may take long, such as scans, beside those above. auto: the processors, at least 2.
