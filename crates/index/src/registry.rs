@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use ilion_schema::{IndexKind, IndexSchema};
 
-use crate::IndexClass;
 use crate::table_index::TableIndexClass;
+use crate::{IndexClass, Sai};
 
 /// The classes that CREATE INDEX can ask for.
 #[derive(Clone, Default)]

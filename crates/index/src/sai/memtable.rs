@@ -217,7 +217,8 @@ impl MemtableIndex for MemtableTerms {
 fn partitioner_of(token: &Token) -> Partitioner {
     match token {
         Token::Murmur3(_) => Partitioner::Murmur3,
-        Token::Bytes(_) => Partitioner::ByteOrdered,
+        // Hidden tables, whose tokens are comparable, have no indexes.
+        Token::Bytes(_) | Token::Comparable(_) => Partitioner::ByteOrdered,
         Token::Random(_) => Partitioner::Random,
     }
 }
