@@ -34,12 +34,25 @@ fn decode(body: &[u8]) -> Result<(TableId, Vec<&str>)> {
 }
 
 impl Engine {
+    /// Whether a table that is computed can be made to forget what it counts.
+    pub fn is_clearable(&self, table: TableId) -> bool {
+        let provider = self.shared.virtual_tables.provider(table);
+        provider.is_some_and(|table| table.is_clearable())
+    }
+
     /// Removes all data of a table, and returns when that is durable.
     ///
     /// # Errors
     /// The table is gone, writes are refused, or the operating system refused.
     pub fn truncate(&self, table: TableId) -> Result<()> {
         let shared = &self.shared;
+        if shared
+            .virtual_tables
+            .provider(table)
+            .is_some_and(|table| table.clear())
+        {
+            return Ok(());
+        }
         shared.check_writable()?;
         let store = shared
             .table(table)

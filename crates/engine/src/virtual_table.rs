@@ -22,6 +22,16 @@ use crate::{Error, Result};
 pub trait VirtualTable: Send + Sync {
     /// All rows as they are now, in any order.
     fn rows(&self) -> Vec<VirtualRow>;
+
+    /// Whether it can be made to forget what it counts.
+    fn is_clearable(&self) -> bool {
+        false
+    }
+
+    /// Forgets what it counts (TRUNCATE); false if that is not possible.
+    fn clear(&self) -> bool {
+        false
+    }
 }
 
 /// One row of a virtual table, values serialized.
@@ -48,13 +58,19 @@ impl VirtualTables {
         self.by_id.write().insert(id, table);
     }
 
+    pub(crate) fn provider(&self, id: TableId) -> Option<Arc<dyn VirtualTable>> {
+        self.by_id.read().get(&id).cloned()
+    }
+
     /// Computes the table; nothing if it is not a virtual one. One that nobody registered is empty.
     pub(crate) fn open(&self, table: &Arc<TableSchema>) -> Option<Result<Computed>> {
         if table.kind != TableKind::Virtual {
             return None;
         }
-        let provider = self.by_id.read().get(&table.id).cloned();
-        let rows = provider.map(|provider| provider.rows()).unwrap_or_default();
+        let rows = self
+            .provider(table.id)
+            .map(|provider| provider.rows())
+            .unwrap_or_default();
         let memtable = Memtable::new(table.clone(), 1);
         for row in rows {
             match mutation_of(table, row) {

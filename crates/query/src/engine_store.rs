@@ -93,6 +93,10 @@ impl Store for EngineStore {
         Ok(self.engine.truncate(table)?)
     }
 
+    fn is_clearable(&self, table: TableId) -> bool {
+        self.engine.is_clearable(table)
+    }
+
     fn alter_schema(&self, change: &SchemaChange) -> Result<Option<Applied>, StoreError> {
         Ok(self.engine.alter_schema(change)?)
     }

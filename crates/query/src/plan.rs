@@ -167,6 +167,7 @@ fn truncated_table(name: &QualifiedName, context: &PlanContext<'_>) -> Result<Ar
         TableKind::View => Err(Error::invalid(
             "Cannot TRUNCATE materialized view directly; must truncate base table instead",
         )),
+        TableKind::Virtual if context.store.is_clearable(table.id) => Ok(table),
         TableKind::Virtual => Err(Error::Invalid(format!(
             "Truncation is not supported by table {}.{}",
             table.keyspace, table.name

@@ -72,6 +72,11 @@ pub trait Store: Send + Sync {
     /// The table cannot be truncated.
     fn truncate(&self, table: TableId) -> Result<(), StoreError>;
 
+    /// Whether [`Store::truncate`] makes a table forget that is computed when it is read.
+    fn is_clearable(&self, _table: TableId) -> bool {
+        false
+    }
+
     /// Changes the schema: checks it, stores it, and makes or drops the tables. Nothing means that nothing changed, by
     /// the statement's `IF`.
     ///

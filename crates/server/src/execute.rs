@@ -7,14 +7,20 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
 
-use ilion_env::Env;
+use crossbeam_channel::bounded;
+use ilion_env::cost::{self, Count};
+use ilion_env::{Env, trace};
 use ilion_protocol::{ErrorResponse, Frame, RequestFrame, Response, ResponseHead, encode_response};
 use ilion_query::{ClientState, LogPosition, StatementWeight};
 
+use parking_lot::Mutex;
+
 use crate::answer::{Columns, Reply, encode};
+use crate::costs::{CostShard, Spent};
 use crate::durability::Durability;
 use crate::events::Events;
 use crate::metrics::ServerMetrics;
+use crate::observers::{Observers, payload};
 use crate::request::{Answered, Requests, weigh_request};
 use crate::session::{Cost, Sender, Session, Wire, Work};
 use crate::workers::{Queues, Task};
@@ -29,6 +35,7 @@ pub(crate) struct Executor {
     pub durability: Arc<dyn Durability>,
     pub events: Arc<Events>,
     pub metrics: Arc<ServerMetrics>,
+    pub observers: Arc<Observers>,
 }
 
 /// One thread of a pool.
@@ -37,6 +44,8 @@ pub(crate) struct Worker {
     queues: Queues,
     pool: StatementWeight,
     columns: Columns,
+    /// What the statements of this thread cost.
+    costs: Arc<Mutex<CostShard>>,
 }
 
 /// Answers of a task that were not sent yet.
@@ -46,6 +55,8 @@ struct Answers {
     /// These leave when the log is durable up to `durable_at`.
     waiting: Batch,
     waiting_streams: Vec<i16>,
+    /// Their statements, and when they began.
+    waiting_statements: Vec<(u64, u64)>,
     durable_at: Option<LogPosition>,
 }
 
@@ -58,6 +69,7 @@ struct Batch {
 impl Worker {
     pub fn new(executor: Arc<Executor>, queues: Queues, pool: StatementWeight) -> Self {
         Self {
+            costs: executor.observers.costs.new_shard(),
             executor,
             queues,
             pool,
@@ -145,8 +157,8 @@ impl Worker {
         answers: &mut Answers,
     ) {
         let executor = &*self.executor;
-        let started = executor.env.monotonic_nanos();
-        let answered = catch_unwind(AssertUnwindSafe(|| {
+        let mut observed = executor.observers.begin(&*executor.env, request);
+        let mut answered = catch_unwind(AssertUnwindSafe(|| {
             executor.requests.answer(session, client, request)
         }))
         .unwrap_or_else(|_| {
@@ -161,10 +173,38 @@ impl Worker {
         for event in &answered.events {
             executor.events.send(event);
         }
+        if observed.is_traced() {
+            executor.wait_until_durable(&mut answered);
+            answered.tracing_id = executor.observers.end_trace(
+                &*executor.env,
+                &mut observed,
+                session.peer.ip(),
+                request,
+                &answered.subject,
+            );
+        }
+        let spent = observed.cost();
+        answered.payload = payload(request, &spent);
         answers.add(wire, request.stream, &answered, cost, &mut self.columns);
+        let started = observed.started_nanos();
         let elapsed = executor.env.monotonic_nanos().saturating_sub(started);
         executor.metrics.count_request(&request.request, elapsed);
         executor.metrics.count_error(&answered.reply);
+        if let Some(id) = answered.subject.id() {
+            let waits = answered.durable_at.is_some();
+            if waits {
+                answers.waiting_statements.push((id, started));
+            }
+            let spent = Spent {
+                cost: spent,
+                elapsed_nanos: (!waits).then_some(elapsed),
+                is_error: answered.reply.error_code().is_some(),
+            };
+            let subject = &answered.subject;
+            self.costs.lock().record(id, || subject.shape(), &spent);
+            let observers = &executor.observers;
+            observers.tell_if_slow(request, subject, &spent.cost, elapsed);
+        }
     }
 
     fn send_when_durable(&self, session: &Arc<Session>, wire: Wire, answers: Answers) {
@@ -174,8 +214,11 @@ impl Worker {
         let Answers {
             waiting,
             waiting_streams,
+            waiting_statements,
             ..
         } = answers;
+        let (env, costs) = (self.executor.env.clone(), self.costs.clone());
+        let handed = env.monotonic_nanos();
         let packed = wire.pack(waiting.envelopes);
         let cost = waiting.cost;
         let session = session.clone();
@@ -192,9 +235,39 @@ impl Worker {
                 Sender::Task
             };
             session.deliver(packed, cost, sender);
+            let now = env.monotonic_nanos();
+            let mut costs = costs.lock();
+            for (id, started) in waiting_statements {
+                let waited = now.saturating_sub(handed);
+                costs.record_wait(id, now.saturating_sub(started), waited);
+            }
         };
         self.executor.durability.on_durable(position, Box::new(callback));
     }
+}
+
+impl Executor {
+    /// For a request that is traced: its trace ends with the sync that its answer waits for.
+    fn wait_until_durable(&self, answered: &mut Answered) {
+        let Some(position) = answered.durable_at.take() else {
+            return;
+        };
+        let (sender, receiver) = bounded(1);
+        let tell = move |durable| drop(sender.send(durable));
+        let durable = cost::timed(Count::LogNanos, || {
+            self.durability.on_durable(position, Box::new(tell));
+            receiver.recv()
+        });
+        match durable {
+            Ok(Ok(())) => trace::note(|| "Commitlog is durable"),
+            Ok(Err(reason)) => answered.reply = refusal(&reason),
+            Err(_) => answered.reply = refusal("it was closed"),
+        }
+    }
+}
+
+fn refusal(reason: &str) -> Reply {
+    Reply::error(ErrorResponse::server(format!("the commit log failed: {reason}")))
 }
 
 fn send_ready(session: &Session, wire: Wire, answers: &mut Answers) {
@@ -227,7 +300,11 @@ impl Answers {
             None => &mut self.ready,
         };
         batch.cost.add(cost);
-        let head = ResponseHead::new(wire.version, stream).with_warnings(&answered.warnings);
+        let head = ResponseHead {
+            tracing_id: answered.tracing_id,
+            custom_payload: &answered.payload,
+            ..ResponseHead::new(wire.version, stream).with_warnings(&answered.warnings)
+        };
         encode(
             &mut batch.envelopes,
             &head,

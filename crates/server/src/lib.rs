@@ -12,6 +12,8 @@
 //! | `session` | what is shared about a connection; its limits; answers on their way |
 //! | `workers`, `execute`, `weight` | pools, and what a thread does with a task |
 //! | `request`, `answer`, `error_table` | requests to statements, results to answers |
+//! | `observers` | [`Observers`]: what requests cost, which are slow, which are traced |
+//! | [`costs`], `traces`, `described` | costs by shape and the slow-query log; traces; requests in words |
 //! | `events` | SCHEMA_CHANGE and the like, for those who registered |
 //! | `statements`, `durability` | what is needed of the layers below |
 //! | `system` | the tables that the server fills |
@@ -28,7 +30,9 @@ mod acceptor;
 pub mod admin;
 mod answer;
 mod connection;
+pub mod costs;
 pub mod dashboard;
+mod described;
 mod durability;
 mod error_table;
 mod events;
@@ -39,6 +43,7 @@ mod log_file;
 mod memory;
 mod metrics;
 mod node;
+mod observers;
 mod options;
 mod request;
 mod server;
@@ -47,6 +52,7 @@ pub mod settings;
 mod signals;
 mod statements;
 mod system;
+mod traces;
 mod weight;
 mod workers;
 
@@ -54,6 +60,7 @@ pub use durability::{Durability, DurableCallback, NoLog};
 pub use log_file::start_logging;
 pub use metrics::ServerMetrics;
 pub use node::{Node, OpenError};
+pub use observers::{COST_KEY, Observers};
 pub use options::ServerOptions;
 pub use server::{ClientFacts, Clients, PoolFacts, Server, Services, StartError};
 pub use signals::wait_for_stop_signal;
@@ -61,3 +68,4 @@ pub use statements::Statements;
 pub use system::{
     CQL_VERSION, LocalError, LocalNode, NoListener, NodeFacts, RELEASE_VERSION, SchemaListener,
 };
+pub use traces::{Trace, TraceProbability, TraceStore};

@@ -10,12 +10,15 @@ use ilion_env::Env;
 use ilion_query::{ClusterFacts, EngineStore, LogPosition, QueryOptions, QueryProcessor, Store};
 use ilion_rows::TombstoneLimits;
 
+use crate::costs::SlowLog;
 use crate::durability::{Durability, DurableCallback};
 use crate::guardrails::guardrails;
 use crate::memory::machine_bytes;
+use crate::observers::Observers;
 use crate::server::{Server, Services, StartError};
 use crate::settings::{CommitLogSync, Limit, SSTableFormat, SSTableLookup, Settings, Size};
-use crate::system::{self, LocalError, LocalNode, NodeFacts};
+use crate::system::{self, LocalError, LocalNode, NodeFacts, StoredTraces};
+use crate::traces::TraceProbability;
 use crate::{ServerOptions, Statements};
 
 /// Why a node does not open; the operator must act.
@@ -30,6 +33,9 @@ pub enum OpenError {
     /// Settings contradict each other or the machine.
     #[error("{0}")]
     Settings(String),
+    /// The operating system gives no threads.
+    #[error("cannot start threads: {0}")]
+    Threads(std::io::Error),
 }
 
 /// An open node.
@@ -38,6 +44,7 @@ pub struct Node {
     engine: Arc<Engine>,
     processor: Arc<QueryProcessor>,
     local: Arc<LocalNode>,
+    observers: Arc<Observers>,
 }
 
 impl Node {
@@ -55,13 +62,16 @@ impl Node {
         };
         let store: Arc<dyn Store> = Arc::new(EngineStore::new(engine.clone(), nobody));
         let local = Arc::new(LocalNode::open(store, node_facts(settings, &engine))?);
-        let store = Arc::new(EngineStore::new(engine.clone(), local.cluster()));
-        let processor = Arc::new(QueryProcessor::new(store, query_options(settings)));
+        let store: Arc<dyn Store> = Arc::new(EngineStore::new(engine.clone(), local.cluster()));
+        let processor = Arc::new(QueryProcessor::new(store.clone(), query_options(settings)));
         system::register(&engine, settings);
+        let observers = Arc::new(observers(&engine, store, settings)?);
+        system::register_costs(&engine, &observers.costs);
         Ok(Self {
             engine,
             processor,
             local,
+            observers,
         })
     }
 
@@ -80,6 +90,11 @@ impl Node {
         &self.local
     }
 
+    /// Who watches requests.
+    pub fn observers(&self) -> &Arc<Observers> {
+        &self.observers
+    }
+
     /// Serves CQL over the socket.
     ///
     /// # Errors
@@ -90,6 +105,7 @@ impl Node {
             statements: self.processor.clone() as Arc<dyn Statements>,
             durability: Arc::new(EngineLog(self.engine.clone())),
             schema_listener: self.local.clone(),
+            observers: self.observers.clone(),
         };
         let server = Server::start(options, services)?;
         system::register_clients(&self.engine, &server.clients());
@@ -108,6 +124,26 @@ impl Durability for EngineLog {
         });
         self.0.on_durable(position.into(), callback);
     }
+}
+
+fn observers(
+    engine: &Arc<Engine>,
+    store: Arc<dyn Store>,
+    settings: &Settings,
+) -> Result<Observers, OpenError> {
+    let slow = SlowLog::start(settings.slow_query_log_timeout).map_err(OpenError::Threads)?;
+    let traces = StoredTraces::new(
+        engine.env().clone(),
+        store,
+        node_facts(settings, engine).rpc_address,
+        settings.trace_type_query_ttl,
+    );
+    Ok(Observers {
+        costs: Arc::default(),
+        slow,
+        traces: Some(Arc::new(traces)),
+        trace_probability: TraceProbability::default(),
+    })
 }
 
 fn node_facts(settings: &Settings, engine: &Engine) -> NodeFacts {

@@ -3,22 +3,29 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use ilion_env::spectrogram;
 use ilion_protocol::{
-    Batch, BatchKind, BindMetadata, ChangeKind, ErrorResponse, Event, Execute, Prepare, Query, QueryParams,
-    Request, RequestFrame, Response, ResultBody, RowsMetadata, SchemaChange, SchemaTarget, StatementSource,
-    Supported, Version,
+    Batch, BatchKind, BindMetadata, ChangeKind, CustomPayload, ErrorResponse, Event, Execute, Prepare, Query,
+    QueryParams, Request, RequestFrame, Response, ResultBody, RowsMetadata, SchemaChange, SchemaTarget,
+    StatementSource, Supported, Version,
 };
 use ilion_query::{
     BatchStatement, ClientState, Consistency, Error, ExecuteOptions, Executed, LogPosition, Outcome,
-    Prepared, ResultSet, SchemaEvent, SchemaEventKind, StatementWeight, Value, Values,
+    Prepared, ResultSet, SchemaEvent, SchemaEventKind, Shape, StatementWeight, Value, Values,
 };
+use smallvec::SmallVec;
+use uuid::Uuid;
 
 use crate::answer::{Metadata, Reply, convert_columns};
 use crate::error_table::error_response;
+use crate::observers::Subject;
 use crate::session::{Session, Stage};
 use crate::statements::Statements;
 use crate::system::SchemaListener;
 use crate::weight::weigh;
+
+/// Shapes of statements by which a batch is known.
+const BATCH_SHAPES_MAX: usize = 8;
 
 /// An answer and what comes with it.
 pub(crate) struct Answered {
@@ -26,6 +33,11 @@ pub(crate) struct Answered {
     pub durable_at: Option<LogPosition>,
     pub warnings: Vec<String>,
     pub events: Vec<Event>,
+    /// Which statement it is about.
+    pub subject: Subject,
+    /// The trace of the request, if its client asked for one.
+    pub tracing_id: Option<Uuid>,
+    pub payload: CustomPayload,
 }
 
 impl Answered {
@@ -35,6 +47,9 @@ impl Answered {
             durable_at: None,
             warnings: Vec::new(),
             events: Vec::new(),
+            subject: Subject::None,
+            tracing_id: None,
+            payload: CustomPayload::new(),
         }
     }
 }
@@ -80,13 +95,25 @@ impl Requests {
             Request::Execute(execute) => self.execute(client, execute, frame.version),
             Request::Batch(batch) => self.batch(client, batch),
         };
-        answered.unwrap_or_else(|error| Answered::of(Reply::error(error_response(error, self.node))))
+        answered.unwrap_or_else(|error| self.refused(error))
     }
 
     fn query(&self, client: &mut ClientState, query: &Query) -> Result<Answered, Error> {
         let options = options_of(&query.params);
-        let executed = self.statements.query(client, &query.text, &options)?;
-        Ok(self.answered(executed, Reply::Rows))
+        let mut subject = None;
+        let answered = match self.statements.query(client, &query.text, &options) {
+            Ok(mut executed) => {
+                subject = executed.shape.take();
+                self.answered(executed, Reply::Rows)
+            }
+            Err(error) => self.refused(error),
+        };
+        let keyspace = options.keyspace.as_deref();
+        let subject = subject.unwrap_or_else(|| self.statements.shape_of(client, &query.text, keyspace));
+        Ok(Answered {
+            subject: Subject::Text(subject),
+            ..answered
+        })
     }
 
     fn execute(
@@ -100,11 +127,17 @@ impl Requests {
             .prepared(&execute.id)
             .ok_or_else(|| unprepared(&execute.id))?;
         let options = options_of(&execute.params);
-        let executed = self.statements.execute(client, &prepared, &options)?;
-        Ok(self.answered(executed, |result| Reply::PreparedRows {
-            metadata: metadata_of(&result, &prepared, execute, version),
-            result,
-        }))
+        let answered = match self.statements.execute(client, &prepared, &options) {
+            Ok(executed) => self.answered(executed, |result| Reply::PreparedRows {
+                metadata: metadata_of(&result, &prepared, execute, version),
+                result,
+            }),
+            Err(error) => self.refused(error),
+        };
+        Ok(Answered {
+            subject: Subject::Prepared(prepared),
+            ..answered
+        })
     }
 
     fn prepare(&self, client: &ClientState, prepare: &Prepare) -> Result<Reply, Error> {
@@ -150,8 +183,49 @@ impl Requests {
             keyspace: batch.keyspace.clone(),
             ..ExecuteOptions::default()
         };
-        let executed = self.statements.batch(client, kind, statements, &options)?;
-        Ok(self.answered(executed, Reply::Rows))
+        let subject = self.subject_of_batch(client, kind, &statements, &options);
+        let before = spectrogram::set_statement(subject.id().unwrap_or_default());
+        let executed = self.statements.batch(client, kind, statements, &options);
+        spectrogram::set_statement(before);
+        let answered = match executed {
+            Ok(executed) => self.answered(executed, Reply::Rows),
+            Err(error) => self.refused(error),
+        };
+        Ok(Answered { subject, ..answered })
+    }
+
+    fn subject_of_batch(
+        &self,
+        client: &ClientState,
+        kind: ilion_query::BatchKind,
+        statements: &[(BatchStatement, Values)],
+        options: &ExecuteOptions,
+    ) -> Subject {
+        let mut members = SmallVec::<[Arc<Shape>; 2]>::new();
+        for (statement, _) in statements {
+            let text;
+            let shape = match statement {
+                BatchStatement::Prepared(prepared) => prepared.shape(),
+                BatchStatement::Text(cql) => {
+                    text = self.statements.shape_of(client, cql, options.keyspace.as_deref());
+                    &text
+                }
+            };
+            // Of a batch with ever more shapes, the first ones tell enough.
+            if members.len() < BATCH_SHAPES_MAX && members.iter().all(|known| known.id != shape.id) {
+                members.push(shape.clone());
+            }
+        }
+        let kind = match kind {
+            ilion_query::BatchKind::Logged => "",
+            ilion_query::BatchKind::Unlogged => "UNLOGGED ",
+            ilion_query::BatchKind::Counter => "COUNTER ",
+        };
+        Subject::Batch { kind, members }
+    }
+
+    fn refused(&self, error: Error) -> Answered {
+        Answered::of(Reply::error(error_response(error, self.node)))
     }
 
     fn answered(&self, executed: Executed, rows: impl FnOnce(ResultSet) -> Reply) -> Answered {
@@ -174,10 +248,10 @@ impl Requests {
             }
         };
         Answered {
-            reply,
             durable_at: executed.durable_at,
             warnings: executed.warnings,
             events,
+            ..Answered::of(reply)
         }
     }
 }

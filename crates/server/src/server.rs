@@ -19,6 +19,7 @@ use crate::durability::Durability;
 use crate::events::Events;
 use crate::execute::Executor;
 use crate::metrics::ServerMetrics;
+use crate::observers::Observers;
 use crate::options::ServerOptions;
 use crate::request::Requests;
 use crate::statements::Statements;
@@ -35,6 +36,8 @@ pub struct Services {
     pub durability: Arc<dyn Durability>,
     /// Told of schema changes.
     pub schema_listener: Arc<dyn SchemaListener>,
+    /// Who watches requests.
+    pub observers: Arc<Observers>,
 }
 
 /// Why the server does not start; the operator must act.
@@ -129,6 +132,7 @@ impl Server {
             durability: services.durability,
             events: events.clone(),
             metrics: metrics.clone(),
+            observers: services.observers,
         });
         let pools = PoolSizes {
             point: options.request_threads,

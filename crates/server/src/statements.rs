@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use ilion_query::{
-    BatchKind, BatchStatement, ClientState, Error, ExecuteOptions, Executed, Prepared, QueryProcessor, Values,
+    BatchKind, BatchStatement, ClientState, Error, ExecuteOptions, Executed, Prepared, QueryProcessor, Shape,
+    Values,
 };
 
 /// Executes statements; every call may come from any thread. See [`QueryProcessor`].
@@ -22,6 +23,10 @@ pub trait Statements: Send + Sync {
         cql: &str,
         keyspace: Option<&str>,
     ) -> Result<Arc<Prepared>, Error>;
+    /// What a text has in common with those of other values.
+    fn shape_of(&self, client: &ClientState, cql: &str, keyspace: Option<&str>) -> Arc<Shape> {
+        Arc::new(Shape::of(cql, keyspace.or(client.keyspace.as_deref())))
+    }
     /// The statement prepared under `id`.
     fn prepared(&self, id: &[u8]) -> Option<Arc<Prepared>>;
     /// Executes a prepared statement.
@@ -58,6 +63,10 @@ impl Statements for QueryProcessor {
         keyspace: Option<&str>,
     ) -> Result<Arc<Prepared>, Error> {
         self.prepare(client, cql, keyspace)
+    }
+
+    fn shape_of(&self, client: &ClientState, cql: &str, keyspace: Option<&str>) -> Arc<Shape> {
+        self.shape_of(client, cql, keyspace)
     }
 
     fn prepared(&self, id: &[u8]) -> Option<Arc<Prepared>> {

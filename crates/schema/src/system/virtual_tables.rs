@@ -3,7 +3,7 @@
 use super::{Definition, keyspace, table, virtual_kind};
 use crate::{Keyspace, Replication};
 
-const VIEWS: [Definition; 17] = [
+const VIEWS: [Definition; 18] = [
     table(
         "caches",
         "system caches",
@@ -79,6 +79,26 @@ const VIEWS: [Definition; 17] = [
         "current sstable tasks",
         "keyspace_name text pk; table_name text ck; task_id timeuuid ck; completion_ratio double; kind text; \
          progress bigint; sstables int; target_directory text; total bigint; unit text",
+    ),
+    // Ilion's own.
+    table(
+        "statements",
+        "what statements cost, by what they have in common",
+        "keyspace_name text pk; statement text ck; amplification_max double; amplification_p50 double; \
+         amplification_p95 double; amplification_p99 double; bytes_returned_total bigint; \
+         cached_bytes_total bigint; cached_chunks_total bigint; cached_keys_total bigint; \
+         cached_partitions_total bigint; calls bigint; disk_bytes_max bigint; disk_bytes_p50 bigint; \
+         disk_bytes_p95 bigint; disk_bytes_p99 bigint; disk_bytes_total bigint; disk_reads_total bigint; \
+         disk_wait_ms_total double; errors bigint; latency_ms_max double; latency_ms_p50 double; \
+         latency_ms_p95 double; latency_ms_p99 double; latency_ms_total double; lock_wait_ms_total \
+         double; log_wait_ms_total double; memtables_total bigint; partitions_scanned_total bigint; \
+         rows_returned_total bigint; rows_scanned_max bigint; rows_scanned_p50 bigint; rows_scanned_p95 \
+         bigint; rows_scanned_p99 bigint; rows_scanned_total bigint; sstables_considered_total bigint; \
+         sstables_skipped_by_clustering_total bigint; sstables_skipped_by_deletion_total bigint; \
+         sstables_skipped_by_filter_total bigint; sstables_skipped_by_key_range_total bigint; \
+         sstables_skipped_by_timestamp_total bigint; sstables_touched_total bigint; throttle_ms_total \
+         double; tombstones_scanned_max bigint; tombstones_scanned_p50 bigint; tombstones_scanned_p95 \
+         bigint; tombstones_scanned_p99 bigint; tombstones_scanned_total bigint",
     ),
     table(
         "system_properties",

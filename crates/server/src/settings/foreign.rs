@@ -171,8 +171,6 @@ pub const FOREIGN: &[Foreign] = &[
             "counter_write_request_timeout",
             "cas_contention_timeout",
             "truncate_request_timeout",
-            "slow_query_log_timeout",
-            "trace_type_query_ttl",
             "trace_type_repair_ttl",
             "snapshot_links_per_second",
             "sstables_per_read_log_threshold",

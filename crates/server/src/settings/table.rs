@@ -276,6 +276,10 @@ settings! {
     read_before_write_list_operations_enabled: bool = "true";
     /// Whether SimpleStrategy is allowed.
     simplestrategy_enabled: bool = "true";
+    /// Statements that take longer are written into the log, with their values and costs; 0ms is never. Waiting for the commit log does not count.
+    slow_query_log_timeout: Duration = "500ms", was "slow_query_log_timeout_in_ms" in "ms";
+    /// How long traces of requests are kept.
+    trace_type_query_ttl: Duration = "1d", was "tracetype_query_ttl" in "s";
     /// What is logged, as `tracing` filters are written: info, debug, or ilion_server=debug,info.
     log_level: String = "info";
 }

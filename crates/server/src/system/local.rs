@@ -45,7 +45,7 @@ pub struct NodeFacts {
 }
 
 /// Compat: Cassandra's port for other nodes; nothing listens there.
-const STORAGE_PORT: i32 = 7000;
+pub(super) const STORAGE_PORT: i32 = 7000;
 
 /// Why the node is not what the data directory says.
 #[derive(Debug, thiserror::Error)]

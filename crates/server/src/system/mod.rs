@@ -5,12 +5,16 @@
 //! | `local` | `system.local`: this node, stored |
 //! | `views` | `system_views`, computed when read |
 //! | `virtual_schema` | `system_virtual_schema`, computed when read |
+//! | `statements` | `system_views.statements` |
+//! | `traces` | `system_traces`, stored |
 //! | `values` | serialized values |
 //!
 //! `system.peers` and `system.peers_v2` stay empty: there is one node. Virtual tables of Cassandra that are not listed in
 //! [`register`] are there and empty.
 
 mod local;
+mod statements;
+mod traces;
 mod values;
 mod views;
 mod virtual_schema;
@@ -20,8 +24,11 @@ use std::sync::{Arc, Weak};
 use ilion_engine::{Engine, VirtualRow, VirtualTable};
 use ilion_schema::TableId;
 
+use crate::costs::StatementCosts;
 use crate::server::Clients;
 use crate::settings::Settings;
+
+pub(crate) use traces::StoredTraces;
 
 pub use local::{CQL_VERSION, LocalError, LocalNode, NodeFacts, RELEASE_VERSION};
 
@@ -96,6 +103,29 @@ pub fn register(engine: &Arc<Engine>, settings: &Settings) {
         "columns",
         of_engine(|engine| virtual_schema::columns(&engine.schema())),
     );
+}
+
+/// Lets the engine tell what statements cost, until it is told to forget it.
+pub fn register_costs(engine: &Engine, costs: &Arc<StatementCosts>) {
+    let id = TableId::of_system_table("system_views", "statements");
+    engine.register_virtual_table(id, Arc::new(Statements(costs.clone())));
+}
+
+struct Statements(Arc<StatementCosts>);
+
+impl VirtualTable for Statements {
+    fn rows(&self) -> Vec<VirtualRow> {
+        statements::statements(&self.0.list())
+    }
+
+    fn clear(&self) -> bool {
+        self.0.reset();
+        true
+    }
+
+    fn is_clearable(&self) -> bool {
+        true
+    }
 }
 
 /// Lets the engine compute what the server has to say.

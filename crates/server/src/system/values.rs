@@ -17,6 +17,11 @@ pub(super) fn bigint(value: u64) -> Bytes {
     Bytes::copy_from_slice(&i64::try_from(value).unwrap_or(i64::MAX).to_be_bytes())
 }
 
+/// Milliseconds since 1970.
+pub(super) fn timestamp(millis: i64) -> Bytes {
+    Bytes::copy_from_slice(&millis.to_be_bytes())
+}
+
 pub(super) fn double(value: f64) -> Bytes {
     Bytes::copy_from_slice(&value.to_be_bytes())
 }

@@ -52,6 +52,7 @@ pub fn start_with(adjust: impl FnOnce(&mut ServerOptions), durability: Arc<dyn D
         statements: double.clone(),
         durability,
         schema_listener: Arc::new(NoListener),
+        observers: Default::default(),
     };
     let server = Server::start(&options, services).unwrap();
     Setup { server, double, gate }

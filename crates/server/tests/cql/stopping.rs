@@ -39,6 +39,7 @@ fn a_port_that_is_taken_is_said_plainly() {
         statements: setup.double.clone(),
         durability: std::sync::Arc::new(NoLog),
         schema_listener: std::sync::Arc::new(NoListener),
+        observers: Default::default(),
     };
     let Err(error) = Server::start(&options, services) else {
         panic!("two servers on one port");

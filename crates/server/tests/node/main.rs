@@ -10,8 +10,10 @@
 mod client;
 
 mod admin;
+mod costs;
 mod prepared;
 mod system;
+mod traces;
 
 use std::sync::Arc;
 

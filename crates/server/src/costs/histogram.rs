@@ -1,0 +1,156 @@
+//! Counts of values on a logarithmic scale: four steps to each doubling, so that a percentile is at most a fifth off.
+
+/// Bits of a value, below its highest one, that tell steps apart.
+const STEP_BITS: u32 = 2;
+/// Values are told apart up to this many bits.
+const BITS_MAX: u32 = 48;
+
+/// How often which values came. Takes memory for the steps up to the highest value only.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Histogram {
+    counts: Vec<u32>,
+    max: u64,
+    sum: u64,
+}
+
+/// What people want to know of a [`Histogram`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Half of the values are not above this.
+    pub p50: u64,
+    /// 95 of 100 are not.
+    pub p95: u64,
+    /// 99 of 100 are not.
+    pub p99: u64,
+    /// None is; exact.
+    pub max: u64,
+    /// Of all; exact.
+    pub sum: u64,
+}
+
+impl Histogram {
+    /// One more value.
+    #[inline]
+    pub fn record(&mut self, value: u64) {
+        let step = step_of(value);
+        if let Some(count) = self.counts.get_mut(step) {
+            *count = count.saturating_add(1);
+        } else {
+            self.widen(step);
+        }
+        self.max = self.max.max(value);
+        self.sum = self.sum.saturating_add(value);
+    }
+
+    #[cold]
+    fn widen(&mut self, step: usize) {
+        self.counts.resize(step + 1, 0);
+        self.counts[step] = 1;
+    }
+
+    /// Adds what another one has.
+    pub fn merge(&mut self, other: &Self) {
+        if self.counts.len() < other.counts.len() {
+            self.counts.resize(other.counts.len(), 0);
+        }
+        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
+            *count = count.saturating_add(*more);
+        }
+        self.max = self.max.max(other.max);
+        self.sum = self.sum.saturating_add(other.sum);
+    }
+
+    /// The usual percentiles.
+    pub fn summary(&self) -> Summary {
+        Summary {
+            p50: self.percentile(50),
+            p95: self.percentile(95),
+            p99: self.percentile(99),
+            max: self.max,
+            sum: self.sum,
+        }
+    }
+
+    /// The top of the step that has the value below which `percent` of all are, but not above the maximum.
+    fn percentile(&self, percent: u64) -> u64 {
+        let total: u64 = self.counts.iter().copied().map(u64::from).sum();
+        let wanted = (total * percent).div_ceil(100);
+        let mut seen = 0;
+        for (step, count) in self.counts.iter().enumerate() {
+            seen += u64::from(*count);
+            if seen >= wanted {
+                return top_of(step).min(self.max);
+            }
+        }
+        self.max
+    }
+}
+
+/// Small values have a step each.
+#[inline]
+fn step_of(value: u64) -> usize {
+    let bits = u64::BITS - value.leading_zeros();
+    if bits <= STEP_BITS + 1 {
+        return value as usize;
+    }
+    if bits > BITS_MAX {
+        return step_of((1 << BITS_MAX) - 1);
+    }
+    let shift = bits - STEP_BITS - 1;
+    ((shift as usize) << STEP_BITS) + (value >> shift) as usize
+}
+
+/// The highest value of a step.
+fn top_of(step: usize) -> u64 {
+    let steps = 1_usize << STEP_BITS;
+    if step < 2 * steps {
+        return step as u64;
+    }
+    let shift = step / steps - 1;
+    (((step % steps + steps) as u64 + 1) << shift) - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_ascend_and_hold_the_values_up_to_their_top() {
+        let mut last = 0;
+        for value in (0..5000).chain((13..48).flat_map(|bits| [(1 << bits) - 1, 1 << bits, (1 << bits) + 1]))
+        {
+            let step = step_of(value);
+            assert!(step >= last, "{value}");
+            assert!(top_of(step) >= value, "{value}");
+            assert!(step == 0 || top_of(step - 1) < value, "{value}");
+            last = step;
+        }
+        assert_eq!(step_of(u64::MAX), step_of((1 << BITS_MAX) - 1));
+    }
+
+    #[test]
+    fn percentiles_are_near_and_the_maximum_is_exact() {
+        let mut histogram = Histogram::default();
+        assert_eq!(histogram.summary(), Summary::default());
+        for value in 1..=1000 {
+            histogram.record(value);
+        }
+        let summary = histogram.summary();
+        assert!((500..=600).contains(&summary.p50), "{summary:?}");
+        assert!((950..=1000).contains(&summary.p95), "{summary:?}");
+        assert!((990..=1000).contains(&summary.p99), "{summary:?}");
+        assert_eq!((summary.max, summary.sum), (1000, 500_500));
+    }
+
+    #[test]
+    fn merged_histograms_are_as_one() {
+        let (mut odd, mut even, mut all) = (Histogram::default(), Histogram::default(), Histogram::default());
+        for value in 0..500_u64 {
+            let of_half = if value % 2 == 0 { &mut even } else { &mut odd };
+            of_half.record(value * value);
+            all.record(value * value);
+        }
+        odd.merge(&even);
+        assert_eq!(odd, all);
+    }
+}

@@ -1,0 +1,81 @@
+//! What statements cost, by their shapes: `system_views.statements`.
+//!
+//! Each thread that executes statements counts into a shard of its own, so that counting waits for nobody; who wants to know adds
+//! the shards up.
+
+mod histogram;
+mod shard;
+mod slow;
+
+pub use histogram::{Histogram, Summary};
+pub use shard::{CostShard, ShapeCosts, Spent};
+pub use slow::{SlowLog, SlowStatement};
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ilion_query::Shape;
+use parking_lot::Mutex;
+
+/// What is said of statements whose own shape was forgotten.
+const OTHERS: &str = "(other statements)";
+
+/// What statements have cost since the start, or since they were reset.
+#[derive(Debug, Default)]
+pub struct StatementCosts {
+    shards: Mutex<Vec<Arc<Mutex<CostShard>>>>,
+}
+
+/// A shape and what its statements have cost.
+#[derive(Clone, Debug)]
+pub struct StatementFacts {
+    /// Which statements.
+    pub shape: Arc<Shape>,
+    /// What they cost.
+    pub costs: ShapeCosts,
+}
+
+impl StatementCosts {
+    /// Where one thread counts.
+    pub fn new_shard(&self) -> Arc<Mutex<CostShard>> {
+        let shard = Arc::<Mutex<CostShard>>::default();
+        self.shards.lock().push(shard.clone());
+        shard
+    }
+
+    /// All shapes, by keyspace and text.
+    pub fn list(&self) -> Vec<StatementFacts> {
+        let mut all: BTreeMap<(String, String), StatementFacts> = BTreeMap::new();
+        let mut add = |shape: &Arc<Shape>, costs: &ShapeCosts| {
+            let key = (shape.keyspace.clone(), shape.text.clone());
+            let facts = all.entry(key).or_insert_with(|| StatementFacts {
+                shape: shape.clone(),
+                costs: ShapeCosts::default(),
+            });
+            facts.costs.merge(costs);
+        };
+        let others = Arc::new(Shape {
+            text: OTHERS.to_owned(),
+            ..Shape::default()
+        });
+        for shard in self.shards.lock().iter() {
+            let shard = shard.lock();
+            shard.known().for_each(|known| add(&known.shape, &known.costs));
+            if let Some(costs) = shard.others() {
+                add(&others, costs);
+            }
+        }
+        all.into_values().collect()
+    }
+
+    /// The shape with this id, if it is remembered.
+    pub fn shape(&self, id: u64) -> Option<Arc<Shape>> {
+        let shards = self.shards.lock();
+        shards.iter().find_map(|shard| shard.lock().shape(id))
+    }
+
+    /// Forgets everything.
+    pub fn reset(&self) {
+        self.shards.lock().iter().for_each(|shard| shard.lock().clear());
+    }
+}

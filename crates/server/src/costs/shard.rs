@@ -1,0 +1,218 @@
+//! What one thread has counted of statements.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
+use ilion_env::{Cost, Count};
+use ilion_query::Shape;
+
+use super::Histogram;
+
+/// Shapes that a thread tells apart.
+const SHAPES_MAX: usize = 500;
+
+/// What statements of one shape cost.
+#[derive(Clone, Debug, Default)]
+pub struct ShapeCosts {
+    /// Executions.
+    pub calls: u64,
+    /// Executions that ended with an error.
+    pub errors: u64,
+    /// Sums of everything.
+    pub total: Cost,
+    /// Nanoseconds from the request's turn to its answer, waiting for the commit log included.
+    pub latency: Histogram,
+    /// Bytes read from disk.
+    pub disk_bytes: Histogram,
+    /// Bytes read from disk for a hundred bytes of answer.
+    pub amplification: Histogram,
+    /// Rows looked at.
+    pub rows: Histogram,
+    /// Tombstones met.
+    pub tombstones: Histogram,
+}
+
+impl ShapeCosts {
+    /// Adds what others cost.
+    pub fn merge(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.errors += other.errors;
+        self.total += other.total;
+        self.latency.merge(&other.latency);
+        self.disk_bytes.merge(&other.disk_bytes);
+        self.amplification.merge(&other.amplification);
+        self.rows.merge(&other.rows);
+        self.tombstones.merge(&other.tombstones);
+    }
+
+    #[inline]
+    fn record(&mut self, spent: &Spent) {
+        let cost = &spent.cost;
+        self.calls += 1;
+        self.errors += u64::from(spent.is_error);
+        self.total += *cost;
+        self.disk_bytes.record(cost.io.bytes_read);
+        self.amplification.record(cost.amplification_percent());
+        self.rows.record(cost.of(Count::Rows));
+        self.tombstones.record(cost.of(Count::Tombstones));
+        if let Some(nanos) = spent.elapsed_nanos {
+            self.latency.record(nanos);
+        }
+    }
+}
+
+/// What one execution cost.
+#[derive(Clone, Copy, Debug)]
+pub struct Spent {
+    /// Everything but the time.
+    pub cost: Cost,
+    /// The time; nothing if it is not over: the answer waits for the commit log.
+    pub elapsed_nanos: Option<u64>,
+    /// It ended with an error.
+    pub is_error: bool,
+}
+
+/// A shape and its costs.
+#[derive(Clone, Debug)]
+pub(super) struct Known {
+    pub shape: Arc<Shape>,
+    pub costs: ShapeCosts,
+}
+
+/// The shapes that one thread has met.
+#[derive(Debug, Default)]
+pub struct CostShard {
+    known: HashMap<u64, Box<Known>, foldhash::fast::FixedState>,
+    /// All shapes that had to make room, as one.
+    others: ShapeCosts,
+}
+
+impl CostShard {
+    /// Adds an execution of a shape. `shape` is asked for only if it is new.
+    #[inline]
+    pub fn record(&mut self, id: u64, shape: impl FnOnce() -> Arc<Shape>, spent: &Spent) {
+        if let Some(known) = self.known.get_mut(&id) {
+            known.costs.record(spent);
+        } else {
+            self.record_new(id, shape(), spent);
+        }
+    }
+
+    #[cold]
+    fn record_new(&mut self, id: u64, shape: Arc<Shape>, spent: &Spent) {
+        if self.known.len() >= SHAPES_MAX {
+            self.make_room();
+        }
+        let costs = ShapeCosts::default();
+        let known = match self.known.entry(id) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert(Box::new(Known { shape, costs })),
+        };
+        known.costs.record(spent);
+    }
+
+    /// Adds the time of an execution whose answer waited for the commit log.
+    pub fn record_wait(&mut self, id: u64, elapsed_nanos: u64, log_nanos: u64) {
+        let costs = match self.known.get_mut(&id) {
+            Some(known) => &mut known.costs,
+            None => &mut self.others,
+        };
+        costs.latency.record(elapsed_nanos);
+        costs.total += Cost::default().with(Count::LogNanos, log_nanos);
+    }
+
+    /// Puts the eighth that was called least together with those that went before.
+    fn make_room(&mut self) {
+        let mut calls: Vec<(u64, u64)> = self
+            .known
+            .iter()
+            .map(|(id, known)| (known.costs.calls, *id))
+            .collect();
+        calls.sort_unstable();
+        for (_, id) in calls.iter().take(SHAPES_MAX / 8) {
+            if let Some(known) = self.known.remove(id) {
+                self.others.merge(&known.costs);
+            }
+        }
+    }
+
+    pub(super) fn shape(&self, id: u64) -> Option<Arc<Shape>> {
+        self.known.get(&id).map(|known| known.shape.clone())
+    }
+
+    pub(super) fn known(&self) -> impl Iterator<Item = &Known> {
+        self.known.values().map(|known| &**known)
+    }
+
+    pub(super) fn others(&self) -> Option<&ShapeCosts> {
+        Some(&self.others).filter(|others| others.calls > 0)
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spent(rows: u64) -> Spent {
+        Spent {
+            cost: Cost::default().with(Count::Rows, rows),
+            elapsed_nanos: Some(1000),
+            is_error: rows == 0,
+        }
+    }
+
+    fn shape(id: u64) -> Arc<Shape> {
+        Arc::new(Shape {
+            id,
+            ..Shape::default()
+        })
+    }
+
+    #[test]
+    fn executions_of_a_shape_are_added_up() {
+        let mut shard = CostShard::default();
+        for rows in [3, 0, 4] {
+            shard.record(7, || shape(7), &spent(rows));
+        }
+        let costs = &shard.known().next().unwrap().costs;
+        assert_eq!(
+            (costs.calls, costs.errors, costs.total.of(Count::Rows)),
+            (3, 1, 7)
+        );
+        assert_eq!(costs.rows.summary().max, 4);
+    }
+
+    #[test]
+    fn shapes_without_end_take_bounded_memory_and_lose_no_call() {
+        let mut shard = CostShard::default();
+        for id in 1..=10_000 {
+            shard.record(id, || shape(id), &spent(1));
+            shard.record(1, || shape(1), &spent(1));
+        }
+        assert!(shard.known().count() <= SHAPES_MAX);
+        assert!(shard.shape(1).is_some(), "what is called most stays");
+        let others = shard.others().unwrap().calls;
+        let calls: u64 = shard.known().map(|known| known.costs.calls).sum();
+        assert_eq!(calls + others, 20_000);
+    }
+
+    #[test]
+    fn a_wait_for_the_log_belongs_to_its_statement() {
+        let mut shard = CostShard::default();
+        let waits = Spent {
+            elapsed_nanos: None,
+            ..spent(1)
+        };
+        shard.record(7, || shape(7), &waits);
+        shard.record_wait(7, 5000, 4000);
+        let costs = &shard.known().next().unwrap().costs;
+        assert_eq!(costs.latency.summary().max, 5000);
+        assert_eq!(costs.total.of(Count::LogNanos), 4000);
+        assert_eq!(costs.calls, 1);
+    }
+}

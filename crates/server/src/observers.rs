@@ -1,0 +1,211 @@
+//! Who watches requests: costs by shape, the slow-query log, traces.
+//!
+//! Before a request is carried out, [`Observers::begin`] starts to count and, if it is traced, to listen; afterwards
+//! `Observed` says what it cost. What a client asked for beside the answer (a trace's id, the cost in the custom payload) is put
+//! into the answer here.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ilion_env::cost::{self, CostScope};
+use ilion_env::{Cost, Count, Env, trace};
+use ilion_protocol::RequestFrame;
+use ilion_query::{Prepared, Shape};
+use smallvec::SmallVec;
+use uuid::Uuid;
+
+use crate::costs::{SlowLog, SlowStatement, StatementCosts};
+use crate::described::{is_traceable, parameters, request_name, shown};
+use crate::traces::{Trace, TraceProbability, TraceStore};
+
+/// A request whose custom payload has this key is answered with its cost as JSON under the same key.
+pub const COST_KEY: &str = "ilion.cost";
+
+/// Who watches requests.
+#[derive(Default)]
+pub struct Observers {
+    /// What statements cost.
+    pub costs: Arc<StatementCosts>,
+    /// Statements that take too long.
+    pub slow: SlowLog,
+    /// Where traces go; nothing: no request is traced.
+    pub traces: Option<Arc<dyn TraceStore>>,
+    /// How many requests are traced that did not ask.
+    pub trace_probability: TraceProbability,
+}
+
+/// Which statement a request was about.
+#[derive(Debug, Default)]
+pub(crate) enum Subject {
+    /// None that is counted.
+    #[default]
+    None,
+    Prepared(Arc<Prepared>),
+    Text(Arc<Shape>),
+    Batch {
+        kind: &'static str,
+        /// Of its statements, each once.
+        members: SmallVec<[Arc<Shape>; 2]>,
+    },
+}
+
+impl Subject {
+    /// The number by which its costs are kept; nothing if it is not counted.
+    #[inline]
+    pub fn id(&self) -> Option<u64> {
+        match self {
+            Self::None => None,
+            Self::Prepared(prepared) => Some(prepared.shape().id),
+            Self::Text(shape) => Some(shape.id),
+            Self::Batch { kind, members } => {
+                let start = kind.len() as u64 + 1;
+                let mix =
+                    |mixed: u64, shape: &Arc<Shape>| (mixed ^ shape.id).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+                Some(members.iter().fold(start, mix))
+            }
+        }
+    }
+
+    /// What it has in common with others. Requires: it is counted.
+    pub fn shape(&self) -> Arc<Shape> {
+        match self {
+            Self::None => Arc::default(),
+            Self::Prepared(prepared) => prepared.shape().clone(),
+            Self::Text(shape) => shape.clone(),
+            Self::Batch { kind, members } => {
+                Arc::new(Shape::of_batch(kind, members.iter().map(AsRef::as_ref)))
+            }
+        }
+    }
+}
+
+/// A request that is being watched.
+pub(crate) struct Observed {
+    started_nanos: u64,
+    scope: CostScope,
+    trace: Option<BegunTrace>,
+}
+
+struct BegunTrace {
+    id: Uuid,
+    started_micros: i64,
+    /// Its client asked for it.
+    is_wanted: bool,
+}
+
+impl Observers {
+    /// Starts to watch a request of this thread.
+    #[inline]
+    pub(crate) fn begin(&self, env: &dyn Env, request: &RequestFrame) -> Observed {
+        let is_wanted = request.tracing;
+        let is_traced = (is_wanted || self.trace_probability.is_met(env))
+            && is_traceable(&request.request)
+            && self.traces.is_some();
+        Observed {
+            trace: is_traced.then(|| begin_trace(env, is_wanted)),
+            started_nanos: env.monotonic_nanos(),
+            scope: cost::begin(),
+        }
+    }
+
+    /// Keeps the trace, if there is one; gives its id, if the client asked.
+    pub(crate) fn end_trace(
+        &self,
+        env: &dyn Env,
+        observed: &mut Observed,
+        client: IpAddr,
+        request: &RequestFrame,
+        subject: &Subject,
+    ) -> Option<Uuid> {
+        let begun = observed.trace.take()?;
+        let elapsed = env.monotonic_nanos().saturating_sub(observed.started_nanos);
+        let events = trace::finish();
+        self.traces.as_ref()?.store(Trace {
+            id: begun.id,
+            started_micros: begun.started_micros,
+            duration_micros: elapsed / 1000,
+            client,
+            request: request_name(&request.request),
+            parameters: parameters(&request.request, subject),
+            thread: std::thread::current().name().unwrap_or_default().to_owned(),
+            events,
+        });
+        begun.is_wanted.then_some(begun.id)
+    }
+
+    /// Writes the statement into the slow-query log if it was slow.
+    #[inline]
+    pub(crate) fn tell_if_slow(
+        &self,
+        request: &RequestFrame,
+        subject: &Subject,
+        cost: &Cost,
+        elapsed_nanos: u64,
+    ) {
+        if self.slow.is_slow(elapsed_nanos) {
+            self.tell_slow(request, subject, cost, elapsed_nanos);
+        }
+    }
+
+    #[cold]
+    fn tell_slow(&self, request: &RequestFrame, subject: &Subject, cost: &Cost, elapsed_nanos: u64) {
+        let shape = subject.shape();
+        self.slow.note(SlowStatement {
+            text: shown(&request.request, subject, &shape),
+            shape: format!("{} {}", shape.keyspace, shape.text),
+            elapsed_nanos,
+            cost: *cost,
+        });
+    }
+}
+
+fn begin_trace(env: &dyn Env, is_wanted: bool) -> BegunTrace {
+    trace::begin();
+    BegunTrace {
+        id: env.time_uuid(),
+        started_micros: env.now_micros(),
+        is_wanted,
+    }
+}
+
+impl Observed {
+    /// When it began.
+    pub fn started_nanos(&self) -> u64 {
+        self.started_nanos
+    }
+
+    /// What it has cost until now.
+    #[inline]
+    pub fn cost(&self) -> Cost {
+        self.scope.so_far()
+    }
+
+    /// Whether its steps are told.
+    pub fn is_traced(&self) -> bool {
+        self.trace.is_some()
+    }
+}
+
+/// The custom payload of an answer: the cost, if the request's payload asks for it.
+pub(crate) fn payload(request: &RequestFrame, cost: &Cost) -> Vec<(String, Option<Bytes>)> {
+    if !request.custom_payload.iter().any(|(key, _)| key == COST_KEY) {
+        return Vec::new();
+    }
+    vec![(COST_KEY.to_owned(), Some(cost_as_json(cost).into()))]
+}
+
+fn cost_as_json(cost: &Cost) -> String {
+    let io = &cost.io;
+    let of_disk = [
+        ("disk_reads", io.reads),
+        ("disk_bytes", io.bytes_read),
+        ("disk_wait_nanos", io.read_nanos),
+    ];
+    let counts = Count::ALL.map(|count| (count.name(), cost.of(count)));
+    let pairs = of_disk.into_iter().chain(counts);
+    let members: serde_json::Map<String, serde_json::Value> = pairs
+        .map(|(name, amount)| (name.to_owned(), amount.into()))
+        .collect();
+    serde_json::Value::Object(members).to_string()
+}

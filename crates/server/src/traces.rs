@@ -1,0 +1,90 @@
+//! Traces of requests: `TRACING ON`.
+//!
+//! A request is traced if its client asks for it, or by chance (`ilion trace-probability`); only who asked is told the trace's id.
+
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use ilion_env::Env;
+use ilion_env::trace::TraceEvent;
+use uuid::Uuid;
+
+/// A request that was traced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    /// What clients find it by.
+    pub id: Uuid,
+    /// When it began.
+    pub started_micros: i64,
+    /// How long it took.
+    pub duration_micros: u64,
+    /// Who asked.
+    pub client: IpAddr,
+    /// What kind of request it is, in Cassandra's words.
+    pub request: &'static str,
+    /// What came with it.
+    pub parameters: Vec<(String, String)>,
+    /// Which thread carried it out.
+    pub thread: String,
+    /// Its steps.
+    pub events: Vec<TraceEvent>,
+}
+
+/// Where traces are kept.
+pub trait TraceStore: Send + Sync {
+    /// Keeps a trace. What cannot be kept is lost.
+    fn store(&self, trace: Trace);
+}
+
+/// How many of the requests are traced that do not ask for it.
+#[derive(Debug, Default)]
+pub struct TraceProbability {
+    /// In `1 / u64::MAX`.
+    share: AtomicU64,
+}
+
+impl TraceProbability {
+    /// From 0 to 1; what is outside becomes the nearest of them.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "a share between 0 and u64::MAX"
+    )]
+    pub fn set(&self, probability: f64) {
+        let share = (probability.clamp(0.0, 1.0) * u64::MAX as f64) as u64;
+        self.share.store(share, Relaxed);
+    }
+
+    /// From 0 to 1.
+    #[expect(clippy::cast_precision_loss, reason = "shown to people")]
+    pub fn probability(&self) -> f64 {
+        self.share.load(Relaxed) as f64 / u64::MAX as f64
+    }
+
+    /// Whether this time.
+    #[inline]
+    pub(crate) fn is_met(&self, env: &dyn Env) -> bool {
+        let share = self.share.load(Relaxed);
+        share > 0 && env.random_u64() <= share
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ilion_env::MemEnv;
+
+    use super::*;
+
+    #[test]
+    fn about_as_many_requests_are_traced_as_the_probability_says() {
+        let (env, traced) = (MemEnv::new(3), TraceProbability::default());
+        let count = || (0..1000).filter(|_| traced.is_met(&env)).count();
+        assert_eq!(count(), 0);
+        traced.set(0.25);
+        assert!((200..300).contains(&count()));
+        traced.set(7.0);
+        assert_eq!(count(), 1000);
+        assert!((traced.probability() - 1.0).abs() < 1e-9);
+    }
+}
