@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Experiments 3 and 4 (docs/benchmarks.md) on a real Cassandra and on Ilion in one run, on one machine, each alone and with an
+# Experiments 3, 4 and 5 (docs/benchmarks.md) on a real Cassandra and on Ilion in one run, on one machine, each alone and with an
 # empty data directory, the commit log in `periodic` sync. Prints their tables. Needs Java 17 and Maven (or CASSANDRA_JARS).
 #   scripts/compare-experiments.sh [ROWS]     1,000,000 by default
 # Environment: ILION (the binary; by default the release build), KEEP (a directory for the results), CASSANDRA_HEAP,
-# SSTABLES (so many are left by experiment 4; by default as it comes), EXPERIMENTS (e4 e3).
+# SSTABLES (so many are left by experiment 4; by default as it comes), EXPERIMENTS (e4 e3 e5), BLOBS (arguments of
+# experiment 5, which has rows of its own; by default none).
 set -euo pipefail
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd -- "$here/.." && pwd)
@@ -15,11 +16,13 @@ rows=${1:-1000000}
 experiments() {
   local name=$1 experiment more
   shift
-  for experiment in ${EXPERIMENTS:-e4 e3}; do
-    more=()
-    [[ $experiment != e4 || -z ${SSTABLES:-} ]] || more=(--sstables "$SSTABLES")
+  for experiment in ${EXPERIMENTS:-e4 e3 e5}; do
+    more=(--rows "$rows")
+    # shellcheck disable=SC2206
+    [[ $experiment != e5 ]] || more=(${BLOBS:-})
+    [[ $experiment != e4 || -z ${SSTABLES:-} ]] || more+=(--sstables "$SSTABLES")
     echo "$name: $experiment"
-    "$ilion_binary" bench "$experiment" --rows "$rows" --json "$results/$name-$experiment.json" "$@" "${more[@]}"
+    "$ilion_binary" bench "$experiment" --json "$results/$name-$experiment.json" "$@" "${more[@]}"
   done
 }
 

@@ -12,6 +12,7 @@
 //! | `e1` | the time of a start |
 //! | `e3` | where a key stands in the index |
 //! | `e4` | reads after a burst of writes |
+//! | `e5` | one column of many |
 //! | `store` | what an experiment runs against: a server, or a database in this process |
 //! | `job`, `small_rows`, `drive` | a statement executed many times; the experiments' rows; all clients at once |
 //! | `files`, `process` | files and page cache of a table; CPU, memory and reads of a process |
@@ -28,6 +29,7 @@ mod drive;
 mod e1;
 mod e3;
 mod e4;
+mod e5;
 mod files;
 mod job;
 mod load;
@@ -47,6 +49,7 @@ mod write;
 pub use crate::bench::e1::E1Args;
 pub use crate::bench::e3::E3Args;
 pub use crate::bench::e4::E4Args;
+pub use crate::bench::e5::E5Args;
 pub use crate::bench::settings::{BenchArgs, Workload};
 pub use crate::bench::store::{Admin, Embedded, Host, Judge, Prepared};
 
@@ -65,6 +68,8 @@ pub enum Command {
     E3(E3Args),
     /// Reads after a burst of writes: straight after, after a pause, after a major compaction.
     E4(E4Args),
+    /// One column of rows of many blobs, and the same blobs in rows of their own: bytes read for each byte asked for.
+    E5(E5Args),
 }
 
 /// Measures, and prints what was found.
@@ -80,5 +85,6 @@ pub fn run(command: Command, host: &dyn Host) -> anyhow::Result<()> {
         Command::E1(args) => e1::run(&args, host),
         Command::E3(args) => e3::run(&args, host),
         Command::E4(args) => e4::run(&args, host),
+        Command::E5(args) => e5::run(&args, host),
     }
 }
