@@ -24,6 +24,7 @@
 //! | `interface` | the traits |
 //! | `registry` | [`IndexClasses`]: classes by name |
 //! | `table_index` | [`TableIndexClass`]: the index in a hidden table |
+//! | `vectors` | [`VectorIndex`]: the nearest vectors, beside memtables and SSTables |
 //! | `row_numbers` | [`RowNumbersWriter`], [`RowNumbersFile`]: which row of an SSTable has which number |
 //! | `sai` | [`Sai`]: terms beside memtables and SSTables |
 //! | `paged` | component files with checked pages |
@@ -38,6 +39,7 @@ mod registry;
 mod row_numbers;
 mod sai;
 mod table_index;
+mod vectors;
 
 pub use candidate::{Candidate, Candidates, EntryMark, NoCandidates, Place, Ranked, RowPart};
 pub use combine::{Intersection, Union};
@@ -51,3 +53,4 @@ pub use registry::IndexClasses;
 pub use row_numbers::{RowNumbersFile, RowNumbersWriter};
 pub use sai::Sai;
 pub use table_index::TableIndexClass;
+pub use vectors::VectorIndex;

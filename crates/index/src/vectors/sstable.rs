@@ -1,0 +1,134 @@
+//! The vectors of one SSTable: graphs in files.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ilion_env::{Access, Env, FileMap, ReadFile};
+use ilion_rows::ReadError;
+use ilion_vector::{FileGraph, Graph as _, Source};
+
+use super::ranking::{Merged, Ranking};
+use super::values::Values;
+use super::writer::{label_of, path_of};
+use crate::paged::unusable;
+use crate::{Candidates, Error, Estimate, NoCandidates, Predicate, Ranked, RowNumbers, SSTableIndex};
+
+/// The vectors of one SSTable.
+pub(super) struct SSTableVectors {
+    segments: Vec<Segment>,
+    rows: Arc<dyn RowNumbers>,
+}
+
+struct Segment {
+    graph: Arc<FileGraph>,
+    path: PathBuf,
+}
+
+impl SSTableVectors {
+    pub(super) fn open(
+        env: &Arc<dyn Env>,
+        base: &str,
+        index: &str,
+        values: &Values,
+        rows: Arc<dyn RowNumbers>,
+    ) -> Result<Self, Error> {
+        let mut segments = Vec::new();
+        for number in 1.. {
+            let path = path_of(base, index, number);
+            let graph = open_graph(env, &path)?;
+            let dimension = graph.dimension();
+            if dimension != 0 && dimension != values.dimension {
+                return Err(unusable(&path, "its vectors have other dimensions"));
+            }
+            let is_last = graph.label() == label_of(values, number, Some(rows.len())).as_bytes();
+            if !is_last && graph.label() != label_of(values, number, None).as_bytes() {
+                return Err(unusable(
+                    &path,
+                    "it is of another definition of the index, or of other rows",
+                ));
+            }
+            let graph = Arc::new(graph);
+            segments.push(Segment { graph, path });
+            if is_last {
+                break;
+            }
+        }
+        Ok(Self { segments, rows })
+    }
+}
+
+fn open_graph(env: &Arc<dyn Env>, path: &Path) -> Result<FileGraph, Error> {
+    let file = match env.open_read(path) {
+        Err(error) if error.is_not_found() => return Err(unusable(path, "it is not there")),
+        other => other?,
+    };
+    file.advise(Access::Random);
+    let map = file.map()?;
+    if map.len() as u64 != file.size_bytes() {
+        return Err(unusable(path, "its length changed"));
+    }
+    let opened = FileGraph::open(Arc::new(MappedFile { file, map }));
+    opened.map_err(|error| match error {
+        ilion_vector::Error::Io(source) => ilion_env::Error::new("read", path, source).into(),
+        damaged => unusable(path, &damaged.to_string()),
+    })
+}
+
+impl SSTableIndex for SSTableVectors {
+    fn estimate(&self, _predicate: &Predicate) -> Estimate {
+        Estimate::default()
+    }
+
+    fn search(self: Arc<Self>, _predicate: &Predicate) -> Result<Box<dyn Candidates>, ReadError> {
+        Ok(Box::new(NoCandidates))
+    }
+
+    fn nearest(self: Arc<Self>, vector: &[f32]) -> Result<Option<Box<dyn Ranked>>, ReadError> {
+        let mut rankings: Vec<Box<dyn Ranked>> = Vec::with_capacity(self.segments.len());
+        for segment in &self.segments {
+            let rows = self.rows.clone();
+            let locate = move |number: u32| rows.place(number).map(Some);
+            let path = Some(segment.path.clone());
+            rankings.push(Box::new(Ranking::of(
+                segment.graph.clone(),
+                path,
+                vector,
+                locate,
+            )?));
+        }
+        Ok(match rankings.len() {
+            1 => rankings.pop(),
+            _ => Some(Box::new(Merged::of(rankings))),
+        })
+    }
+
+    fn size_bytes(&self) -> u64 {
+        self.segments
+            .iter()
+            .map(|segment| segment.graph.size_bytes())
+            .sum()
+    }
+}
+
+/// A file that is mapped, and read through its door where it was not touched before.
+struct MappedFile {
+    file: Arc<dyn ReadFile>,
+    map: FileMap,
+}
+
+impl Source for MappedFile {
+    fn size_bytes(&self) -> u64 {
+        self.file.size_bytes()
+    }
+
+    fn read_exact_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        self.file
+            .read_exact_at(offset, into)
+            .map_err(|error| error.source)
+    }
+
+    fn mapped(&self) -> Option<&[u8]> {
+        Some(&self.map)
+    }
+}
