@@ -24,7 +24,7 @@
 //! | `interface` | the traits |
 //! | `registry` | [`IndexClasses`]: classes by name |
 //! | `table_index` | [`TableIndexClass`]: the index in a hidden table |
-//! | `vectors` | [`VectorIndex`]: the nearest vectors, beside memtables and SSTables |
+//! | `vectors` | the index of a column of vectors, which [`Sai`] makes: the nearest ones |
 //! | `row_numbers` | [`RowNumbersWriter`], [`RowNumbersFile`]: which row of an SSTable has which number |
 //! | `sai` | [`Sai`]: terms beside memtables and SSTables |
 //! | `paged` | component files with checked pages |
@@ -53,4 +53,3 @@ pub use registry::IndexClasses;
 pub use row_numbers::{RowNumbersFile, RowNumbersWriter};
 pub use sai::Sai;
 pub use table_index::TableIndexClass;
-pub use vectors::VectorIndex;

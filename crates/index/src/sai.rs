@@ -8,6 +8,8 @@
 //! unites the lists while they are read (`numbers`) and asks for the place of a row when it is given: nothing is read for rows
 //! that a LIMIT leaves out.
 //!
+//! A column of vectors has no terms: its index is a [`VectorIndex`].
+//!
 //! | module | what |
 //! | --- | --- |
 //! | `options`, `sasi` | options of both classes and what Cassandra says of them |
@@ -50,6 +52,7 @@ use indexed::Indexed;
 use memtable::MemtableTerms;
 use patterns::Patterns;
 
+use crate::vectors::VectorIndex;
 use crate::{
     Attached, Definition, Error, IndexClass, MemtableIndex, Predicate, RowNumbers, SSTableIndex,
     SSTableIndexWriter, SecondaryIndex, Storage,
@@ -69,11 +72,18 @@ impl IndexClass for Sai {
     }
 
     fn validate(&self, definition: &Definition) -> Result<(), Error> {
-        options::check(definition).map(drop)
+        options::check(definition)?;
+        if VectorIndex::is_of(definition) {
+            VectorIndex::of(definition.clone())?;
+        }
+        Ok(())
     }
 
     fn open(&self, definition: Definition) -> Result<Arc<dyn SecondaryIndex>, Error> {
         let analyzer = options::check(&definition)?;
+        if VectorIndex::is_of(&definition) {
+            return Ok(Arc::new(VectorIndex::of(definition)?));
+        }
         let indexed = Indexed::of(&definition, analyzer, Patterns::None);
         Ok(Arc::new(SaiIndex::new(definition, indexed)))
     }

@@ -3,6 +3,7 @@
 use ilion_types::CqlType;
 
 use super::analyzer::{Analyzer, Case, Filters};
+use crate::vectors::VectorIndex;
 use crate::{Definition, Error};
 
 /// What any index has.
@@ -44,6 +45,9 @@ pub(super) fn check(definition: &Definition) -> Result<Analyzer, Error> {
     let has_vector_options = VECTORS.iter().any(|name| definition.option(name).is_some());
     if has_vector_options && !matches!(ty, CqlType::Vector { .. }) {
         return invalid(format!("CQL type {ty} cannot have vector options"));
+    }
+    if VectorIndex::is_of(definition) {
+        return Ok(analyzer);
     }
     match types.iter().find(|ty| !is_supported(ty)) {
         Some(ty) => invalid(format!("Unsupported type: {ty}")),

@@ -32,7 +32,7 @@ fn table() -> Arc<TableSchema> {
         .build()
 }
 
-fn opened(column: &str, options: &[(&str, &str)]) -> Result<VectorIndex, String> {
+fn definition_of(column: &str, options: &[(&str, &str)]) -> Definition {
     let target = [("target", column)];
     let options = options.iter().chain(&target);
     let schema = Arc::new(IndexSchema {
@@ -43,8 +43,11 @@ fn opened(column: &str, options: &[(&str, &str)]) -> Result<VectorIndex, String>
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect::<BTreeMap<_, _>>(),
     });
-    let definition = Definition::of(&schema, &table()).unwrap();
-    VectorIndex::of(definition).map_err(|error| error.to_string())
+    Definition::of(&schema, &table()).unwrap()
+}
+
+fn opened(column: &str, options: &[(&str, &str)]) -> Result<VectorIndex, String> {
+    VectorIndex::of(definition_of(column, options)).map_err(|error| error.to_string())
 }
 
 fn index() -> VectorIndex {
@@ -157,6 +160,19 @@ fn definitions_are_checked_in_cassandras_words() {
             .starts_with("Similarity function ANGLE was not recognized")
     );
     assert!(opened("s", &[]).is_ok());
+}
+
+#[test]
+fn the_class_makes_indexes_of_vectors_that_rank() {
+    use crate::{IndexClass as _, Sai};
+    let definition = index().definition;
+    Sai.validate(&definition).unwrap();
+    let index = Sai.open(definition).unwrap();
+    assert!(index.ranks() && !index.serves(&Predicate::Equal(Bytes::new())));
+    let analyzed = definition_of("v", &[("case_sensitive", "false")]);
+    let refused = Sai.validate(&analyzed).unwrap_err().to_string();
+    assert_eq!(refused, "CQL type vector<float, 2> cannot be analyzed.");
+    assert!(Sai.validate(&definition_of("whole", &[])).is_err());
 }
 
 #[test]
