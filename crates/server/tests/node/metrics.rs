@@ -1,0 +1,139 @@
+//! The page about metrics and the dashboard of Grafana know what the node exports.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use ilion_protocol::Version;
+use ilion_server::admin::{Admin, EngineAdmin};
+use serde_json::Value;
+
+use crate::{Setup, make_table, run, start};
+
+/// A metric as its descriptor tells.
+#[derive(Debug, Default)]
+struct Described {
+    kind: String,
+    unit: String,
+    help: String,
+    labels: Vec<String>,
+}
+
+fn exported(setup: &Setup) -> BTreeMap<String, Described> {
+    let mut client = setup.client(Version::V5);
+    make_table(&mut client);
+    run(&mut client, "INSERT INTO ks.t (k, v) VALUES (1, 'one')");
+    let _ = client.query("SELECT nothing FROM ks.t");
+    let text = EngineAdmin::new(&setup.node, &setup.server, &setup.settings).metrics();
+    let mut metrics: BTreeMap<String, Described> = BTreeMap::new();
+    for line in text.lines() {
+        if let Some((what, rest)) = line.strip_prefix("# ").and_then(|line| line.split_once(' ')) {
+            let (name, value) = rest.split_once(' ').unwrap_or((rest, ""));
+            let metric = metrics.entry(name.to_owned()).or_default();
+            match what {
+                "TYPE" => value.clone_into(&mut metric.kind),
+                "UNIT" => value.clone_into(&mut metric.unit),
+                "HELP" => value.clone_into(&mut metric.help),
+                other => panic!("{other}"),
+            }
+        } else if let Some((sample, labels)) = line.split_once('{') {
+            let (labels, _) = labels.split_once('}').unwrap();
+            let metric = metrics
+                .iter_mut()
+                .rev()
+                .find(|(name, _)| sample.starts_with(name.as_str()));
+            let (_, metric) = metric.unwrap();
+            for label in labels.split("\",").filter_map(|label| label.split_once("=\"")) {
+                if label.0 != "le" && !metric.labels.iter().any(|known| known == label.0) {
+                    metric.labels.push(label.0.to_owned());
+                }
+            }
+        }
+    }
+    metrics
+}
+
+/// Names as Prometheus stores them.
+fn stored_name(name: &str, metric: &Described) -> String {
+    match metric.kind.as_str() {
+        "counter" => format!("{name}_total"),
+        _ => name.to_owned(),
+    }
+}
+
+fn document(metrics: &BTreeMap<String, Described>) -> String {
+    let mut page = "# Metrics\n\nWhat `GET /metrics` of the administration's port exports, in the text format of OpenMetrics, which Prometheus reads. A\n\
+                    dashboard for Grafana that uses them: [grafana/ilion.json](grafana/ilion.json). Made by a test; do not edit.\n\n\
+                    | metric | type | labels | meaning |\n| --- | --- | --- | --- |\n"
+        .to_owned();
+    for (name, metric) in metrics {
+        let labels: Vec<String> = metric.labels.iter().map(|label| format!("`{label}`")).collect();
+        let name = stored_name(name, metric);
+        writeln!(
+            page,
+            "| `{name}` | {} | {} | {} |",
+            metric.kind,
+            labels.join(", "),
+            metric.help
+        )
+        .unwrap();
+    }
+    page
+}
+
+fn of_project(path: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+}
+
+#[test]
+fn the_page_about_metrics_has_all_of_them() {
+    let setup = start();
+    let metrics = exported(&setup);
+    for (name, metric) in &metrics {
+        assert!(name.starts_with("ilion_"), "{name}");
+        assert!(
+            !metric.kind.is_empty() && metric.help.len() > 3,
+            "{name}: {metric:?}"
+        );
+        assert!(!name.ends_with("_total"), "{name}: the format adds it");
+    }
+    let (page, path) = (document(&metrics), of_project("docs/metrics.md"));
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, &page).unwrap();
+    }
+    let known = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(
+        known, page,
+        "docs/metrics.md is out of date: run this test with BLESS=1"
+    );
+}
+
+#[test]
+fn the_dashboard_of_grafana_asks_for_metrics_that_are_there() {
+    let setup = start();
+    let metrics = exported(&setup);
+    let mut there: Vec<String> = Vec::new();
+    for (name, metric) in &metrics {
+        match metric.kind.as_str() {
+            "histogram" => there.extend(["bucket", "sum", "count"].map(|part| format!("{name}_{part}"))),
+            _ => there.push(stored_name(name, metric)),
+        }
+    }
+    let text = std::fs::read_to_string(of_project("docs/grafana/ilion.json")).unwrap();
+    let dashboard: Value = serde_json::from_str(&text).unwrap();
+    let panels = dashboard["panels"].as_array().unwrap();
+    let mut asked = 0;
+    for target in panels
+        .iter()
+        .filter_map(|panel| panel["targets"].as_array())
+        .flatten()
+    {
+        let expression = target["expr"].as_str().unwrap();
+        let words = expression.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+        for name in words.filter(|word| word.starts_with("ilion_")) {
+            assert!(there.iter().any(|known| known == name), "{name} in {expression}");
+            asked += 1;
+        }
+    }
+    assert!(asked > 20, "{asked}");
+}
