@@ -10,11 +10,8 @@
 mod client;
 
 mod admin;
-<<<<<<< HEAD
 mod costs;
-=======
 mod metrics;
->>>>>>> 15aedae (docs, server: a page of all metrics and a dashboard for Grafana, both checked against what is exported)
 mod prepared;
 mod system;
 mod traces;
