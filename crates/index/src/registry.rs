@@ -32,6 +32,13 @@ impl IndexClasses {
         self
     }
 
+    /// Sets the class of indexes that no class is named for.
+    #[must_use]
+    pub fn with_table_index(mut self, class: Arc<dyn IndexClass>) -> Self {
+        self.table_index = Some(class);
+        self
+    }
+
     /// The class with this name, compared without regard to case.
     pub fn named(&self, name: &str) -> Option<&Arc<dyn IndexClass>> {
         let has_name =

@@ -147,6 +147,8 @@ pub enum FailureReason {
     ReadTooManyTombstones = 1,
     /// It took too long.
     Timeout = 2,
+    /// An index that the query needs is still being built.
+    IndexNotAvailable = 6,
 }
 
 impl Error {

@@ -161,7 +161,7 @@ fn truncated_table(name: &QualifiedName, context: &PlanContext<'_>) -> Result<Ar
     match table.kind {
         TableKind::Regular => {
             check_truncate(&table)?;
-            check_derived(&table, context.schema)?;
+            check_derived(&table, context)?;
             Ok(table)
         }
         TableKind::View => Err(Error::invalid(

@@ -1,8 +1,9 @@
 //! Tables that no client may write to: what the server keeps in them would no longer be true, or what depends on them.
 
-use ilion_schema::{LOCAL_KEYSPACES, Schema, TableSchema};
+use ilion_schema::{LOCAL_KEYSPACES, TableSchema};
 
 use crate::Error;
+use crate::context::PlanContext;
 
 /// Refuses changes of the rows that hold the schema: they are for schema statements.
 pub(crate) fn check_change(table: &TableSchema) -> Result<(), Error> {
@@ -20,15 +21,28 @@ pub(crate) fn check_truncate(table: &TableSchema) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses changes that would leave an index behind: a data directory of Cassandra's may bring one, and nobody here keeps it
-/// up to date.
-pub(crate) fn check_derived(table: &TableSchema, schema: &Schema) -> Result<(), Error> {
-    let keyspace = schema.keyspace(&table.keyspace);
-    let index = keyspace.and_then(|keyspace| keyspace.indexes_of(&table.name).next());
-    match index {
+/// Refuses changes that would leave an index behind: a data directory of somebody else may bring one of a class that is not known
+/// here, and then nobody keeps it up to date.
+pub(crate) fn check_derived(table: &TableSchema, context: &PlanContext<'_>) -> Result<(), Error> {
+    let keyspace = context.schema.keyspace(&table.keyspace);
+    let mut indexes = keyspace
+        .into_iter()
+        .flat_map(|keyspace| keyspace.indexes_of(&table.name));
+    let Some(first) = indexes.next() else {
+        return Ok(());
+    };
+    let kept = context.store.indexes_of(table.id);
+    let is_kept = |name: &str| {
+        kept.iter()
+            .any(|open| open.index.definition().schema.name == name)
+    };
+    match std::iter::once(first)
+        .chain(indexes)
+        .find(|index| !is_kept(&index.name))
+    {
         None => Ok(()),
         Some(index) => Err(Error::invalid(format!(
-            "Cannot write to {}.{}: its index {} would go stale, since Ilion does not maintain it yet; drop the index first",
+            "Cannot write to {}.{}: its index {} would go stale, since Ilion does not maintain it; drop the index first",
             table.keyspace, table.name, index.name
         ))),
     }

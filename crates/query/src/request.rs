@@ -146,6 +146,12 @@ pub struct QueryOptions {
     pub guardrails: Guardrails,
     /// Whether materialized views may be created.
     pub materialized_views_enabled: bool,
+    /// Whether CREATE INDEX may leave out what kind of index it wants.
+    pub default_secondary_index_enabled: bool,
+    /// The class of an index that does not say.
+    pub default_secondary_index: String,
+    /// Whether SASI indexes may be created.
+    pub sasi_indexes_enabled: bool,
     /// Whether functions and aggregates of users are made and run.
     pub user_functions_enabled: bool,
     /// How long a call of such a function may run.
@@ -169,6 +175,9 @@ impl Default for QueryOptions {
             allow_filtering: true,
             guardrails: Guardrails::default(),
             materialized_views_enabled: true,
+            default_secondary_index_enabled: true,
+            default_secondary_index: "legacy_local_table".to_owned(),
+            sasi_indexes_enabled: true,
             user_functions_enabled: true,
             user_function_time_max: Duration::from_millis(1500),
             tombstone_limits: TombstoneLimits {

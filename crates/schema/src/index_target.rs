@@ -32,7 +32,7 @@ pub(crate) fn print_targets(targets: &[IndexTarget]) -> String {
         IndexPart::Simple => quote_name(&target.column).into_owned(),
         part => format!("{part}({})", quote_name(&target.column)),
     };
-    targets.iter().map(print).collect::<Vec<_>>().join(",")
+    targets.iter().map(print).collect::<Vec<_>>().join(", ")
 }
 
 impl IndexSchema {

@@ -4,6 +4,7 @@
 //! cannot carry yet is refused by name.
 
 mod function;
+mod index;
 mod table;
 mod unsupported;
 mod view;
@@ -37,6 +38,7 @@ impl SchemaPlan {
     /// Changes the schema.
     pub fn execute(&self, execution: &Execution<'_>) -> Result<Executed, Error> {
         check_change(&self.change, execution)?;
+        index::check(&self.change, execution)?;
         let alter = || {
             let altered = execution.store.alter_schema(&self.change);
             altered.map_err(|refused| refused.of_statement())
@@ -130,6 +132,7 @@ fn change_of(statement: &Statement, context: &PlanContext<'_>) -> Result<SchemaC
         Statement::CreateType(create) => create_type(create, context)?,
         Statement::AlterType(alter) => alter_type(alter, context)?,
         Statement::DropType(drop) => SchemaChange::DropType(drop_object(drop, context)?),
+        Statement::CreateIndex(create) => index::create(create, context)?,
         Statement::DropIndex(drop) => SchemaChange::DropIndex(drop_object(drop, context)?),
         Statement::CreateView(create) => view::create(create, context)?,
         Statement::DropView(drop) => SchemaChange::DropView(drop_object(drop, context)?),

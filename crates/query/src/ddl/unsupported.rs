@@ -7,11 +7,10 @@ use crate::Error;
 /// Why this statement is refused.
 pub(super) fn refusal(statement: &Statement) -> Error {
     const NOT_LOGGED_IN: &str = "You have to be logged in and not anonymous to perform this request";
-    Error::invalid(match statement {
-        Statement::CreateIndex(_) => "Secondary indexes are not supported by Ilion yet",
+    match statement {
         // There is no JVM that could load it.
         Statement::CreateTrigger(trigger) => {
-            return Error::Invalid(format!("Trigger class '{}' couldn't be loaded", trigger.class));
+            Error::Invalid(format!("Trigger class '{}' couldn't be loaded", trigger.class))
         }
         Statement::CreateRole(_)
         | Statement::AlterRole(_)
@@ -25,7 +24,7 @@ pub(super) fn refusal(statement: &Statement) -> Error {
         | Statement::DropIdentity(_)
         | Statement::GrantPermissions(_)
         | Statement::RevokePermissions(_)
-        | Statement::ListPermissions(_) => return Error::Unauthorized(NOT_LOGGED_IN.to_owned()),
-        _ => return Error::ServerError("this is no schema statement".into()),
-    })
+        | Statement::ListPermissions(_) => Error::Unauthorized(NOT_LOGGED_IN.to_owned()),
+        _ => Error::ServerError("this is no schema statement".into()),
+    }
 }

@@ -1,7 +1,7 @@
 //! Statements that change the schema.
 
 use ilion_schema::{
-    NewColumn, Properties, PropertyValue, Schema, SchemaChange, TableAlteration, TypeAlteration,
+    CreateIndex, NewColumn, Properties, PropertyValue, Schema, SchemaChange, TableAlteration, TypeAlteration,
     is_system_keyspace,
 };
 use ilion_types::CqlType;
@@ -71,6 +71,7 @@ pub(crate) fn check_change(change: &SchemaChange, execution: &Execution<'_>) -> 
             alteration,
             ..
         } => check_alteration(keyspace, table, alteration, execution),
+        SchemaChange::CreateIndex(create) => check_index(create, execution),
         SchemaChange::CreateView(create) => {
             check_properties(&create.properties, execution)?;
             let keyspace = schema.keyspace(&create.keyspace);
@@ -110,6 +111,37 @@ pub(crate) fn check_change(change: &SchemaChange, execution: &Execution<'_>) -> 
         }
         _ => Ok(()),
     }
+}
+
+fn check_index(create: &CreateIndex, execution: &Execution<'_>) -> Result<(), Error> {
+    let limits = &execution.query_options.guardrails;
+    ensure(
+        "secondary_indexes",
+        limits.secondary_indexes_enabled,
+        "User creation of secondary indexes",
+    )?;
+    let keyspace = execution.schema.keyspace(&create.keyspace);
+    let known = keyspace.map_or(0, |keyspace| keyspace.indexes_of(&create.table).count());
+    let name = match (&create.name, create.targets.as_slice()) {
+        (Some(name), _) => name.clone(),
+        (None, [target]) => format!("on table {}, column {}", create.table, target.column),
+        (None, _) => format!("on table {}", create.table),
+    };
+    check(
+        "secondary_indexes_per_table",
+        limits.secondary_indexes_per_table,
+        known as u64 + 1,
+        execution,
+        |side, limit| match side {
+            "warning" => format!(
+                "Creating secondary index {name}, current number of indexes {} exceeds warning threshold of {limit}.",
+                known + 1
+            ),
+            _ => format!(
+                "Tables cannot have more than {limit} secondary indexes, aborting the creation of secondary index {name}"
+            ),
+        },
+    )
 }
 
 /// Refuses DROP TABLE and TRUNCATE where the operator does.

@@ -53,6 +53,12 @@ pub struct Guardrails {
     pub tables: Threshold,
     pub columns_per_table: Threshold,
     pub materialized_views_per_table: Threshold,
+    pub secondary_indexes_per_table: Threshold,
+    /// Files of an index that one query reads.
+    pub sai_sstable_indexes_per_query: Threshold,
+    pub sai_string_term_size: Threshold,
+    pub sai_frozen_term_size: Threshold,
+    pub sai_vector_term_size: Threshold,
     pub fields_per_udt: Threshold,
     pub vector_dimensions: Threshold,
     pub page_size: Threshold,
@@ -67,6 +73,8 @@ pub struct Guardrails {
     pub table_properties: ValueLists,
     pub read_consistency_levels: ValueLists,
     pub write_consistency_levels: ValueLists,
+    pub secondary_indexes_enabled: bool,
+    pub non_partition_restricted_index_query_enabled: bool,
     pub group_by_enabled: bool,
     pub drop_truncate_table_enabled: bool,
     pub drop_keyspace_enabled: bool,
@@ -85,6 +93,23 @@ impl Default for Guardrails {
             tables: Threshold::default(),
             columns_per_table: Threshold::default(),
             materialized_views_per_table: Threshold::default(),
+            secondary_indexes_per_table: Threshold::default(),
+            sai_sstable_indexes_per_query: Threshold {
+                warn: Some(32),
+                fail: None,
+            },
+            sai_string_term_size: Threshold {
+                warn: Some(1 << 10),
+                fail: Some(8 << 10),
+            },
+            sai_frozen_term_size: Threshold {
+                warn: Some(1 << 10),
+                fail: Some(8 << 10),
+            },
+            sai_vector_term_size: Threshold {
+                warn: Some(16 << 10),
+                fail: Some(32 << 10),
+            },
             fields_per_udt: Threshold::default(),
             vector_dimensions: Threshold::default(),
             page_size: Threshold::default(),
@@ -98,6 +123,8 @@ impl Default for Guardrails {
             table_properties: ValueLists::default(),
             read_consistency_levels: ValueLists::default(),
             write_consistency_levels: ValueLists::default(),
+            secondary_indexes_enabled: true,
+            non_partition_restricted_index_query_enabled: true,
             group_by_enabled: true,
             drop_truncate_table_enabled: true,
             drop_keyspace_enabled: true,
@@ -338,4 +365,24 @@ fn check_level(
     let name = format!("{what}_consistency_levels");
     let plural = format!("{what} consistency levels");
     check_lists(&name, lists, &[&level.to_string()], &plural, execution)
+}
+
+/// Refuses a search that reads more files of an index than the operator allows.
+///
+/// # Errors
+/// There are too many.
+pub(crate) fn check_index_files(files: u64, index: &str, execution: &Execution<'_>) -> Result<(), Error> {
+    let threshold = execution.query_options.guardrails.sai_sstable_indexes_per_query;
+    check(
+        "sai_sstable_indexes_per_query",
+        threshold,
+        files,
+        execution,
+        |side, limit| {
+            format!(
+                "The number of SSTable indexes queried on index {index} violated {side} threshold value {limit} with value \
+                 {files}"
+            )
+        },
+    )
 }

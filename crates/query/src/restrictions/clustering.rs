@@ -24,6 +24,7 @@ pub(super) fn split(restrictions: Vec<Restriction>) -> (Vec<Restriction>, Vec<Re
     for restriction in restrictions {
         let continues = usize::from(restriction.first().position) == position
             && !restriction.is_contains()
+            && !restriction.needs_index()
             && !sliced.last().is_some_and(Restriction::is_slice);
         if continues {
             position = restriction.next_position();
@@ -33,6 +34,20 @@ pub(super) fn split(restrictions: Vec<Restriction>) -> (Vec<Restriction>, Vec<Re
         }
     }
     (sliced, filtered)
+}
+
+/// True if slices cannot do all of it.
+pub(super) fn needs_filtering(restrictions: &[Restriction]) -> bool {
+    let mut position = 0;
+    restrictions.iter().any(|restriction| {
+        let is_gap = restriction.is_contains()
+            || restriction.needs_index()
+            || usize::from(restriction.first().position) != position;
+        if !restriction.is_slice() {
+            position = restriction.next_position();
+        }
+        is_gap
+    })
 }
 
 impl ClusteringRestrictions {
@@ -51,7 +66,7 @@ impl ClusteringRestrictions {
                     prefix.extend(expression.evaluate(&restriction.columns, execution)?);
                 }
                 Predicate::In(_) => return Ok(None),
-                Predicate::Slice { .. } | Predicate::Contains(_) => break,
+                _ => break,
             }
         }
         Ok(Some(Clustering::new(prefix)))
@@ -68,7 +83,7 @@ impl ClusteringRestrictions {
             let values = match &restriction.predicate {
                 Predicate::Equal(expression) => vec![expression.evaluate(columns, execution)?],
                 Predicate::In(expressions) => expressions.evaluate(columns, execution)?,
-                Predicate::Slice { .. } | Predicate::Contains(_) => break,
+                _ => break,
             };
             let count = prefixes.len().saturating_mul(values.len());
             check_product("clustering key", count, execution.query_options.in_slices_max)?;

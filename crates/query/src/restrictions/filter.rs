@@ -5,13 +5,17 @@
 //! Cassandra 5.0.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use bytes::Bytes;
+use ilion_index::{Limit, Predicate as Asked, SecondaryIndex};
 use ilion_rows::{Data, Values};
 use ilion_schema::{Column, ColumnKind};
-use ilion_types::{CqlType, collection_elements, map_entries};
+use ilion_types::{CqlType, collection_elements, map_entries, quote_name};
 
 use super::expression::supported;
+use super::indexes::Indexes;
+use super::like;
 use super::restriction::{Contained, Edge, Predicate, Restriction};
 use crate::Error;
 use crate::context::Execution;
@@ -25,10 +29,20 @@ pub(crate) struct RowFilter {
     row: Vec<Check>,
 }
 
-#[derive(Debug)]
 struct Check {
     columns: Vec<Column>,
     test: Test,
+    /// The index that compares for us, and what it is asked.
+    analyzer: Option<(Arc<dyn SecondaryIndex>, Asked)>,
+}
+
+impl std::fmt::Debug for Check {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Check")
+            .field("columns", &self.columns)
+            .field("test", &self.test)
+            .finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug)]
@@ -44,11 +58,17 @@ enum Test {
     Value(Bytes),
     Key(Bytes),
     Entry(Bytes, Bytes),
+    /// `LIKE` and `:`
+    Text(Asked),
 }
 
 impl RowFilter {
-    /// The checks that restrictions make.
-    pub(super) fn of(restrictions: &[Restriction], execution: &Execution<'_>) -> Result<Self, Error> {
+    /// The checks that restrictions make. Indexes with an analyzer compare as they index.
+    pub(super) fn of(
+        restrictions: &[Restriction],
+        indexes: &Indexes,
+        execution: &Execution<'_>,
+    ) -> Result<Self, Error> {
         let mut filter = Self::default();
         for restriction in restrictions {
             let checks = match restriction.kind() {
@@ -57,6 +77,7 @@ impl RowFilter {
             };
             for test in tests(restriction, execution)? {
                 checks.push(Check {
+                    analyzer: analyzer(restriction, &test, indexes),
                     columns: restriction.columns.clone(),
                     test,
                 });
@@ -101,7 +122,42 @@ fn tests(restriction: &Restriction, execution: &Execution<'_>) -> Result<Vec<Tes
             let test = |contained| contains(contained, restriction.first(), execution);
             contained.iter().map(test).collect::<Result<_, _>>()?
         }
+        Predicate::Like(term) => {
+            let text = supported(term.evaluate(execution)?, "value", restriction.first())?;
+            vec![Test::Text(like::pattern(&text)?)]
+        }
+        Predicate::Matches(term) => {
+            let text = supported(term.evaluate(execution)?, "value", restriction.first())?;
+            vec![Test::Text(Asked::Matches(text))]
+        }
     })
+}
+
+/// The index that compares for us, if one has a word in it.
+fn analyzer(
+    restriction: &Restriction,
+    test: &Test,
+    indexes: &Indexes,
+) -> Option<(Arc<dyn SecondaryIndex>, Asked)> {
+    if indexes.is_empty() || restriction.is_multi {
+        return None;
+    }
+    let asked = match test {
+        Test::Among(members) => {
+            let values = members.iter().map(|values| values.first().cloned().flatten());
+            let mut values: Vec<Bytes> = values.collect::<Option<_>>()?;
+            match values.len() {
+                1 => Asked::Equal(values.pop()?),
+                _ => Asked::AnyOf(values),
+            }
+        }
+        Test::Value(value) => Asked::Contains(value.clone()),
+        Test::Key(key) => Asked::ContainsKey(key.clone()),
+        Test::Text(asked) => asked.clone(),
+        Test::Ordered { .. } | Test::Entry(..) => return None,
+    };
+    let index = indexes.analyzer(restriction.first(), &asked)?;
+    Some((index, asked))
 }
 
 fn ordered(
@@ -129,6 +185,13 @@ fn contains(contained: &Contained, column: &Column, execution: &Execution<'_>) -
 impl Check {
     fn passes(&self, view: &RowView<'_>) -> bool {
         match &self.test {
+            Test::Text(asked) => view.value(&self.columns[0]).is_some_and(|value| {
+                self.analyzed(&value)
+                    .unwrap_or_else(|| like::is_like(&value, asked))
+            }),
+            Test::Among(_) if self.analyzer.is_some() => view
+                .value(&self.columns[0])
+                .is_some_and(|value| self.analyzed(&value).unwrap_or(false)),
             Test::Among(members) => members
                 .iter()
                 .any(|values| self.compare(view, values) == Some(Ordering::Equal)),
@@ -141,6 +204,12 @@ impl Check {
                 .is_some_and(|order| order == *wanted || (*is_inclusive && order.is_eq())),
             Test::Value(_) | Test::Key(_) | Test::Entry(..) => self.contains(view),
         }
+    }
+
+    /// What the index says to a value of the column, or to an element of it.
+    fn analyzed(&self, value: &[u8]) -> Option<bool> {
+        let (index, asked) = self.analyzer.as_ref()?;
+        index.passes(asked, value)
     }
 
     /// The row's values against `values`, column by column; nothing if one is missing.
@@ -184,7 +253,10 @@ impl Check {
     }
 
     fn matches_entry(&self, key: &[u8], value: &[u8]) -> bool {
-        let equal = |ty: Option<&CqlType>, a: &[u8], b: &[u8]| ty.is_some_and(|ty| ty.compare(a, b).is_eq());
+        let equal = |ty: Option<&CqlType>, a: &[u8], b: &[u8]| {
+            let analyzed = self.analyzed(a);
+            analyzed.unwrap_or_else(|| ty.is_some_and(|ty| ty.compare(a, b).is_eq()))
+        };
         let (key_type, value_type) = match &self.columns[0].ty {
             CqlType::Map { key, value, .. } => (Some(&**key), Some(&**value)),
             CqlType::List { element, .. } | CqlType::Set { element, .. } => (None, Some(&**element)),
@@ -196,7 +268,48 @@ impl Check {
             Test::Entry(wanted_key, wanted) => {
                 equal(key_type, key, wanted_key) && equal(value_type, value, wanted)
             }
-            Test::Among(_) | Test::Ordered { .. } => false,
+            Test::Among(_) | Test::Ordered { .. } | Test::Text(_) => false,
+        }
+    }
+}
+
+/// What an index is asked, as CQL has it.
+pub(super) fn describe(column: &Column, asked: &Asked) -> String {
+    let name = quote_name(&column.name);
+    let (key_type, value_type) = match &column.ty {
+        CqlType::Map { key, value, .. } => (&**key, &**value),
+        CqlType::List { element, .. } | CqlType::Set { element, .. } => (&**element, &**element),
+        ty => (ty, ty),
+    };
+    let print = |ty: &CqlType, value: &Bytes| ty.print_literal(value).unwrap_or_else(|_| "?".to_owned());
+    let whole = |value: &Bytes| print(&column.ty, value);
+    let range = |subject: &str, ty: &CqlType, from: &Option<Limit>, to: &Option<Limit>| {
+        let side = |limit: &Option<Limit>, sign: &str| {
+            let limit = limit.as_ref()?;
+            let equal = if limit.is_inclusive { "=" } else { "" };
+            Some(format!("{subject} {sign}{equal} {}", print(ty, &limit.value)))
+        };
+        let sides = [side(from, ">"), side(to, "<")];
+        sides.into_iter().flatten().collect::<Vec<_>>().join(" AND ")
+    };
+    match asked {
+        Asked::Equal(value) => format!("{name} = {}", whole(value)),
+        Asked::AnyOf(values) => {
+            let values: Vec<String> = values.iter().map(whole).collect();
+            format!("{name} IN ({})", values.join(", "))
+        }
+        Asked::Range { from, to } => range(&name, &column.ty, from, to),
+        Asked::Contains(value) => format!("{name} CONTAINS {}", print(value_type, value)),
+        Asked::ContainsKey(key) => format!("{name} CONTAINS KEY {}", print(key_type, key)),
+        Asked::Entry(key, value) => {
+            format!("{name}[{}] = {}", print(key_type, key), print(value_type, value))
+        }
+        Asked::EntryRange { key, from, to } => {
+            range(&format!("{name}[{}]", print(key_type, key)), value_type, from, to)
+        }
+        Asked::Matches(text) => format!("{name} : {}", whole(text)),
+        Asked::LikePrefix(_) | Asked::LikeSuffix(_) | Asked::LikeContains(_) | Asked::LikeEqual(_) => {
+            format!("{name} {}", like::describe(asked))
         }
     }
 }

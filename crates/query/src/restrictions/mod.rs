@@ -1,28 +1,33 @@
 //! WHERE: which partitions, which slices of them, and what is left to check row by row.
 //!
 //! Planning resolves each relation (`relation`), puts those on the same column together (`restriction`), and decides what
-//! finds partitions (`partition`, `token`), what finds rows (`clustering`, `slices`), and what filters (`filter`).
-//! Compat: `StatementRestrictions` of Cassandra 5.0, without secondary indexes.
+//! finds partitions (`partition`, `token`), what finds rows (`clustering`, `slices`), and what filters (`filter`). Where there are
+//! indexes, `indexes` says what they serve, `usage` whether they are left to find the rows, `search` which of them are asked.
+//! Compat: `StatementRestrictions` of Cassandra 5.0.
 
 mod clustering;
 mod expression;
 mod filter;
+mod indexes;
+mod like;
 pub(crate) mod partition;
 pub(crate) mod relation;
 mod restriction;
 mod rules;
+mod search;
 mod slices;
 #[cfg(test)]
 mod tests;
 mod token;
 mod token_relation;
 mod tuple_relation;
+mod usage;
 
 use std::sync::Arc;
 
 use ilion_cql::ast;
 use ilion_rows::{Clustering, ClusteringComparator, DecoratedKey, KeyRange, Slice};
-use ilion_schema::{Column, ColumnKind, TableKind, TableSchema};
+use ilion_schema::{Column, ColumnKind, TableId, TableKind, TableSchema};
 use ilion_types::Partitioner;
 
 use self::clustering::ClusteringRestrictions;
@@ -30,10 +35,14 @@ use self::partition::PartitionRestrictions;
 use self::relation::Resolved;
 use self::restriction::{Restriction, names};
 use self::token::TokenRestriction;
+use self::usage::Usage;
 use crate::Error;
 use crate::context::{Execution, PlanContext};
 
 pub(crate) use self::filter::RowFilter;
+pub(crate) use self::indexes::Indexes;
+pub(crate) use self::search::{Search, SearchPlan};
+pub(crate) use self::usage::NEEDS_VECTOR;
 
 /// Which statement the WHERE belongs to. `only_statics`: of columns beside the partition key, it selects or changes only
 /// static ones (and at least one).
@@ -60,6 +69,10 @@ pub(crate) struct Restrictions {
     filtered: Vec<Restriction>,
     restricts_partition: bool,
     restricts_clustering: bool,
+    usage: Usage,
+    allows_filtering: bool,
+    table: TableId,
+    indexes: Indexes,
 }
 
 /// Relations by what they are on.
@@ -79,11 +92,37 @@ impl Restrictions {
         use_for: RestrictionUse,
         context: &PlanContext<'_>,
     ) -> Result<Self, Error> {
+        Self::plan_ordered(table, relations, use_for, None, context)
+    }
+
+    /// Resolves the relations of a SELECT that may be ordered by nearness to a vector.
+    pub fn plan_ordered(
+        table: &Arc<TableSchema>,
+        relations: &[ast::Relation],
+        use_for: RestrictionUse,
+        ordered_by: Option<&Column>,
+        context: &PlanContext<'_>,
+    ) -> Result<Self, Error> {
         let use_for = with_implied_filtering(use_for, table);
-        let sorted = sort(table, relations, use_for, context)?;
-        rules::check(table, &sorted, use_for, context)?;
+        let indexes = match use_for.is_select() {
+            true => Indexes::of(table, context),
+            false => Indexes::default(),
+        };
+        let sorted = sort(table, relations, use_for, &indexes, context)?;
+        let has_index = usage::has_index(&sorted, ordered_by, &indexes);
+        rules::check(table, &sorted, use_for, has_index, context)?;
+        let usage = match use_for.is_select() {
+            true => usage::decide(table, &sorted, use_for, ordered_by, &indexes, context)?,
+            false => Usage::default(),
+        };
         let partitioner = table.partitioner(context.store.partitioner());
-        Ok(Self::decide(table, sorted, partitioner))
+        let decided = Self::decide(table, sorted, partitioner);
+        Ok(Self {
+            usage,
+            allows_filtering: use_for.allows_filtering(),
+            indexes,
+            ..decided
+        })
     }
 
     fn decide(table: &TableSchema, sorted: Sorted, partitioner: Partitioner) -> Self {
@@ -112,6 +151,10 @@ impl Restrictions {
             filtered,
             restricts_partition,
             restricts_clustering,
+            usage: Usage::default(),
+            allows_filtering: false,
+            table: table.id,
+            indexes: Indexes::default(),
         }
     }
 
@@ -120,16 +163,15 @@ impl Restrictions {
         self.restricts_partition
     }
 
+    /// True if indexes find the rows.
+    pub fn uses_index(&self) -> bool {
+        self.usage.uses_index
+    }
+
     /// Refuses what cannot be found without reading everything, unless filtering is allowed: rows of many partitions by
-    /// their clustering; and what cannot be filtered by.
-    pub fn check_filtering(
-        &self,
-        table: &TableSchema,
-        allow_filtering: bool,
-        context: &PlanContext<'_>,
-    ) -> Result<(), Error> {
-        let is_allowed = allow_filtering || table.kind == TableKind::Virtual;
-        if self.restricts_clustering && !self.is_by_key() && !is_allowed {
+    /// their clustering, and what no index finds; and what cannot be filtered by.
+    pub fn check_filtering(&self, context: &PlanContext<'_>) -> Result<(), Error> {
+        if self.usage.needs_filtering && !self.allows_filtering {
             return Err(rules::needs_filtering(context));
         }
         rules::check_filtered(&self.filtered)
@@ -232,7 +274,7 @@ impl Restrictions {
 
     /// The checks of this execution.
     pub fn row_filter(&self, execution: &Execution<'_>) -> Result<RowFilter, Error> {
-        RowFilter::of(&self.filtered, execution)
+        RowFilter::of(&self.filtered, &self.indexes, execution)
     }
 }
 
@@ -257,7 +299,7 @@ pub(crate) fn row_filter(
             }
         }
     }
-    RowFilter::of(&restrictions, execution)
+    RowFilter::of(&restrictions, &Indexes::default(), execution)
 }
 
 /// Virtual tables are small: filtering them needs no permission.
@@ -285,6 +327,7 @@ fn sort(
     table: &TableSchema,
     relations: &[ast::Relation],
     use_for: RestrictionUse,
+    indexes: &Indexes,
     context: &PlanContext<'_>,
 ) -> Result<Sorted, Error> {
     let mut sorted = Sorted::default();
@@ -300,10 +343,11 @@ fn sort(
                 continue;
             }
         };
+        rules::check_served(&restriction, relation, indexes)?;
         match restriction.kind() {
             ColumnKind::PartitionKey => restriction::add(&mut sorted.partition, restriction)?,
             ColumnKind::Clustering => {
-                let order = rules::check_clustering_order(&sorted.clustering, &restriction, use_for);
+                let order = rules::check_clustering_order(&sorted.clustering, &restriction, use_for, indexes);
                 // What merging refuses comes first.
                 restriction::add(&mut sorted.clustering, restriction)?;
                 order?;

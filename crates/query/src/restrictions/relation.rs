@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use ilion_cql::ast::{Operand, Operator, Relation, Subject};
-use ilion_schema::{Column, TableSchema};
+use ilion_schema::{Column, IndexKind, TableSchema};
 use ilion_types::{CqlType, quote_name};
 
 use super::expression::{Expression, Expressions};
@@ -42,11 +42,28 @@ pub(super) fn resolve(
         }
         Subject::Columns(names) => resolver.multi(names).map(Resolved::Columns),
         Subject::Token(names) => resolver.token(names).map(Resolved::Token),
-        Subject::Index(name) => Err(Error::invalid(format!(
+        Subject::Index(name) => Err(index_expression(name, table, context)),
+    }
+}
+
+/// Why `expr(index, ..)` is not possible: no index has expressions of its own.
+fn index_expression(name: &str, table: &TableSchema, context: &PlanContext<'_>) -> Error {
+    let keyspace = context.schema.keyspace(&table.keyspace);
+    let found = keyspace
+        .and_then(|keyspace| keyspace.indexes.get(name))
+        .filter(|index| index.table == table.name);
+    Error::Invalid(match found {
+        None => format!(
             "Invalid index expression, index {name} not found for {}.{}",
             table.keyspace, table.name
-        ))),
-    }
+        ),
+        Some(index) if index.kind == IndexKind::Custom => {
+            format!("Index {name} does not support custom expressions")
+        }
+        Some(_) => {
+            format!("Only CUSTOM indexes may be used in custom index expressions, {name} is not valid")
+        }
+    })
 }
 
 /// The column of this name, with Cassandra's error.
@@ -135,19 +152,8 @@ impl Resolver<'_> {
             Operator::Contains | Operator::ContainsKey => {
                 Predicate::Contains(vec![self.contained(column, operator)?])
             }
-            Operator::Like => {
-                self.one(&column.name, &column.ty)?;
-                return self.refuse(format!(
-                    "LIKE restriction is only supported on properly indexed columns. {} is not valid.",
-                    self.relation
-                ));
-            }
-            Operator::AnalyzerMatches => {
-                return self.refuse(format!(
-                    ": restriction is only supported on properly indexed columns. {} is not valid.",
-                    self.relation
-                ));
-            }
+            Operator::Like => Predicate::Like(self.one(&column.name, &column.ty)?),
+            Operator::AnalyzerMatches => Predicate::Matches(self.one(&column.name, &column.ty)?),
             Operator::NotEqual => {
                 return self.refuse(format!("Unsupported \"!=\" relation: {}", self.relation));
             }

@@ -36,6 +36,10 @@ pub(crate) enum Predicate {
     },
     /// `CONTAINS`, `CONTAINS KEY` and `m[k] =`, all of which must hold.
     Contains(Vec<Contained>),
+    /// `LIKE`
+    Like(Term),
+    /// `:`, as the analyzer of an index compares.
+    Matches(Term),
 }
 
 /// An end of a slice.
@@ -89,6 +93,11 @@ impl Restriction {
         matches!(self.predicate, Predicate::Contains(_))
     }
 
+    /// True if only an index can carry it out.
+    pub fn needs_index(&self) -> bool {
+        matches!(self.predicate, Predicate::Like(_) | Predicate::Matches(_))
+    }
+
     fn shares_column_with(&self, other: &Self) -> bool {
         self.columns
             .iter()
@@ -113,6 +122,12 @@ impl Restriction {
             ))),
             (Predicate::In(_), _) => Err(Error::invalid(format!(
                 "{common} cannot be restricted by more than one relation if it includes a IN"
+            ))),
+            (Predicate::Like(_), _) => Err(Error::invalid(format!(
+                "{common} cannot be restricted by more than one relation if it includes a LIKE"
+            ))),
+            (Predicate::Matches(_), _) => Err(Error::invalid(format!(
+                "{common} cannot be restricted by more than one relation if it includes a :"
             ))),
             (Predicate::Contains(ours), Predicate::Contains(theirs)) => {
                 ours.extend(theirs);

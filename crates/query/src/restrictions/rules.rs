@@ -5,7 +5,8 @@
 use ilion_cql::ast::{Operator, Relation};
 use ilion_schema::{Column, TableSchema};
 
-use super::restriction::{Restriction, names};
+use super::indexes::Indexes;
+use super::restriction::{Predicate, Restriction, names};
 use super::{RestrictionUse, Sorted, gives_keys, partition};
 use crate::Error;
 use crate::context::PlanContext;
@@ -18,7 +19,7 @@ pub(crate) const NEEDS_FILTERING: &str = "Cannot execute this query as it might 
 const CANNOT_FILTER: &str = "Cannot execute this query as it might involve data filtering and thus may have unpredictable performance";
 
 impl RestrictionUse {
-    fn allows_filtering(self) -> bool {
+    pub(super) fn allows_filtering(self) -> bool {
         matches!(
             self,
             Self::Select {
@@ -28,7 +29,7 @@ impl RestrictionUse {
         )
     }
 
-    fn is_select(self) -> bool {
+    pub(super) fn is_select(self) -> bool {
         matches!(self, Self::Select { .. })
     }
 
@@ -78,8 +79,10 @@ pub(super) fn check_clustering_order(
     known: &[Restriction],
     new: &Restriction,
     use_for: RestrictionUse,
+    indexes: &Indexes,
 ) -> Result<(), Error> {
-    let Some(last) = known.last().filter(|_| !use_for.allows_filtering()) else {
+    let is_free = use_for.allows_filtering() || indexes.serve(new);
+    let Some(last) = known.last().filter(|_| !is_free) else {
         return Ok(());
     };
     let (new_first, last_first) = (new.first(), last.first());
@@ -103,17 +106,41 @@ pub(super) fn check_clustering_order(
     Ok(())
 }
 
-/// Refuses what the statement cannot do with these restrictions.
+/// Refuses what only an index can do, and there is none.
+pub(super) fn check_served(
+    restriction: &Restriction,
+    relation: &Relation,
+    indexes: &Indexes,
+) -> Result<(), Error> {
+    let word = match restriction.predicate {
+        Predicate::Like(_) => "LIKE",
+        Predicate::Matches(_) => ":",
+        _ => return Ok(()),
+    };
+    match indexes.serve(restriction) {
+        true => Ok(()),
+        false => Err(Error::Invalid(format!(
+            "{word} restriction is only supported on properly indexed columns. {relation} is not valid."
+        ))),
+    }
+}
+
+/// Refuses what the statement cannot do with these restrictions, if no index helps; `usage` says the rest for those that one
+/// helps.
 pub(super) fn check(
     table: &TableSchema,
     sorted: &Sorted,
     use_for: RestrictionUse,
+    has_index: bool,
     context: &PlanContext<'_>,
 ) -> Result<(), Error> {
+    if has_index {
+        return check_statics(sorted, use_for);
+    }
     check_partition(table, sorted, use_for, context)?;
     check_statics(sorted, use_for)?;
     check_clustering(table, sorted, use_for)?;
-    check_others(sorted, use_for, context)
+    check_others(sorted, use_for)
 }
 
 fn check_partition(
@@ -219,12 +246,9 @@ fn restricted(restrictions: &[Restriction]) -> impl Iterator<Item = &Column> {
     restrictions.iter().flat_map(|restriction| &restriction.columns)
 }
 
-fn check_others(sorted: &Sorted, use_for: RestrictionUse, context: &PlanContext<'_>) -> Result<(), Error> {
-    if sorted.others.is_empty() || use_for.allows_filtering() {
+fn check_others(sorted: &Sorted, use_for: RestrictionUse) -> Result<(), Error> {
+    if sorted.others.is_empty() || use_for.is_select() {
         return Ok(());
-    }
-    if use_for.is_select() {
-        return Err(needs_filtering(context));
     }
     Err(Error::invalid(format!(
         "Non PRIMARY KEY columns found in where clause: {} ",

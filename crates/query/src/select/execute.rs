@@ -52,6 +52,9 @@ impl Page {
 impl SelectPlan {
     /// One page of rows.
     pub fn execute(&self, execution: &Execution<'_>) -> Result<ResultSet, Error> {
+        if let Some(nearest) = &self.nearest {
+            return Ok(self.result(self.nearest(nearest, execution)?, None));
+        }
         let page = self.page(execution)?;
         if self.is_point() && page.resume.is_none() {
             return Ok(self.result(self.point(execution)?, None));
@@ -112,7 +115,7 @@ impl SelectPlan {
         }
     }
 
-    fn scan_plan(&self) -> ScanPlan<'_> {
+    pub(super) fn scan_plan(&self) -> ScanPlan<'_> {
         ScanPlan {
             table: &self.table,
             restrictions: &self.restrictions,
@@ -125,6 +128,7 @@ impl SelectPlan {
     /// True if it reads at most one row and answers it as it is.
     fn is_point(&self) -> bool {
         self.restrictions.is_one_row()
+            && self.nearest.is_none()
             && !self.restrictions.is_filtering()
             && !self.selection.is_aggregate()
             && self.group_by.is_none()

@@ -7,10 +7,12 @@ use ilion_rows::{Bound, BoundKind, ClusteringFilter, DecoratedKey, KeyBound, Key
 use ilion_schema::{Column, TableSchema};
 
 use super::SelectPlan;
+use super::nearest::Nearest;
 use super::scan::components;
 use crate::Error;
 use crate::context::Execution;
 use crate::explain::Steps;
+use crate::restrictions::SearchPlan;
 
 /// Partitions, slices and SSTables that are told one by one.
 const TOLD_MAX: usize = 8;
@@ -26,6 +28,10 @@ impl SelectPlan {
         };
         if filter.slices.is_empty() {
             steps.say("access", "nothing: no row can match");
+        } else if let Some(nearest) = &self.nearest {
+            self.describe_nearest(nearest, execution, steps)?;
+        } else if let Some(search) = self.restrictions.search_plan(&self.table, execution)? {
+            self.describe_search(&search, execution, steps)?;
         } else if self.restrictions.is_by_key() {
             self.describe_keys(&filter, execution, steps)?;
         } else {
@@ -63,6 +69,66 @@ impl SelectPlan {
         }
         if let Some(more) = keys.len().checked_sub(TOLD_MAX).filter(|more| *more > 0) {
             steps.say("partition", format!("and {more} more"));
+        }
+        Ok(())
+    }
+
+    fn describe_nearest(
+        &self,
+        nearest: &Nearest,
+        execution: &Execution<'_>,
+        steps: &mut Steps,
+    ) -> Result<(), Error> {
+        let index = self.restrictions.ranking_index(&nearest.column, execution)?;
+        let name = &index.definition().schema.name;
+        let column = &nearest.column.name;
+        if !self.measures_all(execution)? {
+            steps.say(
+                "access",
+                format!("rows by nearness of {column}, until nothing nearer can come"),
+            );
+            steps.say("index", name);
+            return Ok(());
+        }
+        steps.say(
+            "access",
+            format!("all rows that are asked for, measured by {column}"),
+        );
+        match self.restrictions.search_plan(&self.table, execution)? {
+            Some(search) => self.describe_search(&search, execution, steps),
+            None => Ok(()),
+        }
+    }
+
+    /// Which indexes find the rows, what they are asked, and what that may cost.
+    fn describe_search(
+        &self,
+        search: &SearchPlan,
+        execution: &Execution<'_>,
+        steps: &mut Steps,
+    ) -> Result<(), Error> {
+        let uses = search.describe();
+        let access = match uses.len() {
+            1 => "rows that an index finds, in the order of the table".to_owned(),
+            count => format!("rows that {count} indexes find, in the order of the table"),
+        };
+        steps.say("access", access);
+        for one in uses {
+            let (rows, files) = (one.estimate.rows, one.estimate.files);
+            let cost = format!("about {rows} rows, {files} files may be read");
+            steps.say("index", format!("{}: {}; {cost}", one.index, one.asked));
+        }
+        if self.restrictions.is_by_key() {
+            if let Some(key) = self.restrictions.only_key(execution)? {
+                let shown = self.shown_key(&key)?;
+                steps.say("partition", format!("{shown} (token {})", key.token));
+            }
+            return Ok(());
+        }
+        match self.restrictions.key_range(execution)? {
+            Some(range) if range == KeyRange::all() => {}
+            Some(range) => steps.say("token range", shown_range(&range)),
+            None => steps.say("token range", "nothing"),
         }
         Ok(())
     }
@@ -144,7 +210,9 @@ impl SelectPlan {
         if self.table.clustering().next().is_none() {
             return;
         }
-        let order = if self.order.is_sorting() {
+        let order = if self.nearest.is_some() {
+            "the nearest first".to_owned()
+        } else if self.order.is_sorting() {
             let columns = self
                 .order
                 .sort_by

@@ -6,13 +6,15 @@
 //! | `compile`, `access`, `compound`, `selector_term` | selectors to expressions |
 //! | `expression`, `cell_facts`, `aggregate` | expressions and their values |
 //! | `row_view` | a row as CQL sees it |
+//! | `nearest` | `ORDER BY .. ANN OF` |
 //! | `order`, `group_by`, `limits`, `rules` | the other clauses |
-//! | `scan`, `segments` | reading partitions and rows |
+//! | `scan`, `segments`, `candidates` | reading partitions and rows, all or those that an index found |
 //! | `explain` | how rows are found, in words |
 //! | `execute`, `paging` | putting a page together; where the next goes on |
 
 mod access;
 mod aggregate;
+mod candidates;
 mod cell_facts;
 mod compile;
 mod compile_aggregate;
@@ -22,6 +24,7 @@ mod explain;
 mod expression;
 mod group_by;
 mod limits;
+mod nearest;
 mod order;
 mod paging;
 pub(crate) mod row_view;
@@ -43,6 +46,7 @@ use ilion_schema::{Column, ColumnId, ColumnKind, TableSchema};
 use self::compile::Compiler;
 use self::group_by::GroupBy;
 use self::limits::LimitTerms;
+use self::nearest::Nearest;
 use self::order::Order;
 use self::selection::Selection;
 use crate::context::PlanContext;
@@ -65,6 +69,7 @@ fn data_columns(
     ast: &ast::Select,
     selected: &[Column],
     restrictions: &Restrictions,
+    nearest: Option<&Nearest>,
 ) -> Option<Arc<[ColumnId]>> {
     if ast.selection == ast::Selection::All {
         return None;
@@ -72,6 +77,7 @@ fn data_columns(
     let mut columns: Vec<ColumnId> = selected
         .iter()
         .chain(restrictions.checked_columns())
+        .chain(nearest.map(|nearest| &nearest.column))
         .filter(|column| !column.is_primary_key())
         .map(|column| column.id)
         .collect();
@@ -88,6 +94,7 @@ pub(crate) struct SelectPlan {
     selection: Selection,
     restrictions: Restrictions,
     order: Order,
+    nearest: Option<Nearest>,
     group_by: Option<GroupBy>,
     limits: LimitTerms,
     is_distinct: bool,
@@ -108,22 +115,28 @@ impl SelectPlan {
             allow_filtering: ast.allow_filtering,
             only_statics: ast.selection != ast::Selection::All && has_only_statics(&selected),
         };
-        let restrictions = Restrictions::plan(&table, &ast.relations, use_for, context)?;
+        let nearest = Nearest::plan(&ast.order_by, &table, context)?;
+        let ordered_by = nearest.as_ref().map(|nearest| &nearest.column);
+        let restrictions = Restrictions::plan_ordered(&table, &ast.relations, use_for, ordered_by, context)?;
         let (selection, columns) = Selection::plan(ast, &table, context)?;
         rules::check_distinct_limit(ast)?;
         if ast.distinct {
+            rules::check_distinct_order(nearest.is_some())?;
             rules::check_distinct(&table, &selected, &restrictions, &ast.order_by)?;
         }
         let group_by = GroupBy::plan(&ast.group_by, &table, &restrictions, ast.distinct, context)?;
         rules::check_limits(ast, &selection, group_by.as_ref())?;
-        let order = Order::plan(&ast.order_by, &table, &restrictions)?;
-        restrictions.check_filtering(&table, ast.allow_filtering, context)?;
+        let order = match &nearest {
+            None => Order::plan(&ast.order_by, &table, &restrictions)?,
+            Some(_) => Order::default(),
+        };
+        restrictions.check_filtering(context)?;
         Ok(Self {
             order,
             limits: LimitTerms::plan(ast, &Compiler::new(&table, context), context)?,
             is_distinct: ast.distinct,
             all_rows: ClusteringFilter {
-                columns: data_columns(ast, &selected, &restrictions),
+                columns: data_columns(ast, &selected, &restrictions, nearest.as_ref()),
                 ..ClusteringFilter::all()
             },
             table,
@@ -131,6 +144,7 @@ impl SelectPlan {
             selection,
             restrictions,
             group_by,
+            nearest,
         })
     }
 

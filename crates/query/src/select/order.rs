@@ -33,9 +33,9 @@ impl Order {
         if orderings.is_empty() {
             return Ok(Self::default());
         }
-        if orderings.iter().any(|ordering| ordering.ann_of.is_some()) {
+        if restrictions.uses_index() {
             return Err(Error::invalid(
-                "ANN ordering by vector requires the column to be indexed",
+                "ORDER BY with 2ndary indexes is not supported, except for ANN queries.",
             ));
         }
         if !restrictions.is_by_key() {

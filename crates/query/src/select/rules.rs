@@ -37,6 +37,17 @@ pub(super) fn check_distinct_limit(ast: &ast::Select) -> Result<(), Error> {
     Ok(())
 }
 
+const DISTINCT_BY_ROWS: &str =
+    "SELECT DISTINCT with WHERE clause only supports restriction by partition key and/or static columns.";
+
+/// Refuses a DISTINCT that is ordered by what rows have. Compat: such an order is a restriction.
+pub(super) fn check_distinct_order(is_by_nearness: bool) -> Result<(), Error> {
+    match is_by_nearness {
+        true => Err(Error::invalid(DISTINCT_BY_ROWS)),
+        false => Ok(()),
+    }
+}
+
 /// Refuses a DISTINCT that is not of partitions.
 pub(super) fn check_distinct(
     table: &TableSchema,
@@ -45,9 +56,7 @@ pub(super) fn check_distinct(
     ordering: &[ast::Ordering],
 ) -> Result<(), Error> {
     if restrictions.restricts_clustering() || restrictions.restricts_regular() {
-        return Err(Error::invalid(
-            "SELECT DISTINCT with WHERE clause only supports restriction by partition key and/or static columns.",
-        ));
+        return Err(Error::invalid(DISTINCT_BY_ROWS));
     }
     // Compat: what rows are sorted by is selected with them.
     let sorted_by = ordering.iter().filter(|_| restrictions.has_key_in());

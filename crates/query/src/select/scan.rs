@@ -10,17 +10,19 @@ use bytes::Bytes;
 use ilion_env::cost::{self, Count};
 use ilion_env::trace;
 use ilion_rows::{
-    Clustering, ClusteringFilter, Cursor, DecoratedKey, PartitionHead, ReadLaw, ReadPurge, Row, Unfiltered,
+    Clustering, ClusteringComparator, ClusteringFilter, Cursor, DecoratedKey, KeyRange, PartitionHead,
+    ReadLaw, ReadPurge, Row, Unfiltered,
 };
 use ilion_schema::{ColumnId, TableSchema};
 use ilion_types::decode_composite;
 use smallvec::{SmallVec, smallvec};
 
 use super::RowView;
-use super::paging::Position;
+use super::candidates::Groups;
+use super::paging::{self, Position};
 use super::segments::{Rest, Segment, segments};
 use crate::context::Execution;
-use crate::restrictions::{Restrictions, RowFilter};
+use crate::restrictions::{Restrictions, RowFilter, SearchPlan};
 use crate::{Error, StoreError};
 
 /// Components of a partition key.
@@ -48,6 +50,8 @@ pub(super) struct Partition {
     /// The row given last.
     last: Option<Clustering>,
     is_resumed: bool,
+    /// Every row that WHERE wants of it is read, not only some that an index found.
+    is_whole: bool,
 }
 
 /// What comes next.
@@ -65,10 +69,15 @@ pub(super) struct Scan<'e> {
     filter: RowFilter,
     clusterings: ClusteringFilter,
     segments: VecDeque<Segment>,
+    /// What an index found, if one is asked.
+    groups: Option<Groups>,
+    is_whole: bool,
     cursor: Option<ReadPurge<Box<dyn Cursor>>>,
     partition: Option<Partition>,
     /// What earlier pages have given of the partition that the cursor is on.
     given_before: Option<u32>,
+    /// The partition of the group before, and what was given of it.
+    passed: Option<(DecoratedKey, u32)>,
 }
 
 impl<'e> Scan<'e> {
@@ -83,16 +92,59 @@ impl<'e> Scan<'e> {
             reversed: plan.is_reversed,
             columns: plan.columns.clone(),
         };
-        Ok(Self {
+        let search = plan.restrictions.search_plan(plan.table, execution)?;
+        let search = search.filter(|_| !clusterings.slices.is_empty());
+        let mut scan = Self {
             plan,
             execution,
             filter: plan.restrictions.row_filter(execution)?,
-            segments: segments(plan, &clusterings, execution, resume)?,
+            segments: VecDeque::new(),
+            groups: None,
+            is_whole: true,
             clusterings,
             cursor: None,
             partition: None,
             given_before: None,
-        })
+            passed: None,
+        };
+        match search {
+            None => scan.segments = segments(plan, &scan.clusterings, execution, resume)?,
+            Some(search) => scan.groups = scan.search(&search, resume)?,
+        }
+        Ok(scan)
+    }
+
+    /// Begins to ask the indexes; nothing if no partition can be meant.
+    fn search(&mut self, search: &SearchPlan, resume: Option<&Position>) -> Result<Option<Groups>, Error> {
+        let restrictions = self.plan.restrictions;
+        let range = match restrictions.is_by_key() {
+            true => restrictions
+                .only_key(self.execution)?
+                .map(|key| KeyRange::exactly(&key)),
+            false => restrictions.key_range(self.execution)?,
+        };
+        let Some(range) = range else {
+            return Ok(None);
+        };
+        let mut start = None;
+        if let Some(position) = resume {
+            let partitioner = self.plan.table.partitioner(self.execution.store.partitioner());
+            let key = DecoratedKey::new(partitioner, position.key.clone());
+            if !range.contains(&key) {
+                return Err(paging::invalid());
+            }
+            self.passed = Some((key.clone(), position.given_of_partition));
+            start = Some((position, key));
+        }
+        let groups = Groups::begin(
+            search.begin(self.plan.table, self.execution)?,
+            ClusteringComparator::of(self.plan.table),
+            self.clusterings.slices.clone(),
+            range,
+            start,
+            self.execution.options.now_secs.is_none(),
+        );
+        groups.map(Some).map_err(|error| self.refused(error.into()))
     }
 
     /// The partition of the last step.
@@ -111,7 +163,19 @@ impl<'e> Scan<'e> {
 
     /// Goes on with the next partition.
     pub fn skip_partition(&mut self) {
-        self.partition = None;
+        if let (Some(groups), Some(partition)) = (&mut self.groups, &self.partition) {
+            groups.skip(&partition.key);
+        }
+        self.leave_partition();
+    }
+
+    fn leave_partition(&mut self) {
+        let left = self.partition.take();
+        if self.groups.is_some()
+            && let Some(partition) = left
+        {
+            self.passed = Some((partition.key, partition.given));
+        }
     }
 
     /// A row of the current partition as CQL sees it.
@@ -152,7 +216,7 @@ impl<'e> Scan<'e> {
             if let Some(step) = self.next_of_partition()? {
                 return Ok(step);
             }
-            self.partition = None;
+            self.leave_partition();
         }
     }
 
@@ -165,15 +229,22 @@ impl<'e> Scan<'e> {
             return Ok(None);
         }
         while let Some(unfiltered) = self.next_unfiltered()? {
-            if let Unfiltered::Row(row) = unfiltered
-                && self.filter.keeps_row(&self.view(Some(&row)))
-            {
+            let Unfiltered::Row(row) = unfiltered else {
+                continue;
+            };
+            if let Some(groups) = &mut self.groups {
+                groups.met_row(&row);
+            }
+            if self.filter.keeps_row(&self.view(Some(&row))) {
                 return Ok(Some(Step::Row(row)));
             }
         }
-        let partition = self.partition.as_ref();
-        let is_static_alone = partition
-            .is_some_and(|partition| !has_given && !partition.is_resumed && partition.static_row.is_some());
+        if let Some(groups) = &mut self.groups {
+            groups.met_end();
+        }
+        let is_static_alone = self.partition.as_ref().is_some_and(|partition| {
+            !has_given && partition.is_whole && !partition.is_resumed && partition.static_row.is_some()
+        });
         Ok((is_static_alone && self.gives_static_alone()).then_some(Step::StaticRow))
     }
 
@@ -207,11 +278,12 @@ impl<'e> Scan<'e> {
                 given: given_before.unwrap_or(0),
                 last: None,
                 is_resumed: given_before.is_some(),
+                is_whole: self.is_whole,
             });
             if self.filter.keeps_partition(&self.view(None)) {
                 return Ok(true);
             }
-            self.partition = None;
+            self.skip_partition();
         }
     }
 
@@ -223,15 +295,45 @@ impl<'e> Scan<'e> {
                     .map_err(|error| self.refused(error.into()))?
                 {
                     cost::add(Count::Partitions, 1);
+                    if let Some(groups) = &mut self.groups {
+                        groups.met_partition(head.static_row.as_ref());
+                    }
                     return Ok(Some(head));
                 }
                 self.close();
+                if let Some(groups) = &mut self.groups {
+                    groups.met_end();
+                }
+            }
+            if self.groups.is_some() {
+                if !self.open_group()? {
+                    return Ok(None);
+                }
+                continue;
             }
             let Some(segment) = self.segments.pop_front() else {
                 return Ok(None);
             };
             self.cursor = Some(self.open(segment)?);
         }
+    }
+
+    /// Reads the rows of the next group. False if there is none.
+    fn open_group(&mut self) -> Result<bool, Error> {
+        let next = self.groups.as_mut().map(Groups::next).transpose();
+        let Some(group) = next.map_err(|error| self.refused(error.into()))?.flatten() else {
+            return Ok(false);
+        };
+        let passed = self.passed.as_ref().filter(|(key, _)| *key == group.key);
+        let given = passed.map(|(_, given)| *given);
+        let rest = Rest {
+            slices: group.slices,
+            given: given.unwrap_or(0),
+        };
+        self.cursor = Some(self.open(Segment::Rest(group.key, rest))?);
+        self.given_before = given;
+        self.is_whole = group.is_whole;
+        Ok(true)
     }
 
     fn open(&mut self, segment: Segment) -> Result<ReadPurge<Box<dyn Cursor>>, Error> {

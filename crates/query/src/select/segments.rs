@@ -94,26 +94,27 @@ fn rest(
     position: &Position,
 ) -> Option<Segment> {
     let after = position.clustering.as_ref()?;
-    let slices = slices_after(comparator, clusterings, after);
+    let slices = slices_after(comparator, &clusterings.slices, clusterings.reversed, after);
     let given = position.given_of_partition;
     (!slices.is_empty()).then_some(Segment::Rest(key, Rest { slices, given }))
 }
 
 /// The slices without what was given up to a row, in the direction of the read.
-fn slices_after(
+pub(super) fn slices_after(
     comparator: &ClusteringComparator,
-    filter: &ClusteringFilter,
+    slices: &[Slice],
+    is_reversed: bool,
     last: &Clustering,
 ) -> Vec<Slice> {
-    let kind = if filter.reversed {
+    let kind = if is_reversed {
         BoundKind::ExclEnd
     } else {
         BoundKind::ExclStart
     };
     let bound = Bound::new(kind, last.values().clone());
-    let mut slices = filter.slices.clone();
+    let mut slices = slices.to_vec();
     slices.retain_mut(|slice| {
-        if filter.reversed {
+        if is_reversed {
             if comparator.compare_bounds(&bound, &slice.end).is_lt() {
                 slice.end = bound.clone();
             }

@@ -104,7 +104,7 @@ impl ModifyPlan {
             ast::Modification::Update(update) => plan::update(update, context)?,
             ast::Modification::Delete(delete) => plan::delete(delete, context)?,
         };
-        check_derived(&plan.table, context.schema)?;
+        check_derived(&plan.table, context)?;
         let limits = &context.options.guardrails;
         ensure(
             "user_timestamps",

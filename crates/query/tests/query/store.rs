@@ -1,9 +1,11 @@
 //! A store in memory: one memtable a table, `system_schema` kept as the engine keeps it, a clock that stands still.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use ilion_engine::OpenIndex;
+use ilion_index::{Candidates, Definition, Estimate, IndexClasses, Predicate, Ranked, SecondaryIndex};
 use ilion_memtable::Memtable;
 use ilion_query::{ClusterFacts, LogPosition, PartitionGuard, Store, StoreError};
 use ilion_rows::{
@@ -15,6 +17,7 @@ use ilion_types::{Partitioner, Uuid};
 use parking_lot::Mutex;
 
 use crate::clock::Clock;
+use crate::indexes;
 
 /// A store whose clock the test moves.
 pub trait TestStore: Store {
@@ -26,6 +29,8 @@ pub struct MemoryStore {
     tables: Mutex<HashMap<TableId, Arc<Memtable>>>,
     clock: Clock,
     turn: Mutex<()>,
+    /// Indexes that are not built yet.
+    building: Mutex<HashSet<String>>,
 }
 
 impl MemoryStore {
@@ -45,7 +50,27 @@ impl MemoryStore {
             tables: Mutex::default(),
             clock: Clock::new(),
             turn: Mutex::new(()),
+            building: Mutex::default(),
         }
+    }
+
+    /// Makes an index not built, or built.
+    pub fn set_built(&self, index: &str, is_built: bool) {
+        let mut building = self.building.lock();
+        match is_built {
+            true => building.remove(index),
+            false => building.insert(index.to_owned()),
+        };
+    }
+
+    fn index(&self, table: &TableSchema, name: &str) -> Arc<dyn SecondaryIndex> {
+        let mut open = self.indexes_of(table.id).into_iter().map(|open| open.index);
+        open.find(|index| index.definition().schema.name == name).unwrap()
+    }
+
+    fn scan(&self, table: &Arc<TableSchema>) -> Box<dyn Cursor> {
+        self.read_range(table, &KeyRange::all(), &ClusteringFilter::all())
+            .unwrap()
     }
 
     fn memtable(&self, table: &Arc<TableSchema>) -> Arc<Memtable> {
@@ -195,6 +220,59 @@ impl Store for MemoryStore {
 
     fn cluster(&self) -> ClusterFacts {
         cluster_facts()
+    }
+
+    fn index_classes(&self) -> IndexClasses {
+        indexes::classes()
+    }
+
+    fn indexes_of(&self, table: TableId) -> Vec<OpenIndex> {
+        let schema = self.schema();
+        let mut open = Vec::new();
+        for keyspace in schema.keyspaces.values() {
+            let Some(table) = keyspace.tables.values().find(|known| known.id == table) else {
+                continue;
+            };
+            for index in keyspace.indexes_of(&table.name) {
+                let definition = Definition::of(index, table).unwrap();
+                let class = self.index_classes().of(index).unwrap().clone();
+                open.push(OpenIndex {
+                    index: class.open(definition).unwrap(),
+                    is_built: !self.building.lock().contains(&index.name),
+                });
+            }
+        }
+        open
+    }
+
+    fn index_search(
+        &self,
+        table: &Arc<TableSchema>,
+        index: &str,
+        predicate: &Predicate,
+    ) -> Result<Box<dyn Candidates>, StoreError> {
+        let index = self.index(table, index);
+        Ok(indexes::search(&*index, predicate, &mut *self.scan(table)))
+    }
+
+    fn index_estimate(
+        &self,
+        table: &Arc<TableSchema>,
+        index: &str,
+        predicate: &Predicate,
+    ) -> Result<Estimate, StoreError> {
+        let index = self.index(table, index);
+        Ok(indexes::estimate(&*index, predicate, &mut *self.scan(table)))
+    }
+
+    fn index_nearest(
+        &self,
+        table: &Arc<TableSchema>,
+        index: &str,
+        vector: &[f32],
+    ) -> Result<Box<dyn Ranked>, StoreError> {
+        let index = self.index(table, index);
+        Ok(indexes::nearest(&*index, vector, &mut *self.scan(table)))
     }
 }
 

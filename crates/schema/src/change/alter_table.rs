@@ -190,7 +190,7 @@ impl Altered {
                 column.ty
             ));
         }
-        self.check_indexes("drop", name)?;
+        self.check_indexes("Cannot drop", name)?;
         if views_of(&self.keyspace, &self.table.name).next().is_some() {
             return invalid(format!(
                 "Cannot drop column {name} on base table {} with materialized views",
@@ -224,7 +224,7 @@ impl Altered {
                  already exists"
             ));
         }
-        self.check_indexes("rename", from)?;
+        self.check_indexes("Can't rename", from)?;
         let views: Vec<String> = views_of(&self.keyspace, &self.table.name)
             .map(str::to_owned)
             .collect();
@@ -248,7 +248,7 @@ impl Altered {
             return Ok(());
         }
         invalid(format!(
-            "Cannot {action} column {column} because it has dependent secondary indexes ({})",
+            "{action} column {column} because it has dependent secondary indexes ({})",
             dependent.join(", ")
         ))
     }

@@ -62,7 +62,7 @@ pub fn describe_index(keyspace: &str, index: &IndexSchema) -> String {
                 quoted(&class)
             )
         }
-        _ => format!("CREATE INDEX {name} ON {table} ({target}) USING 'legacy_local_table';"),
+        _ => format!("CREATE INDEX {name} ON {table} ({target});"),
     }
 }
 

@@ -131,6 +131,21 @@ fn total(lookup: &Lookup<'_>) -> Result<ScalarFunction, Error> {
     Ok(ScalarFunction::of_value(lookup.name, ty, result, body))
 }
 
+/// How near two vectors are; the higher, the nearer.
+pub(crate) type Score = fn(&[f32], &[f32]) -> f32;
+
+/// The function of this name: `cosine`, `euclidean` or `dot_product`.
+pub(crate) fn score_function(name: &str) -> Score {
+    match name {
+        "cosine" => |a, b| (1.0 + dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()) / 2.0,
+        "euclidean" => |a, b| {
+            let squares: f32 = a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum();
+            1.0 / (1.0 + squares)
+        },
+        _ => |a, b| (1.0 + dot(a, b)) / 2.0,
+    }
+}
+
 /// Compat: the scores of Lucene, between 0 and 1.
 fn similarity(lookup: &Lookup<'_>) -> Result<ScalarFunction, Error> {
     let dimension = lookup
@@ -156,14 +171,7 @@ fn similarity(lookup: &Lookup<'_>) -> Result<ScalarFunction, Error> {
         element: Arc::new(CqlType::Float),
         dimension,
     };
-    let score: fn(&[f32], &[f32]) -> f32 = match lookup.name {
-        "similarity_cosine" => |a, b| (1.0 + dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()) / 2.0,
-        "similarity_euclidean" => |a, b| {
-            let squares: f32 = a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum();
-            1.0 / (1.0 + squares)
-        },
-        _ => |a, b| (1.0 + dot(a, b)) / 2.0,
-    };
+    let score = score_function(lookup.name.trim_start_matches("similarity_"));
     let types = [ty.clone(), ty];
     Ok(ScalarFunction::new(
         lookup.name,
@@ -183,7 +191,11 @@ fn dot(a: &[f32], b: &[f32]) -> f32 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-fn floats(vector: &[u8], dimension: u32) -> Result<Vec<f32>, Error> {
+/// The components of a serialized vector.
+///
+/// # Errors
+/// It is none of that dimension.
+pub(crate) fn floats(vector: &[u8], dimension: u32) -> Result<Vec<f32>, Error> {
     vector_elements(vector, &CqlType::Float, dimension)
         .map(|part| {
             let part = part?.try_into();

@@ -44,6 +44,7 @@ use crate::context::{Execution, PlanContext};
 use crate::type_name::resolve_type;
 use crate::{ColumnSpec, Error};
 
+pub(crate) use collection::{Score, floats, score_function};
 pub(crate) use number::Number;
 pub(crate) use user::{USER_FUNCTIONS_DISABLED, limits};
 

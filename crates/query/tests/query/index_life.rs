@@ -1,0 +1,82 @@
+//! Indexes that are not built yet, or come and go while a statement is prepared.
+
+use std::sync::Arc;
+
+use ilion_query::{ClientState, ExecuteOptions, Outcome, QueryOptions, QueryProcessor};
+
+use crate::print::{self, Types};
+use crate::store::MemoryStore;
+
+struct Client {
+    store: Arc<MemoryStore>,
+    processor: QueryProcessor,
+    state: ClientState,
+}
+
+impl Client {
+    fn new() -> Self {
+        let store = Arc::new(MemoryStore::new());
+        let mut client = Self {
+            processor: QueryProcessor::new(store.clone(), QueryOptions::default()),
+            store,
+            state: ClientState::default(),
+        };
+        for statement in [
+            "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+            "USE ks",
+            "CREATE TABLE t (k int PRIMARY KEY, v int, w int)",
+            "INSERT INTO t (k, v, w) VALUES (1, 10, 1)",
+        ] {
+            client.query(statement);
+        }
+        client
+    }
+
+    fn query(&mut self, statement: &str) -> String {
+        let options = ExecuteOptions::default();
+        let result = self.processor.query(&mut self.state, statement, &options);
+        print::answer(&result, Types::Hidden)
+    }
+}
+
+#[test]
+fn a_query_waits_for_the_index_that_it_needs() {
+    let mut client = Client::new();
+    client.query("CREATE INDEX ON t (v)");
+    client.query("CREATE INDEX ON t (w)");
+    client.store.set_built("t_v_idx", false);
+    assert_eq!(
+        client.query("SELECT k FROM t WHERE v = 10"),
+        "error ReadFailure: The secondary index 't_v_idx' is not yet available\n"
+    );
+    assert_eq!(
+        client.query("SELECT k FROM t WHERE v = 10 ALLOW FILTERING"),
+        "k\n1\n(1 rows)\n"
+    );
+    assert_eq!(client.query("SELECT k FROM t WHERE w = 1"), "k\n1\n(1 rows)\n");
+    client.store.set_built("t_v_idx", true);
+    assert_eq!(client.query("SELECT k FROM t WHERE v = 10"), "k\n1\n(1 rows)\n");
+}
+
+#[test]
+fn what_is_prepared_is_planned_anew_when_an_index_comes_or_goes() {
+    let mut client = Client::new();
+    client.query("CREATE INDEX ON t (v)");
+    let prepared = client
+        .processor
+        .prepare(&client.state, "SELECT k FROM t WHERE v = 10", None)
+        .unwrap();
+    let execute = |client: &mut Client| {
+        let options = ExecuteOptions::default();
+        let executed = client.processor.execute(&mut client.state, &prepared, &options);
+        executed.map(|executed| match executed.outcome {
+            Outcome::Rows(rows) => rows.row_count,
+            other => panic!("rows, not {other:?}"),
+        })
+    };
+    assert_eq!(execute(&mut client).unwrap(), 1);
+    client.query("DROP INDEX t_v_idx");
+    assert!(execute(&mut client).is_err());
+    client.query("CREATE INDEX ON t (v) USING 'sai'");
+    assert_eq!(execute(&mut client).unwrap(), 1);
+}
