@@ -7,9 +7,11 @@
 //! | --- | --- |
 //! | `values` | the vector of a row |
 //! | `memtable` | the graph of a memtable |
+//! | `gathered` | the graph of rows that are being written, taken over from a memtable if they come from one |
 //! | `writer`, `sstable` | the graphs of an SSTable |
 //! | `ranking` | ordinals of graphs as places |
 
+mod gathered;
 mod memtable;
 mod ranking;
 mod sstable;
@@ -18,14 +20,16 @@ mod tests;
 mod values;
 mod writer;
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use ilion_env::Env;
 use ilion_rows::Mutation;
 use ilion_schema::ColumnKind;
 use ilion_types::CqlType;
-use ilion_vector::{Options, Similarity};
+use ilion_vector::{MemoryGraph, Options, Similarity};
+use parking_lot::Mutex;
 
+use self::gathered::Gathered;
 use self::memtable::MemtableVectors;
 use self::sstable::SSTableVectors;
 use self::values::Values;
@@ -39,6 +43,8 @@ use crate::{
 pub struct VectorIndex {
     definition: Definition,
     values: Arc<Values>,
+    /// Graphs of memtables, for flushes to take over. Held to add one or to copy the list.
+    graphs: Mutex<Vec<Weak<MemoryGraph>>>,
 }
 
 impl VectorIndex {
@@ -53,7 +59,11 @@ impl VectorIndex {
     /// [`Error::Invalid`] in Cassandra's words: the column has no vectors of floats, or the options are not possible.
     pub fn of(definition: Definition) -> Result<Self, Error> {
         let values = Arc::new(check(&definition)?);
-        Ok(Self { definition, values })
+        Ok(Self {
+            definition,
+            values,
+            graphs: Mutex::default(),
+        })
     }
 }
 
@@ -119,12 +129,17 @@ impl SecondaryIndex for VectorIndex {
 
 impl Attached for VectorIndex {
     fn begin_memtable(&self) -> Arc<dyn MemtableIndex> {
-        Arc::new(MemtableVectors::new(self.values.clone()))
+        let graph = Arc::new(MemoryGraph::new(self.values.options));
+        let mut graphs = self.graphs.lock();
+        graphs.retain(|graph| graph.strong_count() > 0);
+        graphs.push(Arc::downgrade(&graph));
+        Arc::new(MemtableVectors::new(self.values.clone(), graph))
     }
 
     fn begin_sstable(&self, env: &Arc<dyn Env>, base: &str) -> Result<Box<dyn SSTableIndexWriter>, Error> {
         let name = &self.definition.schema.name;
-        let writer = VectorsWriter::new(env, base, name, &self.values, writer::SEGMENT_BYTES);
+        let gathered = Gathered::new(self.values.options, self.graphs.lock().clone());
+        let writer = VectorsWriter::new(env, base, name, &self.values, gathered, writer::SEGMENT_BYTES);
         Ok(Box::new(writer))
     }
 

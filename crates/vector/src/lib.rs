@@ -27,7 +27,7 @@
 //! | `plan` | [`Reach`]; walk or scan, as a pure decision |
 //! | `beam` | the simpler walk of upper levels and inserts |
 //! | `select` | which links a node keeps |
-//! | `memory` | [`MemoryGraph`] |
+//! | `memory` | [`MemoryGraph`]; one made of another |
 //! | `file` | [`write()`], [`FileGraph`] |
 //! | `merge` | [`Merge`] |
 //! | `node_set`, `near` | a set of nodes; a node with its distance |

@@ -4,6 +4,7 @@
 //! whose links are being made is *pending*: searches begin at pending nodes too, so a vector is found as soon as
 //! [`MemoryGraph::insert`] returns, whoever else is inserting it.
 
+mod adopt;
 mod entry;
 mod insert;
 mod node;
@@ -67,12 +68,9 @@ impl MemoryGraph {
         self.options.similarity.check(vector)?;
         self.check_dimension(vector)?;
         let hash = self.hash(vector);
-        let mut shard = self.by_vector[hash as usize % SHARDS].lock();
-        let is_same = |node: &u32| {
-            let node = self.nodes.get(*node);
-            node.is_some_and(|node| same(&node.vector, vector))
-        };
-        if let Some(node) = shard.find(hash, is_same).and_then(|node| self.nodes.get(*node)) {
+        let mut shard = self.shard_of(hash).lock();
+        let known = shard.find(hash, |node| self.has(*node, vector));
+        if let Some(node) = known.and_then(|node| self.nodes.get(*node)) {
             node.ordinals.write().push(ordinal);
             return Ok(size_of::<u32>());
         }
@@ -83,9 +81,7 @@ impl MemoryGraph {
         let (node, level) = self.make(ordinal, vector, weight)?;
         pending.push(node);
         drop(pending);
-        shard.insert_unique(hash, node, |node| {
-            self.nodes.get(*node).map_or(0, |node| self.hash(&node.vector))
-        });
+        self.remember(hash, node, &mut shard);
         drop(shard);
         insert::link(self, node, level);
         self.pending.write().retain(|other| *other != node);
@@ -95,13 +91,9 @@ impl MemoryGraph {
     /// Takes ordinals from a vector: those that `is_gone` says. The vector stays, for others to be found by. Returns how many went.
     pub fn remove(&self, vector: &[f32], is_gone: impl Fn(u32) -> bool) -> usize {
         let hash = self.hash(vector);
-        let shard = self.by_vector[hash as usize % SHARDS].lock();
-        let is_same = |node: &u32| {
-            self.nodes
-                .get(*node)
-                .is_some_and(|node| same(&node.vector, vector))
-        };
-        let Some(node) = shard.find(hash, is_same).and_then(|node| self.nodes.get(*node)) else {
+        let shard = self.shard_of(hash).lock();
+        let known = shard.find(hash, |node| self.has(*node, vector));
+        let Some(node) = known.and_then(|node| self.nodes.get(*node)) else {
             return 0;
         };
         let mut ordinals = node.ordinals.write();
@@ -148,6 +140,30 @@ impl MemoryGraph {
             kernel: self.kernel,
             reach: f32::from_bits(self.reach.load(Relaxed)),
         }
+    }
+
+    /// A graph without vectors that measures as this one does.
+    fn empty(&self) -> Self {
+        let mut graph = Self::new(self.options);
+        graph.dimension = self.dimension.load(Relaxed).into();
+        graph.reach = self.reach.load(Relaxed).into();
+        graph
+    }
+
+    fn shard_of(&self, hash: u64) -> &Mutex<HashTable<u32>> {
+        &self.by_vector[hash as usize % SHARDS]
+    }
+
+    fn has(&self, node: u32, vector: &[f32]) -> bool {
+        self.nodes
+            .get(node)
+            .is_some_and(|node| same(&node.vector, vector))
+    }
+
+    /// Makes a node known by its vector.
+    fn remember(&self, hash: u64, node: u32, shard: &mut HashTable<u32>) {
+        let hash_of = |node: &u32| self.nodes.get(*node).map_or(0, |node| self.hash(&node.vector));
+        shard.insert_unique(hash, node, hash_of);
     }
 
     fn hash(&self, vector: &[f32]) -> u64 {

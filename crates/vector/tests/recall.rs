@@ -92,3 +92,40 @@ fn an_index_for_recall_finds_more() {
     };
     check(options, uniform(VECTORS + QUERIES, 32, &mut Random(10)), 0.99);
 }
+
+#[test]
+fn a_graph_made_of_another_finds_as_much() {
+    let options = Options::default();
+    let mut vectors = clustered(VECTORS + QUERIES, 32, &mut Random(11));
+    let queries = vectors.split_off(VECTORS);
+    let graph = MemoryGraph::new(options);
+    for (ordinal, vector) in (0..).zip(&vectors) {
+        graph.insert(ordinal, vector).unwrap();
+    }
+    for part in [1, 2, 10] {
+        let kept: Vec<Vec<f32>> = vectors.iter().step_by(part as usize).cloned().collect();
+        let ordinals = |node: u32| {
+            if node.is_multiple_of(part) {
+                vec![node / part]
+            } else {
+                Vec::new()
+            }
+        };
+        let adopted = MemoryGraph::adopt(&graph, ordinals);
+        assert_eq!(
+            (adopted.ordinal_count(), adopted.node_of(&kept[1])),
+            (kept.len(), Some(1))
+        );
+        let expected: Vec<Vec<u32>> = queries
+            .iter()
+            .map(|query| nearest(options.similarity, &kept, query, LIMIT))
+            .collect();
+        // Narrow, so that it walks.
+        let reach = Reach {
+            breadth: 20,
+            slack: 0.11,
+        };
+        let found = recall(&adopted, reach, &queries, &expected);
+        assert!(found >= 0.95, "one in {part}: {found}");
+    }
+}

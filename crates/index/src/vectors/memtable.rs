@@ -21,9 +21,9 @@ pub(super) struct MemtableVectors {
 }
 
 impl MemtableVectors {
-    pub(super) fn new(values: Arc<Values>) -> Self {
+    pub(super) fn new(values: Arc<Values>, graph: Arc<MemoryGraph>) -> Self {
         Self {
-            graph: Arc::new(MemoryGraph::new(values.options)),
+            graph,
             places: Places::default(),
             values,
         }

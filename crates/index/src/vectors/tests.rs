@@ -117,13 +117,7 @@ impl RowNumbers for Rows {
 }
 
 fn flushed(index: &VectorIndex, env: &Arc<dyn Env>, segment_bytes: usize, rows: &[Row]) -> Arc<Rows> {
-    let mut writer = Box::new(VectorsWriter::new(
-        env,
-        BASE,
-        "by_v",
-        &index.values,
-        segment_bytes,
-    ));
+    let mut writer = writer_of(index, env, segment_bytes);
     let mut places = Vec::new();
     for (number, row) in (0..).zip(rows) {
         writer.add(number, &key(1), row).unwrap();
@@ -134,6 +128,18 @@ fn flushed(index: &VectorIndex, env: &Arc<dyn Env>, segment_bytes: usize, rows: 
     }
     writer.finish().unwrap();
     Arc::new(Rows(places))
+}
+
+fn writer_of(index: &VectorIndex, env: &Arc<dyn Env>, segment_bytes: usize) -> Box<VectorsWriter> {
+    let gathered = Gathered::new(index.values.options, index.graphs.lock().clone());
+    Box::new(VectorsWriter::new(
+        env,
+        BASE,
+        "by_v",
+        &index.values,
+        gathered,
+        segment_bytes,
+    ))
 }
 
 fn points(count: i32) -> Vec<Row> {
@@ -255,6 +261,26 @@ fn an_sstable_gives_what_its_rows_have_however_many_segments_there_are() {
 }
 
 #[test]
+fn a_flush_finds_what_the_memtable_found_and_what_was_not_in_it() {
+    for (in_memtable, flushed_from) in [(300, 0), (300, 100), (300, 250), (100, 0), (5, 0), (0, 0)] {
+        let (index, env) = (index(), MemEnv::new(1).shared());
+        let memtable = index.begin_memtable();
+        let rows = points(300);
+        for row in &rows[..in_memtable] {
+            put(&*memtable, 1, None, row);
+        }
+        let numbers = flushed(&index, &env, usize::MAX, &rows[flushed_from..]);
+        drop(memtable);
+        let opened = index.open_sstable(&env, BASE, numbers).unwrap();
+        let found = places(opened.nearest(&[1.0, 0.0]).unwrap().unwrap());
+        let expected: Vec<Place> = (flushed_from as i32..300)
+            .map(|number| place(1, number))
+            .collect();
+        assert_eq!(found, expected, "{in_memtable} {flushed_from}");
+    }
+}
+
+#[test]
 fn an_sstable_without_vectors_gives_nothing() {
     let (index, env) = (index(), MemEnv::new(1).shared());
     let numbers = flushed(&index, &env, usize::MAX, &[empty(1), empty(2)]);
@@ -285,8 +311,8 @@ fn files_of_other_rows_or_options_or_damaged_ones_are_unusable() {
 #[test]
 fn an_abandoned_writer_leaves_nothing() {
     let (index, env) = (index(), MemEnv::new(1).shared());
-    let mut writer = Box::new(VectorsWriter::new(&env, BASE, "by_v", &index.values, 1));
-    for (number, row) in (0..).zip(points(3)) {
+    let mut writer = writer_of(&index, &env, 1);
+    for (number, row) in (0..).zip(points(40)) {
         writer.add(number, &key(1), &row).unwrap();
     }
     let temporary = |segment| crate::paged::temporary_of(&writer::path_of(BASE, "by_v", segment));

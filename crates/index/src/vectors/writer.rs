@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use ilion_env::{Env, WriteFile};
 use ilion_rows::{DecoratedKey, Row};
-use ilion_vector::{MemoryGraph, write};
+use ilion_vector::write;
 
+use super::gathered::Gathered;
 use super::values::Values;
 use crate::paged::temporary_of;
 use crate::{Error, SSTableIndexWriter};
@@ -39,8 +40,7 @@ pub(super) struct VectorsWriter {
     index: String,
     values: Arc<Values>,
     segment_bytes: usize,
-    graph: MemoryGraph,
-    graph_bytes: usize,
+    gathered: Gathered,
     /// Segments that are written, under temporary names.
     written: u32,
     rows: u32,
@@ -52,6 +52,7 @@ impl VectorsWriter {
         base: &str,
         index: &str,
         values: &Arc<Values>,
+        gathered: Gathered,
         segment_bytes: usize,
     ) -> Self {
         Self {
@@ -60,8 +61,7 @@ impl VectorsWriter {
             index: index.to_owned(),
             values: values.clone(),
             segment_bytes,
-            graph: MemoryGraph::new(values.options),
-            graph_bytes: 0,
+            gathered,
             written: 0,
             rows: 0,
         }
@@ -79,7 +79,7 @@ impl VectorsWriter {
         self.written = segment;
         let label = label_of(&self.values, segment, rows);
         let mut out = BufWriter::with_capacity(1 << 18, Output(file));
-        let written = write(&self.graph, label.as_bytes(), &mut out);
+        let written = write(&self.gathered.take(), label.as_bytes(), &mut out);
         let failed = |error: ilion_vector::Error| match error {
             ilion_vector::Error::Io(source) => ilion_env::Error::new("write", &path, source).into(),
             other => Error::Invalid(other.to_string()),
@@ -88,8 +88,6 @@ impl VectorsWriter {
         let flushed = out.into_inner().map_err(io::IntoInnerError::into_error);
         let mut file = flushed.map_err(|source| ilion_env::Error::new("write", &path, source))?;
         file.0.sync()?;
-        self.graph = MemoryGraph::new(self.values.options);
-        self.graph_bytes = 0;
         Ok(())
     }
 }
@@ -100,11 +98,8 @@ impl SSTableIndexWriter for VectorsWriter {
         let Some(vector) = self.values.of_row(row) else {
             return Ok(());
         };
-        // Compat: data from before the index that it cannot hold is passed over.
-        if let Ok(grown) = self.graph.insert(number, &vector) {
-            self.graph_bytes += grown;
-        }
-        if self.graph_bytes >= self.segment_bytes {
+        self.gathered.add(number, vector);
+        if self.gathered.memory_bytes() >= self.segment_bytes {
             self.write_segment(None)?;
         }
         Ok(())

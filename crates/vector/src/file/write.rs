@@ -20,25 +20,20 @@ pub fn write(graph: &MemoryGraph, label: &[u8], out: &mut dyn Write) -> Result<(
             "a label of a vector graph has at most 1024 bytes".to_owned(),
         ));
     }
-    match without_empty(graph)? {
+    match without_empty(graph) {
         Some(graph) => write_whole(&graph, label, out),
         None => write_whole(graph, label, out),
     }
 }
 
 /// A graph of those vectors that have ordinals; nothing if all have.
-fn without_empty(graph: &MemoryGraph) -> Result<Option<MemoryGraph>, Error> {
-    let nodes = || (0..graph.node_count()).filter_map(|id| graph.node(id));
-    if nodes().all(|node| !node.ordinals.read().is_empty()) {
-        return Ok(None);
+fn without_empty(graph: &MemoryGraph) -> Option<MemoryGraph> {
+    let is_empty = |id| graph.node(id).is_some_and(|node| node.ordinals.read().is_empty());
+    if !(0..graph.node_count()).any(is_empty) {
+        return None;
     }
-    let fresh = MemoryGraph::new(*graph.options());
-    for node in nodes() {
-        for ordinal in node.ordinals.read().iter() {
-            fresh.insert(*ordinal, &node.vector)?;
-        }
-    }
-    Ok(Some(fresh))
+    let ordinals = |id| graph.node(id).map(|node| node.ordinals.read().to_vec());
+    Some(MemoryGraph::adopt(graph, |id| ordinals(id).unwrap_or_default()))
 }
 
 fn write_whole(graph: &MemoryGraph, label: &[u8], out: &mut dyn Write) -> Result<(), Error> {
@@ -160,7 +155,7 @@ impl Plan {
         let links = self.links_of(graph, old, 0);
         out.u32_le(links.len() as u32);
         out.u32_le(node.weight.to_bits());
-        for component in &node.vector {
+        for component in node.vector.iter() {
             out.u32_le(component.to_bits());
         }
         put_links(&links, places, out);

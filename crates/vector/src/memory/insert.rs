@@ -98,7 +98,7 @@ fn walk(graph: &MemoryGraph, probe: &Probe, level: u8, starts: &[Near], breadth:
 }
 
 /// Chooses links among candidates, nearest first.
-fn selected(graph: &MemoryGraph, space: Space, candidates: &[Near], most: usize) -> Vec<Near> {
+pub(super) fn selected(graph: &MemoryGraph, space: Space, candidates: &[Near], most: usize) -> Vec<Near> {
     let squared = |distance| match space.similarity {
         crate::Similarity::Cosine => 2.0 + 2.0 * distance,
         crate::Similarity::DotProduct => 2.0 * (space.reach + distance),

@@ -1,5 +1,7 @@
 //! A node of a graph in memory.
 
+use std::sync::Arc;
+
 use parking_lot::RwLock;
 use smallvec::SmallVec;
 
@@ -9,7 +11,7 @@ use crate::{Near, Options, Probe};
 pub(crate) const LEVEL_MAX: u8 = 15;
 
 pub(crate) struct Node {
-    pub(crate) vector: Box<[f32]>,
+    pub(crate) vector: Arc<[f32]>,
     pub(crate) weight: f32,
     /// Rows that have the vector; none if they were removed.
     pub(crate) ordinals: RwLock<SmallVec<[u32; 2]>>,
@@ -26,6 +28,21 @@ impl Node {
             ordinals: RwLock::new(SmallVec::from_slice(&[ordinal])),
             links: levels.map(|_| RwLock::default()).collect(),
         }
+    }
+
+    /// The same vector with other ordinals, without links.
+    pub(super) fn with(&self, ordinals: &[u32]) -> Self {
+        Self {
+            vector: self.vector.clone(),
+            weight: self.weight,
+            ordinals: RwLock::new(SmallVec::from_slice(ordinals)),
+            links: self.links.iter().map(|_| RwLock::default()).collect(),
+        }
+    }
+
+    /// The highest level that it is in.
+    pub(super) fn level(&self) -> u8 {
+        u8::try_from(self.links.len() - 1).unwrap_or(LEVEL_MAX)
     }
 
     #[inline]
