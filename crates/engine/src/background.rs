@@ -32,6 +32,8 @@ pub(crate) enum Work {
     MakeTokenMaps,
     /// Bring the index summaries to what they may take.
     ResampleSummaries,
+    /// Build the table's index of this name.
+    BuildIndex(Arc<TableStore>, String),
     /// End the threads, after what was asked for before.
     Stop,
 }
@@ -60,6 +62,7 @@ struct Queues {
     flush: Sender<Work>,
     compact: Sender<Work>,
     token_maps: Sender<Work>,
+    indexes: Sender<Work>,
     tick: Sender<Work>,
     /// Threads that take from `compact`.
     compactors: usize,
@@ -71,12 +74,14 @@ impl Background {
         let (flush, flush_queue) = unbounded();
         let (compact, compact_queue) = unbounded();
         let (token_maps, token_map_queue) = unbounded();
+        let (indexes, index_queue) = unbounded();
         let (tick, tick_queue) = unbounded();
         let compactors = shared.options.compaction_threads.max(1);
         let queues = Queues {
             flush,
             compact,
             token_maps,
+            indexes,
             tick,
             compactors,
         };
@@ -87,6 +92,9 @@ impl Background {
             spawn(shared, "ilion-token-maps", move |shared| {
                 shared.env.yield_to_others();
                 work_through(shared, &token_map_queue);
+            })?,
+            spawn(shared, "ilion-indexes", move |shared| {
+                work_through(shared, &index_queue)
             })?,
             spawn(shared, "ilion-caches", |shared| {
                 guarded(shared, || crate::saved_caches::run(shared));
@@ -123,12 +131,13 @@ impl Background {
             Work::Flush(_) | Work::Relieve(_) => queues.flush.send(work),
             Work::Compact(_) => queues.compact.send(work),
             Work::MakeTokenMaps | Work::ResampleSummaries => queues.token_maps.send(work),
+            Work::BuildIndex(..) => queues.indexes.send(work),
             Work::Stop => {
                 *self.is_stopping.lock() = true;
                 self.stopping.notify_all();
-                *self.pending.lock() += 2 + queues.compactors;
+                *self.pending.lock() += 3 + queues.compactors;
                 let compactors = std::iter::repeat_n(&queues.compact, queues.compactors);
-                let mut all = [&queues.flush, &queues.token_maps, &queues.tick]
+                let mut all = [&queues.flush, &queues.token_maps, &queues.indexes, &queues.tick]
                     .into_iter()
                     .chain(compactors);
                 all.try_for_each(|queue| queue.send(Work::Stop))
@@ -219,6 +228,7 @@ fn work_through(shared: &Arc<Shared>, queue: &Receiver<Work>) {
             Work::Compact(store) => shared.compact_if_due(store),
             Work::MakeTokenMaps => shared.make_token_maps(),
             Work::ResampleSummaries => shared.resample_summaries(),
+            Work::BuildIndex(store, index) => shared.build_asked(store, index),
             Work::Stop => {}
         });
         shared.background.finished();
@@ -255,8 +265,12 @@ impl Shared {
     /// Expired data, tombstones that have become old enough, and what failed or had no space a while ago.
     pub(crate) fn look_for_compactions(&self) {
         let tables = self.tables.load_full();
-        let with_files = tables.values().filter(|store| !store.view().sstables.is_empty());
-        with_files.for_each(|store| self.background.send(Work::Compact(store.clone())));
+        for store in tables.values() {
+            let indexes = store.indexes();
+            let with_files = indexes.hidden().chain([store]);
+            let with_files = with_files.filter(|store| !store.view().sstables.is_empty());
+            with_files.for_each(|store| self.background.send(Work::Compact(store.clone())));
+        }
     }
 
     /// Has flushed what is due by time (`memtable_flush_period_in_ms`) or keeps the log too large.

@@ -38,10 +38,11 @@ pub(crate) use intervals::intervals_of;
 pub use manual::CompactionRequest;
 use outputs::Outputs;
 pub(crate) use pace::Pacer;
-use pace::Watched;
+pub(crate) use pace::Watched;
+use tasks::Task;
 pub(crate) use tasks::Tasks;
 pub use tasks::{CompactionFacts, TaskChoice};
-use tasks::{Registered, Task};
+pub(crate) use tasks::{Job, Registered};
 
 /// SSTables that a compaction has, however it ends.
 pub(crate) struct Inputs<'a> {

@@ -141,6 +141,7 @@ impl Engine {
         engine.store_own_keyspaces()?;
         Background::start(&engine.shared)?;
         engine.shared.ask_for_token_maps();
+        engine.shared.resume_builds()?;
         Ok(engine)
     }
 

@@ -38,7 +38,14 @@ impl Shared {
         }
         store.freeze(&*self.env, upto);
         loop {
-            let Some(frozen) = store.view().frozen.first().cloned() else {
+            let frozen = store.view().frozen.first().cloned();
+            // Before the table, since a replay makes the entries again only of what the table has not on disk; and after that
+            // look at the table, so that their part of this memtable is frozen.
+            let indexes = store.indexes();
+            indexes
+                .hidden()
+                .try_for_each(|hidden| self.flush_hidden(hidden))?;
+            let Some(frozen) = frozen else {
                 break;
             };
             if let Err(error) = self.flush_frozen(store, &frozen) {
@@ -51,8 +58,24 @@ impl Shared {
         Ok(())
     }
 
+    /// Writes everything frozen of a hidden table.
+    fn flush_hidden(&self, hidden: &Arc<TableStore>) -> Result<()> {
+        let _maintenance = hidden.maintenance.lock();
+        if hidden.is_dropped.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        while let Some(frozen) = hidden.view().frozen.first().cloned() {
+            if let Err(error) = self.flush_frozen(hidden, &frozen) {
+                self.stop_writes(&error);
+                return Err(error);
+            }
+        }
+        self.background.send(Work::Compact(hidden.clone()));
+        Ok(())
+    }
+
     /// Requires: `maintenance` is held.
-    fn flush_frozen(&self, store: &Arc<TableStore>, frozen: &Arc<Frozen>) -> Result<()> {
+    pub(crate) fn flush_frozen(&self, store: &Arc<TableStore>, frozen: &Arc<Frozen>) -> Result<()> {
         let _doing = Doing::begin(Purpose::Flush);
         let started_nanos = self.env.monotonic_nanos();
         self.env.create_dir_all(&store.directory)?;
@@ -63,7 +86,7 @@ impl Shared {
         if !written {
             transaction.abort()?;
             store.change_view(|view| view.without_frozen(frozen));
-            self.budget.free(frozen.memtable.size_bytes());
+            self.budget.free(frozen.size_bytes());
             return Ok(());
         }
         let committed = transaction.commit()?;
@@ -75,7 +98,7 @@ impl Shared {
             view.with_sstables(all)
         });
         drop(committed);
-        self.budget.free(frozen.memtable.size_bytes());
+        self.budget.free(frozen.size_bytes());
         store.note_flush(bytes);
         self.counters.flushed(bytes);
         let millis = self.env.monotonic_nanos().saturating_sub(started_nanos) / 1_000_000;

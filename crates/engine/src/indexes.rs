@@ -1,11 +1,37 @@
-//! Secondary indexes: what they are asked.
+//! Secondary indexes: opened, told of writes, searched, built.
+//!
+//! The entries of hidden tables go from memtable to memtable while the table's `active` lock is held, so that the memtable of a
+//! hidden table is frozen with that of its table. It is not logged: a replay of the table makes its entries again. So it is
+//! flushed before its table's memtable is: a crash in between leaves entries too many, never too few.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | `live` | the indexes of a table and of a memtable; telling them of a changed row |
+//! | `open` | as the schema has them |
+//! | `search` | candidates by a hidden table; removing stale entries |
+//! | `build` | over what the table has already |
+//! | `built` | `system."IndexInfo"` |
+
+mod build;
+mod built;
+mod live;
+mod open;
+mod search;
 
 use std::sync::Arc;
 
-use ilion_index::{Candidates, Estimate, IndexClasses, Predicate, Ranked, SecondaryIndex};
+use ilion_index::{
+    Candidates, Estimate, IndexClasses, Predicate, Ranked, RowChange, SecondaryIndex, Storage,
+};
+use ilion_memtable::LogPosition;
+use ilion_rows::Mutation;
 use ilion_schema::{TableId, TableSchema};
 
+use crate::engine::Shared;
+use crate::table_store::{Active, TableStore};
 use crate::{Engine, Error, Result};
+
+pub(crate) use live::{IndexState, LiveIndex, MemtableIndexes, TableIndexes};
 
 /// An index of a table.
 #[derive(Clone)]
@@ -38,11 +64,18 @@ impl Engine {
     }
 
     /// The indexes of a table.
-    pub fn indexes_of(&self, _table: TableId) -> Vec<OpenIndex> {
-        Vec::new()
+    pub fn indexes_of(&self, table: TableId) -> Vec<OpenIndex> {
+        let Some(store) = self.shared.table(table) else {
+            return Vec::new();
+        };
+        let open = |live: &Arc<LiveIndex>| OpenIndex {
+            index: live.index.clone(),
+            is_built: live.is_built(),
+        };
+        store.indexes().0.iter().map(open).collect()
     }
 
-    /// Rows of the table that may match, of all its sources at one moment. What the search learns of stale entries
+    /// Rows of the table that may match, of all its sources. What the search learns of stale entries
     /// ([`Candidates::met`]) is removed when it is dropped.
     ///
     /// # Errors
@@ -51,9 +84,13 @@ impl Engine {
         &self,
         table: &Arc<TableSchema>,
         index: &str,
-        _predicate: &Predicate,
+        predicate: &Predicate,
     ) -> Result<Box<dyn Candidates>> {
-        Err(no_such_index(table, index))
+        let (store, live) = self.asked_index(table, index)?;
+        match live.index.storage() {
+            Storage::HiddenTable(_) => self.shared.search_hidden(&store, &live, predicate),
+            Storage::Attached(_) => Err(not_built(&live)),
+        }
     }
 
     /// How many rows [`Self::index_search`] may give.
@@ -64,9 +101,13 @@ impl Engine {
         &self,
         table: &Arc<TableSchema>,
         index: &str,
-        _predicate: &Predicate,
+        predicate: &Predicate,
     ) -> Result<Estimate> {
-        Err(no_such_index(table, index))
+        let (_, live) = self.asked_index(table, index)?;
+        match live.index.storage() {
+            Storage::HiddenTable(_) => self.shared.estimate_hidden(&live, predicate),
+            Storage::Attached(_) => Err(not_built(&live)),
+        }
     }
 
     /// Rows of the table by nearness of their vectors, the nearest first as far as the sources know. The same row may come
@@ -80,7 +121,8 @@ impl Engine {
         index: &str,
         _vector: &[f32],
     ) -> Result<Box<dyn Ranked>> {
-        Err(no_such_index(table, index))
+        let (_, live) = self.asked_index(table, index)?;
+        Err(Error::Refused(format!("index {} does not rank", live.name())))
     }
 
     /// Makes an index anew from its table, and returns when it is built. It is not asked meanwhile.
@@ -88,13 +130,70 @@ impl Engine {
     /// # Errors
     /// There is no such index, writes are refused, or the table cannot be read.
     pub fn rebuild_index(&self, table: &Arc<TableSchema>, index: &str) -> Result<()> {
-        Err(no_such_index(table, index))
+        let (store, live) = self.shared.index_of(table, index)?;
+        self.shared.rebuild(&store, &live)
     }
 
-    /// The builds of indexes that go on or wait.
+    /// The builds of indexes that go on.
     pub fn index_builds(&self) -> Vec<IndexBuildFacts> {
-        Vec::new()
+        self.shared.build_facts()
     }
+
+    fn asked_index(&self, table: &TableSchema, index: &str) -> Result<(Arc<TableStore>, Arc<LiveIndex>)> {
+        let (store, live) = self.shared.index_of(table, index)?;
+        match live.is_built() {
+            true => Ok((store, live)),
+            false => Err(not_built(&live)),
+        }
+    }
+}
+
+impl Shared {
+    /// Applies a mutation to the memtable and tells the indexes.
+    ///
+    /// Requires: `active` is held.
+    pub(crate) fn apply_to_memtable(
+        &self,
+        active: &Active,
+        mutation: &Mutation,
+        position: Option<LogPosition>,
+    ) -> isize {
+        let Some(indexes) = &active.indexes else {
+            let applied = match position {
+                Some(position) => active.memtable.apply_logged(mutation, position),
+                None => active.memtable.apply(mutation),
+            };
+            return applied.grown_bytes;
+        };
+        let mut entries = Vec::new();
+        let mut grown = 0;
+        let applied = active.memtable.apply_observed(mutation, position, &mut |change| {
+            let change = RowChange {
+                before: change.before,
+                after: change.after,
+            };
+            grown += indexes.take_in(&*self.env, &mutation.key, change, &mut entries);
+        });
+        applied.grown_bytes + grown
+    }
+
+    /// Refuses a mutation with a value that an index of its table cannot hold.
+    pub(crate) fn check_indexable(&self, store: &TableStore, mutation: &Mutation) -> Result<()> {
+        if !store.has_indexes() {
+            return Ok(());
+        }
+        let indexes = store.indexes();
+        Ok(indexes.0.iter().try_for_each(|live| live.index.check(mutation))?)
+    }
+}
+
+fn not_built(live: &LiveIndex) -> Error {
+    let definition = live.index.definition();
+    let table = &definition.table;
+    Error::Refused(format!(
+        "The secondary index '{}' is not yet available: it is being built over {}.{}",
+        definition.schema.name, table.keyspace, table.name
+    ))
 }
 
 fn no_such_index(table: &TableSchema, index: &str) -> Error {

@@ -38,9 +38,10 @@
 //! | `stripes` | locks for what is read before it is written |
 //! | `facts` | counts for operators |
 //!
-//! Lock order, first to last: schema change, stripes, `TableStore::manual`, `TableStore::maintenance`,
-//! `TableStore::choosing`, `TableStore::active` (of several tables by ascending table id), `TableStore::swap`, the log's own. No
-//! lock but `manual` and `maintenance` is held during file I/O (the log writes under its own rules).
+//! Lock order, first to last: schema change, the build of an index, stripes, `TableStore::manual`, `TableStore::maintenance`,
+//! `TableStore::choosing`, `TableStore::active` (of several tables by ascending table id), `TableStore::swap`, the log's own. Those
+//! of a hidden table come after the same of its table. No lock but the build's, `manual` and `maintenance` is held during file I/O
+//! (the log writes under its own rules).
 
 mod background;
 mod budget;

@@ -107,8 +107,15 @@ impl Shared {
             self.env
                 .write_atomically(&path, format!("{}\n", self.id).as_bytes())?;
         }
-        for store in self.tables.load().values().filter(|store| self.is_ours(store)) {
-            finish_transactions(&*self.env, &store.directory)?;
+        for store in self.tables.load().values() {
+            let indexes = store.indexes();
+            for store in indexes
+                .hidden()
+                .chain([store])
+                .filter(|store| self.is_ours(store))
+            {
+                finish_transactions(&*self.env, &store.directory)?;
+            }
         }
         Ok(())
     }
@@ -142,6 +149,7 @@ impl Shared {
                         store.clone()
                     }
                 };
+                self.adopt_indexes(keyspace, table, &store, &mut found)?;
                 store.is_logged.store(keyspace.durable_writes, Ordering::Relaxed);
                 next.insert(table.id, store);
             }
@@ -171,8 +179,14 @@ impl Shared {
             options.memtable_shards,
             since,
         ));
-        if !self.is_ours(&store) {
-            return Ok(store);
+        self.find_sstables(&store, found)?;
+        Ok(store)
+    }
+
+    /// Adds the SSTables that a table has in its directory to `found`, but for those that a crash left unfinished.
+    pub(crate) fn find_sstables(&self, store: &Arc<TableStore>, found: &mut Vec<FoundSSTable>) -> Result<()> {
+        if !self.is_ours(store) {
+            return Ok(());
         }
         let unfinished = unfinished_sstables(&*self.env, &store.directory)?;
         for descriptor in &unfinished {
@@ -187,7 +201,7 @@ impl Shared {
                 });
             }
         }
-        Ok(store)
+        Ok(())
     }
 
     /// Opens SSTables, several at a time, and gives them to their tables.
@@ -213,7 +227,7 @@ impl Shared {
 }
 
 /// An SSTable of a table that is being opened.
-struct FoundSSTable {
+pub(crate) struct FoundSSTable {
     store: Arc<TableStore>,
     descriptor: Descriptor,
 }

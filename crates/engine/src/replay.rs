@@ -169,7 +169,7 @@ impl Replay<'_> {
             self.shared.take_over()?;
         }
         let tables = self.shared.tables.load_full();
-        let size = |store: &&Arc<TableStore>| store.active.read().memtable.size_bytes();
+        let size = |store: &&Arc<TableStore>| store.active.read().size_bytes();
         let Some(store) = tables.values().max_by_key(size) else {
             return Ok(());
         };
@@ -267,10 +267,10 @@ impl<'a> Applier<'a> {
             return self.skip();
         }
         let active = store.active.read();
-        let applied = active
-            .memtable
-            .apply_logged(mutation, memtable_position(position));
-        self.shared.budget.grow(applied.grown_bytes);
+        let grown = self
+            .shared
+            .apply_to_memtable(&active, mutation, Some(memtable_position(position)));
+        self.shared.budget.grow(grown);
     }
 
     fn on_disk(&self, store: &TableStore) -> Arc<Vec<CommitLogInterval>> {

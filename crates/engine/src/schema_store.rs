@@ -39,10 +39,12 @@ impl Engine {
             return Ok(None);
         }
         let changes = ilion_schema::row_changes(&old, &applied.schema);
-        let mutations = mutations_of(shared, changes, now_micros)?;
+        let mut mutations = mutations_of(shared, changes, now_micros)?;
+        mutations.extend(shared.forget_built(&old, &applied.schema)?);
         shared.write(Kind::Schema, &mutations)?;
         shared.log()?.sync()?;
         shared.adopt(&applied.schema)?;
+        shared.build_new()?;
         Ok(Some(applied))
     }
 
@@ -78,6 +80,13 @@ impl Shared {
         let tables = self.tables.load();
         for store in tables.values().filter(|store| !known.contains_key(&store.id)) {
             self.env.create_dir_all(store.directory())?;
+        }
+        for store in tables.values() {
+            let indexes = store.indexes();
+            let mut hidden = indexes
+                .hidden()
+                .filter(|hidden| !self.env.exists(hidden.directory()));
+            hidden.try_for_each(|hidden| self.env.create_dir_all(hidden.directory()))?;
         }
         self.schema.store(Arc::new(schema.clone()));
         Ok(())

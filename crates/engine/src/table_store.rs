@@ -3,17 +3,19 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
 use ilion_commitlog::Position;
 use ilion_env::Env;
+use ilion_index::Moment;
 use ilion_memtable::Memtable;
 use ilion_schema::{TableId, TableSchema};
 use ilion_sstable::{Descriptor, Format, SSTableId, Version};
 use parking_lot::{Mutex, RwLock};
 
 use crate::compact::{Choosing, Debt};
+use crate::indexes::{MemtableIndexes, TableIndexes};
 use crate::view::{Frozen, LiveSSTable, View};
 
 /// The memtable that takes the writes.
@@ -23,6 +25,21 @@ pub(crate) struct Active {
     pub since: Position,
     /// When it was made, on the clock that never steps back.
     pub made_nanos: u64,
+    /// What its rows are told to; nothing if the table has no index.
+    pub indexes: Option<Arc<MemtableIndexes>>,
+}
+
+impl Active {
+    /// Memory that a flush frees.
+    pub(crate) fn size_bytes(&self) -> usize {
+        let of_indexes = self.indexes.as_ref().map_or(0, |indexes| indexes.size_bytes());
+        self.memtable.size_bytes() + of_indexes
+    }
+
+    fn is_empty(&self) -> bool {
+        let are_empty = |indexes: &Arc<MemtableIndexes>| indexes.is_empty();
+        self.memtable.is_empty() && self.indexes.as_ref().is_none_or(are_empty)
+    }
 }
 
 /// One table.
@@ -37,6 +54,11 @@ pub struct TableStore {
     /// Held only to swap the view.
     swap: Mutex<()>,
     view: ArcSwap<View>,
+    /// Changed while `active` is held exclusively.
+    indexes: ArcSwap<TableIndexes>,
+    has_indexes: AtomicBool,
+    /// Of a hidden table: no entry is newer.
+    newest_entry_micros: AtomicI64,
     /// Files that a compaction reads now, by path of Data.db.
     pub(crate) compacting: Mutex<HashSet<PathBuf>>,
     /// Held while a compaction is chosen and its inputs are registered.
@@ -68,6 +90,18 @@ impl TableStore {
         shards: usize,
         since: Position,
     ) -> Self {
+        let directory = directory_of(data_dir, &schema);
+        Self::in_directory(env, directory, schema, shards, since)
+    }
+
+    /// A table without data whose files are in a directory.
+    pub(crate) fn in_directory(
+        env: &dyn Env,
+        directory: PathBuf,
+        schema: Arc<TableSchema>,
+        shards: usize,
+        since: Position,
+    ) -> Self {
         let memtable = Arc::new(Memtable::new(schema.clone(), shards));
         let view = View {
             memtables: vec![memtable.clone()],
@@ -75,13 +109,17 @@ impl TableStore {
         };
         Self {
             id: schema.id,
-            directory: directory_of(data_dir, &schema),
+            directory,
             maintenance: Mutex::new(()),
             active: RwLock::new(Active {
                 memtable,
                 since,
                 made_nanos: env.monotonic_nanos(),
+                indexes: None,
             }),
+            indexes: ArcSwap::default(),
+            has_indexes: AtomicBool::new(false),
+            newest_entry_micros: AtomicI64::new(0),
             swap: Mutex::new(()),
             view: ArcSwap::from_pointee(view),
             compacting: Mutex::default(),
@@ -145,10 +183,29 @@ impl TableStore {
 
     /// Adds SSTables that were found or brought.
     pub(crate) fn add_sstables(&self, found: Vec<Arc<LiveSSTable>>) {
+        let newest = found
+            .iter()
+            .map(|live| live.sstable.stats().max_timestamp_micros)
+            .max();
+        self.newest_entry_micros
+            .fetch_max(newest.unwrap_or(0), Ordering::Relaxed);
         self.change_view(|view| {
             let all = view.sstables.iter().cloned().chain(found).collect();
             view.with_sstables(all)
         });
+    }
+
+    /// When a row changes of which entries are made for this hidden table.
+    pub(crate) fn moment(&self, env: &dyn Env) -> Moment {
+        let now_micros = env.now_micros();
+        let later = |newest: i64| Some(newest.saturating_add(1).max(now_micros));
+        let (Ok(newest) | Err(newest)) =
+            self.newest_entry_micros
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, later);
+        Moment {
+            now_secs: u32::try_from(env.now_secs()).unwrap_or(u32::MAX),
+            entry_micros: newest.saturating_add(1).max(now_micros),
+        }
     }
 
     /// No SSTable of this generation will be made.
@@ -181,11 +238,49 @@ impl TableStore {
         self.freeze_locked(env, &mut active, barrier());
     }
 
+    /// Whether it has indexes; cheap.
+    #[inline]
+    pub(crate) fn has_indexes(&self) -> bool {
+        self.has_indexes.load(Ordering::Relaxed)
+    }
+
+    /// True if it has no data at all.
+    pub(crate) fn is_empty(&self) -> bool {
+        let view = self.view();
+        view.sstables.is_empty() && view.memtables.iter().all(|memtable| memtable.is_empty())
+    }
+
+    /// Its indexes.
+    pub(crate) fn indexes(&self) -> Arc<TableIndexes> {
+        self.indexes.load_full()
+    }
+
+    /// Gives the table other indexes; the memtable is frozen first, so that each has all of one or nothing.
+    pub(crate) fn set_indexes(
+        &self,
+        env: &dyn Env,
+        indexes: TableIndexes,
+        barrier: impl FnOnce() -> Position,
+    ) {
+        let mut active = self.active.write();
+        self.has_indexes.store(!indexes.0.is_empty(), Ordering::Relaxed);
+        self.indexes.store(Arc::new(indexes));
+        self.freeze_locked(env, &mut active, barrier());
+    }
+
+    /// Freezes the memtable of a hidden table together with that of its table.
+    fn freeze_beside(&self, env: &dyn Env, upto: Position) {
+        let mut active = self.active.write();
+        if !active.memtable.is_empty() {
+            self.freeze_locked(env, &mut active, upto);
+        }
+    }
+
     /// Puts a new memtable in place of the one that takes the writes, unless that one is empty.
     pub(crate) fn freeze(&self, env: &dyn Env, barrier: impl FnOnce() -> Position) {
         let mut active = self.active.write();
         self.is_flush_asked.store(false, Ordering::Release);
-        if !active.memtable.is_empty() {
+        if !active.is_empty() {
             self.freeze_locked(env, &mut active, barrier());
         }
     }
@@ -193,20 +288,27 @@ impl TableStore {
     /// Requires: `active` is this table's and held exclusively, so that every record below `upto` is applied.
     fn freeze_locked(&self, env: &dyn Env, active: &mut Active, upto: Position) {
         let next = Arc::new(Memtable::new(self.schema(), self.shards));
+        let next_indexes = self.indexes.load().begin_memtable();
+        let indexes = std::mem::replace(&mut active.indexes, next_indexes.clone());
+        for hidden in indexes.iter().flat_map(|indexes| indexes.hidden()) {
+            hidden.freeze_beside(env, upto);
+        }
         let frozen = Arc::new(Frozen {
             memtable: std::mem::replace(&mut active.memtable, next.clone()),
+            indexes,
             since: std::mem::replace(&mut active.since, upto),
             upto,
         });
         active.made_nanos = env.monotonic_nanos();
         self.change_view(|view| {
-            let mut view = view.clone();
-            if frozen.memtable.is_empty() {
-                view.memtables.remove(0);
-            } else {
+            let mut view = match frozen.memtable.is_empty() {
+                true => view.without_frozen(&frozen),
+                false => view.clone(),
+            };
+            if !frozen.memtable.is_empty() {
                 view.frozen.push(frozen);
             }
-            view.memtables.insert(0, next);
+            view.push_memtable(next, next_indexes.as_ref());
             view
         });
     }
@@ -243,17 +345,27 @@ impl TableStore {
     ) -> (usize, Vec<Arc<LiveSSTable>>) {
         let next = Arc::new(Memtable::new(self.schema(), self.shards));
         active.memtable = next.clone();
+        active.indexes = self.indexes.load().begin_memtable();
+        let indexes = active.indexes.clone();
         active.since = since;
         active.made_nanos = env.monotonic_nanos();
         let mut gone = Vec::new();
         let mut bytes = 0;
         self.change_view(|view| {
             gone.clone_from(&view.sstables);
-            bytes = view.memtables.iter().map(|memtable| memtable.size_bytes()).sum();
-            View {
-                memtables: vec![next],
-                ..View::default()
-            }
+            let attached = view
+                .memtable_indexes
+                .iter()
+                .map(|(_, indexes)| indexes.attached_bytes());
+            bytes = view
+                .memtables
+                .iter()
+                .map(|memtable| memtable.size_bytes())
+                .chain(attached)
+                .sum();
+            let mut empty = View::default();
+            empty.push_memtable(next, indexes.as_ref());
+            empty
         });
         (bytes, gone)
     }

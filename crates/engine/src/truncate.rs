@@ -16,7 +16,8 @@ use crate::table_store::TableStore;
 use crate::view::LiveSSTable;
 use crate::{Engine, Error, Result};
 
-/// Body of a truncate record: table id, then the base names of its SSTables, each with a line feed.
+/// Body of a truncate record: table id, then the base names of its SSTables, each with a line feed; those of hidden tables with
+/// the name of their directory and a slash.
 fn encode(table: TableId, gone: &[Arc<LiveSSTable>]) -> Vec<u8> {
     let mut body = table.0.as_bytes().to_vec();
     for live in gone {
@@ -59,26 +60,53 @@ impl Engine {
             .ok_or_else(|| Error::Refused(format!("table {table} does not exist")))?;
         let log = shared.log()?;
         let _maintenance = store.maintenance.lock();
-        let (bytes, gone) = {
+        let indexes = store.indexes();
+        let hidden: Vec<&Arc<TableStore>> = indexes.hidden().collect();
+        let _of_hidden: Vec<_> = hidden.iter().map(|hidden| hidden.maintenance.lock()).collect();
+        let gone = {
             let mut active = store.active.write();
-            let doomed = store.view().sstables.clone();
+            let mut body = encode(table, &store.view().sstables);
+            hidden.iter().for_each(|hidden| encode_hidden(hidden, &mut body));
             log.append(&Envelope {
                 kind: Kind::Truncate,
                 time_micros: shared.env.now_micros(),
-                ..Envelope::mutation(&encode(table, &doomed))
+                ..Envelope::mutation(&body)
             })?;
-            store.clear_locked(&*shared.env, &mut active, log.barrier())
+            let barrier = log.barrier();
+            let cleared = store.clear_locked(&*shared.env, &mut active, barrier);
+            let mut gone = vec![(&store, cleared)];
+            for hidden in hidden {
+                let mut active = hidden.active.write();
+                gone.push((hidden, hidden.clear_locked(&*shared.env, &mut active, barrier)));
+            }
+            gone
         };
         shared.forget_cached_table(table);
-        shared.budget.free(bytes);
+        shared.budget.free(gone.iter().map(|(_, (bytes, _))| bytes).sum());
         log.sync()?;
-        shared.remove_sstables(&store, &gone)
+        gone.iter()
+            .try_for_each(|(store, (_, gone))| shared.remove_sstables(store, gone))
     }
+}
+
+/// Names the SSTables of a hidden table as well, with its directory in front.
+fn encode_hidden(hidden: &TableStore, body: &mut Vec<u8>) {
+    let prefix = prefix_of(hidden);
+    for live in &hidden.view().sstables {
+        body.extend_from_slice(prefix.as_bytes());
+        body.extend_from_slice(live.descriptor().base_name().as_bytes());
+        body.push(b'\n');
+    }
+}
+
+fn prefix_of(hidden: &TableStore) -> String {
+    let name = hidden.directory.file_name().unwrap_or_default();
+    format!("{}/", name.to_string_lossy())
 }
 
 impl Shared {
     /// Removes the files of SSTables that no view has any more, together.
-    fn remove_sstables(&self, store: &TableStore, gone: &[Arc<LiveSSTable>]) -> Result<()> {
+    pub(crate) fn remove_sstables(&self, store: &TableStore, gone: &[Arc<LiveSSTable>]) -> Result<()> {
         if gone.is_empty() {
             return Ok(());
         }
@@ -96,6 +124,8 @@ impl Shared {
 
     /// Forgets a table that the schema has no more, and removes its files.
     pub(crate) fn drop_table(&self, store: &TableStore) -> Result<()> {
+        let indexes = store.indexes();
+        indexes.0.iter().try_for_each(|live| self.close_index(live))?;
         let _maintenance = store.maintenance.lock();
         store.is_dropped.store(true, Ordering::Release);
         let (bytes, gone) = {
@@ -117,11 +147,24 @@ impl Shared {
         let Some(store) = self.table(table) else {
             return Ok(());
         };
+        let indexes = store.indexes();
+        for hidden in indexes.hidden() {
+            let prefix = prefix_of(hidden);
+            let names: Vec<&str> = names
+                .iter()
+                .filter_map(|name| name.strip_prefix(&prefix))
+                .collect();
+            self.truncate_again(hidden, &names, position)?;
+        }
+        self.truncate_again(&store, &names, position)
+    }
+
+    fn truncate_again(&self, store: &Arc<TableStore>, names: &[&str], position: Position) -> Result<()> {
         let doomed: Vec<Arc<LiveSSTable>> = store
             .view()
             .sstables
             .iter()
-            .filter(|live| is_doomed(live, self.id, &names, position))
+            .filter(|live| is_doomed(live, self.id, names, position))
             .cloned()
             .collect();
         let _maintenance = store.maintenance.lock();
@@ -131,7 +174,7 @@ impl Shared {
             let is_kept = |live: &&Arc<LiveSSTable>| !doomed.iter().any(|gone| Arc::ptr_eq(gone, live));
             view.with_sstables(view.sstables.iter().filter(is_kept).cloned().collect())
         });
-        self.remove_sstables(&store, &doomed)
+        self.remove_sstables(store, &doomed)
     }
 }
 

@@ -8,6 +8,8 @@ use ilion_env::Env;
 use ilion_memtable::Memtable;
 use ilion_sstable::{CommittedTransaction, Component, Descriptor, SSTable};
 
+use crate::indexes::MemtableIndexes;
+
 /// The sources of a table at one moment.
 #[derive(Clone, Default)]
 pub(crate) struct View {
@@ -17,15 +19,30 @@ pub(crate) struct View {
     pub frozen: Vec<Arc<Frozen>>,
     /// Those with the newest data first.
     pub sstables: Vec<Arc<LiveSSTable>>,
+    /// What attached indexes have of memtables.
+    pub memtable_indexes: Vec<(Arc<Memtable>, Arc<MemtableIndexes>)>,
 }
 
 /// A memtable that takes no more writes.
 pub(crate) struct Frozen {
     pub memtable: Arc<Memtable>,
+    /// What its rows were told to.
+    pub indexes: Option<Arc<MemtableIndexes>>,
     /// It has every record of its table from here ...
     pub since: Position,
     /// ... to before here.
     pub upto: Position,
+}
+
+impl Frozen {
+    /// The memory that goes with it. Hidden tables have memtables of their own.
+    pub(crate) fn size_bytes(&self) -> usize {
+        let attached = self
+            .indexes
+            .as_ref()
+            .map_or(0, |indexes| indexes.attached_bytes());
+        self.memtable.size_bytes() + attached
+    }
 }
 
 /// An SSTable of some view. When the last holder lets go of one that is obsolete, its files are removed.
@@ -103,6 +120,20 @@ impl View {
                 .cloned()
                 .collect(),
             sstables: self.sstables.clone(),
+            memtable_indexes: self
+                .memtable_indexes
+                .iter()
+                .filter(|(memtable, _)| !is_gone(memtable))
+                .cloned()
+                .collect(),
         }
+    }
+
+    /// Puts a new memtable first.
+    pub(crate) fn push_memtable(&mut self, memtable: Arc<Memtable>, indexes: Option<&Arc<MemtableIndexes>>) {
+        if let Some(indexes) = indexes.filter(|indexes| indexes.has_attached()) {
+            self.memtable_indexes.push((memtable.clone(), indexes.clone()));
+        }
+        self.memtables.insert(0, memtable);
     }
 }

@@ -58,6 +58,9 @@ impl Shared {
             .iter()
             .try_for_each(|mutation| self.check_storable(mutation))?;
         let stores = self.stores_of(mutations)?;
+        for (mutation, store) in mutations.iter().zip(&stores) {
+            self.check_indexable(store, mutation)?;
+        }
         let is_logged = |store: &TableStore| store.is_logged.load(Ordering::Relaxed);
         BUFFER.with_borrow_mut(|buffer| {
             buffer.clear();
@@ -136,13 +139,9 @@ impl Shared {
             let active = locked.active(store.id);
             let mutation = &*fitted(mutation, active.memtable.table());
             trace::note(|| format!("Adding to {} memtable", mutation.table.name));
-            let applied = match position.filter(|_| store.is_logged.load(Ordering::Relaxed)) {
-                Some(position) => active
-                    .memtable
-                    .apply_logged(mutation, memtable_position(position)),
-                None => active.memtable.apply(mutation),
-            };
-            self.budget.grow(applied.grown_bytes);
+            let position = position.filter(|_| store.is_logged.load(Ordering::Relaxed));
+            let grown = self.apply_to_memtable(active, mutation, position.map(memtable_position));
+            self.budget.grow(grown);
             self.forget_cached(mutation);
         }
         Ok(position)
@@ -173,7 +172,7 @@ impl Shared {
         let tables = self.tables.load();
         let largest = tables
             .values()
-            .max_by_key(|store| store.active.read_recursive().memtable.size_bytes());
+            .max_by_key(|store| store.active.read_recursive().size_bytes());
         if let Some(store) = largest {
             self.background.send(Work::Relieve(store.clone()));
         }

@@ -97,6 +97,15 @@ pub struct RowChange<'r> {
     pub after: &'r Row,
 }
 
+/// When a row changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// By the clock.
+    pub now_secs: u32,
+    /// Greater than the timestamp of every entry that the index had before, wherever the clock stands.
+    pub entry_micros: i64,
+}
+
 /// How many rows a search may give, for planning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Estimate {
@@ -112,8 +121,8 @@ pub trait HiddenTable: Send + Sync {
     fn table(&self) -> &Arc<TableSchema>;
 
     /// The entries that a change of a row of this partition adds and removes. Pure. Rows that the index does not look at change
-    /// nothing. `now_micros` is the clock, greater than at every call before.
-    fn entries(&self, key: &DecoratedKey, change: RowChange<'_>, now_micros: i64, out: &mut Vec<Mutation>);
+    /// nothing.
+    fn entries(&self, key: &DecoratedKey, change: RowChange<'_>, moment: Moment, out: &mut Vec<Mutation>);
 
     /// The partitions of the hidden table that have what is asked for, in ranges of few partitions; nothing if it does not serve
     /// the predicate.

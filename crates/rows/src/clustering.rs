@@ -1,7 +1,7 @@
 //! Clusterings, bounds, and the order of both.
 //!
 //! Order (`org.apache.cassandra.db.ClusteringComparator`): values are compared one by one, null first, then by the
-//! column's type, the other way round for DESC columns. If one is a true prefix of the other, the kind of the shorter decides: a
+//! column's type, which is the other way round for DESC columns. If one is a true prefix of the other, the kind of the shorter decides: a
 //! "before" kind sorts before everything with that prefix, an "after" kind after it.
 
 use std::cmp::Ordering;
@@ -213,16 +213,13 @@ impl ClusteringComparator {
         let Some((ty, order)) = self.columns.get(index) else {
             return Ordering::Equal;
         };
-        let ordering = match (a, b) {
+        match (a, b) {
+            (Some(a), Some(b)) if *order == ClusteringOrder::Desc => ty.compare(a, b).reverse(),
             (Some(a), Some(b)) => ty.compare(a, b),
             (None, None) => Ordering::Equal,
+            // Compat: null is first in a DESC column, too (`ClusteringComparator.compareComponent`).
             (None, Some(_)) => Ordering::Less,
             (Some(_), None) => Ordering::Greater,
-        };
-        if *order == ClusteringOrder::Desc {
-            ordering.reverse()
-        } else {
-            ordering
         }
     }
 

@@ -6,6 +6,7 @@ mod caches;
 mod compaction;
 mod costs;
 mod crash;
+mod indexes;
 mod lifecycle;
 mod model;
 mod reads;

@@ -8,7 +8,7 @@ use ilion_types::{decode_composite, encode_composite};
 
 use super::TableIndex;
 use super::source::Source;
-use crate::{EntryMark, RowChange};
+use crate::{EntryMark, Moment, RowChange};
 
 /// A cell with its path, which is empty if the column has one cell.
 type Pathed<'r> = (&'r Bytes, &'r Cell);
@@ -21,15 +21,17 @@ impl TableIndex {
         &self,
         key: &DecoratedKey,
         change: RowChange<'_>,
-        now_micros: i64,
+        moment: Moment,
         out: &mut Vec<Mutation>,
     ) {
-        let now_secs = secs_of(now_micros);
+        let now_secs = moment.now_secs;
         if self.source.is_of_rows() {
-            if self.indexes_row(change.after) && is_live(change.after, now_secs) {
+            if self.indexes_row(change.after) && change.after.is_live(now_secs) {
                 let clustering = self.entry_clustering(key, &change.after.clustering, &NO_PATH);
                 let value = self.row_value(&key.key, &change.after.clustering);
-                out.extend(value.map(|value| self.addition(value, clustering, Liveness::live(now_micros))));
+                out.extend(
+                    value.map(|value| self.addition(value, clustering, Liveness::live(moment.entry_micros))),
+                );
             }
             return;
         }
@@ -201,19 +203,4 @@ impl TableIndex {
 fn find<'r>(cells: &[Pathed<'r>], path: &Bytes) -> Option<&'r Cell> {
     let (_, cell) = cells.iter().find(|(known, _)| *known == path)?;
     Some(cell)
-}
-
-/// True if a reader sees the row.
-fn is_live(row: &Row, now_secs: u32) -> bool {
-    let has_live_cell = || {
-        row.columns.iter().any(|column| match &column.data {
-            Data::Simple(cell) => cell.is_live(now_secs),
-            Data::Complex(complex) => complex.cells.iter().any(|(_, cell)| cell.is_live(now_secs)),
-        })
-    };
-    row.liveness.is_live(now_secs) || has_live_cell()
-}
-
-pub(super) fn secs_of(micros: i64) -> u32 {
-    u32::try_from(micros.max(0) / 1_000_000).unwrap_or(u32::MAX)
 }

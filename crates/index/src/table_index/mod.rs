@@ -11,7 +11,7 @@
 //!
 //! An entry of a cell has the cell's timestamp and TTL, so it reconciles as the cell does: an entry that is removed with the
 //! timestamp of its cell hides no entry of a newer cell. Entries of key columns stand for rows, which live by many
-//! cells: they have the time at which the node wrote them, do not expire, and are removed only once a read has seen that the
+//! cells: they have a time of the index's own, later than all before, do not expire, and are removed only once a read has seen that the
 //! row is gone. Cassandra gives them the newest timestamp and the TTL of the row, and so loses rows of which a part expires.
 //!
 //! Compat: `CassandraIndex`, `CassandraIndexFunctions` and the classes of `index.internal.composites`. Schema and file layout
@@ -37,7 +37,7 @@ use ilion_rows::{Bound, DecoratedKey, KeyRange, Mutation, ReadError, Row};
 use ilion_schema::TableSchema;
 
 use crate::{
-    Candidate, Definition, EntryMark, Error, HiddenTable, IndexClass, Place, Predicate, RowChange,
+    Candidate, Definition, EntryMark, Error, HiddenTable, IndexClass, Moment, Place, Predicate, RowChange,
     SecondaryIndex, Storage,
 };
 use source::Source;
@@ -123,8 +123,8 @@ impl HiddenTable for TableIndex {
         &self.hidden
     }
 
-    fn entries(&self, key: &DecoratedKey, change: RowChange<'_>, now_micros: i64, out: &mut Vec<Mutation>) {
-        self.entries_of(key, change, now_micros, out);
+    fn entries(&self, key: &DecoratedKey, change: RowChange<'_>, moment: Moment, out: &mut Vec<Mutation>) {
+        self.entries_of(key, change, moment, out);
     }
 
     fn lookup(&self, predicate: &Predicate) -> Option<Vec<KeyRange>> {

@@ -80,7 +80,11 @@ fn complex(column: &str, cells: &[(Bytes, Cell)]) -> Row {
 
 fn entries(index: &TableIndex, before: Option<&Row>, after: &Row) -> Vec<Mutation> {
     let mut out = Vec::new();
-    index.entries(&key(), RowChange { before, after }, NOW, &mut out);
+    let moment = Moment {
+        now_secs: SECS,
+        entry_micros: NOW,
+    };
+    index.entries(&key(), RowChange { before, after }, moment, &mut out);
     out
 }
 

@@ -1,0 +1,362 @@
+//! Building an index over the SSTables that its table has.
+//!
+//! An index takes every write from its birth on: the memtable is frozen when it is made. What is older is flushed, and then read
+//! once, in the order of the table, into memtables of the build's own, which become SSTables of the hidden table. After each the place that was
+//! reached is written down, so that a build goes on after a restart. What the index gets twice does no harm.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+use ilion_index::{HiddenTable, RowChange, Storage};
+use ilion_memtable::Memtable;
+use ilion_rows::{
+    ClusteringFilter, Cursor, DecoratedKey, Direction, KeyBound, KeyRange, MergeCursor, Mutation, ReadError,
+    Row, Unfiltered,
+};
+use ilion_sstable::Scan;
+
+use super::{IndexBuildFacts, LiveIndex};
+use crate::background::Work;
+use crate::compact::{Job, Watched};
+use crate::engine::Shared;
+use crate::read::scan;
+use crate::table_store::TableStore;
+use crate::view::{Frozen, LiveSSTable};
+use crate::{Error, Result};
+
+/// What a build gathers in memory before it writes.
+const GATHERED_BYTES_MAX: usize = 32 << 20;
+/// Holds the partition key up to which a build has come.
+const PROGRESS_FILE: &str = "build-progress";
+const PROGRESS_BYTES_MAX: u64 = 1 << 17;
+/// As it is told of with compactions. Compat: `OperationType.INDEX_BUILD`.
+const KIND: &str = "Secondary index build";
+
+/// How a build ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Built,
+    /// The index was dropped, or the engine ends.
+    Stopped,
+}
+
+impl Shared {
+    /// At the start: tells which indexes are built, and has the others built.
+    pub(crate) fn resume_builds(&self) -> Result<()> {
+        self.remove_index_leftovers()?;
+        let built = self.built_indexes()?;
+        let schema = self.schema.load_full();
+        for keyspace in schema.keyspaces.values() {
+            for index in keyspace.indexes.values() {
+                let table = keyspace.tables.get(&index.table);
+                let store = table.and_then(|table| self.table(table.id));
+                let live = store
+                    .as_ref()
+                    .and_then(|store| store.indexes().named(&index.name).cloned());
+                let name = (keyspace.name.clone(), index.name.clone());
+                match (store, live) {
+                    (Some(_), Some(live)) if built.contains(&name) => {
+                        live.state.is_built.store(true, Ordering::Release);
+                    }
+                    (Some(store), Some(live)) => self.ask_to_build(&store, &live),
+                    // Nobody tells it of writes from now on.
+                    _ if built.contains(&name) => self.set_built(&name, false)?,
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Has the indexes built that a change of the schema has made.
+    pub(crate) fn build_new(&self) -> Result<()> {
+        let tables = self.tables.load_full();
+        for store in tables.values() {
+            for live in &store.indexes().0 {
+                let is_asked = live.state.is_build_asked.load(Ordering::Acquire);
+                if live.is_built() || is_asked {
+                    continue;
+                }
+                match store.is_empty() {
+                    true => self.finish_build(live)?,
+                    false => self.ask_to_build(store, live),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn ask_to_build(&self, store: &Arc<TableStore>, live: &Arc<LiveIndex>) {
+        if !live.state.is_build_asked.swap(true, Ordering::AcqRel) {
+            self.background
+                .send(Work::BuildIndex(store.clone(), live.name().to_owned()));
+        }
+    }
+
+    /// Builds an index in the background. A failure is told: the index stays unbuilt.
+    pub(crate) fn build_asked(&self, store: &Arc<TableStore>, index: &str) {
+        let Some(live) = store.indexes().named(index).cloned() else {
+            return;
+        };
+        match self.build_index(store, &live) {
+            Ok(End::Built) => tracing::info!(?store, index, "the index is built"),
+            Ok(End::Stopped) => tracing::info!(?store, index, "the build of the index was stopped"),
+            Err(error) => tracing::error!(?store, index, %error, "the index cannot be built; rebuild it"),
+        }
+        live.state.is_build_asked.store(false, Ordering::Release);
+    }
+
+    fn build_index(&self, store: &Arc<TableStore>, live: &Arc<LiveIndex>) -> Result<End> {
+        let _building = live.state.building.lock();
+        if live.is_dropped() || live.is_built() {
+            return Ok(End::Stopped);
+        }
+        self.flush_table(store)?;
+        let end = match (live.index.storage(), &live.hidden) {
+            (Storage::HiddenTable(index), Some(hidden)) => self.build_hidden(store, live, index, hidden)?,
+            _ => End::Stopped,
+        };
+        if end == End::Built {
+            self.finish_build(live)?;
+        }
+        Ok(end)
+    }
+
+    fn finish_build(&self, live: &LiveIndex) -> Result<()> {
+        let definition = live.index.definition();
+        let name = (definition.table.keyspace.clone(), definition.schema.name.clone());
+        self.set_built(&name, true)?;
+        live.state.is_built.store(true, Ordering::Release);
+        if let Some(hidden) = &live.hidden {
+            self.forget_progress(hidden)?;
+        }
+        Ok(())
+    }
+
+    /// Makes an index empty and builds it anew.
+    pub(crate) fn rebuild(&self, store: &Arc<TableStore>, live: &Arc<LiveIndex>) -> Result<()> {
+        self.check_writable()?;
+        {
+            let _building = live.state.building.lock();
+            let definition = live.index.definition();
+            let name = (definition.table.keyspace.clone(), definition.schema.name.clone());
+            live.state.is_built.store(false, Ordering::Release);
+            self.set_built(&name, false)?;
+            if let Some(hidden) = &live.hidden {
+                self.empty_hidden(store, hidden)?;
+                self.forget_progress(hidden)?;
+            }
+        }
+        match self.build_index(store, live)? {
+            End::Built => Ok(()),
+            End::Stopped => Err(Error::Refused(format!(
+                "the build of index {} was stopped",
+                live.name()
+            ))),
+        }
+    }
+
+    /// Drops all entries. The table's memtable is frozen at the same moment, so that the build finds on disk whatever lost its
+    /// entry in memory.
+    fn empty_hidden(&self, store: &Arc<TableStore>, hidden: &Arc<TableStore>) -> Result<()> {
+        let gone = {
+            let _maintenance = store.maintenance.lock();
+            let _of_hidden = hidden.maintenance.lock();
+            store.freeze(&*self.env, || self.barrier());
+            let mut active = hidden.active.write();
+            let since = active.since;
+            let (bytes, gone) = hidden.clear_locked(&*self.env, &mut active, since);
+            self.budget.free(bytes);
+            gone
+        };
+        self.remove_sstables(hidden, &gone)
+    }
+
+    fn build_hidden(
+        &self,
+        store: &Arc<TableStore>,
+        live: &LiveIndex,
+        index: &dyn HiddenTable,
+        hidden: &Arc<TableStore>,
+    ) -> Result<End> {
+        let sstables = store.view().sstables.clone();
+        let reached = self.progress(hidden, store)?;
+        let mut build = HiddenBuild {
+            shared: self,
+            index,
+            hidden,
+            gathered: Arc::new(Memtable::new(hidden.schema(), 1)),
+            entries: Vec::new(),
+            complete: None,
+        };
+        let range = KeyRange {
+            start: reached.map_or(KeyBound::Start, KeyBound::After),
+            end: KeyBound::End,
+        };
+        match self.read_for_build(store, live, &sstables, &range, &mut build) {
+            Ok(()) => build.flush().map(|()| End::Built),
+            Err(Error::Read(ReadError::Aborted(_))) => Ok(End::Stopped),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Shows the build every row of the SSTables.
+    fn read_for_build(
+        &self,
+        store: &Arc<TableStore>,
+        live: &LiveIndex,
+        sstables: &[Arc<LiveSSTable>],
+        range: &KeyRange,
+        build: &mut HiddenBuild<'_>,
+    ) -> Result<()> {
+        let task = self.begin_build_task(store, live, sstables);
+        let table = store.schema();
+        let filter = Arc::new(ClusteringFilter::all());
+        let sources = sstables.iter().map(|source| {
+            let cursor = scan(source, &table, range, &filter, Scan::Sequential);
+            let sstable = &source.sstable;
+            let items = sstable.stats().total_rows + sstable.estimated_keys();
+            let bytes = sstable.size_bytes();
+            let watched = Watched::new(cursor, self.pacer.clone(), task.task.clone(), bytes, items);
+            Box::new(watched) as Box<dyn Cursor>
+        });
+        let mut merged = MergeCursor::new(sources.collect(), table, Direction::Forward);
+        while let Some(head) = merged.next_partition()? {
+            if live.is_dropped() || self.pacer.is_stopping() {
+                return Err(Error::Read(ReadError::Aborted("the build was stopped")));
+            }
+            if let Some(row) = &head.static_row {
+                build.add(&head.key, row)?;
+            }
+            while let Some(unfiltered) = merged.next_unfiltered()? {
+                if let Unfiltered::Row(row) = unfiltered {
+                    build.add(&head.key, &row)?;
+                }
+            }
+            build.complete = Some(head.key);
+        }
+        Ok(())
+    }
+
+    fn begin_build_task(
+        &self,
+        store: &TableStore,
+        live: &LiveIndex,
+        sstables: &[Arc<LiveSSTable>],
+    ) -> crate::compact::Registered<'_> {
+        let table = store.schema();
+        let directory = live
+            .hidden
+            .as_ref()
+            .map_or(&store.directory, |hidden| &hidden.directory);
+        let job = Job {
+            table_id: store.id,
+            keyspace: table.keyspace.clone(),
+            table: format!("{}.{}", table.name, live.name()),
+            kind: KIND,
+            directory: directory.clone(),
+            sstables: sstables.len(),
+            total_bytes: sstables.iter().map(|live| live.sstable.size_bytes()).sum(),
+        };
+        self.tasks.begin(self.env.time_uuid(), job)
+    }
+
+    /// The partition up to which an earlier build has come.
+    fn progress(&self, hidden: &TableStore, store: &TableStore) -> Result<Option<DecoratedKey>> {
+        let path = hidden.directory.join(PROGRESS_FILE);
+        if !self.env.exists(&path) {
+            return Ok(None);
+        }
+        let key = Bytes::from(self.env.read_all(&path, PROGRESS_BYTES_MAX)?);
+        let partitioner = store.schema().partitioner(self.options.partitioner);
+        Ok(Some(DecoratedKey::new(partitioner, key)))
+    }
+
+    pub(crate) fn forget_progress(&self, hidden: &TableStore) -> Result<()> {
+        let path = hidden.directory.join(PROGRESS_FILE);
+        match self.env.exists(&path) {
+            true => {
+                self.env.remove_file(&path)?;
+                Ok(self.env.sync_dir(&hidden.directory)?)
+            }
+            false => Ok(()),
+        }
+    }
+
+    /// The builds that go on.
+    pub(crate) fn build_facts(&self) -> Vec<IndexBuildFacts> {
+        let running = self.tasks.list();
+        let builds = running.iter().filter(|task| task.job.kind == KIND);
+        builds
+            .map(|task| {
+                let (table, index) = task.job.table.split_once('.').unwrap_or((&task.job.table, ""));
+                IndexBuildFacts {
+                    keyspace: task.job.keyspace.clone(),
+                    table: table.to_owned(),
+                    index: index.to_owned(),
+                    done_bytes: task.done_bytes.load(Ordering::Relaxed).min(task.job.total_bytes),
+                    total_bytes: task.job.total_bytes,
+                }
+            })
+            .collect()
+    }
+}
+
+/// Gathers entries and writes them.
+struct HiddenBuild<'a> {
+    shared: &'a Shared,
+    index: &'a dyn HiddenTable,
+    hidden: &'a Arc<TableStore>,
+    gathered: Arc<Memtable>,
+    entries: Vec<Mutation>,
+    /// The last partition that was read to its end.
+    complete: Option<DecoratedKey>,
+}
+
+impl HiddenBuild<'_> {
+    fn add(&mut self, key: &DecoratedKey, row: &Row) -> Result<()> {
+        let change = RowChange {
+            before: None,
+            after: row,
+        };
+        let moment = self.hidden.moment(&*self.shared.env);
+        self.index.entries(key, change, moment, &mut self.entries);
+        for entry in self.entries.drain(..) {
+            self.gathered.apply(&entry);
+        }
+        match self.gathered.size_bytes() >= GATHERED_BYTES_MAX {
+            true => self.flush(),
+            false => Ok(()),
+        }
+    }
+
+    /// Makes what was gathered an SSTable, and then writes down how far it goes.
+    fn flush(&mut self) -> Result<()> {
+        let next = Arc::new(Memtable::new(self.hidden.schema(), 1));
+        // A truncation that was logged before it lets it be.
+        let now = self.shared.barrier();
+        let frozen = Arc::new(Frozen {
+            memtable: std::mem::replace(&mut self.gathered, next),
+            indexes: None,
+            since: now,
+            upto: now,
+        });
+        {
+            let _maintenance = self.hidden.maintenance.lock();
+            if self.hidden.is_dropped.load(Ordering::Acquire) {
+                return Err(Error::Read(ReadError::Aborted("the index was dropped")));
+            }
+            // It is no part of the memory that writers share.
+            let bytes = frozen.size_bytes();
+            self.shared.budget.grow(bytes.cast_signed());
+            self.shared.flush_frozen(self.hidden, &frozen)?;
+        }
+        self.shared.background.send(Work::Compact(self.hidden.clone()));
+        if let Some(complete) = &self.complete {
+            let path = self.hidden.directory.join(PROGRESS_FILE);
+            self.shared.env.write_atomically(&path, &complete.key)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,100 @@
+//! Which indexes are built, as `system."IndexInfo"` has it. Compat: `SystemKeyspace.setIndexBuilt`; the column `table_name` holds
+//! the keyspace.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ilion_commitlog::Kind;
+use ilion_rows::{
+    Clustering, ClusteringFilter, Cursor, DecoratedKey, DeletionTime, KeyRange, Liveness, Mutation,
+    PartitionUpdate, ReadLaw, ReadPurge, Row, TombstoneLimits, Unfiltered,
+};
+use ilion_schema::{Schema, TableId};
+
+use crate::engine::Shared;
+use crate::table_store::TableStore;
+use crate::{Error, Result};
+
+/// Keyspace and name of an index.
+pub(crate) type IndexName = (String, String);
+
+impl Shared {
+    fn built_store(&self) -> Result<Arc<TableStore>> {
+        self.table(TableId::of_system_table("system", "IndexInfo"))
+            .ok_or_else(|| Error::Refused("system.\"IndexInfo\" is not there".to_owned()))
+    }
+
+    /// The indexes that are built.
+    pub(crate) fn built_indexes(&self) -> Result<BTreeSet<IndexName>> {
+        let store = self.built_store()?;
+        let table = store.schema();
+        let law = ReadLaw {
+            now_secs: u32::try_from(self.env.now_secs()).unwrap_or(u32::MAX),
+            gc_before_secs: 0,
+            limits: TombstoneLimits::NONE,
+        };
+        let source = store.read_range(&table, &KeyRange::all(), &ClusteringFilter::all());
+        let mut cursor = ReadPurge::new(source, table, law);
+        let mut built = BTreeSet::new();
+        while let Some(head) = cursor.next_partition()? {
+            let keyspace = String::from_utf8_lossy(&head.key.key).into_owned();
+            while let Some(unfiltered) = cursor.next_unfiltered()? {
+                if let Unfiltered::Row(row) = unfiltered
+                    && let Some(Some(name)) = row.clustering.values().first()
+                {
+                    built.insert((keyspace.clone(), String::from_utf8_lossy(name).into_owned()));
+                }
+            }
+        }
+        Ok(built)
+    }
+
+    /// An index is built, or is not any more; durable when it returns.
+    pub(crate) fn set_built(&self, name: &IndexName, is_built: bool) -> Result<()> {
+        let mutation = self.built_mutation(name, is_built)?;
+        self.write(Kind::Mutation, &[mutation])?;
+        Ok(self.log()?.sync()?)
+    }
+
+    fn built_mutation(&self, (keyspace, index): &IndexName, is_built: bool) -> Result<Mutation> {
+        let table = self.built_store()?.schema();
+        let now_micros = self.env.unique_micros();
+        let mut row = Row::empty(Clustering::of([Bytes::from(index.clone())]));
+        match is_built {
+            true => row.liveness = Liveness::live(now_micros),
+            false => {
+                let now_secs = u32::try_from(now_micros / 1_000_000).unwrap_or(u32::MAX);
+                row.deletion = DeletionTime::new(now_micros, now_secs);
+            }
+        }
+        Ok(Mutation {
+            key: DecoratedKey::new(
+                table.partitioner(self.options.partitioner),
+                Bytes::from(keyspace.clone()),
+            ),
+            table,
+            update: PartitionUpdate {
+                rows: vec![row],
+                ..PartitionUpdate::default()
+            },
+        })
+    }
+
+    /// What a change of the schema says of indexes that are made or dropped by it: none of them is built. It belongs into the
+    /// record of the change, so that an index that is made under the name of a dropped one is never taken for it.
+    pub(crate) fn forget_built(&self, old: &Schema, new: &Schema) -> Result<Vec<Mutation>> {
+        let names = |schema: &Schema| -> BTreeSet<IndexName> {
+            let keyspaces = schema.keyspaces.values();
+            let names = keyspaces.flat_map(|keyspace| {
+                let names = keyspace.indexes.keys();
+                names.map(|name| (keyspace.name.clone(), name.clone()))
+            });
+            names.collect()
+        };
+        let (old, new) = (names(old), names(new));
+        old.symmetric_difference(&new)
+            .map(|name| self.built_mutation(name, false))
+            .collect()
+    }
+}

@@ -1,0 +1,286 @@
+//! A search in a hidden table.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use ilion_index::{
+    Candidate, Candidates, EntryMark, Estimate, HiddenTable, NoCandidates, Place, Predicate, RowPart,
+    Storage, Union,
+};
+use ilion_rows::{
+    Bound, ClusteringComparator, ClusteringFilter, Cursor, DecoratedKey, KeyRange, ReadError, ReadLaw,
+    ReadPurge, Row, Slice, TombstoneLimits, Unfiltered,
+};
+use ilion_schema::TableSchema;
+
+use super::LiveIndex;
+use crate::engine::Shared;
+use crate::table_store::TableStore;
+use crate::{Error, Result};
+
+/// Candidates that are passed over one by one before a cursor is opened at the place that is sought.
+const STEPS_MAX: usize = 16;
+/// Stale entries that are remembered before they are removed.
+const STALE_MAX: usize = 1024;
+
+impl Shared {
+    /// Rows that may match, by a hidden table.
+    pub(crate) fn search_hidden(
+        self: &Arc<Self>,
+        store: &Arc<TableStore>,
+        live: &Arc<LiveIndex>,
+        predicate: &Predicate,
+    ) -> Result<Box<dyn Candidates>> {
+        let (index, hidden) = hidden_of(live)?;
+        let comparator = ClusteringComparator::of(&live.index.definition().table);
+        let mut inputs: Vec<Box<dyn Candidates>> = Vec::new();
+        for key in keys_of(index, hidden, predicate)? {
+            let search = HiddenSearch {
+                shared: self.clone(),
+                store: store.clone(),
+                live: live.clone(),
+                hidden: hidden.clone(),
+                table: hidden.schema(),
+                comparator: comparator.clone(),
+                key,
+                cursor: None,
+                given: None,
+                waiting: None,
+                stale: Vec::new(),
+            };
+            inputs.push(Box::new(search));
+        }
+        Ok(match inputs.len() {
+            0 => Box::new(NoCandidates),
+            1 => inputs.remove(0),
+            _ => Box::new(Union::of(inputs, comparator)),
+        })
+    }
+
+    /// About how many rows a search in a hidden table gives.
+    pub(crate) fn estimate_hidden(&self, live: &LiveIndex, predicate: &Predicate) -> Result<Estimate> {
+        let (index, hidden) = hidden_of(live)?;
+        let mut estimate = Estimate::default();
+        let view = hidden.view();
+        for range in ranges_of(index, predicate)? {
+            for memtable in &view.memtables {
+                let statistics = memtable.statistics();
+                let mean = statistics
+                    .operations
+                    .div_ceil(statistics.partitions.max(1) as u64);
+                let mut cursor = memtable.cursor(range.clone(), Arc::new(heads_only()));
+                while cursor.next_partition()?.is_some() {
+                    estimate.rows += mean;
+                }
+            }
+            for sstable in view.sstables.iter().map(|live| &live.sstable) {
+                if sstable
+                    .lower_bound(&range)
+                    .is_some_and(|key| may_have(sstable, &range, &key))
+                {
+                    estimate.rows += sstable
+                        .stats()
+                        .total_rows
+                        .div_ceil(sstable.estimated_keys().max(1));
+                    estimate.files += 1;
+                }
+            }
+        }
+        Ok(estimate)
+    }
+
+    /// Removes entries that were seen to be stale, unless the index is gone or changed meanwhile: it will be met again.
+    fn remove_entries(&self, store: &TableStore, live: &LiveIndex, stale: &mut Vec<EntryMark>) {
+        let Ok((index, hidden)) = hidden_of(live) else {
+            return;
+        };
+        if live.is_dropped() || self.failure().is_some() {
+            return stale.clear();
+        }
+        let now_secs = u32::try_from(self.env.now_secs()).unwrap_or(u32::MAX);
+        // Held so that the hidden memtable is the one beside the table's.
+        let _active = store.active.read();
+        let beside = hidden.active.read();
+        for entry in stale.drain(..) {
+            let applied = beside.memtable.apply(&index.removal(&entry, now_secs));
+            self.budget.grow(applied.grown_bytes);
+        }
+    }
+}
+
+fn may_have(sstable: &ilion_sstable::SSTable, range: &KeyRange, first: &DecoratedKey) -> bool {
+    match range == &KeyRange::exactly(first) {
+        true => sstable.may_have(first),
+        false => !range.misses(sstable.first_key(), sstable.last_key()),
+    }
+}
+
+fn heads_only() -> ClusteringFilter {
+    ClusteringFilter {
+        slices: Vec::new(),
+        ..ClusteringFilter::all()
+    }
+}
+
+fn hidden_of(live: &LiveIndex) -> Result<(&dyn HiddenTable, &Arc<TableStore>)> {
+    match (live.index.storage(), &live.hidden) {
+        (Storage::HiddenTable(index), Some(hidden)) => Ok((index, hidden)),
+        _ => Err(Error::Refused(format!(
+            "index {} has no hidden table",
+            live.name()
+        ))),
+    }
+}
+
+fn ranges_of(index: &dyn HiddenTable, predicate: &Predicate) -> Result<Vec<KeyRange>> {
+    index
+        .lookup(predicate)
+        .ok_or_else(|| Error::Refused("the index does not serve the restriction".to_owned()))
+}
+
+/// The partitions to look into. Ranges are of few partitions: values that are equal and spelled in several ways.
+fn keys_of(index: &dyn HiddenTable, hidden: &TableStore, predicate: &Predicate) -> Result<Vec<DecoratedKey>> {
+    let mut keys = Vec::new();
+    for range in ranges_of(index, predicate)? {
+        match &range.start {
+            ilion_rows::KeyBound::Before(key) if range == KeyRange::exactly(key) => keys.push(key.clone()),
+            _ => {
+                let mut heads = hidden.read_range(&hidden.schema(), &range, &heads_only());
+                while let Some(head) = heads.next_partition()? {
+                    keys.push(head.key);
+                }
+            }
+        }
+    }
+    Ok(keys)
+}
+
+/// The entries of one value.
+struct HiddenSearch {
+    shared: Arc<Shared>,
+    /// The table of the index.
+    store: Arc<TableStore>,
+    live: Arc<LiveIndex>,
+    hidden: Arc<TableStore>,
+    table: Arc<TableSchema>,
+    /// Of the table of the index.
+    comparator: ClusteringComparator,
+    key: DecoratedKey,
+    /// Begun when the first entry is asked for.
+    cursor: Option<ReadPurge<Box<dyn Cursor>>>,
+    /// The last place given: several entries may lead to one row.
+    given: Option<Place>,
+    /// Read, and not given yet.
+    waiting: Option<Candidate>,
+    stale: Vec<EntryMark>,
+}
+
+impl HiddenSearch {
+    fn index(&self) -> std::result::Result<&dyn HiddenTable, ReadError> {
+        match self.live.index.storage() {
+            Storage::HiddenTable(index) => Ok(index),
+            Storage::Attached(_) => Err(ReadError::Aborted("the index has no hidden table")),
+        }
+    }
+
+    /// Reads from a bound on.
+    fn open(&mut self, start: Bound) -> std::result::Result<(), ReadError> {
+        let slice = Slice {
+            start,
+            end: Bound::top(),
+        };
+        let filter = ClusteringFilter {
+            slices: vec![slice],
+            ..ClusteringFilter::all()
+        };
+        let law = ReadLaw {
+            now_secs: u32::try_from(self.shared.env.now_secs()).unwrap_or(u32::MAX),
+            gc_before_secs: 0,
+            limits: TombstoneLimits::NONE,
+        };
+        let source = self
+            .hidden
+            .read_partition(&self.table, &self.key, &filter, law.now_secs)?;
+        let mut cursor = ReadPurge::new(source, self.table.clone(), law);
+        cursor.next_partition()?;
+        self.cursor = Some(cursor);
+        Ok(())
+    }
+
+    /// The next entry, whatever was given before.
+    fn read(&mut self) -> std::result::Result<Option<Candidate>, ReadError> {
+        if let Some(waiting) = self.waiting.take() {
+            return Ok(Some(waiting));
+        }
+        if self.cursor.is_none() {
+            self.open(Bound::bottom())?;
+        }
+        while let Some(unfiltered) = match &mut self.cursor {
+            Some(cursor) => cursor.next_unfiltered()?,
+            None => None,
+        } {
+            if let Unfiltered::Row(row) = unfiltered {
+                return self.index()?.candidate(&self.key, &row).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    /// True if a place was given that stands for this one.
+    fn is_given(&self, place: &Place) -> bool {
+        self.given.as_ref().is_some_and(|given| {
+            given.key == place.key
+                && (given.row == RowPart::Static || given.compare(place, &self.comparator) == Ordering::Equal)
+        })
+    }
+}
+
+impl Candidates for HiddenSearch {
+    fn next(&mut self) -> std::result::Result<Option<Candidate>, ReadError> {
+        while let Some(candidate) = self.read()? {
+            if !self.is_given(&candidate.place) {
+                self.given = Some(candidate.place.clone());
+                return Ok(Some(candidate));
+            }
+        }
+        Ok(None)
+    }
+
+    fn seek(&mut self, place: &Place) -> std::result::Result<(), ReadError> {
+        if self.cursor.is_some() {
+            for _ in 0..STEPS_MAX {
+                let Some(candidate) = self.read()? else {
+                    return Ok(());
+                };
+                if candidate.place.compare(place, &self.comparator) != Ordering::Less {
+                    self.waiting = Some(candidate);
+                    return Ok(());
+                }
+            }
+        }
+        let start = self.index()?.seek(place);
+        self.open(start)
+    }
+
+    fn met(&mut self, candidate: &Candidate, row: Option<&Row>) {
+        let (Some(entry), Ok(index)) = (&candidate.entry, self.index()) else {
+            return;
+        };
+        if !entry.is_expiring && index.is_stale(entry, row) {
+            self.stale.push(entry.clone());
+        }
+        if self.stale.len() >= STALE_MAX {
+            self.shared
+                .remove_entries(&self.store, &self.live, &mut self.stale);
+        }
+    }
+}
+
+impl Drop for HiddenSearch {
+    fn drop(&mut self) {
+        if !self.stale.is_empty() {
+            self.shared
+                .remove_entries(&self.store, &self.live, &mut self.stale);
+        }
+    }
+}
