@@ -27,7 +27,7 @@ enum State {
     First(Vec<Numbered>, Vec<Weak<MemoryGraph>>),
     /// They are in a memtable's graph.
     Found(Found),
-    Inserted(MemoryGraph, usize),
+    Inserted(Box<MemoryGraph>, usize),
 }
 
 struct Found {
@@ -82,9 +82,9 @@ impl Gathered {
     /// The graph; the next row begins another one.
     pub(super) fn take(&mut self) -> MemoryGraph {
         self.settle();
-        let next = State::Inserted(MemoryGraph::new(self.options), 0);
+        let next = State::Inserted(Box::new(MemoryGraph::new(self.options)), 0);
         match std::mem::replace(&mut self.state, next) {
-            State::Inserted(graph, _) => graph,
+            State::Inserted(graph, _) => *graph,
             State::First(..) | State::Found(_) => MemoryGraph::new(self.options),
         }
     }
@@ -128,7 +128,7 @@ fn inserted(graph: MemoryGraph, rows: Vec<Numbered>) -> State {
     for (number, vector) in rows {
         bytes += graph.insert(number, &vector).unwrap_or_default();
     }
-    State::Inserted(graph, bytes)
+    State::Inserted(Box::new(graph), bytes)
 }
 
 impl Found {
