@@ -96,6 +96,8 @@ def test_the_spectrogram_lists_the_slowest_reads_of_what_is_brushed(page):
     page.mouse.move(box["x"] + box["width"] - 10, box["y"] + box["height"] - 30, steps=4)
     page.mouse.up()
     page.locator("#slowest td", has_text="seen.things").first.wait_for()
+    # With the statement that asked.
+    page.locator("#slowest td", has_text="SELECT v FROM seen.things WHERE k = ?").first.wait_for()
     assert page.locator("#slowest tbody tr").count() >= 1
     # Without its kinds the picture is empty.
     for box in page.locator("#io-kinds input").all():
@@ -143,6 +145,15 @@ def test_a_wrong_statement_is_answered_with_the_reason(page):
     page.get_by_label("CQL statement").fill("SELEC nothing")
     page.get_by_role("button", name="Run", exact=True).click()
     page.locator("#query-error").get_by_text("SELEC").wait_for()
+
+
+def test_statements_are_listed_with_what_they_cost_and_counted_anew(page):
+    view(page, "Statements")
+    row = page.locator("#statements-table tbody tr", has_text="INSERT INTO seen.things (k, v) VALUES (?, ?)")
+    row.wait_for()
+    assert row.locator("td").nth(1).inner_text() == str(ROWS)
+    page.get_by_role("button", name="Count from now on").click()
+    row.wait_for(state="detached")
 
 
 def test_the_schema_is_browsed(page):

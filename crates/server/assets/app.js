@@ -146,20 +146,47 @@ function tablesView() {
   ], rows));
 }
 
+// Rates and percentiles of system_views.statements that are shown, and how.
+const ms = (value) => `${Number(value).toPrecision(3)} ms`;
+const COSTS = [
+  ["calls", "calls", metrics.count],
+  ["errors", "errors", metrics.count],
+  ["latency_ms_total", "time, all", ms],
+  ["latency_ms_p50", "p50", ms],
+  ["latency_ms_p99", "p99", ms],
+  ["disk_bytes_total", "read from disk", metrics.bytes],
+  ["amplification_p50", "read per byte asked, p50", (value) => Number(value).toPrecision(3)],
+  ["rows_scanned_p99", "rows, p99", metrics.count],
+  ["tombstones_scanned_p99", "tombstones, p99", metrics.count],
+  ["sstables_touched_total", "SSTables touched", metrics.count],
+  ["disk_wait_ms_total", "waiting for disk", ms],
+  ["log_wait_ms_total", "waiting for the log", ms],
+];
+
 async function statements() {
   const place = at("statements-table");
   try {
-    const report = await ask.query({ cql: "SELECT * FROM system_views.statements", page_size: 1000 });
-    const columns = report.columns.map((column, index) => ({
-      name: column.name.replaceAll("_", " "),
-      of: (row) => row[index],
-      number: /^(int|bigint|double|float)$/.test(column.type),
-      code: column.type === "text",
-    }));
-    put(place, table("statements", "Statements by shape since the start or the last reset", columns, report.rows));
+    const found = await ask.rows("SELECT * FROM system_views.statements");
+    found.sort((a, b) => Number(b.latency_ms_total) - Number(a.latency_ms_total));
+    put(place, table("statements", "Statements by shape since the start of the node or the last reset, those that took the most time first", [
+      { name: "statement", of: (row) => row.statement, code: true },
+      ...COSTS.map(([column, name, show]) => ({
+        name, number: true, of: (row) => row[column], show: (value) => show(Number(value)),
+      })),
+    ], found));
   } catch (error) {
     put(place, element("p", { class: "alert" }, error.message));
   }
+}
+
+async function resetStatements() {
+  try {
+    await ask.query({ cql: "TRUNCATE system_views.statements" });
+  } catch (error) {
+    put(at("statements-table"), element("p", { class: "alert" }, error.message));
+    return;
+  }
+  statements();
 }
 
 let isTicking = false;
@@ -203,6 +230,7 @@ at("pause").addEventListener("click", () => {
   at("pause").textContent = isPaused ? "Go on" : "Pause";
 });
 at("statements-refresh").addEventListener("click", statements);
+at("statements-reset").addEventListener("click", resetStatements);
 at("token-form").addEventListener("submit", (event) => {
   event.preventDefault();
   ask.setToken(at("token").value);

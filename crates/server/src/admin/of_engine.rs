@@ -261,7 +261,8 @@ impl Admin for EngineAdmin {
     }
 
     fn slowest(&self, order: SlowestOrder) -> SlowestReport {
-        SlowestReport::of(order, |_| None)
+        let costs = &self.node.observers().costs;
+        SlowestReport::of(order, |id| costs.shape(id).map(|shape| shape.text.clone()))
     }
 
     fn query(&self, order: &QueryOrder) -> Result<QueryReport, AdminError> {
