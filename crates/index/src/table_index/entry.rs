@@ -1,5 +1,7 @@
 //! Entries that a changed row adds and removes.
 
+use std::collections::HashMap;
+
 use bytes::Bytes;
 use ilion_rows::{
     Cell, Clustering, Data, DecoratedKey, DeletionTime, Liveness, Mutation, PartitionUpdate, Row, Values,
@@ -40,14 +42,15 @@ impl TableIndex {
         }
         let old = change.before.map(|row| self.cells(row)).unwrap_or_default();
         let new = self.cells(change.after);
+        let (old_by_path, new_by_path) = (ByPath::of(&old), ByPath::of(&new));
         for (path, cell) in &new {
-            let known = find(&old, path);
+            let known = old_by_path.find(path);
             if known != Some(*cell) && cell.is_live(now_secs) {
                 out.extend(self.entry_of_cell(key, change.after, path, cell));
             }
         }
         for (path, cell) in &old {
-            let follower = find(&new, path).filter(|new| new.is_live(now_secs));
+            let follower = new_by_path.find(path).filter(|new| new.is_live(now_secs));
             let is_same = follower.is_some_and(|new| self.has_same_value(new, cell));
             if cell.is_live(now_secs) && !is_same {
                 out.extend(self.removal_of_cell(key, change.after, path, cell, now_secs));
@@ -200,7 +203,27 @@ impl TableIndex {
     }
 }
 
-fn find<'r>(cells: &[Pathed<'r>], path: &Bytes) -> Option<&'r Cell> {
-    let (_, cell) = cells.iter().find(|(known, _)| *known == path)?;
-    Some(cell)
+/// Finds cells by their paths, without a walk over all of a large collection for each.
+enum ByPath<'c, 'r> {
+    Few(&'c [Pathed<'r>]),
+    Many(HashMap<&'r Bytes, &'r Cell>),
+}
+
+impl<'c, 'r> ByPath<'c, 'r> {
+    fn of(cells: &'c [Pathed<'r>]) -> Self {
+        match cells.len() {
+            0..=16 => Self::Few(cells),
+            _ => Self::Many(cells.iter().copied().collect()),
+        }
+    }
+
+    fn find(&self, path: &Bytes) -> Option<&'r Cell> {
+        match self {
+            Self::Few(cells) => cells
+                .iter()
+                .find(|(known, _)| *known == path)
+                .map(|(_, cell)| *cell),
+            Self::Many(cells) => cells.get(path).copied(),
+        }
+    }
 }
