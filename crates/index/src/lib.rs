@@ -26,7 +26,7 @@
 //! | `table_index` | [`TableIndexClass`]: the index in a hidden table |
 //! | `vectors` | the index of a column of vectors, which [`Sai`] makes: the nearest ones |
 //! | `row_numbers` | [`RowNumbersWriter`], [`RowNumbersFile`]: which row of an SSTable has which number |
-//! | `sai` | [`Sai`]: terms beside memtables and SSTables |
+//! | `sai` | [`Sai`], [`Sasi`]: terms beside memtables and SSTables |
 //! | `paged` | component files with checked pages |
 
 mod candidate;
@@ -51,5 +51,5 @@ pub use interface::{
 pub use predicate::{Limit, Predicate};
 pub use registry::IndexClasses;
 pub use row_numbers::{RowNumbersFile, RowNumbersWriter};
-pub use sai::Sai;
+pub use sai::{Sai, Sasi};
 pub use table_index::TableIndexClass;

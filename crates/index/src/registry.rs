@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ilion_schema::{IndexKind, IndexSchema};
 
 use crate::table_index::TableIndexClass;
-use crate::{IndexClass, Sai};
+use crate::{IndexClass, Sai, Sasi};
 
 /// The classes that CREATE INDEX can ask for.
 #[derive(Clone, Default)]
@@ -20,7 +20,7 @@ impl IndexClasses {
     /// The classes that Ilion brings.
     pub fn own() -> Self {
         Self {
-            classes: vec![Arc::new(TableIndexClass), Arc::new(Sai)],
+            classes: vec![Arc::new(TableIndexClass), Arc::new(Sai), Arc::new(Sasi)],
             table_index: Some(Arc::new(TableIndexClass)),
         }
     }

@@ -34,6 +34,7 @@ mod numbers;
 mod options;
 mod patterns;
 mod postings;
+mod sasi;
 mod sorter;
 mod sstable;
 mod term;
@@ -89,11 +90,36 @@ impl IndexClass for Sai {
     }
 }
 
+/// Cassandra's `SASIIndex`, served by the same files.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sasi;
+
+impl IndexClass for Sasi {
+    fn names(&self) -> &[&str] {
+        &["org.apache.cassandra.index.sasi.SASIIndex", "SASIIndex"]
+    }
+
+    fn validate(&self, definition: &Definition) -> Result<(), Error> {
+        sasi::check(definition).map(drop)
+    }
+
+    fn open(&self, definition: Definition) -> Result<Arc<dyn SecondaryIndex>, Error> {
+        let options = sasi::check(&definition)?;
+        let indexed = Indexed::of_sasi(&definition, &options);
+        Ok(Arc::new(SaiIndex {
+            memory_bytes: options.memory_bytes,
+            ..SaiIndex::new(definition, indexed)
+        }))
+    }
+}
+
 /// One index of a table.
 struct SaiIndex {
     definition: Definition,
     indexed: Arc<Indexed>,
     layout: Layout,
+    /// For terms while an SSTable is written.
+    memory_bytes: usize,
 }
 
 impl SaiIndex {
@@ -102,6 +128,7 @@ impl SaiIndex {
             layout: Layout::of(&definition.table),
             definition,
             indexed: Arc::new(indexed),
+            memory_bytes: sorter::MEMORY_BYTES,
         }
     }
 }
@@ -136,7 +163,7 @@ impl Attached for SaiIndex {
             &self.definition.schema.name,
             &self.indexed,
             self.layout.has_clusterings(),
-            sorter::MEMORY_BYTES,
+            self.memory_bytes,
         )))
     }
 

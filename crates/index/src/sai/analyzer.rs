@@ -13,7 +13,6 @@ pub(super) enum Case {
     #[default]
     Kept,
     Lower,
-    #[cfg_attr(not(test), expect(dead_code, reason = "of SASI's options"))]
     Upper,
 }
 
@@ -35,16 +34,19 @@ pub(super) enum Analyzer {
     /// A text is one token.
     Whole(Filters),
     /// It is cut at a character.
-    #[cfg_attr(not(test), expect(dead_code, reason = "of SASI's options"))]
     Delimited(char, Filters),
     /// Its words.
-    #[cfg_attr(not(test), expect(dead_code, reason = "of SASI's options"))]
     Words(Filters),
 }
 
 impl Analyzer {
     pub(super) fn is_none(&self) -> bool {
         *self == Self::None
+    }
+
+    /// True if a text may have several tokens.
+    pub(super) fn splits(&self) -> bool {
+        matches!(self, Self::Delimited(..) | Self::Words(_))
     }
 
     /// Tells the tokens of a value in order. What is no text is a token as it is.

@@ -7,6 +7,7 @@ use ilion_types::{CqlType, decode_composite};
 use super::analyzer::Analyzer;
 use super::lookup::{TermRange, after_prefix};
 use super::patterns::Patterns;
+use super::sasi;
 use super::term::{TermType, cut, encode_entry, encode_entry_key};
 use crate::{Definition, Limit, Predicate};
 
@@ -45,6 +46,7 @@ pub(super) struct Indexed {
 }
 
 impl Indexed {
+    /// What a storage-attached index of Cassandra has.
     pub(super) fn of(definition: &Definition, analyzer: Analyzer, patterns: Patterns) -> Self {
         let column = &definition.column;
         let (source, ty) = match (column.kind, &column.ty) {
@@ -69,6 +71,15 @@ impl Indexed {
             is_ordered: is_ordered(ty),
             analyzer,
             patterns,
+        }
+    }
+
+    /// What a SASI index has: any type in order, unless it is literal text.
+    pub(super) fn of_sasi(definition: &Definition, options: &sasi::Options) -> Self {
+        let indexed = Self::of(definition, options.analyzer.clone(), options.patterns);
+        Self {
+            is_ordered: !options.is_literal && options.analyzer.is_none(),
+            ..indexed
         }
     }
 
@@ -196,6 +207,8 @@ impl Indexed {
         );
         let is_values = matches!(self.source, Source::Elements | Source::Values);
         match predicate {
+            // Compat: SASI finds tokens by LIKE only.
+            Predicate::Equal(_) | Predicate::AnyOf(_) if self.analyzer.splits() => None,
             Predicate::Equal(value) if is_simple => Some(self.equal(value)),
             Predicate::AnyOf(values) if is_simple => {
                 Some(values.iter().flat_map(|value| self.equal(value)).collect())

@@ -71,6 +71,10 @@ impl Patterns {
         if self == Self::None || (is_inner && self == Self::Prefix) {
             return None;
         }
+        // Compat: SASI does not tell where in a text a token was.
+        if self == Self::Contains && analyzer.splits() && matches!(like, Predicate::LikePrefix(_)) {
+            return None;
+        }
         let Some(token) = analyzer.longest_token(pattern) else {
             return Some(Vec::new());
         };
@@ -80,10 +84,10 @@ impl Patterns {
                 vec![TermRange::starting_with(tagged(WHOLE, &token))]
             }
             Predicate::LikePrefix(_) => vec![TermRange::starting_with(token)],
-            Predicate::LikeSuffix(_) => {
+            Predicate::LikeSuffix(_) if !token.is_empty() => {
                 vec![self.whole(&token), TermRange::one(tagged(SUFFIX, suffix(&token)))]
             }
-            Predicate::LikeContains(_) => vec![
+            Predicate::LikeSuffix(_) | Predicate::LikeContains(_) => vec![
                 TermRange::starting_with(tagged(WHOLE, &token)),
                 TermRange::starting_with(tagged(SUFFIX, suffix(&token))),
             ],

@@ -3,6 +3,7 @@
 mod hostile;
 mod model;
 mod options;
+mod sasi;
 
 use std::sync::Arc;
 
@@ -86,7 +87,7 @@ fn check_all(
     search: &dyn Fn(&Predicate) -> Box<dyn Candidates>,
     random: &mut Seeded,
 ) {
-    for _ in 0..12 {
+    for _ in 0..10 {
         let predicate = target.random_predicate(random);
         let expected = model.matching(target, &predicate);
         let what = format!("{target:?} {predicate:?}");
@@ -97,8 +98,8 @@ fn check_all(
 #[test]
 fn an_sstable_gives_the_rows_that_match() {
     let mut random = Seeded::new(21);
-    for round in 0..10 {
-        let count = [3, 100, 900][round % 3];
+    for round in 0..3 {
+        let count = [3, 100, 500][round];
         let model = Model::new(count, &mut random);
         for target in Target::all() {
             let env = MemEnv::new(1).shared();
@@ -114,7 +115,7 @@ fn an_sstable_gives_the_rows_that_match() {
 #[test]
 fn an_estimate_counts_the_rows() {
     let mut random = Seeded::new(22);
-    let model = Model::new(800, &mut random);
+    let model = Model::new(400, &mut random);
     for target in Target::all() {
         let env = MemEnv::new(1).shared();
         write_sstable(&model, &target, &env, 1 << 20);
@@ -136,7 +137,7 @@ fn an_estimate_counts_the_rows() {
 #[test]
 fn a_memtable_gives_the_rows_that_match_after_any_changes() {
     let mut random = Seeded::new(23);
-    for _ in 0..6 {
+    for _ in 0..2 {
         let mut model = Model::new(0, &mut random);
         let targets = Target::all();
         let indexes: Vec<_> = targets
@@ -144,7 +145,7 @@ fn a_memtable_gives_the_rows_that_match_after_any_changes() {
             .map(|target| attached(&*target.open(&model.table)).begin_memtable())
             .collect();
         let mut weight = 0;
-        for _ in 0..700 {
+        for _ in 0..500 {
             let (place, before, after) = model.random_change(&mut random);
             let change = RowChange {
                 before: before.as_ref(),
