@@ -10,6 +10,7 @@
 //! | `throughput` | `write`, `read`, `scan`: cassandra-stress's table |
 //! | `settings`, `work`, `write`, `read`, `scan`, `report` | its settings, what is sent, how answers are judged, the result |
 //! | `e1` | the time of a start |
+//! | `e2` | writes with secondary indexes, and queries by them |
 //! | `e3` | where a key stands in the index |
 //! | `e4` | reads after a burst of writes |
 //! | `e5` | one column of many |
@@ -27,6 +28,7 @@ mod connection;
 mod dataset;
 mod drive;
 mod e1;
+mod e2;
 mod e3;
 mod e4;
 mod e5;
@@ -47,6 +49,7 @@ mod work;
 mod write;
 
 pub use crate::bench::e1::E1Args;
+pub use crate::bench::e2::E2Args;
 pub use crate::bench::e3::E3Args;
 pub use crate::bench::e4::E4Args;
 pub use crate::bench::e5::E5Args;
@@ -64,6 +67,8 @@ pub enum Command {
     Scan(BenchArgs),
     /// The time from exec to the first answered query, page cache dropped, with little data and with much.
     E1(E1Args),
+    /// Writes with none, one and three secondary indexes, and queries while old entries are still there.
+    E2(E2Args),
     /// Lookups of keys that the index summary samples, and of keys far from a sample.
     E3(E3Args),
     /// Reads after a burst of writes: straight after, after a pause, after a major compaction.
@@ -83,6 +88,7 @@ pub fn run(command: Command, host: &dyn Host) -> anyhow::Result<()> {
         Command::Read(args) => throughput(args, Workload::Read),
         Command::Scan(args) => throughput(args, Workload::Scan),
         Command::E1(args) => e1::run(&args, host),
+        Command::E2(args) => e2::run(&args, host),
         Command::E3(args) => e3::run(&args, host),
         Command::E4(args) => e4::run(&args, host),
         Command::E5(args) => e5::run(&args, host),

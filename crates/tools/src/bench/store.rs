@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::bench::connection::Connection;
 use crate::bench::files::TableFiles;
 use crate::bench::job::Cells;
-use crate::bench::process::ReadBytes;
+use crate::bench::process::{ReadBytes, Usage};
 use crate::bench::settings::parse_identifier;
 
 /// What the benchmarks need of the program that they are part of.
@@ -247,6 +247,16 @@ impl Store {
             by_calls: process.map(|read| read.by_calls),
             from_disk: process.map(|read| read.from_disk),
         })
+    }
+
+    /// CPU that the server's process has used, if it is known which it is.
+    ///
+    /// # Errors
+    /// There is no such process.
+    pub fn cpu_secs(&self) -> anyhow::Result<Option<f64>> {
+        let own = self.embedded.is_some().then(std::process::id);
+        let usage = self.args.pid.or(own).map(|pid| Usage::of(self.env.as_ref(), pid));
+        Ok(usage.transpose()?.map(|usage| usage.cpu_secs))
     }
 
     fn admin(&self) -> Option<&dyn Admin> {

@@ -1,0 +1,139 @@
+//! What experiment 2 found.
+
+use serde::Serialize;
+
+use crate::bench::drive::Rate;
+use crate::bench::e2::{E2Args, Indexes};
+use crate::bench::store::Store;
+use crate::bench::table::{Table, number, number_or_dash};
+
+/// The result.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    experiment: &'static str,
+    release_version: String,
+    is_embedded: bool,
+    rows: u64,
+    per_value: u64,
+    value_bytes: u32,
+    clients: u16,
+    runs: u16,
+    cases: Vec<Case>,
+}
+
+/// One choice of indexes.
+#[derive(Debug, Serialize)]
+pub struct Case {
+    /// Which.
+    pub indexes: Indexes,
+    /// Writes of new rows.
+    pub inserts: Paid,
+    /// Writes of other values to rows that are on disk.
+    pub updates: Paid,
+    /// Queries: while old entries are there, and again.
+    pub queries: Vec<Rate>,
+    /// SSTables of the table in the end.
+    pub sstables: Option<u64>,
+}
+
+/// Writes, and what they took.
+#[derive(Clone, Debug, Serialize)]
+pub struct Paid {
+    /// How fast they went.
+    pub rate: Rate,
+    /// CPU of the server's process for each; embedded, the client's is part of it.
+    pub cpu_micros: Option<f64>,
+}
+
+impl Case {
+    /// Takes what was faster in another run.
+    pub fn keep_faster(&mut self, other: Self) {
+        let keep = |known: &mut Paid, other: Paid| {
+            if other.rate.per_sec > known.rate.per_sec {
+                *known = other;
+            }
+        };
+        keep(&mut self.inserts, other.inserts);
+        keep(&mut self.updates, other.updates);
+        for (known, other) in self.queries.iter_mut().zip(other.queries) {
+            if other.per_sec > known.per_sec {
+                *known = other;
+            }
+        }
+    }
+}
+
+impl Report {
+    /// Puts it together.
+    pub fn new(args: &E2Args, store: &Store, cases: Vec<Case>) -> anyhow::Result<Self> {
+        Ok(Self {
+            experiment: "e2",
+            release_version: store.local("release_version")?,
+            is_embedded: store.embedded().is_some(),
+            rows: args.rows,
+            per_value: args.per_value,
+            value_bytes: args.value_size,
+            clients: args.clients,
+            runs: args.runs,
+            cases,
+        })
+    }
+
+    /// For people.
+    pub fn print(&self) -> String {
+        let mut table = Table::new(&[
+            "indexes",
+            "inserts/s",
+            "cost",
+            "CPU us",
+            "CPU cost",
+            "read bytes",
+            "updates/s",
+            "cost",
+            "CPU us",
+            "CPU cost",
+            "read bytes",
+            "query p50 us",
+            "p99 us",
+            "again p50",
+            "rows",
+        ]);
+        for case in &self.cases {
+            table.line(self.line(case));
+        }
+        format!(
+            "{} rows, about {} of a value, fastest of {} runs; cost: time of a write to that with {}; read bytes: from files, for each write\n{}",
+            number(self.rows as f64),
+            self.per_value,
+            self.runs,
+            self.cases.first().map_or("no index", |case| case.indexes.name()),
+            table.print().trim_end()
+        )
+    }
+
+    fn line(&self, case: &Case) -> Vec<String> {
+        let mut cells = vec![case.indexes.name().to_owned()];
+        cells.extend(self.paid(case, |case| &case.inserts));
+        cells.extend(self.paid(case, |case| &case.updates));
+        let query = |place: usize, of: fn(&Rate) -> f64| number_or_dash(case.queries.get(place).map(of));
+        cells.push(query(0, |rate| rate.p50_micros));
+        cells.push(query(0, |rate| rate.p99_micros));
+        cells.push(query(1, |rate| rate.p50_micros));
+        cells.push(query(0, |rate| rate.rows as f64 / rate.operations.max(1) as f64));
+        cells
+    }
+
+    fn paid(&self, case: &Case, of: impl Fn(&Case) -> &Paid) -> [String; 5] {
+        let paid = of(case);
+        let first = self.cases.first().map(of);
+        let cost = first.map(|first| first.rate.per_sec / paid.rate.per_sec);
+        let cpu_cost = first.and_then(|first| Some(paid.cpu_micros? / first.cpu_micros?));
+        [
+            number(paid.rate.per_sec),
+            number_or_dash(cost),
+            number_or_dash(paid.cpu_micros),
+            number_or_dash(cpu_cost),
+            number_or_dash(paid.rate.read_bytes),
+        ]
+    }
+}
