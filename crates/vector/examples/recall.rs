@@ -4,7 +4,7 @@
 //! cargo run --release -p ilion-vector --example recall -- [VECTORS] [DIMENSIONS] [QUERIES] [THREADS]
 //! ```
 //!
-//! For random vectors, spread evenly or in clusters, and each similarity. `BREADTH` and `SLACK` (one or several: `0.05,0.1`) of the environment override how far
+//! For random vectors, spread evenly or in clusters, and each similarity; for products, also of very different lengths. `BREADTH` and `SLACK` (one or several: `0.05,0.1`) of the environment override how far
 //! searches go, `ONLY` (such as `uniform/COSINE`) leaves the others out.
 
 use std::error::Error;
@@ -41,6 +41,17 @@ impl Random {
 fn data(kind: &str, count: usize, dimensions: usize, random: &mut Random) -> Vec<Vec<f32>> {
     if kind == "uniform" {
         return (0..count).map(|_| random.vector(dimensions)).collect();
+    }
+    if kind == "lengths" {
+        let long = |random: &mut Random| {
+            let length = 6.0 + random.uniform() * 5.0;
+            random
+                .vector(dimensions)
+                .into_iter()
+                .map(|value| value * length)
+                .collect()
+        };
+        return (0..count).map(|_| long(random)).collect();
     }
     let centres: Vec<Vec<f32>> = (0..count / 200 + 1).map(|_| random.vector(dimensions)).collect();
     let near = |random: &mut Random| {
@@ -158,9 +169,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let argument = |at: usize, default: usize| arguments.get(at).copied().unwrap_or(default);
     let (count, dimensions) = (argument(0, 100_000), argument(1, 128));
     let (query_count, threads) = (argument(2, 200), argument(3, 1));
-    for kind in ["uniform", "clustered"] {
+    for kind in ["uniform", "clustered", "lengths"] {
         for similarity in Similarity::ALL {
             let name = format!("{kind}/{}", similarity.name());
+            if kind == "lengths" && similarity != Similarity::DotProduct {
+                continue;
+            }
             if std::env::var("ONLY").is_ok_and(|only| !name.starts_with(&only)) {
                 continue;
             }

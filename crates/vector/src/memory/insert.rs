@@ -3,16 +3,11 @@
 use std::convert::Infallible;
 
 use super::MemoryGraph;
-use super::node::Node;
+use super::node::{Node, overgrown};
 use crate::Near;
 use crate::beam::{UPPER_BREADTH, beam};
 use crate::probe::{Probe, Space};
 use crate::select::select;
-
-/// By how much a list of links may outgrow its limit before it is pruned: pruning measures many pairs.
-const fn overgrown(most: usize) -> usize {
-    most + most / 2
-}
 
 /// Links a node to near ones, and those to it, level by level from the top.
 pub(super) fn link(graph: &MemoryGraph, id: u32, level: u8) {
@@ -87,7 +82,9 @@ fn walk(graph: &MemoryGraph, probe: &Probe, level: u8, starts: &[Near], breadth:
         if let Some(list) = graph.node(id).and_then(|node| node.links.get(usize::from(level))) {
             links.extend_from_slice(&list.read());
         }
-        for id in links.iter().copied().filter(|id| known.insert(*id)) {
+        links.retain(|id| known.insert(*id));
+        graph.touch(&links);
+        for id in links.iter().copied() {
             measured.extend(graph.node(id).map(|node| node.measured(id, probe)));
         }
         Ok::<_, Infallible>(())

@@ -10,6 +10,11 @@ use crate::{Near, Options, Probe};
 /// No node is in more levels above the lowest.
 pub(crate) const LEVEL_MAX: u8 = 15;
 
+/// By how much a list of links may outgrow its limit before it is pruned: pruning measures many pairs.
+pub(super) const fn overgrown(most: usize) -> usize {
+    most + most / 2
+}
+
 pub(crate) struct Node {
     pub(crate) vector: Arc<[f32]>,
     pub(crate) weight: f32,
@@ -55,10 +60,11 @@ impl Node {
 
     /// What a node of so many levels takes, once it has its links.
     pub(super) fn size_bytes(options: &Options, dimension: usize, level: u8) -> usize {
-        let links: usize = (0..=level).map(|level| options.links_max(level)).sum();
+        let links: usize = (0..=level).map(|level| overgrown(options.links_max(level))).sum();
         let lists = usize::from(level + 1) * size_of::<RwLock<Vec<u32>>>();
         let in_tables = 2 * size_of::<u32>();
-        size_of::<Self>() + lists + in_tables + (dimension + links) * size_of::<u32>()
+        let counts = 2 * size_of::<usize>();
+        size_of::<Self>() + lists + in_tables + counts + (dimension + links) * size_of::<u32>()
     }
 }
 
