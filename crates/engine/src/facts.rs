@@ -234,7 +234,7 @@ impl TableStore {
         maps.sum()
     }
 
-    fn facts(&self) -> TableFacts {
+    pub(crate) fn facts(&self) -> TableFacts {
         let schema = self.schema();
         let view = self.view();
         let sstables = view.sstables.iter().map(|live| &live.sstable);

@@ -36,7 +36,7 @@
 //! | `link` | files under a second name |
 //! | `virtual_table` | tables that are computed when they are read |
 //! | `stripes` | locks for what is read before it is written |
-//! | `facts` | counts for operators |
+//! | `facts`, `table_details` | counts for operators |
 //!
 //! Lock order, first to last: schema change, the build of an index, stripes, `TableStore::manual`, `TableStore::maintenance`,
 //! `TableStore::choosing`, `TableStore::active` (of several tables by ascending table id), `TableStore::swap`, the log's own. Those
@@ -67,6 +67,7 @@ mod schema_store;
 mod settle;
 mod stripes;
 mod survey;
+mod table_details;
 mod table_store;
 mod token_maps;
 mod truncate;
@@ -80,11 +81,12 @@ pub use engine::Engine;
 pub use error::{Error, Result};
 pub use facts::{CacheFacts, EngineFacts, TableFacts};
 pub use ilion_compaction::MajorOutput;
-pub use ilion_sstable::{Finding, LookupCounts, Version as SSTableVersion};
+pub use ilion_sstable::{EstimatedHistogram, Finding, LookupCounts, Version as SSTableVersion};
 pub use import::{ImportReport, ImportSource};
 pub use indexes::{IndexBuildFacts, OpenIndex};
 pub use options::{CacheOptions, EngineOptions};
 pub use stripes::StripesGuard;
 pub use survey::ReadSurvey;
+pub use table_details::TableDetails;
 pub use table_store::TableStore;
 pub use virtual_table::{VirtualRow, VirtualTable};

@@ -38,6 +38,14 @@ pub enum Command {
     CompactionThroughput(ThroughputArguments),
     /// Forgets what caches hold: rows, counters, keys or chunks, or all of them.
     InvalidateCaches(CacheArguments),
+    /// Lists what statements have cost, those that took most time first; or forgets it (reset).
+    Statements(StatementsArguments),
+    /// Tells or sets how many requests are traced that do not ask for it, until the next start.
+    TraceProbability(TraceProbabilityArguments),
+    /// Tells of tables in detail: sizes, reads and writes.
+    TableStats(TableArguments),
+    /// Tells percentiles of tables: latencies, SSTables per read, sizes and cells of partitions.
+    TableHistograms(TableArguments),
     /// Brings everything to disk, so that the next start has nothing to replay.
     Drain(AdminArguments),
     /// Measures any CQL server over the socket, or Ilion in this process.
@@ -137,6 +145,34 @@ pub struct CacheArguments {
     pub admin: AdminArguments,
     /// Only this one: rows, counters, keys or chunks.
     pub cache: Option<String>,
+}
+
+/// What to tell of statements.
+#[derive(Args)]
+pub struct StatementsArguments {
+    #[command(flatten)]
+    pub admin: AdminArguments,
+    /// So many of them.
+    #[arg(long, default_value_t = 20)]
+    pub top: usize,
+    /// Forgets what they have cost.
+    #[arg(value_enum)]
+    pub action: Option<StatementsAction>,
+}
+
+/// What to do with what is known of statements.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum StatementsAction {
+    Reset,
+}
+
+/// How many requests to trace.
+#[derive(Args)]
+pub struct TraceProbabilityArguments {
+    #[command(flatten)]
+    pub admin: AdminArguments,
+    /// From 0 (none) to 1 (all); without it, what it is now is told.
+    pub probability: Option<f64>,
 }
 
 /// Which tables of which node.

@@ -7,12 +7,15 @@ mod bench;
 mod cli;
 mod compactions;
 mod serve;
+mod statements;
 mod transfer;
 
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use ilion_server::admin::{CompactionReport, InfoReport, StatusReport};
+use ilion_server::admin::{
+    CompactionReport, InfoReport, StatusReport, TableHistogramsReport, TableStatsReport,
+};
 
 use cli::{Cli, Command, SstableCommand};
 
@@ -31,6 +34,10 @@ fn main() -> ExitCode {
         Command::Autocompaction(arguments) => compactions::switch(&arguments),
         Command::CompactionThroughput(arguments) => compactions::limit(&arguments),
         Command::InvalidateCaches(arguments) => ask::invalidate_caches(&arguments),
+        Command::Statements(arguments) => statements::statements(&arguments),
+        Command::TraceProbability(arguments) => statements::trace_probability(&arguments),
+        Command::TableStats(arguments) => statements::tables::<TableStatsReport>(&arguments),
+        Command::TableHistograms(arguments) => statements::tables::<TableHistogramsReport>(&arguments),
         Command::Drain(arguments) => ask::drain(&arguments),
         Command::Sstable(SstableCommand::Offline(command)) => {
             ilion_tools::sstable::run(&command).map_err(Failure::of_tool)

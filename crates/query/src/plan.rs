@@ -82,16 +82,15 @@ impl Plan {
         }
     }
 
-    /// The keyspace of its table, if it has one.
-    pub fn keyspace(&self) -> Option<&str> {
-        let table = match self {
-            Self::Select(select) => select.table(),
-            Self::Explain(explain) => explain.select().table(),
-            Self::Modify(modify) => modify.table(),
-            Self::Truncate(table) => table,
-            _ => return None,
-        };
-        Some(&table.keyspace)
+    /// Its table, if it has one.
+    pub fn table(&self) -> Option<&Arc<TableSchema>> {
+        match self {
+            Self::Select(select) => Some(select.table()),
+            Self::Explain(explain) => Some(explain.select().table()),
+            Self::Modify(modify) => Some(modify.table()),
+            Self::Truncate(table) => Some(table),
+            _ => None,
+        }
     }
 
     /// Carries it out.

@@ -54,7 +54,7 @@ impl Planned {
         Ok(Self {
             result_columns: plan.result_columns(),
             variables: context.variables()?,
-            shape: Arc::new(Shape::of(text, plan.keyspace().or(keyspace))),
+            shape: Arc::new(shape_of(text, &plan, keyspace)),
             plan,
             text: text.to_owned(),
             keyspace: keyspace.map(str::to_owned),
@@ -69,6 +69,16 @@ impl Planned {
             Plan::Select(_) => true,
             Plan::Modify(_) | Plan::Batch(_) => !self.variables.is_empty(),
             _ => false,
+        }
+    }
+}
+
+fn shape_of(text: &str, plan: &Plan, keyspace: Option<&str>) -> Shape {
+    match plan.table() {
+        None => Shape::of(text, keyspace),
+        Some(table) => {
+            let shape = Shape::of(text, Some(&table.keyspace));
+            shape.on(&table.name, matches!(plan, Plan::Select(_)))
         }
     }
 }

@@ -12,6 +12,10 @@ pub struct Shape {
     pub id: u64,
     /// Keyspace of its table, or of names that have none; empty where neither is said.
     pub keyspace: String,
+    /// Its table; empty if it has none or several, or could not be planned.
+    pub table: String,
+    /// True if it reads the table.
+    pub is_read: bool,
     /// The text with `?` for each value.
     pub text: String,
 }
@@ -23,18 +27,32 @@ impl Shape {
         Self::new(keyspace.unwrap_or_default().to_owned(), text)
     }
 
+    /// The same, on this table.
+    pub(crate) fn on(self, table: &str, is_read: bool) -> Self {
+        Self {
+            table: table.to_owned(),
+            is_read,
+            ..self
+        }
+    }
+
     /// Of a batch, by the shapes of its statements, each once.
     pub fn of_batch<'s>(kind: &str, members: impl Iterator<Item = &'s Self>) -> Self {
-        let mut keyspace = None;
+        let mut place = None;
         let mut texts: Vec<&str> = Vec::new();
         for member in members {
-            keyspace.get_or_insert(member.keyspace.as_str());
+            let of_member = (member.keyspace.as_str(), member.table.as_str());
+            let (keyspace, table) = *place.get_or_insert(of_member);
+            if (keyspace, table) != of_member {
+                place = Some((keyspace, ""));
+            }
             if !texts.contains(&member.text.as_str()) {
                 texts.push(&member.text);
             }
         }
         let text = format!("BEGIN {kind}BATCH {}; APPLY BATCH", texts.join("; "));
-        Self::new(keyspace.unwrap_or_default().to_owned(), text)
+        let (keyspace, table) = place.unwrap_or_default();
+        Self::new(keyspace.to_owned(), text).on(table, false)
     }
 
     fn new(keyspace: String, text: String) -> Self {
@@ -46,6 +64,8 @@ impl Shape {
         Self {
             id: id.max(1),
             keyspace,
+            table: String::new(),
+            is_read: false,
             text,
         }
     }

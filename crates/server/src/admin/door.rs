@@ -16,7 +16,7 @@ use tokio::runtime::Runtime;
 
 use super::{
     Access, Admin, AdminError, AutoCompactionOrder, CacheChoice, CompactionOrder, StopOrder, TableChoice,
-    TablePlace, ThroughputOrder,
+    TablePlace, ThroughputOrder, TraceProbabilityReport,
 };
 
 use crate::dashboard::{self, QueryOrder, SlowestOrder, SpectrogramOrder, SpectrogramReport};
@@ -91,6 +91,13 @@ fn router(access: Access, admin: Arc<dyn Admin>) -> Router {
         .route("/admin/stop", post(stop))
         .route("/admin/autocompaction", post(auto_compaction))
         .route("/admin/compaction-throughput", post(compaction_throughput))
+        .route("/admin/statements", get(statements))
+        .route("/admin/statements/reset", post(reset_statements))
+        .route(
+            "/admin/trace-probability",
+            get(trace_probability).post(set_trace_probability),
+        )
+        .route("/admin/table-stats", get(table_stats))
         .route("/admin/drain", post(drain))
         .route("/admin/export", post(export))
         .route("/admin/import", post(import))
@@ -160,6 +167,38 @@ async fn invalidate_caches(State(admin): Shared, Query(choice): Query<CacheChoic
         Ok(Json(json!({ "caches": caches })).into_response())
     })
     .await
+}
+
+async fn statements(State(admin): Shared) -> Response {
+    in_thread(move || Ok(Json(admin.statements()).into_response())).await
+}
+
+async fn reset_statements(State(admin): Shared) -> Response {
+    in_thread(move || {
+        admin.reset_statements();
+        Ok(Json(json!({})).into_response())
+    })
+    .await
+}
+
+async fn trace_probability(State(admin): Shared) -> Response {
+    let probability = admin.trace_probability();
+    Json(TraceProbabilityReport { probability }).into_response()
+}
+
+async fn set_trace_probability(
+    State(admin): Shared,
+    Query(wanted): Query<TraceProbabilityReport>,
+) -> Response {
+    in_thread(move || {
+        admin.set_trace_probability(wanted.probability)?;
+        Ok(Json(json!({})).into_response())
+    })
+    .await
+}
+
+async fn table_stats(State(admin): Shared, Query(tables): Query<TableChoice>) -> Response {
+    in_thread(move || Ok(Json(admin.table_stats(&tables)?).into_response())).await
 }
 
 async fn drain(State(admin): Shared) -> Response {

@@ -12,6 +12,10 @@
 //! | `POST /admin/autocompaction` | `?on=true` or `false`, `&keyspace=k&table=t`: until the next start |
 //! | `POST /admin/compaction-throughput` | `?bytes_per_sec=n`; 0 is no limit; until the next start |
 //! | `POST /admin/invalidate-caches` | `?cache=rows`, optional: forgets what caches hold |
+//! | `GET /admin/statements` | JSON: [`StatementsReport`] |
+//! | `POST /admin/statements/reset` | what statements have cost is forgotten |
+//! | `GET`, `POST /admin/trace-probability` | `?probability=p`: how many requests are traced that do not ask; JSON: [`TraceProbabilityReport`] |
+//! | `GET /admin/table-stats` | `?keyspace=k&table=t`, both optional; JSON: [`TableStatsReport`] |
 //! | `POST /admin/drain` | everything to disk; answered when done |
 //! | `POST /admin/export` | `?keyspace=k&table=t&directory=d`: the table's SSTables as files there; JSON: [`ExportReport`] |
 //! | `POST /admin/import` | the same, and `&source=moved` or `copied`: SSTables from there; JSON: [`ImportReport`] |
@@ -25,6 +29,8 @@ mod compaction;
 mod door;
 mod of_engine;
 mod report;
+mod statements;
+mod table_stats;
 
 pub use access::{Access, AccessError, read_token};
 pub use client::{AdminClient, ClientError};
@@ -37,6 +43,9 @@ pub use of_engine::EngineAdmin;
 pub use report::{
     CacheReport, ExportReport, ImportReport, ImportedFile, InfoReport, LeftFile, StatusReport, TableReport,
 };
+
+pub use statements::{StatementReport, StatementsReport, TraceProbabilityReport};
+pub use table_stats::{Percentiles, TableHistogramsReport, TableStats, TableStatsReport};
 
 use std::path::PathBuf;
 
@@ -92,6 +101,22 @@ pub trait Admin: Send + Sync {
     /// # Errors
     /// See [`AdminError`].
     fn invalidate_caches(&self, cache: Option<&str>) -> Result<u64, AdminError>;
+    /// What statements have cost.
+    fn statements(&self) -> StatementsReport;
+    /// Forgets what statements have cost.
+    fn reset_statements(&self);
+    /// How many of the requests are traced that do not ask for it.
+    fn trace_probability(&self) -> f64;
+    /// Sets how many they are, until the next start.
+    ///
+    /// # Errors
+    /// It is no probability.
+    fn set_trace_probability(&self, probability: f64) -> Result<(), AdminError>;
+    /// Tables in detail.
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    fn table_stats(&self, tables: &TableChoice) -> Result<TableStatsReport, AdminError>;
     /// Counters in the text format of Prometheus.
     fn metrics(&self) -> String;
     /// The slowest reads of a rectangle of the spectrogram.

@@ -14,9 +14,10 @@ use prometheus_client::registry::Registry;
 
 use super::{
     Admin, AdminError, AutoCompactionOrder, CacheReport, CompactionOrder, CompactionReport, ExportReport,
-    ImportReport, ImportedFile, ImportedFrom, InfoReport, LeftFile, StatusReport, StopOrder, TableChoice,
-    TablePlace, TableReport, ThroughputOrder,
+    ImportReport, ImportedFile, ImportedFrom, InfoReport, LeftFile, StatementsReport, StatusReport,
+    StopOrder, TableChoice, TablePlace, TableReport, TableStats, TableStatsReport, ThroughputOrder,
 };
+use crate::costs::TableCosts;
 use crate::dashboard::{self, QueryOrder, QueryReport, SlowestOrder, SlowestReport};
 use crate::node::Node;
 use crate::server::{Clients, Server};
@@ -267,6 +268,41 @@ impl Admin for EngineAdmin {
 
     fn query(&self, order: &QueryOrder) -> Result<QueryReport, AdminError> {
         dashboard::run(&self.node, &self.clients, order)
+    }
+
+    fn statements(&self) -> StatementsReport {
+        StatementsReport::of(&self.node.observers().costs.list())
+    }
+
+    fn reset_statements(&self) {
+        self.node.observers().costs.reset();
+    }
+
+    fn trace_probability(&self) -> f64 {
+        self.node.observers().trace_probability.probability()
+    }
+
+    fn set_trace_probability(&self, probability: f64) -> Result<(), AdminError> {
+        if !(0.0..=1.0).contains(&probability) {
+            return Err(AdminError::Refused(format!(
+                "{probability} is no probability: it is from 0 to 1"
+            )));
+        }
+        self.node.observers().trace_probability.set(probability);
+        Ok(())
+    }
+
+    fn table_stats(&self, tables: &TableChoice) -> Result<TableStatsReport, AdminError> {
+        let costs = self.node.observers().costs.by_table();
+        let mut stats = Vec::new();
+        for table in self.choose(tables)? {
+            let details = self.engine().table_details(table).map_err(failed)?;
+            let key = (details.facts.keyspace.clone(), details.facts.table.clone());
+            let nothing = TableCosts::default();
+            stats.push(TableStats::of(&details, costs.get(&key).unwrap_or(&nothing)));
+        }
+        stats.sort_by(|a, b| (&a.keyspace, &a.table).cmp(&(&b.keyspace, &b.table)));
+        Ok(TableStatsReport { tables: stats })
     }
 
     fn metrics(&self) -> String {

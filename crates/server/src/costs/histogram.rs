@@ -60,6 +60,11 @@ impl Histogram {
         self.sum = self.sum.saturating_add(other.sum);
     }
 
+    /// How many values there were.
+    pub fn count(&self) -> u64 {
+        self.counts.iter().copied().map(u64::from).sum()
+    }
+
     /// The usual percentiles.
     pub fn summary(&self) -> Summary {
         Summary {
@@ -72,9 +77,8 @@ impl Histogram {
     }
 
     /// The top of the step that has the value below which `percent` of all are, but not above the maximum.
-    fn percentile(&self, percent: u64) -> u64 {
-        let total: u64 = self.counts.iter().copied().map(u64::from).sum();
-        let wanted = (total * percent).div_ceil(100);
+    pub fn percentile(&self, percent: u64) -> u64 {
+        let wanted = (self.count() * percent).div_ceil(100);
         let mut seen = 0;
         for (step, count) in self.counts.iter().enumerate() {
             seen += u64::from(*count);

@@ -17,9 +17,6 @@ use std::sync::Arc;
 use ilion_query::Shape;
 use parking_lot::Mutex;
 
-/// What is said of statements whose own shape was forgotten.
-const OTHERS: &str = "(other statements)";
-
 /// What statements have cost since the start, or since they were reset.
 #[derive(Debug, Default)]
 pub struct StatementCosts {
@@ -33,6 +30,15 @@ pub struct StatementFacts {
     pub shape: Arc<Shape>,
     /// What they cost.
     pub costs: ShapeCosts,
+}
+
+/// What statements on a table have cost.
+#[derive(Clone, Debug, Default)]
+pub struct TableCosts {
+    /// Those that read it.
+    pub reads: ShapeCosts,
+    /// Those that change it.
+    pub writes: ShapeCosts,
 }
 
 impl StatementCosts {
@@ -54,18 +60,28 @@ impl StatementCosts {
             });
             facts.costs.merge(costs);
         };
-        let others = Arc::new(Shape {
-            text: OTHERS.to_owned(),
-            ..Shape::default()
-        });
         for shard in self.shards.lock().iter() {
             let shard = shard.lock();
             shard.known().for_each(|known| add(&known.shape, &known.costs));
-            if let Some(costs) = shard.others() {
-                add(&others, costs);
-            }
         }
         all.into_values().collect()
+    }
+
+    /// The same by table, as far as statements are about one; by keyspace and name.
+    pub fn by_table(&self) -> BTreeMap<(String, String), TableCosts> {
+        let mut tables: BTreeMap<(String, String), TableCosts> = BTreeMap::new();
+        for StatementFacts { shape, costs } in self.list() {
+            if shape.table.is_empty() {
+                continue;
+            }
+            let key = (shape.keyspace.clone(), shape.table.clone());
+            let table = tables.entry(key).or_default();
+            match shape.is_read {
+                true => table.reads.merge(&costs),
+                false => table.writes.merge(&costs),
+            }
+        }
+        tables
     }
 
     /// The shape with this id, if it is remembered.

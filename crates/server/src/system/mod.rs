@@ -5,13 +5,14 @@
 //! | `local` | `system.local`: this node, stored |
 //! | `views` | `system_views`, computed when read |
 //! | `virtual_schema` | `system_virtual_schema`, computed when read |
-//! | `statements` | `system_views.statements` |
+//! | `statements`, `latencies` | `system_views.statements`, and the same by table as Cassandra has it |
 //! | `traces` | `system_traces`, stored |
 //! | `values` | serialized values |
 //!
 //! `system.peers` and `system.peers_v2` stay empty: there is one node. Virtual tables of Cassandra that are not listed in
 //! [`register`] are there and empty.
 
+mod latencies;
 mod local;
 mod statements;
 mod traces;
@@ -24,7 +25,7 @@ use std::sync::{Arc, Weak};
 use ilion_engine::{Engine, VirtualRow, VirtualTable};
 use ilion_schema::TableId;
 
-use crate::costs::StatementCosts;
+use crate::costs::{Histogram, StatementCosts, TableCosts};
 use crate::server::Clients;
 use crate::settings::Settings;
 
@@ -84,6 +85,16 @@ pub fn register(engine: &Arc<Engine>, settings: &Settings) {
         "sstable_tasks",
         of_engine(|engine| views::sstable_tasks(&engine.compactions())),
     );
+    add(
+        engine,
+        "system_views",
+        "max_partition_size",
+        of_engine(|engine| {
+            let ids = engine.tables().into_iter().map(|store| store.schema().id);
+            let details: Vec<_> = ids.filter_map(|id| engine.table_details(id).ok()).collect();
+            latencies::max_partition_size(&details)
+        }),
+    );
     let schema = "system_virtual_schema";
     add(
         engine,
@@ -109,6 +120,25 @@ pub fn register(engine: &Arc<Engine>, settings: &Settings) {
 pub fn register_costs(engine: &Engine, costs: &Arc<StatementCosts>) {
     let id = TableId::of_system_table("system_views", "statements");
     engine.register_virtual_table(id, Arc::new(Statements(costs.clone())));
+    type Times = fn(&TableCosts) -> &Histogram;
+    let reads: Times = |table| &table.reads.latency;
+    let writes: Times = |table| &table.writes.latency;
+    let times = [
+        ("coordinator_read_latency", reads),
+        ("coordinator_write_latency", writes),
+        ("local_read_latency", reads),
+        ("local_write_latency", writes),
+    ];
+    for (name, of) in times {
+        let costs = costs.clone();
+        add(engine, "system_views", name, move || {
+            latencies::latency(&costs, of)
+        });
+    }
+    let costs = costs.clone();
+    add(engine, "system_views", "tombstones_per_read", move || {
+        latencies::tombstones_per_read(&costs)
+    });
 }
 
 struct Statements(Arc<StatementCosts>);

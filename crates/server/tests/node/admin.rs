@@ -8,7 +8,8 @@ use ilion_env::Env;
 use ilion_protocol::{Event, EventKind, Version};
 use ilion_server::admin::{
     Access, AdminClient, AdminDoor, ClientError, CompactionReport, EngineAdmin, ExportReport, ImportReport,
-    InfoReport, StatusReport,
+    InfoReport, StatementsReport, StatusReport, TableHistogramsReport, TableStatsReport,
+    TraceProbabilityReport,
 };
 use ilion_server::dashboard::{SlowestReport, SpectrogramReport};
 
@@ -348,4 +349,93 @@ fn the_spectrogram_has_the_reads_of_a_table_and_lists_the_slowest() {
             .reads
             .is_sorted_by_key(|read| std::cmp::Reverse(read.nanos))
     );
+}
+
+#[test]
+fn statements_are_listed_by_the_time_they_took_and_forgotten() {
+    let setup = start();
+    let mut client = setup.client(Version::V5);
+    make_table(&mut client);
+    for key in 0..3 {
+        run(&mut client, &format!("SELECT * FROM ks.t WHERE k = {key}"));
+    }
+    let (_door, admin) = open(&setup);
+    let list = || {
+        admin
+            .get::<StatementsReport>("/admin/statements")
+            .unwrap()
+            .statements
+    };
+    let statements = list();
+    let found = statements
+        .iter()
+        .find(|known| known.statement == "SELECT * FROM ks.t WHERE k = ?");
+    assert_eq!((found.unwrap().calls, found.unwrap().errors), (3, 0));
+    assert!(statements.is_sorted_by(|a, b| a.total_millis >= b.total_millis));
+    let printed = StatementsReport { statements }.to_string();
+    assert!(
+        printed.contains("[ks] SELECT * FROM ks.t WHERE k = ?"),
+        "{printed}"
+    );
+    admin.post("/admin/statements/reset").unwrap();
+    assert!(list().is_empty());
+}
+
+#[test]
+fn a_table_is_told_in_detail() {
+    let setup = start();
+    let mut client = setup.client(Version::V5);
+    make_table(&mut client);
+    for key in 0..10 {
+        run(
+            &mut client,
+            &format!("INSERT INTO ks.t (k, v) VALUES ({key}, 'x')"),
+        );
+    }
+    setup.node.engine().flush_all().unwrap();
+    run(&mut client, "SELECT * FROM ks.t");
+    let (_door, admin) = open(&setup);
+    let path = "/admin/table-stats?keyspace=ks&table=t";
+    let report: TableStatsReport = admin.get(path).unwrap();
+    let [table] = &report.tables[..] else {
+        panic!("{report:?}");
+    };
+    assert_eq!((table.sstables, table.estimated_partitions), (1, 10));
+    assert_eq!((table.reads, table.writes), (1, 10));
+    assert!(table.rows_per_read.max > 9.0 && table.sstables_per_read.max > 0.0);
+    assert!(table.partition_bytes.max > 0.0 && table.read_micros.p50 > 0.0);
+    let printed = report.to_string();
+    assert!(
+        printed.contains("Number of partitions (estimate): 10"),
+        "{printed}"
+    );
+    let histograms: TableHistogramsReport = admin.get(path).unwrap();
+    assert!(histograms.to_string().contains("ks/t histograms"));
+    let rows = run(
+        &mut client,
+        "SELECT count FROM system_views.local_write_latency WHERE keyspace_name = 'ks' AND table_name = 't'",
+    );
+    let rows = crate::client::rows_of(rows);
+    assert_eq!(rows.rows().next().unwrap()[0], Some(&10_i64.to_be_bytes()[..]));
+    assert!(
+        admin
+            .get::<TableStatsReport>("/admin/table-stats?keyspace=ks&table=x")
+            .is_err()
+    );
+}
+
+#[test]
+fn the_trace_probability_is_told_set_and_checked() {
+    let setup = start();
+    let (_door, admin) = open(&setup);
+    let told = || {
+        admin
+            .get::<TraceProbabilityReport>("/admin/trace-probability")
+            .unwrap()
+            .probability
+    };
+    assert!(told() == 0.0);
+    admin.post("/admin/trace-probability?probability=0.5").unwrap();
+    assert!((told() - 0.5).abs() < 1e-9);
+    assert!(admin.post("/admin/trace-probability?probability=7").is_err());
 }

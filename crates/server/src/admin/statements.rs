@@ -1,0 +1,109 @@
+//! What operators are told of statements: their costs, and which are traced by chance.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::costs::StatementFacts;
+
+/// What statements have cost, the one that took most time first.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StatementsReport {
+    /// By what they have in common.
+    pub statements: Vec<StatementReport>,
+}
+
+/// What statements of one shape have cost.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StatementReport {
+    /// Keyspace of its table or of its names.
+    pub keyspace: String,
+    /// The text with `?` for each value.
+    pub statement: String,
+    /// Executions.
+    pub calls: u64,
+    /// Executions that ended with an error.
+    pub errors: u64,
+    /// Milliseconds of all of them.
+    pub total_millis: f64,
+    /// Percentiles of milliseconds: 50, 95, 99 and the longest.
+    pub latency_millis: [f64; 4],
+    /// Bytes read from disk.
+    pub disk_bytes: u64,
+    /// The 99th percentile of bytes read from disk for each byte of the answer.
+    pub amplification_p99: f64,
+    /// The 99th percentile of rows that were looked at.
+    pub rows_p99: u64,
+    /// The 99th percentile of tombstones that were met.
+    pub tombstones_p99: u64,
+}
+
+impl StatementsReport {
+    /// Of what was counted.
+    pub(super) fn of(facts: &[StatementFacts]) -> Self {
+        let mut statements: Vec<StatementReport> = facts.iter().map(report).collect();
+        statements.sort_by(|a, b| b.total_millis.total_cmp(&a.total_millis));
+        Self { statements }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "shown to people")]
+fn report(facts: &StatementFacts) -> StatementReport {
+    let costs = &facts.costs;
+    let latency = costs.latency.summary();
+    let millis = |nanos: u64| nanos as f64 / 1e6;
+    StatementReport {
+        keyspace: facts.shape.keyspace.clone(),
+        statement: facts.shape.text.clone(),
+        calls: costs.calls,
+        errors: costs.errors,
+        total_millis: millis(latency.sum),
+        latency_millis: [latency.p50, latency.p95, latency.p99, latency.max].map(millis),
+        disk_bytes: costs.disk_bytes.summary().sum,
+        amplification_p99: costs.amplification.summary().p99 as f64 / 100.0,
+        rows_p99: costs.rows.summary().p99,
+        tombstones_p99: costs.tombstones.summary().p99,
+    }
+}
+
+impl fmt::Display for StatementsReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{:>10} {:>7} {:>9} {:>9} {:>9} {:>12} {:>9} {:>8} {:>8}  statement",
+            "calls", "errors", "p50 ms", "p99 ms", "max ms", "disk bytes", "read amp", "rows", "tombst."
+        )?;
+        for statement in &self.statements {
+            let [p50, _, p99, max] = statement.latency_millis;
+            write!(
+                f,
+                "\n{:>10} {:>7} {p50:>9.3} {p99:>9.3} {max:>9.3} {:>12} {:>9.2} {:>8} {:>8}  {}{}",
+                statement.calls,
+                statement.errors,
+                statement.disk_bytes,
+                statement.amplification_p99,
+                statement.rows_p99,
+                statement.tombstones_p99,
+                match statement.keyspace.as_str() {
+                    "" => String::new(),
+                    keyspace => format!("[{keyspace}] "),
+                },
+                statement.statement,
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// How many of the requests are traced that do not ask for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TraceProbabilityReport {
+    /// From 0 to 1.
+    pub probability: f64,
+}
+
+impl fmt::Display for TraceProbabilityReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "trace probability: {}", self.probability)
+    }
+}

@@ -1,0 +1,268 @@
+//! Tables in detail: as `nodetool tablestats` and `nodetool tablehistograms` tell it.
+
+use std::fmt;
+
+use ilion_engine::TableDetails;
+use serde::{Deserialize, Serialize};
+
+use crate::costs::{Histogram, TableCosts};
+
+/// Tables in detail.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TableStatsReport {
+    /// By keyspace and name.
+    pub tables: Vec<TableStats>,
+}
+
+/// A table in detail. What statements did is counted since the start, or since the costs of statements were reset.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TableStats {
+    /// Its keyspace.
+    pub keyspace: String,
+    /// Its name.
+    pub table: String,
+    /// SSTables.
+    pub sstables: u64,
+    /// SSTables of each level; empty if it is not compacted by levels.
+    pub sstables_in_levels: Vec<u64>,
+    /// Bytes of all its files.
+    pub sstable_bytes: u64,
+    /// Bytes of its rows in SSTables, uncompressed.
+    pub data_bytes: u64,
+    /// Bytes on disk for each uncompressed byte; nothing if nothing is compressed.
+    pub compression_ratio: Option<f64>,
+    /// Partitions, about; one in several SSTables counts in each.
+    pub estimated_partitions: u64,
+    /// Bytes of its memtables.
+    pub memtable_bytes: u64,
+    /// Partitions in its memtables.
+    pub memtable_partitions: u64,
+    /// Compactions that are due, about.
+    pub pending_compactions: u64,
+    /// Share of the cells in SSTables that are tombstones past gc grace.
+    pub droppable_tombstones: f64,
+    /// Statements that read it, and how many of them failed.
+    pub reads: u64,
+    /// Reads that ended with an error.
+    pub reads_failed: u64,
+    /// Statements that changed it.
+    pub writes: u64,
+    /// Changes that ended with an error.
+    pub writes_failed: u64,
+    /// Microseconds of a read.
+    pub read_micros: Percentiles,
+    /// Microseconds of a change, waiting for the commit log included.
+    pub write_micros: Percentiles,
+    /// SSTables that a read asked.
+    pub sstables_per_read: Percentiles,
+    /// Rows that a read looked at.
+    pub rows_per_read: Percentiles,
+    /// Tombstones that a read met.
+    pub tombstones_per_read: Percentiles,
+    /// Bytes of a partition in an SSTable.
+    pub partition_bytes: Percentiles,
+    /// Cells of a partition in an SSTable.
+    pub cells: Percentiles,
+}
+
+/// Values that so many of a hundred do not exceed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Percentiles {
+    /// Half of them.
+    pub p50: f64,
+    /// 75 of a hundred.
+    pub p75: f64,
+    /// 95 of a hundred.
+    pub p95: f64,
+    /// 98 of a hundred.
+    pub p98: f64,
+    /// 99 of a hundred.
+    pub p99: f64,
+    /// All.
+    pub max: f64,
+}
+
+impl Percentiles {
+    #[expect(clippy::cast_precision_loss, reason = "shown to people")]
+    fn of(values: &Histogram, unit: f64) -> Self {
+        let at = |percent| values.percentile(percent) as f64 / unit;
+        Self {
+            p50: at(50),
+            p75: at(75),
+            p95: at(95),
+            p98: at(98),
+            p99: at(99),
+            max: values.summary().max as f64 / unit,
+        }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "shown to people")]
+    fn estimated(values: &ilion_engine::EstimatedHistogram) -> Self {
+        let at = |share| values.percentile(share).map_or(f64::NAN, |value| value as f64);
+        Self {
+            p50: at(0.5),
+            p75: at(0.75),
+            p95: at(0.95),
+            p98: at(0.98),
+            p99: at(0.99),
+            max: at(1.0),
+        }
+    }
+
+    fn all(&self) -> [(&'static str, f64); 6] {
+        [
+            ("50%", self.p50),
+            ("75%", self.p75),
+            ("95%", self.p95),
+            ("98%", self.p98),
+            ("99%", self.p99),
+            ("Max", self.max),
+        ]
+    }
+}
+
+impl TableStats {
+    pub(super) fn of(details: &TableDetails, costs: &TableCosts) -> Self {
+        let facts = &details.facts;
+        let (reads, writes) = (&costs.reads, &costs.writes);
+        Self {
+            keyspace: facts.keyspace.clone(),
+            table: facts.table.clone(),
+            sstables: facts.sstables,
+            sstables_in_levels: details.levels.clone(),
+            sstable_bytes: facts.sstable_bytes,
+            data_bytes: details.data_bytes,
+            compression_ratio: details.compression_ratio,
+            estimated_partitions: facts.estimated_partitions,
+            memtable_bytes: facts.memtable_bytes,
+            memtable_partitions: details.memtable_partitions,
+            pending_compactions: facts.pending_compactions,
+            droppable_tombstones: details.droppable_tombstones,
+            reads: reads.calls,
+            reads_failed: reads.errors,
+            writes: writes.calls,
+            writes_failed: writes.errors,
+            read_micros: Percentiles::of(&reads.latency, 1000.0),
+            write_micros: Percentiles::of(&writes.latency, 1000.0),
+            sstables_per_read: Percentiles::of(&reads.sstables, 1.0),
+            rows_per_read: Percentiles::of(&reads.rows, 1.0),
+            tombstones_per_read: Percentiles::of(&reads.tombstones, 1.0),
+            partition_bytes: Percentiles::estimated(&details.partition_bytes),
+            cells: Percentiles::estimated(&details.cells),
+        }
+    }
+
+    fn tell(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut line = |name: &str, value: String| writeln!(f, "\t\t{name}: {value}");
+        line("SSTable count", self.sstables.to_string())?;
+        if !self.sstables_in_levels.is_empty() {
+            line("SSTables in each level", format!("{:?}", self.sstables_in_levels))?;
+        }
+        line("Space used (live)", self.sstable_bytes.to_string())?;
+        let ratio = self.compression_ratio.map_or(-1.0, |ratio| ratio);
+        line("SSTable Compression Ratio", format!("{ratio:.5}"))?;
+        line(
+            "Number of partitions (estimate)",
+            self.estimated_partitions.to_string(),
+        )?;
+        line("Memtable partitions", self.memtable_partitions.to_string())?;
+        line("Memtable data size", self.memtable_bytes.to_string())?;
+        line("Pending compactions", self.pending_compactions.to_string())?;
+        line("Local read count", self.reads.to_string())?;
+        line(
+            "Local read latency",
+            format!("{:.3} ms at the median", self.read_micros.p50 / 1000.0),
+        )?;
+        line("Local write count", self.writes.to_string())?;
+        line(
+            "Local write latency",
+            format!("{:.3} ms at the median", self.write_micros.p50 / 1000.0),
+        )?;
+        line(
+            "Failed reads, writes",
+            format!("{}, {}", self.reads_failed, self.writes_failed),
+        )?;
+        line(
+            "Compacted partition median bytes",
+            format!("{:.0}", self.partition_bytes.p50),
+        )?;
+        line(
+            "Compacted partition maximum bytes",
+            format!("{:.0}", self.partition_bytes.max),
+        )?;
+        line("SSTables per read", half_and_most(&self.sstables_per_read))?;
+        line("Live rows per read", half_and_most(&self.rows_per_read))?;
+        line("Tombstones per read", half_and_most(&self.tombstones_per_read))?;
+        line(
+            "Droppable tombstone ratio",
+            format!("{:.5}", self.droppable_tombstones),
+        )
+    }
+}
+
+fn half_and_most(percentiles: &Percentiles) -> String {
+    format!(
+        "{:.0} at the median, {:.0} at most",
+        percentiles.p50, percentiles.max
+    )
+}
+
+impl fmt::Display for TableStatsReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "Total number of tables: {}", self.tables.len())?;
+        let mut keyspace = None;
+        for table in &self.tables {
+            if keyspace != Some(&table.keyspace) {
+                keyspace = Some(&table.keyspace);
+                writeln!(f, "----------------\nKeyspace : {}", table.keyspace)?;
+            }
+            writeln!(f, "\t\tTable: {}", table.table)?;
+            table.tell(f)?;
+            writeln!(f)?;
+        }
+        write!(f, "----------------")
+    }
+}
+
+/// The percentiles of tables, as a table of their own.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TableHistogramsReport(TableStatsReport);
+
+impl fmt::Display for TableHistogramsReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, table) in self.0.tables.iter().enumerate() {
+            if index > 0 {
+                write!(f, "\n\n")?;
+            }
+            writeln!(f, "{}/{} histograms", table.keyspace, table.table)?;
+            writeln!(
+                f,
+                "{:<10}{:>10}{:>18}{:>18}{:>18}{:>18}",
+                "Percentile", "SSTables", "Write Latency", "Read Latency", "Partition Size", "Cell Count"
+            )?;
+            write!(
+                f,
+                "{:<10}{:>10}{:>18}{:>18}{:>18}{:>18}",
+                "", "", "(micros)", "(micros)", "(bytes)", ""
+            )?;
+            let columns = [
+                &table.sstables_per_read,
+                &table.write_micros,
+                &table.read_micros,
+                &table.partition_bytes,
+                &table.cells,
+            ];
+            let columns = columns.map(Percentiles::all);
+            for row in 0..6 {
+                let [sstables, writes, reads, bytes, cells] = columns.map(|column| column[row].1);
+                let name = columns[0][row].0;
+                write!(
+                    f,
+                    "\n{name:<10}{sstables:>10.2}{writes:>18.2}{reads:>18.2}{bytes:>18.0}{cells:>18.0}"
+                )?;
+            }
+        }
+        Ok(())
+    }
+}
