@@ -20,6 +20,26 @@ pub(crate) fn guardrails(settings: &Settings) -> Guardrails {
             settings.materialized_views_per_table_warn_threshold,
             settings.materialized_views_per_table_fail_threshold,
         ),
+        secondary_indexes_per_table: threshold(
+            settings.secondary_indexes_per_table_warn_threshold,
+            settings.secondary_indexes_per_table_fail_threshold,
+        ),
+        sai_sstable_indexes_per_query: threshold(
+            settings.sai_sstable_indexes_per_query_warn_threshold,
+            settings.sai_sstable_indexes_per_query_fail_threshold,
+        ),
+        sai_string_term_size: size_threshold(
+            settings.sai_string_term_size_warn_threshold,
+            settings.sai_string_term_size_fail_threshold,
+        ),
+        sai_frozen_term_size: size_threshold(
+            settings.sai_frozen_term_size_warn_threshold,
+            settings.sai_frozen_term_size_fail_threshold,
+        ),
+        sai_vector_term_size: size_threshold(
+            settings.sai_vector_term_size_warn_threshold,
+            settings.sai_vector_term_size_fail_threshold,
+        ),
         fields_per_udt: threshold(
             settings.fields_per_udt_warn_threshold,
             settings.fields_per_udt_fail_threshold,
@@ -72,6 +92,8 @@ pub(crate) fn guardrails(settings: &Settings) -> Guardrails {
             &settings.write_consistency_levels_warned,
             &settings.write_consistency_levels_disallowed,
         ),
+        secondary_indexes_enabled: settings.secondary_indexes_enabled,
+        non_partition_restricted_index_query_enabled: settings.non_partition_restricted_index_query_enabled,
         group_by_enabled: settings.group_by_enabled,
         drop_truncate_table_enabled: settings.drop_truncate_table_enabled,
         drop_keyspace_enabled: settings.drop_keyspace_enabled,

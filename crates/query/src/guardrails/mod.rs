@@ -7,8 +7,10 @@
 //! | --- | --- |
 //! | `definition` | statements that change the schema |
 //! | `value` | sizes of what is written |
+//! | `terms` | sizes of what storage-attached indexes hold |
 
 mod definition;
+mod terms;
 mod value;
 
 use crate::context::Execution;

@@ -3,7 +3,7 @@
 use ilion_rows::{Cell, Data, Mutation};
 use ilion_schema::is_system_keyspace;
 
-use super::{Threshold, check};
+use super::{Threshold, check, terms};
 use crate::Error;
 use crate::context::Execution;
 
@@ -12,6 +12,7 @@ use crate::context::Execution;
 /// # Errors
 /// One of them is too large.
 pub(crate) fn check_values(mutations: &[Mutation], execution: &Execution<'_>) -> Result<(), Error> {
+    terms::check(mutations, execution)?;
     let limits = &execution.query_options.guardrails;
     let all = [
         limits.column_value_size,

@@ -29,6 +29,7 @@ mod engine;
 mod explain;
 mod guardrails;
 mod hostile;
+mod index_laws;
 mod index_life;
 mod indexes;
 mod print;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use datadriven::TestCase;
 use ilion_query::{
-    BatchKind, BatchStatement, ClientState, Consistency, ExecuteOptions, Guardrails, Outcome, Prepared,
-    QueryOptions, QueryProcessor, Values,
+    BatchKind, BatchStatement, ClientState, Consistency, Error, ExecuteOptions, Executed, Guardrails,
+    Outcome, Prepared, QueryOptions, QueryProcessor, Values,
 };
 use ilion_rows::{ClusteringFilter, KeyRange};
 
@@ -70,6 +70,11 @@ impl Session {
             .processor
             .query(&mut self.client, statement, &ExecuteOptions::default());
         print::answer(&result, Types::Hidden)
+    }
+
+    /// Executes a statement.
+    pub fn execute_with(&mut self, statement: &str, options: &ExecuteOptions) -> Result<Executed, Error> {
+        self.processor.query(&mut self.client, statement, options)
     }
 
     pub fn advance_secs(&self, secs: u64) {

@@ -137,7 +137,6 @@ pub const FOREIGN: &[Foreign] = &[
             "rpc_interface",
             "rpc_interface_prefer_ipv6",
             "flush_compression",
-            "sasi_indexes_enabled",
         ],
         fate: Fate::PassedOver,
         reason: "memory, threads and files are managed otherwise here",

@@ -182,6 +182,12 @@ settings! {
     allow_filtering_enabled: bool = "true";
     /// Whether materialized views may be created.
     materialized_views_enabled: bool = "true", was "enable_materialized_views" in "";
+    /// What CREATE INDEX makes if it does not say: legacy_local_table, or the class of an index such as sai.
+    default_secondary_index: String = "legacy_local_table";
+    /// Whether CREATE INDEX may leave out what it makes.
+    default_secondary_index_enabled: bool = "true";
+    /// Whether SASI indexes may be created.
+    sasi_indexes_enabled: bool = "true", was "enable_sasi_indexes" in "";
     /// Whether functions and aggregates of users (LANGUAGE lua) are made and run.
     user_defined_functions_enabled: bool = "true", was "enable_user_defined_functions" in "";
     /// How long one call of such a function may run before it fails.
@@ -206,6 +212,26 @@ settings! {
     materialized_views_per_table_warn_threshold: Limit = "-1";
     /// Refuses more materialized views of a table; -1 is never.
     materialized_views_per_table_fail_threshold: Limit = "-1";
+    /// Warns above so many secondary indexes of a table; -1 is never.
+    secondary_indexes_per_table_warn_threshold: Limit = "-1";
+    /// Refuses more secondary indexes of a table; -1 is never.
+    secondary_indexes_per_table_fail_threshold: Limit = "-1";
+    /// Warns above so many files of a storage-attached index that one query may read; -1 is never.
+    sai_sstable_indexes_per_query_warn_threshold: Limit = "32";
+    /// Refuses queries that may read more files of a storage-attached index; -1 is never.
+    sai_sstable_indexes_per_query_fail_threshold: Limit = "-1";
+    /// Warns above this size of a text in a column with a storage-attached index; auto: never.
+    sai_string_term_size_warn_threshold: Option<Size> = "1KiB";
+    /// Refuses a text above this size in a column with a storage-attached index; auto: never.
+    sai_string_term_size_fail_threshold: Option<Size> = "8KiB";
+    /// Warns above this size of a frozen value in a column with a storage-attached index; auto: never.
+    sai_frozen_term_size_warn_threshold: Option<Size> = "1KiB";
+    /// Refuses a frozen value above this size in a column with a storage-attached index; auto: never.
+    sai_frozen_term_size_fail_threshold: Option<Size> = "8KiB";
+    /// Warns above this size of a vector in a column with a storage-attached index; auto: never.
+    sai_vector_term_size_warn_threshold: Option<Size> = "16KiB";
+    /// Refuses a vector above this size in a column with a storage-attached index; auto: never.
+    sai_vector_term_size_fail_threshold: Option<Size> = "32KiB";
     /// Warns above so many fields of a user type; -1 is never.
     fields_per_udt_warn_threshold: Limit = "-1";
     /// Refuses more fields of a user type; -1 is never.
@@ -258,6 +284,10 @@ settings! {
     write_consistency_levels_warned: Names = "none";
     /// Consistency levels of writes that are refused.
     write_consistency_levels_disallowed: Names = "none";
+    /// Whether secondary indexes may be created.
+    secondary_indexes_enabled: bool = "true";
+    /// Whether an index may be asked by a query that says nothing of the partition.
+    non_partition_restricted_index_query_enabled: bool = "true";
     /// Whether GROUP BY is allowed.
     group_by_enabled: bool = "true";
     /// Whether DROP TABLE and TRUNCATE are allowed.
