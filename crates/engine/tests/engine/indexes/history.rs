@@ -259,8 +259,9 @@ impl History {
 
 #[test]
 fn a_search_gives_what_a_filtered_scan_gives() {
-    let first: u64 = std::env::var("SEED").map_or(0, |seed| seed.parse().unwrap());
-    for seed in first..first + 3 {
-        History::new(seed).run(300);
+    let number = |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().unwrap());
+    let first: u64 = number("SEED", 0);
+    for seed in first..first + number("SEEDS", 2) {
+        History::new(seed).run(250);
     }
 }
