@@ -27,6 +27,7 @@ use ilion_sstable::{
 
 use crate::background::Work;
 use crate::engine::Shared;
+use crate::indexes::TableIndexes;
 use crate::read::scan;
 use crate::table_store::TableStore;
 use crate::view::LiveSSTable;
@@ -164,7 +165,8 @@ impl Shared {
             &inputs.store.directory,
             TransactionKind::Compaction,
         )?;
-        let written = match self.merge(compaction, &mut transaction) {
+        let indexes = inputs.store.indexes();
+        let written = match self.merge(compaction, &mut transaction, &indexes) {
             Ok(written) => written,
             Err(error) => {
                 transaction.abort()?;
@@ -172,7 +174,7 @@ impl Shared {
                 return if is_stopped { Ok(End::Stopped) } else { Err(error) };
             }
         };
-        let Some(bytes) = self.swap(inputs, transaction, &written)? else {
+        let Some(bytes) = self.swap(inputs, transaction, &written, &indexes)? else {
             return Ok(End::Emptied);
         };
         let bytes_in = inputs.merged_bytes();
@@ -198,6 +200,7 @@ impl Shared {
         inputs: &Inputs<'_>,
         mut transaction: Transaction,
         written: &[Descriptor],
+        indexes: &TableIndexes,
     ) -> Result<Option<u64>> {
         let store = inputs.store;
         let _maintenance = store.maintenance.lock();
@@ -211,7 +214,11 @@ impl Shared {
         let table = store.schema();
         let opened: Result<Vec<_>> = written
             .iter()
-            .map(|descriptor| self.open_sstable(&table, descriptor))
+            .map(|descriptor| {
+                let live = self.open_sstable(&table, descriptor)?;
+                self.attach(store, indexes, &live)?;
+                Ok(live)
+            })
             .collect();
         let opened = match opened {
             Ok(opened) => opened,
@@ -236,7 +243,12 @@ impl Shared {
     }
 
     /// Writes what the inputs come to; returns what has something in it.
-    fn merge(&self, compaction: &Compaction<'_>, transaction: &mut Transaction) -> Result<Vec<Descriptor>> {
+    fn merge(
+        &self,
+        compaction: &Compaction<'_>,
+        transaction: &mut Transaction,
+        indexes: &Arc<TableIndexes>,
+    ) -> Result<Vec<Descriptor>> {
         let inputs = &compaction.inputs;
         if inputs.merged.is_empty() {
             return Ok(Vec::new());
@@ -268,7 +280,8 @@ impl Shared {
             options,
             compaction.output,
             bytes_in,
-        );
+        )
+        .telling(indexes.clone());
         match merge_into(&mut purged, &mut outputs) {
             Ok(_) => outputs.finish(),
             Err(error) => {

@@ -12,12 +12,12 @@ use ilion_env::spectrogram::{Doing, Purpose};
 use ilion_rows::Cursor;
 use ilion_schema::TableSchema;
 use ilion_sstable::{
-    Descriptor, EncodingStats, Finding, OpenOptions, SSTable, SSTableWriter, Transaction, TransactionKind,
-    WriterOptions,
+    Descriptor, EncodingStats, Finding, OpenOptions, SSTable, Transaction, TransactionKind, WriterOptions,
 };
 
 use crate::background::Work;
 use crate::engine::Shared;
+use crate::indexes::{IndexedWriter, TableIndexes};
 use crate::table_store::TableStore;
 use crate::view::{Frozen, LiveSSTable};
 use crate::{Error, Result};
@@ -82,7 +82,8 @@ impl Shared {
         let mut transaction = Transaction::begin(self.env.clone(), &store.directory, TransactionKind::Flush)?;
         let descriptor = store.next_descriptor(self.options.sstable_version);
         transaction.add(&descriptor)?;
-        let written = self.write_frozen(&descriptor, frozen)?;
+        let indexes = store.indexes();
+        let written = self.write_frozen(&descriptor, frozen, &indexes)?;
         if !written {
             transaction.abort()?;
             store.change_view(|view| view.without_frozen(frozen));
@@ -91,6 +92,7 @@ impl Shared {
         }
         let committed = transaction.commit()?;
         let live = self.open_sstable(frozen.memtable.table(), &descriptor)?;
+        self.attach(store, &indexes, &live)?;
         let bytes = live.sstable.size_bytes();
         store.change_view(|view| {
             let view = view.without_frozen(frozen);
@@ -107,7 +109,7 @@ impl Shared {
     }
 
     /// Writes a memtable. False if there was nothing to write.
-    fn write_frozen(&self, descriptor: &Descriptor, frozen: &Frozen) -> Result<bool> {
+    fn write_frozen(&self, descriptor: &Descriptor, frozen: &Frozen, indexes: &TableIndexes) -> Result<bool> {
         let memtable = &frozen.memtable;
         let statistics = memtable.statistics();
         let interval = (
@@ -127,7 +129,7 @@ impl Shared {
             writes_token_map: self.options.finding == Finding::TokenMap,
             ..WriterOptions::default()
         };
-        let mut writer = SSTableWriter::new(&self.env, descriptor, memtable.table(), options)?;
+        let mut writer = IndexedWriter::new(self, indexes, descriptor, memtable.table(), options)?;
         let mut cursor = memtable.flush_cursor();
         while let Some(head) = cursor.next_partition()? {
             writer.begin_partition(&head)?;

@@ -9,14 +9,18 @@
 //! | `live` | the indexes of a table and of a memtable; telling them of a changed row |
 //! | `open` | as the schema has them |
 //! | `search` | candidates by a hidden table; removing stale entries |
+//! | `attached` | written, opened and built beside SSTables |
+//! | `search_attached` | candidates and ranks by attached indexes |
 //! | `build` | over what the table has already |
 //! | `built` | `system."IndexInfo"` |
 
+mod attached;
 mod build;
 mod built;
 mod live;
 mod open;
 mod search;
+mod search_attached;
 
 use std::sync::Arc;
 
@@ -30,7 +34,9 @@ use ilion_schema::{TableId, TableSchema};
 use crate::engine::Shared;
 use crate::table_store::{Active, TableStore};
 use crate::{Engine, Error, Result};
+use search_attached::AttachedSources;
 
+pub(crate) use attached::IndexedWriter;
 pub(crate) use live::{IndexState, LiveIndex, MemtableIndexes, TableIndexes};
 
 /// An index of a table.
@@ -70,7 +76,8 @@ impl Engine {
         };
         let open = |live: &Arc<LiveIndex>| OpenIndex {
             index: live.index.clone(),
-            is_built: live.is_built(),
+            is_built: live.is_built()
+                && (live.hidden.is_some() || self.shared.is_attached_everywhere(&store, live)),
         };
         store.indexes().0.iter().map(open).collect()
     }
@@ -89,7 +96,7 @@ impl Engine {
         let (store, live) = self.asked_index(table, index)?;
         match live.index.storage() {
             Storage::HiddenTable(_) => self.shared.search_hidden(&store, &live, predicate),
-            Storage::Attached(_) => Err(not_built(&live)),
+            Storage::Attached(_) => AttachedSources::of(&store, &live)?.search(&live, predicate),
         }
     }
 
@@ -103,10 +110,10 @@ impl Engine {
         index: &str,
         predicate: &Predicate,
     ) -> Result<Estimate> {
-        let (_, live) = self.asked_index(table, index)?;
+        let (store, live) = self.asked_index(table, index)?;
         match live.index.storage() {
             Storage::HiddenTable(_) => self.shared.estimate_hidden(&live, predicate),
-            Storage::Attached(_) => Err(not_built(&live)),
+            Storage::Attached(_) => Ok(AttachedSources::of(&store, &live)?.estimate(predicate)),
         }
     }
 
@@ -119,10 +126,10 @@ impl Engine {
         &self,
         table: &Arc<TableSchema>,
         index: &str,
-        _vector: &[f32],
+        vector: &[f32],
     ) -> Result<Box<dyn Ranked>> {
-        let (_, live) = self.asked_index(table, index)?;
-        Err(Error::Refused(format!("index {} does not rank", live.name())))
+        let (store, live) = self.asked_index(table, index)?;
+        AttachedSources::of(&store, &live)?.nearest(&live, vector)
     }
 
     /// Makes an index anew from its table, and returns when it is built. It is not asked meanwhile.

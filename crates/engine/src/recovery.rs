@@ -213,6 +213,7 @@ impl Shared {
         for (FoundSSTable { store, .. }, live) in found.into_iter().zip(opened) {
             let live = live?;
             check_file_types(&live)?;
+            self.open_attached(&store.schema(), &store.indexes(), &live);
             match by_table.last_mut() {
                 Some((last, sstables)) if last.id == store.id => sstables.push(live),
                 _ => by_table.push((store, vec![live])),

@@ -125,7 +125,10 @@ impl Shared {
     /// Forgets a table that the schema has no more, and removes its files.
     pub(crate) fn drop_table(&self, store: &TableStore) -> Result<()> {
         let indexes = store.indexes();
-        indexes.0.iter().try_for_each(|live| self.close_index(live))?;
+        indexes
+            .0
+            .iter()
+            .try_for_each(|live| self.close_index(store, live))?;
         let _maintenance = store.maintenance.lock();
         store.is_dropped.store(true, Ordering::Release);
         let (bytes, gone) = {

@@ -5,8 +5,10 @@ use std::sync::{Arc, OnceLock};
 
 use ilion_commitlog::Position;
 use ilion_env::Env;
+use ilion_index::SSTableIndex;
 use ilion_memtable::Memtable;
 use ilion_sstable::{CommittedTransaction, Component, Descriptor, SSTable};
+use parking_lot::RwLock;
 
 use crate::indexes::MemtableIndexes;
 
@@ -52,6 +54,8 @@ pub(crate) struct LiveSSTable {
     /// When its files were made, once somebody has asked.
     created_secs: OnceLock<i64>,
     obsolete: OnceLock<Arc<CommittedTransaction>>,
+    /// What attached indexes have of it, by the names of the indexes.
+    indexes: RwLock<Vec<(String, Arc<dyn SSTableIndex>)>>,
 }
 
 impl LiveSSTable {
@@ -61,6 +65,7 @@ impl LiveSSTable {
             env,
             created_secs: OnceLock::new(),
             obsolete: OnceLock::new(),
+            indexes: RwLock::default(),
         })
     }
 
@@ -79,6 +84,20 @@ impl LiveSSTable {
             let modified = self.env.modified_secs(&self.data_path());
             modified.unwrap_or_else(|_| self.env.now_secs())
         })
+    }
+
+    /// What an attached index has of it.
+    pub(crate) fn index(&self, name: &str) -> Option<Arc<dyn SSTableIndex>> {
+        let indexes = self.indexes.read();
+        let (_, found) = indexes.iter().find(|(known, _)| known == name)?;
+        Some(found.clone())
+    }
+
+    /// An attached index has this of it, or nothing any more.
+    pub(crate) fn set_index(&self, name: &str, index: Option<Arc<dyn SSTableIndex>>) {
+        let mut indexes = self.indexes.write();
+        indexes.retain(|(known, _)| known != name);
+        indexes.extend(index.map(|index| (name.to_owned(), index)));
     }
 
     /// The transaction has taken it out: its files go with its last holder, and the transaction's log after them.

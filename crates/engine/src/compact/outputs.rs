@@ -5,10 +5,11 @@ use std::sync::Arc;
 use ilion_compaction::{Output, Sink, shard_of};
 use ilion_rows::{PartitionHead, Unfiltered};
 use ilion_schema::TableSchema;
-use ilion_sstable::{Descriptor, SSTableWriter, Transaction, WriterOptions};
+use ilion_sstable::{Descriptor, Transaction, WriterOptions};
 use ilion_types::Token;
 
 use crate::engine::Shared;
+use crate::indexes::{IndexedWriter, TableIndexes};
 use crate::table_store::TableStore;
 use crate::{Error, Result};
 
@@ -77,7 +78,8 @@ pub(crate) struct Outputs<'a> {
     transaction: &'a mut Transaction,
     options: WriterOptions,
     cut: Cut,
-    writer: Option<(SSTableWriter, Descriptor)>,
+    indexes: Arc<TableIndexes>,
+    writer: Option<(IndexedWriter, Descriptor)>,
     written: Vec<Descriptor>,
 }
 
@@ -99,12 +101,19 @@ impl<'a> Outputs<'a> {
             transaction,
             options,
             cut: Cut::of(output, bytes_in),
+            indexes: Arc::default(),
             writer: None,
             written: Vec::new(),
         }
     }
 
-    fn writer(&mut self) -> Result<&mut SSTableWriter> {
+    /// Tells attached indexes of what is written.
+    pub(crate) fn telling(mut self, indexes: Arc<TableIndexes>) -> Self {
+        self.indexes = indexes;
+        self
+    }
+
+    fn writer(&mut self) -> Result<&mut IndexedWriter> {
         match &mut self.writer {
             Some((writer, _)) => Ok(writer),
             None => Err(Error::Refused("a row before its partition".to_owned())),
@@ -124,7 +133,8 @@ impl<'a> Outputs<'a> {
         self.cut = self.cut.next(head, bytes);
         let descriptor = self.store.next_descriptor(self.shared.options.sstable_version);
         self.transaction.add(&descriptor)?;
-        let writer = SSTableWriter::new(&self.shared.env, &descriptor, &self.table, self.options.clone())?;
+        let (indexes, options) = (&self.indexes, self.options.clone());
+        let writer = IndexedWriter::new(self.shared, indexes, &descriptor, &self.table, options)?;
         self.writer = Some((writer, descriptor));
         Ok(())
     }
@@ -161,15 +171,15 @@ impl Sink for Outputs<'_> {
 
     fn begin_partition(&mut self, head: &PartitionHead) -> Result<()> {
         self.open_for(head)?;
-        Ok(self.writer()?.begin_partition(head)?)
+        self.writer()?.begin_partition(head)
     }
 
     fn unfiltered(&mut self, unfiltered: &Unfiltered) -> Result<()> {
-        Ok(self.writer()?.add(unfiltered)?)
+        self.writer()?.add(unfiltered)
     }
 
     fn end_partition(&mut self) -> Result<()> {
-        Ok(self.writer()?.finish_partition()?)
+        self.writer()?.finish_partition()
     }
 }
 

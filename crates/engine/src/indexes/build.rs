@@ -56,7 +56,7 @@ impl Shared {
                     .and_then(|store| store.indexes().named(&index.name).cloned());
                 let name = (keyspace.name.clone(), index.name.clone());
                 match (store, live) {
-                    (Some(_), Some(live)) if built.contains(&name) => {
+                    (Some(store), Some(live)) if built.contains(&name) && self.is_complete(&store, &live) => {
                         live.state.is_built.store(true, Ordering::Release);
                     }
                     (Some(store), Some(live)) => self.ask_to_build(&store, &live),
@@ -67,6 +67,11 @@ impl Shared {
             }
         }
         Ok(())
+    }
+
+    /// True if nothing of a built index was lost: files beside SSTables can be.
+    fn is_complete(&self, store: &TableStore, live: &LiveIndex) -> bool {
+        live.hidden.is_some() || self.is_attached_everywhere(store, live)
     }
 
     /// Has the indexes built that a change of the schema has made.
@@ -115,6 +120,7 @@ impl Shared {
         self.flush_table(store)?;
         let end = match (live.index.storage(), &live.hidden) {
             (Storage::HiddenTable(index), Some(hidden)) => self.build_hidden(store, live, index, hidden)?,
+            _ if self.build_attached(store, live)? => End::Built,
             _ => End::Stopped,
         };
         if end == End::Built {
@@ -143,9 +149,12 @@ impl Shared {
             let name = (definition.table.keyspace.clone(), definition.schema.name.clone());
             live.state.is_built.store(false, Ordering::Release);
             self.set_built(&name, false)?;
-            if let Some(hidden) = &live.hidden {
-                self.empty_hidden(store, hidden)?;
-                self.forget_progress(hidden)?;
+            match &live.hidden {
+                Some(hidden) => {
+                    self.empty_hidden(store, hidden)?;
+                    self.forget_progress(hidden)?;
+                }
+                None => self.detach(store, live.name())?,
             }
         }
         match self.build_index(store, live)? {
@@ -239,7 +248,7 @@ impl Shared {
         Ok(())
     }
 
-    fn begin_build_task(
+    pub(crate) fn begin_build_task(
         &self,
         store: &TableStore,
         live: &LiveIndex,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
 
+use bytes::Bytes;
 use ilion_env::Env;
 use ilion_index::{MemtableIndex, RowChange, SecondaryIndex, Storage};
 use ilion_rows::{DecoratedKey, Mutation};
@@ -96,6 +97,12 @@ impl MemtableIndexes {
         !self.attached.is_empty()
     }
 
+    /// What an attached index has of the memtable.
+    pub(crate) fn attached(&self, index: &str) -> Option<&Arc<dyn MemtableIndex>> {
+        let (_, found) = self.attached.iter().find(|(live, _)| live.name() == index)?;
+        Some(found)
+    }
+
     /// Memory of the attached indexes.
     pub(crate) fn attached_bytes(&self) -> usize {
         usize::try_from(self.attached_bytes.load(Ordering::Relaxed)).unwrap_or(0)
@@ -135,6 +142,14 @@ impl MemtableIndexes {
                 }
             }
         }
+        if self.attached.is_empty() {
+            return grown;
+        }
+        // The key is a slice of what the client sent, and is kept.
+        let key = &DecoratedKey {
+            token: key.token.clone(),
+            key: Bytes::copy_from_slice(&key.key),
+        };
         for (_, index) in &self.attached {
             let bytes = index.apply(key, change);
             self.attached_bytes.fetch_add(bytes, Ordering::Relaxed);

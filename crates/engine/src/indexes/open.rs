@@ -47,7 +47,7 @@ impl Shared {
         let gone: Vec<Arc<LiveIndex>> = known.0.iter().filter(gone).cloned().collect();
         store.set_indexes(&*self.env, TableIndexes(next), || self.barrier());
         match self.log.get() {
-            Some(_) => gone.iter().try_for_each(|index| self.close_index(index)),
+            Some(_) => gone.iter().try_for_each(|index| self.close_index(store, index)),
             None => {
                 gone.iter().for_each(|index| self.forget_index(index));
                 Ok(())
@@ -56,11 +56,12 @@ impl Shared {
     }
 
     /// Forgets an index that the schema has no more, and removes its files.
-    pub(crate) fn close_index(&self, live: &LiveIndex) -> Result<()> {
+    pub(crate) fn close_index(&self, store: &TableStore, live: &LiveIndex) -> Result<()> {
         live.state.is_dropped.store(true, Ordering::Release);
-        live.hidden
-            .as_ref()
-            .map_or(Ok(()), |hidden| self.drop_table(hidden))
+        match &live.hidden {
+            Some(hidden) => self.drop_table(hidden),
+            None => self.detach(store, live.name()),
+        }
     }
 
     /// Forgets an index of which the log says that it was dropped, and leaves its files: they may be those of one that was made
@@ -119,7 +120,13 @@ impl Shared {
             }
         };
         let hidden = match (index.storage(), old.and_then(|old| old.hidden.as_ref())) {
-            (Storage::Attached(_), _) => None,
+            (Storage::Attached(_), _) => {
+                // What a dropped one of the same name left.
+                if old.is_none() && self.log.get().is_some() {
+                    self.detach(store, &schema.name)?;
+                }
+                None
+            }
             (Storage::HiddenTable(hidden), Some(known)) => {
                 if *known.schema() != **hidden.table() {
                     known.alter(&*self.env, hidden.table().clone(), || self.barrier());

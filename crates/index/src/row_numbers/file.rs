@@ -29,6 +29,9 @@ pub struct RowNumbersFile {
 }
 
 impl RowNumbersFile {
+    /// What follows the base of an SSTable's components in its name.
+    pub const NAME: &str = NAME;
+
     /// Opens the file of an SSTable whose components begin with `base` (`.../nb-1-big-`). Reads its end only.
     ///
     /// # Errors

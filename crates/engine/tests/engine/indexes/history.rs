@@ -50,7 +50,7 @@ impl History {
             indexes: Vec::new(),
         };
         for index in INDEXES {
-            if history.random.one_in(2) {
+            if history.random.one_in(3) {
                 history.alter(&create_index(index));
                 history.indexes.push(index);
             }

@@ -20,8 +20,8 @@ use ilion_types::{CqlType, Partitioner, encode_composite};
 
 pub const TABLE: &str = "indexed";
 
-/// Column, part, name of the index.
-pub const INDEXES: [(&str, IndexPart, &str); 9] = [
+/// Column, part, name of the index; `sai_` are storage-attached.
+pub const INDEXES: [(&str, IndexPart, &str); 16] = [
     ("v", IndexPart::Simple, "by_v"),
     ("s", IndexPart::Simple, "by_s"),
     ("c", IndexPart::Simple, "by_c"),
@@ -31,6 +31,13 @@ pub const INDEXES: [(&str, IndexPart, &str); 9] = [
     ("m", IndexPart::Keys, "by_m_keys"),
     ("m", IndexPart::Values, "by_m_values"),
     ("m", IndexPart::Entries, "by_m_entries"),
+    ("v", IndexPart::Simple, "sai_v"),
+    ("s", IndexPart::Simple, "sai_s"),
+    ("c", IndexPart::Simple, "sai_c"),
+    ("l", IndexPart::Values, "sai_l"),
+    ("n", IndexPart::Values, "sai_n"),
+    ("m", IndexPart::Values, "sai_m_values"),
+    ("m", IndexPart::Entries, "sai_m_entries"),
 ];
 
 /// `(k text, q int, c int desc, s int static, v int, l list<int>, n set<int>, m map<int, int>, primary key ((k, q), c))`
@@ -84,13 +91,14 @@ pub fn create_table() -> SchemaChange {
 }
 
 pub fn create_index((column, part, name): (&str, IndexPart, &str)) -> SchemaChange {
+    let is_attached = name.starts_with("sai_");
     SchemaChange::CreateIndex(Box::new(CreateIndex {
         keyspace: "ks".to_owned(),
         table: TABLE.to_owned(),
         name: Some(name.to_owned()),
         if_not_exists: false,
-        is_custom: false,
-        class: None,
+        is_custom: is_attached,
+        class: is_attached.then(|| "sai".to_owned()),
         targets: vec![IndexTarget {
             column: column.to_owned(),
             part,
@@ -256,7 +264,7 @@ impl Reader<'_> {
             Some(Data::Complex(complex)) => complex.cells.iter().any(|(path, cell)| match part {
                 IndexPart::Keys => *path == int(value),
                 IndexPart::Entries => *path == int(value % 3) && cell.value == int(value),
-                _ if name == "by_n" => *path == int(value),
+                _ if name.ends_with("_n") => *path == int(value),
                 _ => cell.value == int(value),
             }),
         }

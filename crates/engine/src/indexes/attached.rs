@@ -1,0 +1,411 @@
+//! Indexes beside SSTables: written with them, opened with them, built for those that lack them.
+//!
+//! Law: an SSTable that comes into a view has every attached index that its table has. Whoever brings it sees to that under the
+//! table's `maintenance` lock, and so does the end of a build: what was begun before an index was made cannot slip in behind it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ilion_index::{Attached, RowNumbers, RowNumbersFile, RowNumbersWriter, SSTableIndexWriter, Storage};
+use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange, PartitionHead, Row, Unfiltered};
+use ilion_schema::TableSchema;
+use ilion_sstable::{Descriptor, SSTableWriter, Scan, WriterOptions};
+use ilion_types::Partitioner;
+
+use super::{LiveIndex, TableIndexes};
+use crate::compact::Watched;
+use crate::engine::Shared;
+use crate::read::scan;
+use crate::table_store::TableStore;
+use crate::view::LiveSSTable;
+use crate::{Error, Result};
+
+/// What the names of an SSTable's files begin with.
+fn base_of(descriptor: &Descriptor) -> String {
+    let path = descriptor.directory.join(descriptor.base_name());
+    format!("{}-", path.display())
+}
+
+fn attached_of(live: &LiveIndex) -> Option<&dyn Attached> {
+    match live.index.storage() {
+        Storage::Attached(attached) => Some(attached),
+        Storage::HiddenTable(_) => None,
+    }
+}
+
+impl TableIndexes {
+    fn attached(&self) -> impl Iterator<Item = (&Arc<LiveIndex>, &dyn Attached)> {
+        self.0.iter().filter_map(|live| Some((live, attached_of(live)?)))
+    }
+}
+
+/// What attached indexes are told while an SSTable is written or read.
+struct Telling {
+    /// Nothing if the numbers are known already.
+    rows: Option<RowNumbersWriter>,
+    writers: Vec<Box<dyn SSTableIndexWriter>>,
+    number: u32,
+}
+
+impl Telling {
+    fn add(&mut self, key: &DecoratedKey, row: &Row) -> std::result::Result<(), ilion_index::Error> {
+        // A row that says nothing is not written.
+        if row.is_empty() {
+            return Ok(());
+        }
+        if let Some(rows) = &mut self.rows {
+            rows.add(key, row)?;
+        }
+        for writer in &mut self.writers {
+            writer.add(self.number, key, row)?;
+        }
+        self.number = self.number.saturating_add(1);
+        Ok(())
+    }
+
+    fn finish(self) -> std::result::Result<(), ilion_index::Error> {
+        self.rows.map_or(Ok(()), RowNumbersWriter::finish)?;
+        self.writers.into_iter().try_for_each(|writer| writer.finish())
+    }
+
+    fn abandon(self) {
+        if let Some(rows) = self.rows {
+            rows.abandon();
+        }
+        self.writers.into_iter().for_each(|writer| writer.abandon());
+    }
+}
+
+/// An SSTable that is written together with its attached indexes.
+pub(crate) struct IndexedWriter {
+    writer: SSTableWriter,
+    telling: Option<Telling>,
+    key: Option<DecoratedKey>,
+}
+
+impl IndexedWriter {
+    /// Creates the files.
+    pub(crate) fn new(
+        shared: &Shared,
+        indexes: &TableIndexes,
+        descriptor: &Descriptor,
+        table: &Arc<TableSchema>,
+        options: WriterOptions,
+    ) -> Result<Self> {
+        let partitioner = options.partitioner;
+        let writer = SSTableWriter::new(&shared.env, descriptor, table, options)?;
+        let chosen: Vec<&dyn Attached> = indexes.attached().map(|(_, attached)| attached).collect();
+        let telling = match chosen.is_empty() {
+            true => None,
+            false => shared.keep(begin(shared, &chosen, descriptor, table, Some(partitioner)))?,
+        };
+        Ok(Self {
+            writer,
+            telling,
+            key: None,
+        })
+    }
+
+    pub(crate) fn begin_partition(&mut self, head: &PartitionHead) -> Result<()> {
+        self.writer.begin_partition(head)?;
+        if self.telling.is_some() {
+            self.key = Some(head.key.clone());
+            if let Some(row) = &head.static_row {
+                self.tell(row)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn add(&mut self, unfiltered: &Unfiltered) -> Result<()> {
+        self.writer.add(unfiltered)?;
+        match unfiltered {
+            Unfiltered::Row(row) => self.tell(row),
+            Unfiltered::Marker(_) => Ok(()),
+        }
+    }
+
+    fn tell(&mut self, row: &Row) -> Result<()> {
+        let (Some(telling), Some(key)) = (&mut self.telling, &self.key) else {
+            return Ok(());
+        };
+        if let Err(error) = telling.add(key, row)
+            && let Some(telling) = self.telling.take()
+        {
+            telling.abandon();
+            return give_up(error);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn finish_partition(&mut self) -> Result<()> {
+        Ok(self.writer.finish_partition()?)
+    }
+
+    pub(crate) fn partitions(&self) -> u64 {
+        self.writer.partitions()
+    }
+
+    pub(crate) fn stored_bytes(&self) -> u64 {
+        self.writer.stored_bytes()
+    }
+
+    /// Completes the indexes and then the SSTable.
+    pub(crate) fn finish(self) -> Result<()> {
+        if let Some(Err(error)) = self.telling.map(Telling::finish) {
+            give_up(error)?;
+        }
+        Ok(self.writer.finish()?)
+    }
+
+    pub(crate) fn abandon(self) {
+        if let Some(telling) = self.telling {
+            telling.abandon();
+        }
+        self.writer.abandon();
+    }
+}
+
+/// The system's refusals end what is being done; anything else ends the index of this SSTable.
+fn give_up(error: ilion_index::Error) -> Result<()> {
+    match error {
+        ilion_index::Error::Env(error) => Err(error.into()),
+        error => {
+            tracing::error!(%error, "an SSTable is written without its indexes; rebuild them");
+            Ok(())
+        }
+    }
+}
+
+/// Begins to write attached indexes, and the numbers of rows if a partitioner is given.
+fn begin(
+    shared: &Shared,
+    chosen: &[&dyn Attached],
+    descriptor: &Descriptor,
+    table: &Arc<TableSchema>,
+    partitioner: Option<Partitioner>,
+) -> std::result::Result<Telling, ilion_index::Error> {
+    let base = base_of(descriptor);
+    let rows = partitioner.map(|of| RowNumbersWriter::create(&shared.env, &base, table, of));
+    let writers = chosen
+        .iter()
+        .map(|attached| attached.begin_sstable(&shared.env, &base));
+    Ok(Telling {
+        writers: writers.collect::<std::result::Result<_, _>>()?,
+        rows: rows.transpose()?,
+        number: 0,
+    })
+}
+
+impl Shared {
+    /// Nothing in place of an error that only concerns an index.
+    fn keep<T>(&self, made: std::result::Result<T, ilion_index::Error>) -> Result<Option<T>> {
+        match made {
+            Ok(made) => Ok(Some(made)),
+            Err(error) => give_up(error).map(|()| None),
+        }
+    }
+
+    /// Opens what there is of attached indexes beside an SSTable.
+    pub(crate) fn open_attached(
+        &self,
+        table: &Arc<TableSchema>,
+        indexes: &TableIndexes,
+        sstable: &LiveSSTable,
+    ) {
+        let Some(rows) = self.open_row_numbers(table, indexes, sstable) else {
+            return;
+        };
+        let base = base_of(sstable.descriptor());
+        for (live, attached) in indexes.attached() {
+            match attached.open_sstable(&self.env, &base, rows.clone()) {
+                Ok(index) => sstable.set_index(live.name(), Some(index)),
+                Err(error) => {
+                    tracing::info!(index = live.name(), %error, "an index is to be built for an SSTable")
+                }
+            }
+        }
+    }
+
+    fn open_row_numbers(
+        &self,
+        table: &Arc<TableSchema>,
+        indexes: &TableIndexes,
+        sstable: &LiveSSTable,
+    ) -> Option<Arc<dyn RowNumbers>> {
+        indexes.attached().next()?;
+        let partitioner = table.partitioner(self.options.partitioner);
+        let base = base_of(sstable.descriptor());
+        match RowNumbersFile::open(&self.env, &base, table, partitioner) {
+            Ok(rows) => Some(Arc::new(rows)),
+            Err(error) => {
+                tracing::debug!(%error, "the rows of an SSTable are to be numbered");
+                None
+            }
+        }
+    }
+
+    /// Opens the indexes of an SSTable that is about to come into the view, and makes those that it lacks since they were made
+    /// after it was begun. `written` is what it was written with.
+    ///
+    /// Requires: `maintenance` is held.
+    pub(crate) fn attach(
+        &self,
+        store: &Arc<TableStore>,
+        written: &TableIndexes,
+        sstable: &Arc<LiveSSTable>,
+    ) -> Result<()> {
+        let now = store.indexes();
+        if now.attached().next().is_none() {
+            return Ok(());
+        }
+        let is_written = |live: &&Arc<LiveIndex>| {
+            written
+                .0
+                .iter()
+                .any(|other| Arc::ptr_eq(&other.state, &live.state))
+        };
+        let opened = TableIndexes(now.0.iter().filter(is_written).cloned().collect());
+        let table = store.schema();
+        self.open_attached(&table, &opened, sstable);
+        for (live, _) in now.attached() {
+            if sstable.index(live.name()).is_none() {
+                self.build_beside(store, live, sstable)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// True if every SSTable has the index.
+    pub(crate) fn is_attached_everywhere(&self, store: &TableStore, live: &LiveIndex) -> bool {
+        let view = store.view();
+        view.sstables
+            .iter()
+            .all(|sstable| sstable.index(live.name()).is_some())
+    }
+
+    /// Builds an attached index for every SSTable that lacks it. False if it was stopped.
+    pub(crate) fn build_attached(&self, store: &Arc<TableStore>, live: &Arc<LiveIndex>) -> Result<bool> {
+        loop {
+            let view = store.view().clone();
+            let missing = view
+                .sstables
+                .iter()
+                .find(|sstable| sstable.index(live.name()).is_none());
+            if live.is_dropped() || self.pacer.is_stopping() {
+                return Ok(false);
+            }
+            match missing {
+                Some(sstable) => self.build_beside(store, live, sstable)?,
+                None => {
+                    let _maintenance = store.maintenance.lock();
+                    if self.is_attached_everywhere(store, live) {
+                        return Ok(true);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Builds an attached index for one SSTable.
+    fn build_beside(
+        &self,
+        store: &Arc<TableStore>,
+        live: &Arc<LiveIndex>,
+        sstable: &Arc<LiveSSTable>,
+    ) -> Result<()> {
+        let Some(attached) = attached_of(live) else {
+            return Ok(());
+        };
+        let table = store.schema();
+        let descriptor = sstable.descriptor();
+        self.remove_beside(descriptor, live.name())?;
+        let partitioner = table.partitioner(self.options.partitioner);
+        let only = TableIndexes(vec![live.clone()]);
+        let known = self.open_row_numbers(&table, &only, sstable);
+        if known.is_none() {
+            // Damaged, or of another table.
+            let rows = PathBuf::from(format!("{}{}", base_of(descriptor), RowNumbersFile::NAME));
+            if self.env.exists(&rows) {
+                self.env.remove_file(&rows)?;
+            }
+        }
+        let numbering = known.is_none().then_some(partitioner);
+        let mut telling = begin(self, &[attached], descriptor, &table, numbering)?;
+        if let Err(error) = self.tell_all(store, live, sstable, &mut telling) {
+            telling.abandon();
+            return Err(error);
+        }
+        if known.as_ref().is_some_and(|rows| rows.len() != telling.number) {
+            telling.abandon();
+            return Err(Error::Refused(format!(
+                "{descriptor}: its rows are not those that were numbered; remove its Index+Rows.db"
+            )));
+        }
+        telling.finish()?;
+        self.env.sync_dir(&descriptor.directory)?;
+        self.open_attached(&table, &only, sstable);
+        match sstable.index(live.name()) {
+            Some(_) => Ok(()),
+            None => Err(Error::Refused(format!(
+                "{descriptor}: an index that was just written cannot be opened"
+            ))),
+        }
+    }
+
+    fn tell_all(
+        &self,
+        store: &Arc<TableStore>,
+        live: &LiveIndex,
+        sstable: &Arc<LiveSSTable>,
+        telling: &mut Telling,
+    ) -> Result<()> {
+        let task = self.begin_build_task(store, live, std::slice::from_ref(sstable));
+        let filter = Arc::new(ClusteringFilter::all());
+        let cursor = scan(
+            sstable,
+            &store.schema(),
+            &KeyRange::all(),
+            &filter,
+            Scan::Sequential,
+        );
+        let items = sstable.sstable.stats().total_rows + sstable.sstable.estimated_keys();
+        let bytes = sstable.sstable.size_bytes();
+        let mut cursor = Watched::new(cursor, self.pacer.clone(), task.task.clone(), bytes, items);
+        while let Some(head) = cursor.next_partition()? {
+            if let Some(row) = &head.static_row {
+                telling.add(&head.key, row)?;
+            }
+            while let Some(unfiltered) = cursor.next_unfiltered()? {
+                if let Unfiltered::Row(row) = unfiltered {
+                    telling.add(&head.key, &row)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes an attached index away from all SSTables.
+    pub(crate) fn detach(&self, store: &TableStore, index: &str) -> Result<()> {
+        let view = store.view().clone();
+        for sstable in &view.sstables {
+            sstable.set_index(index, None);
+            self.remove_beside(sstable.descriptor(), index)?;
+        }
+        Ok(())
+    }
+
+    /// Removes the files of an index beside an SSTable.
+    fn remove_beside(&self, descriptor: &Descriptor, index: &str) -> Result<()> {
+        let prefix = format!("{}-Index+{index}", descriptor.base_name());
+        let is_of_index = |path: &PathBuf| {
+            let name = path.file_name().and_then(|name| name.to_str());
+            let rest = name.and_then(|name| name.strip_prefix(&prefix));
+            rest.is_some_and(|rest| rest.starts_with('+'))
+        };
+        for path in descriptor.files(&*self.env)?.into_iter().filter(is_of_index) {
+            self.env.remove_file(&path)?;
+        }
+        Ok(())
+    }
+}
