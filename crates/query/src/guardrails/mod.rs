@@ -100,18 +100,9 @@ impl Default for Guardrails {
                 warn: Some(32),
                 fail: None,
             },
-            sai_string_term_size: Threshold {
-                warn: Some(1 << 10),
-                fail: Some(8 << 10),
-            },
-            sai_frozen_term_size: Threshold {
-                warn: Some(1 << 10),
-                fail: Some(8 << 10),
-            },
-            sai_vector_term_size: Threshold {
-                warn: Some(16 << 10),
-                fail: Some(32 << 10),
-            },
+            sai_string_term_size: Threshold::default(),
+            sai_frozen_term_size: Threshold::default(),
+            sai_vector_term_size: Threshold::default(),
             fields_per_udt: Threshold::default(),
             vector_dimensions: Threshold::default(),
             page_size: Threshold::default(),

@@ -3,7 +3,7 @@
 use super::{Definition, keyspace, table, virtual_kind};
 use crate::{Keyspace, Replication};
 
-const VIEWS: [Definition; 18] = [
+const VIEWS: [Definition; 20] = [
     table(
         "caches",
         "system caches",
@@ -46,6 +46,12 @@ const VIEWS: [Definition; 18] = [
         "keyspace_name text pk; table_name text pk; mebibytes bigint",
     ),
     table(
+        "indexes",
+        "secondary indexes, and how far they are built",
+        "keyspace_name text pk; index_name text ck; build_bytes_done bigint; build_bytes_total bigint; class_name \
+         text; column_name text; is_building boolean; is_queryable boolean; table_name text; target text",
+    ),
+    table(
         "local_read_latency",
         "",
         "keyspace_name text pk; table_name text pk; count bigint; max_ms double; p50th_ms double; \
@@ -66,6 +72,12 @@ const VIEWS: [Definition; 18] = [
         "queries",
         "Lists currently running queries",
         "thread_id text pk; queued_micros bigint; running_micros bigint; task text",
+    ),
+    table(
+        "sai_column_indexes",
+        "storage-attached index metadata",
+        "keyspace_name text pk; index_name text ck; analyzer text; column_name text; is_building boolean; \
+         is_queryable boolean; is_string boolean; table_name text",
     ),
     table("settings", "current settings", "name text pk; value text"),
     table(

@@ -221,17 +221,17 @@ settings! {
     /// Refuses queries that may read more files of a storage-attached index; -1 is never.
     sai_sstable_indexes_per_query_fail_threshold: Limit = "-1";
     /// Warns above this size of a text in a column with a storage-attached index; auto: never.
-    sai_string_term_size_warn_threshold: Option<Size> = "1KiB";
+    sai_string_term_size_warn_threshold: Option<Size> = "auto";
     /// Refuses a text above this size in a column with a storage-attached index; auto: never.
-    sai_string_term_size_fail_threshold: Option<Size> = "8KiB";
+    sai_string_term_size_fail_threshold: Option<Size> = "auto";
     /// Warns above this size of a frozen value in a column with a storage-attached index; auto: never.
-    sai_frozen_term_size_warn_threshold: Option<Size> = "1KiB";
+    sai_frozen_term_size_warn_threshold: Option<Size> = "auto";
     /// Refuses a frozen value above this size in a column with a storage-attached index; auto: never.
-    sai_frozen_term_size_fail_threshold: Option<Size> = "8KiB";
+    sai_frozen_term_size_fail_threshold: Option<Size> = "auto";
     /// Warns above this size of a vector in a column with a storage-attached index; auto: never.
-    sai_vector_term_size_warn_threshold: Option<Size> = "16KiB";
+    sai_vector_term_size_warn_threshold: Option<Size> = "auto";
     /// Refuses a vector above this size in a column with a storage-attached index; auto: never.
-    sai_vector_term_size_fail_threshold: Option<Size> = "32KiB";
+    sai_vector_term_size_fail_threshold: Option<Size> = "auto";
     /// Warns above so many fields of a user type; -1 is never.
     fields_per_udt_warn_threshold: Limit = "-1";
     /// Refuses more fields of a user type; -1 is never.

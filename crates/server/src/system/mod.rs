@@ -2,6 +2,7 @@
 //!
 //! | module | what |
 //! | --- | --- |
+//! | `indexes` | secondary indexes, as tables of `system_views` |
 //! | `local` | `system.local`: this node, stored |
 //! | `views` | `system_views`, computed when read |
 //! | `virtual_schema` | `system_virtual_schema`, computed when read |
@@ -12,6 +13,7 @@
 //! `system.peers` and `system.peers_v2` stay empty: there is one node. Virtual tables of Cassandra that are not listed in
 //! [`register`] are there and empty.
 
+mod indexes;
 mod latencies;
 mod local;
 mod statements;
@@ -94,6 +96,13 @@ pub fn register(engine: &Arc<Engine>, settings: &Settings) {
             let details: Vec<_> = ids.filter_map(|id| engine.table_details(id).ok()).collect();
             latencies::max_partition_size(&details)
         }),
+    );
+    add(engine, "system_views", "indexes", of_engine(indexes::all));
+    add(
+        engine,
+        "system_views",
+        "sai_column_indexes",
+        of_engine(indexes::attached),
     );
     let schema = "system_virtual_schema";
     add(
