@@ -4,6 +4,7 @@ mod hostile;
 mod model;
 mod options;
 mod sasi;
+mod tree;
 
 use std::sync::Arc;
 
