@@ -12,9 +12,6 @@ const SHARED_SHIFT: u32 = 3;
 /// The shared length does not fit the head.
 const SHARED_LONG: usize = 31;
 
-/// Bytes of which the next ones differ little.
-type Last = SmallVec<[u8; 64]>;
-
 /// Rows that will be a block.
 #[derive(Default)]
 pub(super) struct Draft {
@@ -115,15 +112,25 @@ impl<'b> Iterator for ValuesOf<'b> {
     }
 }
 
-/// Steps through the rows of a block.
-pub(super) struct Rows<'b> {
-    input: Reader<'b>,
-    has_clustering: bool,
-    key: Last,
-    clustering: Last,
-    is_static: bool,
-    is_new: bool,
+/// One part of a row: what it shares with the part before, and where its rest is in the block.
+#[derive(Clone, Copy, Debug, Default)]
+struct Part {
+    shared: u32,
+    at: u32,
+    rest: u32,
 }
+
+/// The rows of a block, each as places in it: nothing is copied until a row is asked for.
+pub(super) struct Rows<'b> {
+    block: &'b [u8],
+    keys: SmallVec<[Part; INLINE]>,
+    clusterings: SmallVec<[Part; INLINE]>,
+    /// Of each row its key, and its clustering; nothing: it is a static row.
+    rows: SmallVec<[(u8, Option<u8>); INLINE]>,
+}
+
+/// Rows that need no allocation: those of a block.
+const INLINE: usize = 64;
 
 /// The block is not one.
 pub(super) struct Damaged;
@@ -135,74 +142,121 @@ impl From<ilion_codec::Error> for Damaged {
 }
 
 impl<'b> Rows<'b> {
-    pub(super) fn of(block: &'b [u8], has_clustering: bool) -> Self {
-        Self {
-            input: Reader::new(block),
-            has_clustering,
-            key: Last::new(),
-            clustering: Last::new(),
-            is_static: false,
-            is_new: false,
+    /// Reads the first `count` rows of a block, no more than a block has.
+    pub(super) fn read(block: &'b [u8], has_clustering: bool, count: usize) -> Result<Self, Damaged> {
+        let mut input = Reader::new(block);
+        let mut rows = Self {
+            block,
+            keys: SmallVec::new(),
+            clusterings: SmallVec::new(),
+            rows: SmallVec::new(),
+        };
+        for _ in 0..count.min(INLINE) {
+            rows.read_row(&mut input, has_clustering)?;
         }
+        Ok(rows)
     }
 
-    /// Goes to the next row.
     #[inline]
-    pub(super) fn step(&mut self) -> Result<(), Damaged> {
-        let head = self.input.peek_u8()?;
-        self.is_new = head & NEW_PARTITION != 0;
-        if self.is_new {
-            read_part(&mut self.input, &mut self.key)?;
-            self.is_static = head & STATIC != 0;
-        } else {
-            self.is_static = false;
+    fn read_row(&mut self, input: &mut Reader<'b>, has_clustering: bool) -> Result<(), Damaged> {
+        let head = input.peek_u8()?;
+        let mut has_row = has_clustering;
+        if head & NEW_PARTITION != 0 {
+            self.keys.push(read_part(input, self.keys.last())?);
+            has_row &= head & STATIC == 0;
+        } else if !has_row {
+            return Err(Damaged);
         }
-        if self.has_clustering && !self.is_static {
-            return read_part(&mut self.input, &mut self.clustering);
+        if has_row {
+            self.clusterings.push(read_part(input, self.clusterings.last())?);
         }
-        if self.is_new { Ok(()) } else { Err(Damaged) }
+        let key = self.keys.len().checked_sub(1).ok_or(Damaged)?;
+        let clustering = match (has_row, has_clustering) {
+            (true, _) => Some(self.clusterings.len() - 1),
+            (false, true) => None,
+            // All rows have the same, which is empty.
+            (false, false) => Some(0),
+        };
+        // Both are below the number of rows of a block.
+        let small = |index: usize| u8::try_from(index).unwrap_or(u8::MAX);
+        self.rows.push((small(key), clustering.map(small)));
+        Ok(())
     }
 
-    pub(super) fn key(&self) -> &[u8] {
-        &self.key
+    /// Rows that were read.
+    pub(super) fn len(&self) -> usize {
+        self.rows.len()
     }
 
-    /// True if the row is of another partition than the one before.
-    pub(super) fn is_new(&self) -> bool {
-        self.is_new
+    /// Copies the key of a row.
+    pub(super) fn key(&self, row: usize, out: &mut Vec<u8>) {
+        out.clear();
+        if let Some((key, _)) = self.rows.get(row) {
+            self.copy(&self.keys, usize::from(*key), out);
+        }
     }
 
-    /// The encoded clustering; nothing for a static row.
-    #[inline]
-    pub(super) fn clustering(&self) -> Option<&[u8]> {
-        (!self.is_static).then_some(&self.clustering)
+    /// Copies the encoded clustering of a row; false for a static row.
+    pub(super) fn clustering(&self, row: usize, out: &mut Vec<u8>) -> bool {
+        out.clear();
+        match self.rows.get(row) {
+            Some((_, Some(clustering))) => {
+                self.copy(&self.clusterings, usize::from(*clustering), out);
+                true
+            }
+            _ => false,
+        }
     }
 
-    /// The clustering, nothing for a static row.
-    pub(super) fn decode_clustering(&self) -> Option<Clustering> {
-        let copied = |value: Option<&[u8]>| value.map(Bytes::copy_from_slice);
-        let values = ValuesOf::of(self.clustering()?).map(copied).collect();
-        Some(Clustering::new(values))
+    /// Puts a part together, from its end to its start.
+    fn copy(&self, parts: &[Part], index: usize, out: &mut Vec<u8>) {
+        let Some(last) = parts.get(index) else {
+            return;
+        };
+        let mut end = (last.shared + last.rest) as usize;
+        out.resize(end, 0);
+        for part in parts[..=index].iter().rev() {
+            let shared = part.shared as usize;
+            if shared < end {
+                let at = part.at as usize;
+                out[shared..end].copy_from_slice(&self.block[at..at + (end - shared)]);
+                end = shared;
+            }
+            if end == 0 {
+                break;
+            }
+        }
     }
 }
 
+/// The values of an encoded clustering.
+pub(super) fn decode_clustering(bytes: &[u8]) -> Clustering {
+    let copied = |value: Option<&[u8]>| value.map(Bytes::copy_from_slice);
+    Clustering::new(ValuesOf::of(bytes).map(copied).collect())
+}
+
 #[inline]
-fn read_part(input: &mut Reader<'_>, last: &mut Last) -> Result<(), Damaged> {
+fn read_part(input: &mut Reader<'_>, last: Option<&Part>) -> Result<Part, Damaged> {
     let head = input.u8()?;
+    let last_len = last.map_or(0, |last| (last.shared + last.rest) as usize);
     let mut shared = usize::from(head >> SHARED_SHIFT);
     if shared == SHARED_LONG {
         shared = usize::try_from(input.uvint()?).map_err(|_| Damaged)?;
     }
-    if shared > last.len() {
-        return Err(Damaged);
-    }
+    let beyond = last_len.checked_sub(shared).ok_or(Damaged)?;
     let rest = if head & SAME_LEN != 0 {
-        last.len() - shared
+        beyond
     } else {
         input.uvint_len()?
     };
-    let rest = input.take(rest)?;
-    last.truncate(shared);
-    last.extend_from_slice(rest);
-    Ok(())
+    let at = input.offset();
+    input.skip(rest)?;
+    let small = |number: usize| u32::try_from(number).map_err(|_| Damaged);
+    // A part is no longer than the block is, and a block is below 4 GiB.
+    small(shared + rest)?;
+    Ok(Part {
+        shared: small(shared)?,
+        at: small(at)?,
+        rest: small(rest)?,
+    })
 }

@@ -10,7 +10,7 @@ use ilion_rows::{DecoratedKey, ReadError};
 use ilion_schema::TableSchema;
 use ilion_types::Partitioner;
 
-use super::block::Rows;
+use super::block::{Rows, decode_clustering};
 use super::order::{Clusterings, code_of, order_byte};
 use super::writer::Tail;
 use super::{BLOCK_ROWS, MAGIC, NAME};
@@ -83,7 +83,8 @@ impl RowNumbersFile {
         Ok((u64_at(bytes, 0), u64_at(bytes, 8)))
     }
 
-    fn rows(&self, block: u32) -> Result<(u64, Rows<'_>), ReadError> {
+    /// The first rows of a block.
+    fn rows(&self, block: u32, count: u32) -> Result<Rows<'_>, ReadError> {
         let (_, start) = self.entry(block)?;
         let end = if block + 1 < self.blocks() {
             self.entry(block + 1)?.1
@@ -93,34 +94,24 @@ impl RowNumbersFile {
         let len = end.checked_sub(start).and_then(|len| usize::try_from(len).ok());
         let len = len.ok_or_else(|| self.file.corrupt(start, "a block before the next one"))?;
         let bytes = self.file.bytes(start, len)?;
-        Ok((start, Rows::of(bytes, !self.clusterings.is_empty())))
-    }
-
-    fn step(&self, rows: &mut Rows<'_>, start: u64) -> Result<(), ReadError> {
-        rows.step()
+        Rows::read(bytes, !self.clusterings.is_empty(), count as usize)
             .map_err(|_| self.file.corrupt(start, "a block of rows"))
     }
 
-    /// Where the current row of a block stands to a place, given where its partition does.
-    #[inline]
-    fn compare(&self, rows: &Rows<'_>, partition: Ordering, place: &Place) -> Ordering {
-        partition.then_with(|| match (rows.clustering(), &place.row) {
-            (None, RowPart::Static) => Ordering::Equal,
-            (None, RowPart::Row(_)) => Ordering::Less,
-            (Some(_), RowPart::Static) => Ordering::Greater,
-            (Some(encoded), RowPart::Row(clustering)) => self.clusterings.compare(encoded, clustering),
-        })
-    }
-
-    /// Where the partition of the current row stands to that of a place.
-    #[inline]
-    fn compare_partition(&self, rows: &Rows<'_>, place: &Place) -> Ordering {
-        let key = rows.key();
-        if key == place.key.key {
-            return Ordering::Equal;
+    /// Where a row stands to a place.
+    fn compare(&self, rows: &Rows<'_>, row: usize, place: &Place, buffer: &mut Vec<u8>) -> Ordering {
+        rows.key(row, buffer);
+        if *buffer != place.key.key {
+            let token = self.partitioner.token(buffer);
+            let of_tokens = token.cmp(&place.key.token);
+            return of_tokens.then_with(|| buffer[..].cmp(&place.key.key));
         }
-        let token = self.partitioner.token(key);
-        token.cmp(&place.key.token).then_with(|| key.cmp(&place.key.key))
+        match (rows.clustering(row, buffer), &place.row) {
+            (false, RowPart::Static) => Ordering::Equal,
+            (false, RowPart::Row(_)) => Ordering::Less,
+            (true, RowPart::Static) => Ordering::Greater,
+            (true, RowPart::Row(clustering)) => self.clusterings.compare(buffer, clustering),
+        }
     }
 
     /// True if the first row of a block is below a place.
@@ -129,27 +120,25 @@ impl RowNumbersFile {
         if head != code {
             return Ok(head < code);
         }
-        let (start, mut rows) = self.rows(block)?;
-        self.step(&mut rows, start)?;
-        let partition = self.compare_partition(&rows, place);
-        Ok(self.compare(&rows, partition, place).is_lt())
+        let rows = self.rows(block, 1)?;
+        Ok(self.compare(&rows, 0, place, &mut Vec::new()).is_lt())
     }
 
     /// The first row of a block that is not below a place, counted from the block's start.
     fn number_in(&self, block: u32, place: &Place) -> Result<u32, ReadError> {
-        let (start, mut rows) = self.rows(block)?;
         let count = (self.tail.rows - block * BLOCK_ROWS).min(BLOCK_ROWS);
-        let mut partition = Ordering::Less;
-        for index in 0..count {
-            self.step(&mut rows, start)?;
-            if rows.is_new() {
-                partition = self.compare_partition(&rows, place);
-            }
-            if self.compare(&rows, partition, place).is_ge() {
-                return Ok(index);
+        let rows = self.rows(block, count)?;
+        let mut buffer = Vec::new();
+        let (mut low, mut high) = (0, rows.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.compare(&rows, middle, place, &mut buffer).is_lt() {
+                low = middle + 1;
+            } else {
+                high = middle;
             }
         }
-        Ok(count)
+        Ok(u32::try_from(low).unwrap_or(count))
     }
 }
 
@@ -162,12 +151,16 @@ impl RowNumbers for RowNumbersFile {
         if number >= self.tail.rows {
             return Err(self.file.corrupt(u64::from(number), "the number of a row"));
         }
-        let (start, mut rows) = self.rows(number / BLOCK_ROWS)?;
-        for _ in 0..=number % BLOCK_ROWS {
-            self.step(&mut rows, start)?;
-        }
-        let key = DecoratedKey::new(self.partitioner, Bytes::copy_from_slice(rows.key()));
-        let row = rows.decode_clustering().map_or(RowPart::Static, RowPart::Row);
+        let row = number % BLOCK_ROWS;
+        let rows = self.rows(number / BLOCK_ROWS, row + 1)?;
+        let mut buffer = Vec::new();
+        rows.key(row as usize, &mut buffer);
+        let key = DecoratedKey::new(self.partitioner, Bytes::copy_from_slice(&buffer));
+        let row = if rows.clustering(row as usize, &mut buffer) {
+            RowPart::Row(decode_clustering(&buffer))
+        } else {
+            RowPart::Static
+        };
         Ok(Place { key, row })
     }
 

@@ -78,6 +78,17 @@ impl Entry {
         &self.rest[self.key_at() + self.len_at(8)..]
     }
 
+    /// Orders two entries by what follows the heads of their terms.
+    #[inline]
+    fn compare_tails(&self, other: &Self) -> Ordering {
+        let lens = (self.term_len(), other.term_len());
+        if lens.0 <= TERM_HEAD_LEN && lens.1 <= TERM_HEAD_LEN {
+            // Heads of short terms have zeros in place of nothing.
+            return lens.0.cmp(&lens.1);
+        }
+        self.tail().cmp(other.tail()).then_with(|| lens.0.cmp(&lens.1))
+    }
+
     /// Orders two entries by their places alone.
     #[inline]
     pub(super) fn compare_places(&self, other: &Self) -> Ordering {
@@ -104,9 +115,7 @@ impl Ord for Entry {
     fn cmp(&self, other: &Self) -> Ordering {
         self.head
             .cmp(&other.head)
-            .then_with(|| self.tail().cmp(other.tail()))
-            // Heads of short terms have zeros in place of nothing.
-            .then_with(|| self.term_len().cmp(&other.term_len()))
+            .then_with(|| self.compare_tails(other))
             .then_with(|| self.compare_places(other))
     }
 }

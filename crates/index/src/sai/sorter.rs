@@ -88,6 +88,13 @@ impl Sorter {
     }
 
     fn sort(&mut self) {
+        let len = self.entries.first().map_or(0, |entry| entry.at);
+        if len as usize <= HEAD_LEN && self.entries.iter().all(|entry| entry.at == len) {
+            // Numbers and the like: heads are the terms.
+            self.entries
+                .sort_unstable_by_key(|entry| (entry.head, entry.number));
+            return;
+        }
         let arena = &self.arena;
         self.entries
             .sort_unstable_by(|a, b| compare(arena, a, b).then_with(|| a.number.cmp(&b.number)));

@@ -105,6 +105,7 @@ impl TreeWriter {
     }
 
     fn end_term(&mut self) -> Result<(), Error> {
+        // Taken and given back, with their memory.
         let Current { term, count, numbers } = std::mem::take(&mut self.current);
         let rows = u64::from(count);
         let list = if numbers.len() <= BLOCK_NUMBERS && rows <= GROUP_ROWS[1] {
@@ -125,10 +126,12 @@ impl TreeWriter {
             group.of_term = list;
         }
         self.write_term(&term, count, &numbers, list);
-        self.tail.last_term = term;
         self.tail.terms += 1;
         self.tail.rows += rows;
         self.groups[0].numbers.extend_from_slice(&numbers);
+        self.current.term = std::mem::replace(&mut self.tail.last_term, term);
+        self.current.numbers = numbers;
+        self.current.numbers.clear();
         let is_full = self.leaf.terms == LEAF_TERMS || self.leaf.out.len() >= LEAF_BYTES;
         if is_full || rows > GROUP_ROWS[0] {
             self.end_leaf()?;

@@ -51,7 +51,7 @@ fn expected(terms: &Terms, range: &TermRange) -> (Vec<u32>, u64) {
 fn check(terms: &Terms, rows: u32, ranges: usize, random: &mut Seeded) {
     let tree = write(terms, rows);
     assert_eq!(tree.tail.terms as usize, terms.len());
-    let mut check_range = |range: TermRange| {
+    let check_range = |range: TermRange| {
         let (numbers, count) = expected(terms, &range);
         assert_eq!(tree.count(&range).unwrap(), count, "{range:?}");
         let (all, parts) = found(&tree, &range);
