@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! body      := block *  zeros  directory
-//! block     := row *                                  64 rows, the last one has what is left
+//! block     := row *                                  32 rows, the last one has what is left
 //! row       := [part of the key]  [part of the clustering]
 //! part      := head:u8  [shared:uvint]  [rest_len:uvint]  rest
 //! head      := 1: a new partition  | 2: its static row  | 4: as long as the one before  | shared << 3 (31: it follows)
@@ -36,6 +36,6 @@ use crate::paged::Magic;
 /// The last character is the version.
 const MAGIC: &Magic = b"ILROWNO1";
 /// Rows of a block; the last one may have fewer.
-const BLOCK_ROWS: u32 = 64;
+const BLOCK_ROWS: u32 = 32;
 /// What follows the base of an SSTable's components.
 const NAME: &str = "Index+Rows.db";

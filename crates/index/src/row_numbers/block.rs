@@ -3,7 +3,8 @@
 use bytes::Bytes;
 use ilion_codec::{Reader, Writer};
 use ilion_rows::Clustering;
-use smallvec::SmallVec;
+
+use super::BLOCK_ROWS;
 
 const NEW_PARTITION: u8 = 1;
 const STATIC: u8 = 2;
@@ -120,106 +121,82 @@ struct Part {
     rest: u32,
 }
 
+const ROWS: usize = BLOCK_ROWS as usize;
+const IS_STATIC: u8 = u8::MAX;
+
+/// Parts of one kind.
+struct Parts {
+    parts: [Part; ROWS],
+    count: usize,
+    /// Bytes of the last one.
+    last_len: u32,
+}
+
 /// The rows of a block, each as places in it: nothing is copied until a row is asked for.
 pub(super) struct Rows<'b> {
     block: &'b [u8],
-    keys: SmallVec<[Part; INLINE]>,
-    clusterings: SmallVec<[Part; INLINE]>,
-    /// Of each row its key, and its clustering; nothing: it is a static row.
-    rows: SmallVec<[(u8, Option<u8>); INLINE]>,
+    has_clustering: bool,
+    keys: Parts,
+    clusterings: Parts,
+    /// Of each row which key and which clustering.
+    rows: [(u8, u8); ROWS],
+    count: usize,
 }
-
-/// Rows that need no allocation: those of a block.
-const INLINE: usize = 64;
 
 /// The block is not one.
 pub(super) struct Damaged;
 
-impl From<ilion_codec::Error> for Damaged {
-    fn from(_: ilion_codec::Error) -> Self {
-        Self
-    }
-}
+impl Parts {
+    const NONE: Self = Self {
+        parts: [Part {
+            shared: 0,
+            at: 0,
+            rest: 0,
+        }; ROWS],
+        count: 0,
+        last_len: 0,
+    };
 
-impl<'b> Rows<'b> {
-    /// Reads the first `count` rows of a block, no more than a block has.
-    pub(super) fn read(block: &'b [u8], has_clustering: bool, count: usize) -> Result<Self, Damaged> {
-        let mut input = Reader::new(block);
-        let mut rows = Self {
-            block,
-            keys: SmallVec::new(),
-            clusterings: SmallVec::new(),
-            rows: SmallVec::new(),
-        };
-        for _ in 0..count.min(INLINE) {
-            rows.read_row(&mut input, has_clustering)?;
-        }
-        Ok(rows)
-    }
-
+    /// Reads the next part; nothing if it is none.
     #[inline]
-    fn read_row(&mut self, input: &mut Reader<'b>, has_clustering: bool) -> Result<(), Damaged> {
-        let head = input.peek_u8()?;
-        let mut has_row = has_clustering;
-        if head & NEW_PARTITION != 0 {
-            self.keys.push(read_part(input, self.keys.last())?);
-            has_row &= head & STATIC == 0;
-        } else if !has_row {
-            return Err(Damaged);
+    fn read(&mut self, block: &[u8], at: &mut usize) -> Option<()> {
+        let head = *block.get(*at)?;
+        *at += 1;
+        let mut shared = u32::from(head >> SHARED_SHIFT);
+        if shared as usize == SHARED_LONG {
+            shared = read_uvint(block, at)?;
         }
-        if has_row {
-            self.clusterings.push(read_part(input, self.clusterings.last())?);
-        }
-        let key = self.keys.len().checked_sub(1).ok_or(Damaged)?;
-        let clustering = match (has_row, has_clustering) {
-            (true, _) => Some(self.clusterings.len() - 1),
-            (false, true) => None,
-            // All rows have the same, which is empty.
-            (false, false) => Some(0),
+        let beyond = self.last_len.checked_sub(shared)?;
+        let rest = if head & SAME_LEN == 0 {
+            read_uvint(block, at)?
+        } else {
+            beyond
         };
-        // Both are below the number of rows of a block.
-        let small = |index: usize| u8::try_from(index).unwrap_or(u8::MAX);
-        self.rows.push((small(key), clustering.map(small)));
-        Ok(())
-    }
-
-    /// Rows that were read.
-    pub(super) fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    /// Copies the key of a row.
-    pub(super) fn key(&self, row: usize, out: &mut Vec<u8>) {
-        out.clear();
-        if let Some((key, _)) = self.rows.get(row) {
-            self.copy(&self.keys, usize::from(*key), out);
-        }
-    }
-
-    /// Copies the encoded clustering of a row; false for a static row.
-    pub(super) fn clustering(&self, row: usize, out: &mut Vec<u8>) -> bool {
-        out.clear();
-        match self.rows.get(row) {
-            Some((_, Some(clustering))) => {
-                self.copy(&self.clusterings, usize::from(*clustering), out);
-                true
-            }
-            _ => false,
-        }
+        let start = u32::try_from(*at).ok()?;
+        *at = at.checked_add(rest as usize).filter(|end| *end <= block.len())?;
+        self.last_len = shared.checked_add(rest)?;
+        *self.parts.get_mut(self.count)? = Part {
+            shared,
+            at: start,
+            rest,
+        };
+        self.count += 1;
+        Some(())
     }
 
     /// Puts a part together, from its end to its start.
-    fn copy(&self, parts: &[Part], index: usize, out: &mut Vec<u8>) {
-        let Some(last) = parts.get(index) else {
+    fn copy(&self, index: usize, block: &[u8], out: &mut Vec<u8>) {
+        out.clear();
+        let Some(last) = self.parts[..self.count].get(index) else {
             return;
         };
         let mut end = (last.shared + last.rest) as usize;
         out.resize(end, 0);
-        for part in parts[..=index].iter().rev() {
+        for part in self.parts[..=index].iter().rev() {
             let shared = part.shared as usize;
             if shared < end {
                 let at = part.at as usize;
-                out[shared..end].copy_from_slice(&self.block[at..at + (end - shared)]);
+                out[shared..end].copy_from_slice(&block[at..at + (end - shared)]);
                 end = shared;
             }
             if end == 0 {
@@ -229,34 +206,85 @@ impl<'b> Rows<'b> {
     }
 }
 
+impl<'b> Rows<'b> {
+    /// Of a block, none of them read.
+    #[inline]
+    pub(super) fn of(block: &'b [u8], has_clustering: bool) -> Self {
+        Self {
+            block,
+            has_clustering,
+            keys: Parts::NONE,
+            clusterings: Parts::NONE,
+            rows: [(0, 0); ROWS],
+            count: 0,
+        }
+    }
+
+    /// Reads the first `count` rows, no more than a block has.
+    pub(super) fn read(&mut self, count: usize) -> Result<(), Damaged> {
+        let mut at = 0;
+        for row in 0..count.min(ROWS) {
+            self.rows[row] = self.read_row(&mut at).ok_or(Damaged)?;
+            self.count = row + 1;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn read_row(&mut self, at: &mut usize) -> Option<(u8, u8)> {
+        let head = *self.block.get(*at)?;
+        let mut has_row = self.has_clustering;
+        if head & NEW_PARTITION != 0 {
+            self.keys.read(self.block, at)?;
+            has_row &= head & STATIC == 0;
+        } else if !has_row {
+            return None;
+        }
+        let key = u8::try_from(self.keys.count.checked_sub(1)?).ok()?;
+        if has_row {
+            self.clusterings.read(self.block, at)?;
+            return Some((key, u8::try_from(self.clusterings.count - 1).ok()?));
+        }
+        // Without clustering columns all rows have the same clustering, which is empty.
+        Some((key, if self.has_clustering { IS_STATIC } else { 0 }))
+    }
+
+    /// Rows that were read.
+    pub(super) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Copies the key of a row.
+    pub(super) fn key(&self, row: usize, out: &mut Vec<u8>) {
+        let (key, _) = self.rows[row];
+        self.keys.copy(usize::from(key), self.block, out);
+    }
+
+    /// Copies the encoded clustering of a row; false for a static row.
+    pub(super) fn clustering(&self, row: usize, out: &mut Vec<u8>) -> bool {
+        let (_, clustering) = self.rows[row];
+        if clustering == IS_STATIC {
+            return false;
+        }
+        self.clusterings.copy(usize::from(clustering), self.block, out);
+        true
+    }
+}
+
+#[inline]
+fn read_uvint(block: &[u8], at: &mut usize) -> Option<u32> {
+    if let Some(byte) = block.get(*at).filter(|byte| **byte < 0x80) {
+        *at += 1;
+        return Some(u32::from(*byte));
+    }
+    let mut input = Reader::new(block.get(*at..)?);
+    let number = u32::try_from(input.uvint().ok()?).ok()?;
+    *at += input.offset();
+    Some(number)
+}
+
 /// The values of an encoded clustering.
 pub(super) fn decode_clustering(bytes: &[u8]) -> Clustering {
     let copied = |value: Option<&[u8]>| value.map(Bytes::copy_from_slice);
     Clustering::new(ValuesOf::of(bytes).map(copied).collect())
-}
-
-#[inline]
-fn read_part(input: &mut Reader<'_>, last: Option<&Part>) -> Result<Part, Damaged> {
-    let head = input.u8()?;
-    let last_len = last.map_or(0, |last| (last.shared + last.rest) as usize);
-    let mut shared = usize::from(head >> SHARED_SHIFT);
-    if shared == SHARED_LONG {
-        shared = usize::try_from(input.uvint()?).map_err(|_| Damaged)?;
-    }
-    let beyond = last_len.checked_sub(shared).ok_or(Damaged)?;
-    let rest = if head & SAME_LEN != 0 {
-        beyond
-    } else {
-        input.uvint_len()?
-    };
-    let at = input.offset();
-    input.skip(rest)?;
-    let small = |number: usize| u32::try_from(number).map_err(|_| Damaged);
-    // A part is no longer than the block is, and a block is below 4 GiB.
-    small(shared + rest)?;
-    Ok(Part {
-        shared: small(shared)?,
-        at: small(at)?,
-        rest: small(rest)?,
-    })
 }

@@ -83,8 +83,9 @@ impl RowNumbersFile {
         Ok((u64_at(bytes, 0), u64_at(bytes, 8)))
     }
 
-    /// The first rows of a block.
-    fn rows(&self, block: u32, count: u32) -> Result<Rows<'_>, ReadError> {
+    /// A block of rows, none of them read, and where it starts.
+    #[inline]
+    fn rows(&self, block: u32) -> Result<(Rows<'_>, u64), ReadError> {
         let (_, start) = self.entry(block)?;
         let end = if block + 1 < self.blocks() {
             self.entry(block + 1)?.1
@@ -94,7 +95,11 @@ impl RowNumbersFile {
         let len = end.checked_sub(start).and_then(|len| usize::try_from(len).ok());
         let len = len.ok_or_else(|| self.file.corrupt(start, "a block before the next one"))?;
         let bytes = self.file.bytes(start, len)?;
-        Rows::read(bytes, !self.clusterings.is_empty(), count as usize)
+        Ok((Rows::of(bytes, !self.clusterings.is_empty()), start))
+    }
+
+    fn read(&self, rows: &mut Rows<'_>, count: u32, start: u64) -> Result<(), ReadError> {
+        rows.read(count as usize)
             .map_err(|_| self.file.corrupt(start, "a block of rows"))
     }
 
@@ -120,14 +125,16 @@ impl RowNumbersFile {
         if head != code {
             return Ok(head < code);
         }
-        let rows = self.rows(block, 1)?;
+        let (mut rows, start) = self.rows(block)?;
+        self.read(&mut rows, 1, start)?;
         Ok(self.compare(&rows, 0, place, &mut Vec::new()).is_lt())
     }
 
     /// The first row of a block that is not below a place, counted from the block's start.
     fn number_in(&self, block: u32, place: &Place) -> Result<u32, ReadError> {
         let count = (self.tail.rows - block * BLOCK_ROWS).min(BLOCK_ROWS);
-        let rows = self.rows(block, count)?;
+        let (mut rows, start) = self.rows(block)?;
+        self.read(&mut rows, count, start)?;
         let mut buffer = Vec::new();
         let (mut low, mut high) = (0, rows.len());
         while low < high {
@@ -152,7 +159,8 @@ impl RowNumbers for RowNumbersFile {
             return Err(self.file.corrupt(u64::from(number), "the number of a row"));
         }
         let row = number % BLOCK_ROWS;
-        let rows = self.rows(number / BLOCK_ROWS, row + 1)?;
+        let (mut rows, start) = self.rows(number / BLOCK_ROWS)?;
+        self.read(&mut rows, row + 1, start)?;
         let mut buffer = Vec::new();
         rows.key(row as usize, &mut buffer);
         let key = DecoratedKey::new(self.partitioner, Bytes::copy_from_slice(&buffer));

@@ -128,7 +128,7 @@ fn a_row_has_the_number_of_its_place() {
         Partitioner::ByteOrdered,
     ] {
         for has_clustering in [false, true] {
-            for count in [0, 1, 63, 64, 65, 700] {
+            for count in [0, 1, 31, 32, 33, 64, 700] {
                 Case::new(has_clustering, partitioner, count, &mut random).check(&mut random);
             }
         }

@@ -1,4 +1,4 @@
-//! Writes the numbers of rows while their SSTable is written: memory grows by 16 bytes for every 64 rows.
+//! Writes the numbers of rows while their SSTable is written: memory grows by 16 bytes for every 32 rows.
 
 use std::path::PathBuf;
 use std::sync::Arc;

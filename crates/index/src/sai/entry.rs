@@ -184,25 +184,30 @@ impl Layout {
     ) -> Entry {
         let term_tail = term.get(TERM_HEAD_LEN..).unwrap_or_default();
         scratch.clear();
-        scratch.extend_from_slice(&len32(term.len()));
-        scratch.extend_from_slice(&[0; LENS - 4]);
-        scratch.extend_from_slice(term_tail);
-        let order_at = scratch.len();
         match row {
             None => scratch.push(STATIC_CLUSTERING),
             Some(row) => self.encode_order(row, scratch),
         }
-        let order_len = len32(scratch.len() - order_at);
-        scratch[4..8].copy_from_slice(&order_len);
-        scratch[8..LENS].copy_from_slice(&len32(key.key.len()));
-        scratch.extend_from_slice(&key.key);
+        let order_len = scratch.len();
         if let Some(row) = row {
             encode_clustering(row, scratch);
         }
+        let mut lens = [0; LENS];
+        lens[..4].copy_from_slice(&len32(term.len()));
+        lens[4..8].copy_from_slice(&len32(order_len));
+        lens[8..].copy_from_slice(&len32(key.key.len()));
+        let (order, clustering) = scratch.split_at(order_len);
+        let len = LENS + term_tail.len() + scratch.len() + key.key.len();
+        let mut rest = Vec::with_capacity(len);
+        rest.extend_from_slice(&lens);
+        rest.extend_from_slice(term_tail);
+        rest.extend_from_slice(order);
+        rest.extend_from_slice(&key.key);
+        rest.extend_from_slice(clustering);
         Entry {
             head: head_of(term),
             token: code_of(&key.token),
-            rest: Box::from(&scratch[..]),
+            rest: rest.into_boxed_slice(),
         }
     }
 
@@ -256,6 +261,9 @@ fn len32(len: usize) -> [u8; 4] {
 }
 
 fn encode_clustering(row: &Clustering, out: &mut Vec<u8>) {
+    if row.is_empty() {
+        return;
+    }
     let mut writer = Writer::from_vec(std::mem::take(out));
     for value in row.values() {
         match value {

@@ -11,6 +11,7 @@ use ilion_codec::{Reader, Writer};
 use ilion_env::{Access, Env, ReadFile, WriteFile};
 use ilion_rows::ReadError;
 
+use super::tree::common_len;
 use crate::Error;
 use crate::paged::io;
 
@@ -19,6 +20,8 @@ pub(super) const MEMORY_BYTES: usize = 32 << 20;
 const APPEND_BYTES: usize = 256 << 10;
 const READ_BYTES: usize = 64 << 10;
 const HEAD_LEN: usize = 8;
+/// Long terms that are remembered.
+const MET: usize = 2048;
 
 /// A term and a row, the first bytes of the term at hand.
 #[derive(Clone, Copy)]
@@ -39,8 +42,10 @@ pub(super) struct Sorter {
     base: String,
     memory_bytes: usize,
     entries: Vec<Entry>,
-    /// Long terms: length and bytes.
+    /// Long terms without their heads: length and bytes.
     arena: Vec<u8>,
+    /// Where some that were met lately are, by what they look like.
+    met: Box<[u32; MET]>,
     runs: Vec<PathBuf>,
 }
 
@@ -52,6 +57,7 @@ impl Sorter {
             memory_bytes,
             entries: Vec::new(),
             arena: Vec::new(),
+            met: Box::new([0; MET]),
             runs: Vec::new(),
         }
     }
@@ -63,41 +69,66 @@ impl Sorter {
         if held > self.memory_bytes {
             self.write_run()?;
         }
-        let head = head_of(term);
-        let at = match self.entries.last() {
-            _ if term.len() <= HEAD_LEN => term.len(),
-            // Rows next to each other often have the same.
-            Some(last) if last.head == head && term_tail(&self.arena, last) == &term[HEAD_LEN..] => {
-                last.at as usize
-            }
-            _ => {
-                let at = self.arena.len() + HEAD_LEN + 1;
-                let tail = &term[HEAD_LEN..];
-                let len = u16::try_from(tail.len()).unwrap_or(u16::MAX);
-                self.arena.extend_from_slice(&len.to_le_bytes());
-                self.arena.extend_from_slice(tail);
-                at
-            }
+        let at = if term.len() <= HEAD_LEN {
+            term.len()
+        } else {
+            self.keep_tail(&term[HEAD_LEN..])
         };
         self.entries.push(Entry {
-            head,
+            head: head_of(term),
             number,
             at: u32::try_from(at).unwrap_or(u32::MAX),
         });
         Ok(())
     }
 
+    /// Puts the tail of a long term into the arena, unless it was met lately.
+    fn keep_tail(&mut self, tail: &[u8]) -> usize {
+        let end = tail.len().saturating_sub(HEAD_LEN);
+        let mixed = head_of(&tail[end..]) ^ head_of(tail).rotate_left(29) ^ tail.len() as u64;
+        let slot = usize::from((mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48) as u16) % MET;
+        let met = self.met[slot];
+        if met > 0 && tail_at(&self.arena, met) == tail {
+            return met as usize;
+        }
+        let at = self.arena.len() + HEAD_LEN + 1;
+        let len = u16::try_from(tail.len()).unwrap_or(u16::MAX);
+        self.arena.extend_from_slice(&len.to_le_bytes());
+        self.arena.extend_from_slice(tail);
+        self.met[slot] = u32::try_from(at).unwrap_or(0);
+        at
+    }
+
     fn sort(&mut self) {
-        let len = self.entries.first().map_or(0, |entry| entry.at);
-        if len as usize <= HEAD_LEN && self.entries.iter().all(|entry| entry.at == len) {
+        let Some(first) = self.entries.first().copied() else {
+            return;
+        };
+        let entries = &mut self.entries;
+        let is_short = first.at as usize <= HEAD_LEN;
+        if is_short && entries.iter().all(|entry| entry.at == first.at) {
             // Numbers and the like: heads are the terms.
-            self.entries
-                .sort_unstable_by_key(|entry| (entry.head, entry.number));
+            entries.sort_unstable_by_key(|entry| (entry.head, entry.number));
             return;
         }
         let arena = &self.arena;
-        self.entries
-            .sort_unstable_by(|a, b| compare(arena, a, b).then_with(|| a.number.cmp(&b.number)));
+        let by_term = |a: &Entry, b: &Entry| compare(arena, a, b).then_with(|| a.number.cmp(&b.number));
+        let is_alike = |entry: &Entry| entry.head == first.head && entry.at as usize > HEAD_LEN;
+        if !entries.iter().all(is_alike) {
+            entries.sort_unstable_by(by_term);
+            return;
+        }
+        // All begin alike: what follows tells them apart sooner.
+        let of_first = term_tail(arena, &first);
+        let common = entries
+            .iter()
+            .map(|entry| common_len(of_first, term_tail(arena, entry)))
+            .min()
+            .unwrap_or(0);
+        for entry in &mut *entries {
+            entry.head = head_of(&term_tail(arena, entry)[common..]);
+        }
+        entries.sort_unstable_by(by_term);
+        entries.iter_mut().for_each(|entry| entry.head = first.head);
     }
 
     /// Gives all entries in order to `take`, each pair once.
@@ -151,6 +182,7 @@ impl Sorter {
         flush(&mut out, &mut *file, 0)?;
         self.entries.clear();
         self.arena.clear();
+        self.met.fill(0);
         Ok(())
     }
 
@@ -189,9 +221,14 @@ pub(super) fn head_of(term: &[u8]) -> u64 {
 
 /// What follows the head of a term.
 fn term_tail<'a>(arena: &'a [u8], entry: &Entry) -> &'a [u8] {
-    let Some(at) = (entry.at as usize).checked_sub(HEAD_LEN + 1) else {
+    if entry.at as usize <= HEAD_LEN {
         return &[];
-    };
+    }
+    tail_at(arena, entry.at)
+}
+
+fn tail_at(arena: &[u8], at: u32) -> &[u8] {
+    let at = at as usize - HEAD_LEN - 1;
     let len = usize::from(u16::from_le_bytes([arena[at], arena[at + 1]]));
     &arena[at + 2..at + 2 + len]
 }
