@@ -273,7 +273,7 @@ impl Case {
         ClusteringFilter {
             slices: slices.collect(),
             reversed: self.dice.one_in(2),
-            columns: None,
+            ..ClusteringFilter::all()
         }
     }
 

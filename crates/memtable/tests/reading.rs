@@ -108,7 +108,7 @@ fn filter(slices: Vec<Slice>, reversed: bool) -> Arc<ClusteringFilter> {
     Arc::new(ClusteringFilter {
         slices,
         reversed,
-        columns: None,
+        ..ClusteringFilter::all()
     })
 }
 

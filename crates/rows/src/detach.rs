@@ -1,5 +1,8 @@
-//! Copies of mutations that own their bytes: all values in one allocation, so that a small value kept for long does
-//! not keep the network frame or log record alive that it came in.
+//! Copies of mutations that own their bytes: all short values in one allocation, so that a small value kept for long does
+//! not keep the network frame or log record alive that it came in. Long values have allocations of their own: what is left of
+//! a row does not keep a blob alive that was written with it and then replaced.
+
+use std::collections::VecDeque;
 
 use bytes::Bytes;
 
@@ -8,19 +11,32 @@ use crate::{
     Values,
 };
 
-/// Gives out consecutive slices of one allocation. Invariant: asked for the same lengths in the same order as they
-/// were put in.
+/// Values from here on have allocations of their own.
+const LONG_BYTES: usize = 16 << 10;
+
+/// Gives out consecutive slices of one allocation, and the long values between them. Invariant: asked for the same lengths
+/// in the same order as they were put in.
 #[derive(Debug)]
-pub struct Detacher(Bytes);
+pub struct Detacher {
+    short: Bytes,
+    long: VecDeque<Bytes>,
+}
 
 impl Detacher {
     /// Copies every byte of `mutation`.
     pub fn of(mutation: &Mutation) -> Self {
         let mut len = 0;
-        visit_mutation(mutation, &mut |bytes| len += bytes.len());
-        let mut copy = Vec::with_capacity(len);
-        visit_mutation(mutation, &mut |bytes| copy.extend_from_slice(bytes));
-        Self(Bytes::from(copy))
+        visit_mutation(mutation, &mut |bytes| {
+            if bytes.len() < LONG_BYTES {
+                len += bytes.len();
+            }
+        });
+        let (mut copy, mut long) = (Vec::with_capacity(len), VecDeque::new());
+        visit_mutation(mutation, &mut |bytes| gather(bytes, &mut copy, &mut long));
+        Self {
+            short: Bytes::from(copy),
+            long,
+        }
     }
 
     #[inline]
@@ -28,7 +44,11 @@ impl Detacher {
         if original.is_empty() {
             return Bytes::new();
         }
-        self.0.split_to(original.len())
+        if original.len() >= LONG_BYTES {
+            // Nothing is missing as long as the invariant holds.
+            return self.long.pop_front().unwrap_or_else(|| original.clone());
+        }
+        self.short.split_to(original.len())
     }
 
     /// A copy of the key.
@@ -96,6 +116,15 @@ impl Detacher {
     }
 }
 
+#[inline]
+fn gather(bytes: &Bytes, short: &mut Vec<u8>, long: &mut VecDeque<Bytes>) {
+    if bytes.len() < LONG_BYTES {
+        short.extend_from_slice(bytes);
+    } else {
+        long.push_back(Bytes::copy_from_slice(bytes));
+    }
+}
+
 /// Shows every byte string in the order key, static row, rows, ranges.
 #[inline]
 fn visit_mutation(mutation: &Mutation, see: &mut impl FnMut(&Bytes)) {
@@ -130,7 +159,44 @@ impl Row {
     #[must_use]
     pub fn detached(&self) -> Self {
         let mut copy = Vec::new();
-        visit_row(self, &mut |bytes| copy.extend_from_slice(bytes));
-        Detacher(Bytes::from(copy)).row(self)
+        let mut long = VecDeque::new();
+        visit_row(self, &mut |bytes| gather(bytes, &mut copy, &mut long));
+        let short = Bytes::from(copy);
+        Detacher { short, long }.row(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Cell, Clustering, ColumnData};
+    use ilion_schema::ColumnId;
+
+    use super::*;
+
+    #[test]
+    fn a_long_value_does_not_share_its_memory_with_its_neighbours() {
+        let cell = |column: u16, value: Vec<u8>| ColumnData {
+            column: ColumnId(column),
+            data: Data::Simple(Cell::live(1, Bytes::from(value))),
+        };
+        let mut row = Row::empty(Clustering::empty());
+        row.columns = vec![
+            cell(0, vec![1; 10]),
+            cell(1, vec![2; LONG_BYTES]),
+            cell(2, vec![3; 20]),
+            cell(3, vec![4; LONG_BYTES + 1]),
+        ];
+        let mut copy = row.detached();
+        assert_eq!(copy, row);
+        for entry in copy.columns.drain(..) {
+            let Data::Simple(Cell { value, .. }) = entry.data else {
+                panic!("a simple cell");
+            };
+            // What is unique can be taken without a copy; the short ones share one piece.
+            assert_eq!(
+                value.is_unique(),
+                value.len() >= LONG_BYTES || entry.column.0 == 2
+            );
+        }
     }
 }

@@ -72,6 +72,6 @@ pub use range::{KeyBound, KeyRange};
 pub use ranges::{Direction, Markers, RangeList};
 pub use reconcile::{EXPIRED_LIVENESS_TTL, merge_rows};
 pub use row::{ColumnData, ComplexColumn, Data, Row};
-pub use slices::{ClusteringFilter, Slice};
+pub use slices::{ClusteringFilter, Slice, WantedElements};
 pub use unfiltered::{Marker, Unfiltered};
 pub use vec_cursor::{Partition, VecCursor};

@@ -1,6 +1,8 @@
 //! Random tables and mutations for property tests: every feature of the model, small ranges so that things collide.
 //! The same seed gives the same data for ever; a failing test prints its seed.
 
+mod large;
+
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -11,6 +13,8 @@ use crate::{
     Bound, BoundKind, Cell, Clustering, ClusteringComparator, ColumnData, ComplexColumn, Data, DecoratedKey,
     DeletionTime, Liveness, Mutation, PartitionUpdate, RangeTombstone, Row, Values, counter, paths,
 };
+
+pub use large::enlarge;
 
 /// Seconds around which all times of random data lie.
 pub const NOW_SECS: u32 = 1_700_000_000;

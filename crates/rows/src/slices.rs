@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use ilion_schema::ColumnId;
 
 use crate::{Bound, Clustering, ClusteringComparator};
@@ -72,6 +73,17 @@ pub struct ClusteringFilter {
     /// all the same, but what is given of other columns may be old, or not there. If single rows are asked for and
     /// no static column, so may be the static row.
     pub columns: Option<Arc<[ColumnId]>>,
+    /// Of these of the wanted columns, only some elements are wanted.
+    pub elements: Option<Arc<[WantedElements]>>,
+}
+
+/// The elements that are wanted of a column of many cells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WantedElements {
+    /// Which column.
+    pub column: ColumnId,
+    /// Paths of the cells whose values are wanted.
+    pub paths: Vec<Bytes>,
 }
 
 impl ClusteringFilter {
@@ -81,6 +93,7 @@ impl ClusteringFilter {
             slices: vec![Slice::all()],
             reversed: false,
             columns: None,
+            elements: None,
         }
     }
 
@@ -90,6 +103,14 @@ impl ClusteringFilter {
         self.columns
             .as_ref()
             .is_none_or(|columns| columns.contains(&column))
+    }
+
+    /// The only paths of a wanted column whose values are wanted; nothing is all of them.
+    #[inline]
+    pub fn paths_of(&self, column: ColumnId) -> Option<&[Bytes]> {
+        let mut elements = self.elements.iter().flat_map(|elements| elements.iter());
+        let found = elements.find(|wanted| wanted.column == column)?;
+        Some(&found.paths)
     }
 
     /// True if every row is wanted.

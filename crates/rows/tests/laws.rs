@@ -164,7 +164,7 @@ fn run_filter(test: &TestCase, table: &Arc<TableSchema>) -> String {
             })
             .collect(),
         reversed: test.args.contains_key("reversed"),
-        columns: None,
+        ..ClusteringFilter::all()
     };
     let comparator = ClusteringComparator::of(table);
     let merged = merge(sources(rest), table, Direction::Forward);

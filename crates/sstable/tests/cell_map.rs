@@ -9,8 +9,8 @@ use bytes::Bytes;
 use ilion_env::account::{FileKind, begin_trace, finish_trace};
 use ilion_env::{Env, MemEnv, Seeded};
 use ilion_rows::{
-    Cell, Clustering, ClusteringComparator, ClusteringFilter, ColumnData, Cursor, Data, DecoratedKey,
-    Liveness, Partition, PartitionUpdate, Row, Slice, Unfiltered,
+    Cell, Clustering, ClusteringComparator, ClusteringFilter, ColumnData, ComplexColumn, Cursor, Data,
+    DecoratedKey, DeletionTime, Liveness, Partition, PartitionUpdate, Row, Slice, Unfiltered, WantedElements,
 };
 use ilion_schema::{ClusteringOrder, ColumnId, TableBuilder, TableId, TableSchema};
 use ilion_sstable::{
@@ -117,6 +117,7 @@ impl Case {
                     slices: vec![Slice::exactly(&row.clustering)],
                     reversed,
                     columns: Some([column].into()),
+                    elements: None,
                 });
                 let mut cursor = sstable
                     .partition(&self.table, &partition.head.key, &filter)
@@ -318,4 +319,109 @@ fn a_damaged_or_foreign_map_is_not_used() {
     let sstable = case.open();
     assert_eq!(sstable.cell_map_bytes().unwrap(), None);
     case.read_columns(&sstable, false);
+}
+
+/// One row with a map of 60 blobs, after a column of another name.
+fn map_of_blobs(version: Version) -> (Case, ColumnId) {
+    let mut case = Case::write(&Shape {
+        columns: 1,
+        ..Shape::wide(version)
+    });
+    let map = CqlType::Map {
+        key: Arc::new(CqlType::Int),
+        value: Arc::new(CqlType::Blob),
+        frozen: false,
+    };
+    case.table = TableBuilder::new("ks", "t", TableId(Uuid::from_u128(1)))
+        .partition_key("k", CqlType::Text)
+        .regular("a", CqlType::Int)
+        .regular("m", map)
+        .build();
+    let column = case.table.column_named("m").unwrap().id;
+    let cells = (0..60_u32).map(|key| {
+        let value = case.partitions[key as usize % case.partitions.len()].clone();
+        let Unfiltered::Row(row) = &value.unfiltereds[0] else {
+            panic!("a row");
+        };
+        let Data::Simple(cell) = &row.columns[0].data else {
+            panic!("a simple cell");
+        };
+        let path = Bytes::copy_from_slice(&key.to_be_bytes());
+        (path, Cell::live(10 + i64::from(key), cell.value.clone()))
+    });
+    let complex = ComplexColumn {
+        deletion: DeletionTime::new(5, 5),
+        cells: cells.collect(),
+    };
+    let mut row = Row::empty(Clustering::empty());
+    row.liveness = Liveness::live(10);
+    row.columns.push(ColumnData {
+        column,
+        data: Data::Complex(Box::new(complex)),
+    });
+    let update = PartitionUpdate {
+        rows: vec![row],
+        ..PartitionUpdate::default()
+    };
+    let comparator = ClusteringComparator::of(&case.table);
+    let key = case.partitions[0].head.key.clone();
+    case.partitions = vec![Partition::of(key, update, &comparator)];
+    case.descriptor.id = SSTableId::Sequence(4);
+    let mut writer =
+        SSTableWriter::new(&case.env, &case.descriptor, &case.table, WriterOptions::default()).unwrap();
+    writer.begin_partition(&case.partitions[0].head).unwrap();
+    writer.add(&case.partitions[0].unfiltereds[0]).unwrap();
+    writer.finish_partition().unwrap();
+    writer.finish().unwrap();
+    (case, column)
+}
+
+#[test]
+fn one_element_of_a_map_costs_its_bytes_and_a_chunk() {
+    for version in VERSIONS {
+        let (case, column) = map_of_blobs(version);
+        let sstable = case.open();
+        let key = Bytes::copy_from_slice(&41_u32.to_be_bytes());
+        let filter = Arc::new(ClusteringFilter {
+            columns: Some([column].into()),
+            elements: Some(
+                [WantedElements {
+                    column,
+                    paths: vec![key.clone()],
+                }]
+                .into(),
+            ),
+            ..ClusteringFilter::all()
+        });
+        let mut found = None;
+        let (_, data) = bytes_read(|| {
+            let partition = &case.partitions[0].head.key;
+            let mut cursor = sstable
+                .partition(&case.table, partition, &filter)
+                .unwrap()
+                .unwrap();
+            cursor.next_partition().unwrap().unwrap();
+            found = cursor.next_unfiltered().unwrap();
+        });
+        assert!(data <= 2 * (CHUNK_BYTES + 128), "{version:?}: {data} bytes");
+        let (Some(Unfiltered::Row(found)), Unfiltered::Row(whole)) =
+            (found, &case.partitions[0].unfiltereds[0])
+        else {
+            panic!("a row");
+        };
+        let (Some(Data::Complex(found)), Some(Data::Complex(whole))) =
+            (found.column(column), whole.column(column))
+        else {
+            panic!("a map");
+        };
+        assert_eq!(found.deletion, whole.deletion);
+        for ((path, found), (same, whole)) in found.cells.iter().zip(&whole.cells) {
+            assert_eq!((path, found.timestamp_micros), (same, whole.timestamp_micros));
+            assert_eq!(found.value.is_empty(), *path != key);
+            if *path == key {
+                assert_eq!(found, whole);
+            }
+        }
+        assert_eq!(found.cells.len(), 60);
+    }
 }

@@ -63,7 +63,7 @@ fn exercise(files: &Files, case: &Case, whole: &[Partition]) {
             let filter = Arc::new(ClusteringFilter {
                 slices: vec![middle_of(partition)],
                 reversed,
-                columns: None,
+                ..ClusteringFilter::all()
             });
             if let Ok(Some(mut cursor)) = sstable.partition(&table, &partition.head.key, &filter) {
                 let _ = read_all(&mut cursor);

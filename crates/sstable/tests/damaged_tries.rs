@@ -195,7 +195,7 @@ fn filters() -> Vec<Arc<ClusteringFilter>> {
             filters.push(Arc::new(ClusteringFilter {
                 slices: slices.clone(),
                 reversed,
-                columns: None,
+                ..ClusteringFilter::all()
             }));
         }
     }

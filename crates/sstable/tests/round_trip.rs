@@ -13,7 +13,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ilion_env::{Env, MemEnv};
-use ilion_rows::random::{Dice, NOW_SECS, random_bound, random_clustering, random_table, random_update};
+use ilion_rows::random::{
+    Dice, NOW_SECS, enlarge, random_bound, random_clustering, random_table, random_update,
+};
 use ilion_rows::{
     BoundKind, ClusteringComparator, ClusteringFilter, Cursor, DecoratedKey, FilterCursor, KeyBound,
     KeyRange, Partition, PartitionUpdate, Slice, VecCursor,
@@ -25,7 +27,7 @@ use ilion_sstable::{
 };
 use ilion_types::Partitioner;
 
-use projection::{enlarge, random_columns, without_unwanted};
+use projection::{random_columns, random_elements, rows_of, without_unwanted};
 
 const SEEDS_DEFAULT: u64 = 12;
 const FILTERS_A_PARTITION: usize = 6;
@@ -64,7 +66,7 @@ impl Case {
         let version = *dice.pick(&[Version::NB, Version::OA, Version::DA]);
         let mut partitions = random_partitions(&table, partitioner, version, &mut dice);
         if dice.one_in(2) {
-            enlarge(&mut partitions, &table, &mut dice);
+            rows_of(&mut partitions).for_each(|row| enlarge(row, &table, &mut dice));
         }
         let env: Arc<dyn Env> = Arc::new(MemEnv::new(seed));
         let descriptor = write(&env, &table, &partitions, partitioner, version, &mut dice);
@@ -251,6 +253,7 @@ fn random_filter(case: &Case, dice: &mut Dice) -> ClusteringFilter {
         },
         reversed: dice.one_in(2),
         columns: dice.one_in(2).then(|| random_columns(&case.table, dice).into()),
+        elements: dice.one_in(2).then(|| random_elements(&case.table, dice).into()),
     }
 }
 

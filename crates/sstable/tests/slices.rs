@@ -57,7 +57,7 @@ impl Dice {
         ClusteringFilter {
             slices: slices.filter(|slice| !slice.is_empty(comparator)).collect(),
             reversed: self.0.one_in(2),
-            columns: None,
+            ..ClusteringFilter::all()
         }
     }
 }

@@ -9,7 +9,7 @@ use ilion_memtable::Memtable;
 use ilion_rows::random::{self, Dice, NOW_SECS};
 use ilion_rows::{ColumnData, Data, FilterCursor, Mutation, ReadLaw, ReadPurge, Row, Slice, TombstoneLimits};
 use ilion_schema::ColumnId;
-use ilion_sstable::{OpenOptions, SSTableWriter, Version, WriterOptions};
+use ilion_sstable::{CellMapLimits, OpenOptions, SSTableWriter, Version, WriterOptions};
 use ilion_types::Partitioner;
 
 use super::*;
@@ -77,12 +77,18 @@ impl Case {
         };
         // Half of the histories go forward in time, so that reads can end early.
         let step = if case.dice.one_in(2) { 8 } else { 0 };
+        let has_large_values = case.dice.one_in(10);
         let (files, memtables) = (case.dice.below(6), 1 + case.dice.below(2));
         for at in 0..files + memtables {
             let memtable = Arc::new(Memtable::new(case.table.clone(), 1 + case.dice.below(3)));
             for _ in 0..1 + case.dice.below(8) {
                 let mut mutation = random::random_mutation(&case.table, &mut case.dice);
                 move_in_time(&mut mutation, step * at as i64);
+                if has_large_values {
+                    let update = &mut mutation.update;
+                    let rows = update.static_row.iter_mut().chain(&mut update.rows);
+                    rows.for_each(|row| random::enlarge(row, &case.table, &mut case.dice));
+                }
                 memtable.apply(&mutation);
             }
             if at < files {
@@ -101,7 +107,14 @@ impl Case {
     fn flush(&mut self, memtable: &Arc<Memtable>) {
         let versions = [Version::NB, Version::OA, Version::DA];
         let descriptor = self.store.next_descriptor(*self.dice.pick(&versions));
-        let options = WriterOptions::default();
+        let options = WriterOptions {
+            cell_map: (!self.dice.one_in(3)).then(|| CellMapLimits {
+                row_bytes_min: *self.dice.pick(&[0, 100, 16 << 10]),
+                row_bytes_per_map_byte: *self.dice.pick(&[0, 0, 100]),
+            }),
+            column_index_bytes: Some(*self.dice.pick(&[1, 2_000, 65_536])),
+            ..WriterOptions::default()
+        };
         let mut writer = SSTableWriter::new(&self.env, &descriptor, &self.table, options).unwrap();
         let mut cursor = memtable.flush_cursor();
         while let Some(head) = cursor.next_partition().unwrap() {
@@ -169,6 +182,22 @@ impl Case {
         Box::new(FilterCursor::new(merged, Arc::new(filter.clone()), comparator))
     }
 
+    /// A range of partitions, one after another.
+    fn range(&self, filter: &ClusteringFilter) -> Vec<(Option<Row>, Vec<Row>)> {
+        let mut keys: Vec<DecoratedKey> = (0..5_u32)
+            .map(|number| {
+                let key = bytes::Bytes::copy_from_slice(&number.to_be_bytes());
+                DecoratedKey::new(Partitioner::Murmur3, key)
+            })
+            .collect();
+        keys.sort();
+        let partition = |key: &DecoratedKey| {
+            let range = KeyRange::exactly(key);
+            self.seen(self.store.read_range(&self.table, &range, filter), filter)
+        };
+        keys.iter().map(partition).collect()
+    }
+
     /// What a client sees: the static row if something of it is wanted, and the rows with the wanted columns.
     fn seen(&self, cursor: Box<dyn Cursor>, filter: &ClusteringFilter) -> (Option<Row>, Vec<Row>) {
         let law = ReadLaw {
@@ -216,6 +245,38 @@ fn a_partition_reads_as_the_merge_of_all_sources() {
                 case.seen(read, &filter),
                 case.seen(case.everything(&key, &filter), &filter),
                 "seed {seed}: {key:?} {filter:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_range_reads_some_columns_as_it_reads_all() {
+    for seed in 0..60 {
+        let mut case = Case::new(seed);
+        for _ in 0..4 {
+            let filter = case.filter();
+            let all = ClusteringFilter {
+                columns: None,
+                ..filter.clone()
+            };
+            let projected = |rows: Vec<(Option<Row>, Vec<Row>)>| -> Vec<(Option<Row>, Vec<Row>)> {
+                let wanted = |mut row: Row| {
+                    row.columns.retain(|entry| filter.wants(entry.column));
+                    row
+                };
+                let wants_static = case.table.statics().any(|column| filter.wants(column.id));
+                rows.into_iter()
+                    .map(|(static_row, rows)| {
+                        let static_row = static_row.filter(|_| wants_static).map(wanted);
+                        (static_row, rows.into_iter().map(wanted).collect())
+                    })
+                    .collect()
+            };
+            assert_eq!(
+                case.range(&filter),
+                projected(case.range(&all)),
+                "seed {seed}: {filter:?}"
             );
         }
     }

@@ -129,7 +129,7 @@ fn a_few_rows_of_a_wide_partition_cost_a_few_chunks() {
             let filter = ClusteringFilter {
                 slices: vec![slice.clone()],
                 reversed,
-                columns: None,
+                ..ClusteringFilter::all()
             };
             let reads = data_reads_of(|| assert_eq!(store.rows("a", &filter).len(), 4));
             assert!(bytes_of(&reads) < 128 << 10, "{version} {reads:?}");

@@ -18,6 +18,7 @@ use super::paging::Position;
 use super::rows_out::RowsOut;
 use super::scan::{Scan, ScanPlan, Step, components, end_read, read_law, tell_partition};
 use super::selection::Group;
+use super::wanted_elements::wanted_elements;
 use super::{RowView, SelectPlan};
 use crate::context::Execution;
 use crate::guardrails::check_page;
@@ -122,6 +123,7 @@ impl SelectPlan {
             is_distinct: self.is_distinct,
             is_reversed: self.order.is_reversed,
             columns: &self.all_rows.columns,
+            element_keys: &self.element_keys,
         }
     }
 
@@ -141,9 +143,10 @@ impl SelectPlan {
         let Some(key) = self.restrictions.only_key(execution)? else {
             return Ok(out);
         };
-        let filter = match self.restrictions.wants_all_rows() {
+        let filter = match self.restrictions.wants_all_rows() && self.element_keys.is_empty() {
             true => Cow::Borrowed(&self.all_rows),
             false => Cow::Owned(ClusteringFilter {
+                elements: wanted_elements(&self.element_keys, execution),
                 slices: self.restrictions.slices(execution)?,
                 ..self.all_rows.clone()
             }),

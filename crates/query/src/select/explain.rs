@@ -24,7 +24,7 @@ impl SelectPlan {
         let filter = ClusteringFilter {
             slices: self.restrictions.slices(execution)?,
             reversed: self.order.is_reversed,
-            columns: self.all_rows.columns.clone(),
+            ..self.all_rows.clone()
         };
         if filter.slices.is_empty() {
             steps.say("access", "nothing: no row can match");

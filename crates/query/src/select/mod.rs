@@ -36,6 +36,7 @@ mod selected_columns;
 mod selection;
 mod selector_term;
 mod user_aggregate;
+mod wanted_elements;
 
 use std::sync::Arc;
 
@@ -49,6 +50,7 @@ use self::limits::LimitTerms;
 use self::nearest::Nearest;
 use self::order::Order;
 use self::selection::Selection;
+use self::wanted_elements::ElementKeys;
 use crate::context::PlanContext;
 use crate::restrictions::relation::existing;
 use crate::restrictions::{RestrictionUse, Restrictions};
@@ -100,6 +102,8 @@ pub(crate) struct SelectPlan {
     is_distinct: bool,
     /// What point reads of tables without clustering ask for: the columns that all reads want.
     all_rows: ClusteringFilter,
+    /// Maps of which only some elements are wanted.
+    element_keys: Vec<ElementKeys>,
 }
 
 impl SelectPlan {
@@ -132,6 +136,7 @@ impl SelectPlan {
         };
         restrictions.check_filtering(context)?;
         Ok(Self {
+            element_keys: wanted_elements::element_keys(&ast.selection, &table, &restrictions, context)?,
             order,
             limits: LimitTerms::plan(ast, &Compiler::new(&table, context), context)?,
             is_distinct: ast.distinct,

@@ -362,8 +362,8 @@ impl Wanted<'_> {
         };
         let filter = ClusteringFilter {
             slices,
-            reversed: false,
             columns: self.plan.all_rows.columns.clone(),
+            ..ClusteringFilter::all()
         };
         let refused = |error: StoreError| error.of_read(execution.options.consistency);
         let cursor = execution

@@ -21,6 +21,7 @@ use super::RowView;
 use super::candidates::Groups;
 use super::paging::{self, Position};
 use super::segments::{Rest, Segment, segments};
+use super::wanted_elements::{ElementKeys, wanted_elements};
 use crate::context::Execution;
 use crate::restrictions::{Restrictions, RowFilter, SearchPlan};
 use crate::{Error, StoreError};
@@ -38,6 +39,8 @@ pub(super) struct ScanPlan<'p> {
     pub is_reversed: bool,
     /// Static and regular columns that are selected or checked; nothing is all.
     pub columns: &'p Option<Arc<[ColumnId]>>,
+    /// Maps of which only some elements are wanted.
+    pub element_keys: &'p [ElementKeys],
 }
 
 /// The partition that rows are being given of.
@@ -91,6 +94,7 @@ impl<'e> Scan<'e> {
             slices: plan.restrictions.slices(execution)?,
             reversed: plan.is_reversed,
             columns: plan.columns.clone(),
+            elements: wanted_elements(plan.element_keys, execution),
         };
         let search = plan.restrictions.search_plan(plan.table, execution)?;
         let search = search.filter(|_| !clusterings.slices.is_empty());
@@ -351,6 +355,7 @@ impl<'e> Scan<'e> {
                     slices,
                     reversed: self.clusterings.reversed,
                     columns: self.clusterings.columns.clone(),
+                    elements: self.clusterings.elements.clone(),
                 };
                 store.read_partition(table, &key, &rest)
             }

@@ -117,8 +117,8 @@ impl Views {
         };
         let heads = ClusteringFilter {
             slices: Vec::new(),
-            reversed: false,
             columns: Some(Arc::from([])),
+            ..ClusteringFilter::all()
         };
         let read_failed = |error| StoreError::Read(error).of_statement();
         let mut cursor = self

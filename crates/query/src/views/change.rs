@@ -128,7 +128,7 @@ fn read(
     let filter = ClusteringFilter {
         slices,
         reversed: false,
-        columns: None,
+        ..ClusteringFilter::all()
     };
     let mut cursor = store
         .read_partition(table, key, &filter)

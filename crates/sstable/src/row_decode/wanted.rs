@@ -2,6 +2,7 @@
 //!
 //! Of a cell whose value is not, all the rest is read: whether a row lives depends on the times of all its cells.
 
+use bytes::Bytes;
 use ilion_rows::ClusteringFilter;
 
 use super::columns::FileColumn;
@@ -33,14 +34,18 @@ impl<'f> Wanted<'f> {
     }
 
     /// True if everything of the column is wanted.
-    #[inline]
     pub(super) fn has_all_of(self, column: &FileColumn) -> bool {
-        self.has(column)
+        self.has(column) && self.paths_of(column).is_none()
     }
 
     /// True if the value with this path is wanted of a column of which [`Self::has`] holds.
     #[inline]
-    pub(super) fn has_element(self, _column: &FileColumn, _path: &[u8]) -> bool {
-        true
+    pub(super) fn has_element(self, column: &FileColumn, path: &Bytes) -> bool {
+        self.paths_of(column).is_none_or(|paths| paths.contains(path))
+    }
+
+    #[inline]
+    fn paths_of(self, column: &FileColumn) -> Option<&'f [Bytes]> {
+        self.0?.paths_of(column.column?)
     }
 }

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use ilion_codec::Writer;
 
 /// Values from here on stay where they are.
-pub(crate) const LARGE_VALUE_BYTES: usize = 64 << 10;
+pub(crate) const LARGE_VALUE_BYTES: usize = 4 << 10;
 
 /// What follows the sizes.
 #[derive(Debug, Default)]

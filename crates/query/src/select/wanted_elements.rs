@@ -1,0 +1,143 @@
+//! Maps of which a SELECT reads single elements only: the values of the others need not be read.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ilion_cql::ast::{self, Selection, Selector};
+use ilion_rows::WantedElements;
+use ilion_schema::{Column, TableSchema};
+use ilion_types::CqlType;
+
+use super::compile::Compiler;
+use super::expression::element_key;
+use crate::Error;
+use crate::context::{Execution, PlanContext};
+use crate::restrictions::Restrictions;
+use crate::restrictions::relation::existing;
+use crate::term::Term;
+
+/// The elements that are read of a map.
+#[derive(Debug)]
+pub(super) struct ElementKeys {
+    column: Column,
+    keys: Vec<Term>,
+}
+
+/// How the columns of a selection are read, by name: by these keys, or (nothing) as a whole.
+type Uses<'s> = BTreeMap<&'s str, Option<Vec<&'s ast::Term>>>;
+
+/// The maps of which only elements are selected, and nothing is checked.
+///
+/// # Errors
+/// A key is none of its map.
+pub(super) fn element_keys(
+    selection: &Selection,
+    table: &TableSchema,
+    restrictions: &Restrictions,
+    context: &PlanContext<'_>,
+) -> Result<Vec<ElementKeys>, Error> {
+    let Selection::Items(items) = selection else {
+        return Ok(Vec::new());
+    };
+    let mut uses = Uses::new();
+    items.iter().for_each(|item| note(&item.selector, &mut uses));
+    let mut all = Vec::new();
+    for (name, keys) in uses {
+        let Some(keys) = keys else { continue };
+        let column = existing(table, name)?;
+        let is_checked = restrictions
+            .checked_columns()
+            .any(|checked| checked.id == column.id);
+        let CqlType::Map { key: key_type, .. } = &column.ty else {
+            continue;
+        };
+        if is_checked || !column.is_complex() || !is_equal_as_bytes(key_type) {
+            continue;
+        }
+        let spec = Compiler::new(table, context).spec(&format!("key({name})"), CqlType::clone(key_type));
+        let keys = keys.into_iter().map(|key| Term::plan(key, &spec, context));
+        all.push(ElementKeys {
+            column: column.clone(),
+            keys: keys.collect::<Result<_, _>>()?,
+        });
+    }
+    Ok(all)
+}
+
+/// The elements of an execution. A key that is none fails where a row is written, if there is one.
+pub(super) fn wanted_elements(
+    all: &[ElementKeys],
+    execution: &Execution<'_>,
+) -> Option<Arc<[WantedElements]>> {
+    if all.is_empty() {
+        return None;
+    }
+    let wanted = all.iter().filter_map(|keys| {
+        let key = |term: &Term| element_key(term, &keys.column.name, execution).ok();
+        Some(WantedElements {
+            column: keys.column.id,
+            paths: keys.keys.iter().map(key).collect::<Option<Vec<Bytes>>>()?,
+        })
+    });
+    Some(wanted.collect())
+}
+
+/// Two keys of these types that are equal have the same bytes.
+fn is_equal_as_bytes(ty: &CqlType) -> bool {
+    matches!(
+        ty,
+        CqlType::Ascii
+            | CqlType::Text
+            | CqlType::Blob
+            | CqlType::TinyInt
+            | CqlType::SmallInt
+            | CqlType::Int
+            | CqlType::BigInt
+            | CqlType::Timestamp
+            | CqlType::Date
+            | CqlType::Time
+            | CqlType::Uuid
+            | CqlType::TimeUuid
+            | CqlType::Inet
+    )
+}
+
+fn note<'s>(selector: &'s Selector, uses: &mut Uses<'s>) {
+    match selector {
+        Selector::Column(name) => {
+            uses.insert(name, None);
+        }
+        Selector::Element { of, key } => match &**of {
+            Selector::Column(name) => {
+                if let Some(keys) = uses.entry(name).or_insert_with(|| Some(Vec::new())) {
+                    keys.push(key);
+                }
+            }
+            of => note(of, uses),
+        },
+        Selector::Literal(_) | Selector::Bind(_) | Selector::CountRows => {}
+        Selector::Function { arguments: parts, .. }
+        | Selector::List(parts)
+        | Selector::Set(parts)
+        | Selector::Tuple(parts) => parts.iter().for_each(|part| note(part, uses)),
+        Selector::Writetime(of)
+        | Selector::MaxWritetime(of)
+        | Selector::Ttl(of)
+        | Selector::Negate(of)
+        | Selector::Cast { selector: of, .. }
+        | Selector::TypeHint { selector: of, .. }
+        | Selector::Slice { of, .. }
+        | Selector::Field { of, .. } => note(of, uses),
+        Selector::Arithmetic { left, right, .. } => {
+            note(left, uses);
+            note(right, uses);
+        }
+        Selector::MapOrUserType(entries) => {
+            for (key, value) in entries {
+                note(key, uses);
+                note(value, uses);
+            }
+        }
+    }
+}
