@@ -51,6 +51,8 @@ pub(crate) struct Shared {
     pub schema_change: Mutex<()>,
     /// Set once recovery has replayed it.
     pub log: OnceLock<CommitLog>,
+    /// Until then: behind the last record that was taken.
+    pub replayed: Mutex<Position>,
     /// Why writes are refused for good.
     failure: OnceLock<String>,
     pub background: Background,
@@ -83,6 +85,7 @@ impl Shared {
             stripes: Stripes::new(),
             schema_change: Mutex::new(()),
             log: OnceLock::new(),
+            replayed: Mutex::new(Position::START),
             failure: OnceLock::new(),
             background: Background::default(),
             counters: crate::facts::Counters::default(),
@@ -103,9 +106,11 @@ impl Shared {
             .ok_or_else(|| Error::Refused("the commit log is still being replayed".to_owned()))
     }
 
-    /// The position above all records so far; nothing is logged before the log is open.
+    /// The position above all records so far. In a replay, of those that were taken: whoever asks waits until they are applied.
     pub(crate) fn barrier(&self) -> Position {
-        self.log.get().map_or(Position::START, CommitLog::barrier)
+        self.log
+            .get()
+            .map_or_else(|| *self.replayed.lock(), CommitLog::barrier)
     }
 
     /// Refuses writes from now on: data in memory can no longer be brought to disk.

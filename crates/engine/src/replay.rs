@@ -102,6 +102,7 @@ impl Replay<'_> {
                 self.hand_out(position, envelope.body)?
             }
         }
+        *self.shared.replayed.lock() = behind(position);
         if self.shared.budget.is_flush_due() {
             self.wait()?;
             self.flush_largest(position)?;
@@ -173,8 +174,7 @@ impl Replay<'_> {
         let Some(store) = tables.values().max_by_key(size) else {
             return Ok(());
         };
-        let behind = Position::new(position.segment.0, position.offset.saturating_add(1));
-        self.shared.flush_upto(store, || behind)
+        self.shared.flush_upto(store, || behind(position))
     }
 
     fn tell(&mut self, position: Position) {
@@ -188,6 +188,11 @@ impl Replay<'_> {
             tracing::info!(records = self.records, %position, "the commit log is being replayed");
         }
     }
+}
+
+/// Where the next record may begin.
+fn behind(position: Position) -> Position {
+    Position::new(position.segment.0, position.offset.saturating_add(1))
 }
 
 /// What the threads share.

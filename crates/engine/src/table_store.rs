@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
-use ilion_commitlog::{Position, SegmentId};
+use ilion_commitlog::Position;
 use ilion_env::Env;
 use ilion_index::Moment;
 use ilion_memtable::Memtable;
@@ -17,12 +17,6 @@ use parking_lot::{Mutex, RwLock};
 use crate::compact::{Choosing, Debt};
 use crate::indexes::{MemtableIndexes, TableIndexes};
 use crate::view::{Frozen, LiveSSTable, View};
-
-/// Above every record of a log.
-const END_OF_LOG: Position = Position {
-    segment: SegmentId(i64::MAX.cast_unsigned()),
-    offset: i32::MAX.cast_unsigned(),
-};
 
 /// The memtable that takes the writes.
 pub(crate) struct Active {
@@ -276,9 +270,6 @@ impl TableStore {
 
     /// Freezes the memtable of a hidden table together with that of its table.
     fn freeze_beside(&self, env: &dyn Env, upto: Position) {
-        // What is frozen by a schema change of a replay does not know how far it goes. A table that loses it to a truncation
-        // gets it back from the log; a hidden table is to keep it, since its table may have it in another SSTable by then.
-        let upto = if upto == Position::START { END_OF_LOG } else { upto };
         let mut active = self.active.write();
         if !active.memtable.is_empty() {
             self.freeze_locked(env, &mut active, upto);

@@ -240,3 +240,18 @@ fn memtables_are_flushed_when_they_fill_the_budget() {
     assert_eq!(contents.values().map(|rows| rows.len()).sum::<usize>(), 4000);
     assert_eq!(store.restart(options).contents(), contents);
 }
+
+#[test]
+fn what_a_replay_freezes_at_a_change_of_the_schema_outlives_a_truncation_before_it() {
+    let store = new_store(3, small_options());
+    store.put("a", 1, "gone", 1);
+    store.engine.truncate(store.table().id).unwrap();
+    store.put("a", 1, "kept", 2);
+    store.alter(&add_column("w"));
+    let store = store.restart(small_options());
+    store.put("a", 2, "later", 3);
+    store.flush();
+    let store = store.restart(small_options());
+    let rows = [(1, "kept".to_owned()), (2, "later".to_owned())];
+    assert_eq!(store.partition("a", false), rows);
+}
