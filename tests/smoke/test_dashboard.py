@@ -140,6 +140,18 @@ def test_a_query_is_typed_run_and_paged(page):
     assert keys == sorted(keys, reverse=True)
 
 
+def test_a_query_tells_its_steps_and_its_plan(page):
+    view(page, "Query")
+    page.get_by_label("CQL statement").fill("SELECT v FROM seen.things WHERE k = 7")
+    page.get_by_label("with its steps").check()
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.locator("#query-steps td", has_text="sstable").first.wait_for()
+    page.get_by_role("button", name="Explain", exact=True).click()
+    page.locator("#query-result th", has_text="step").wait_for()
+    page.get_by_role("button", name="Explain and run").click()
+    page.locator("#query-result td", has_text="sstables_considered").wait_for()
+
+
 def test_a_wrong_statement_is_answered_with_the_reason(page):
     view(page, "Query")
     page.get_by_label("CQL statement").fill("SELEC nothing")

@@ -25,7 +25,7 @@ export function bind() {
 
 function start(cql) {
   rowsBefore = 0;
-  return run({ cql, keyspace: at("query-keyspace").value || null, page_size: Number(at("query-page-size").value) || null });
+  return run({ cql, keyspace: at("query-keyspace").value || null, page_size: Number(at("query-page-size").value) || null, trace: at("query-trace").checked });
 }
 
 async function run(order) {
@@ -56,6 +56,10 @@ function show(order, report) {
   const rows = report.columns.length ? `rows ${report.rows.length ? from : 0} to ${rowsBefore}` : "done";
   at("query-status").textContent = [`${rows}, ${took}`, ...report.warnings.map((warning) => `Warning: ${warning}`)].join("\n");
   put(at("query-result"), report.columns.length ? table(`query ${order.cql}`, "Answer", columns, report.rows) : element("p", {}, "The statement answers no rows."));
+  put(at("query-steps"), ...(report.trace.length ? [table("query-steps", "Steps", [
+    { name: "us", of: (step) => step.elapsed_micros, number: true },
+    { name: "activity", of: (step) => step.activity },
+  ], report.trace)] : []));
   next = report.paging_state ? { order, paging_state: report.paging_state } : null;
   at("query-next").disabled = !next;
 }

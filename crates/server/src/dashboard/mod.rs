@@ -16,7 +16,7 @@ use axum::Router;
 use axum::routing::get;
 
 pub(crate) use self::query::run;
-pub use self::query::{QueryColumn, QueryOrder, QueryReport};
+pub use self::query::{QueryColumn, QueryOrder, QueryReport, QueryStep};
 pub(crate) use self::spectrogram::SpectrogramOrder;
 pub use self::spectrogram::{SlowRead, SlowestOrder, SlowestReport, SpectrogramReport, SpectrumSlot};
 

@@ -1,8 +1,9 @@
 //! Statements from the page's query box.
 
 use bytes::{Buf, Bytes};
+use ilion_env::trace::{self, TraceEvent};
 use ilion_protocol::Event;
-use ilion_query::{ClientState, ExecuteOptions, Outcome, ResultSet};
+use ilion_query::{ClientState, ExecuteOptions, Executed, Outcome, ResultSet};
 use ilion_types::hex;
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +33,9 @@ pub struct QueryOrder {
     /// Where to go on, as the page before said.
     #[serde(default)]
     pub paging_state: Option<String>,
+    /// The steps are wanted, too.
+    #[serde(default)]
+    pub trace: bool,
 }
 
 /// What a statement answered.
@@ -49,6 +53,18 @@ pub struct QueryReport {
     pub elapsed_micros: u64,
     /// `USE` was carried out: the keyspace from now on.
     pub keyspace: Option<String>,
+    /// The steps, if they were asked for.
+    #[serde(default)]
+    pub trace: Vec<QueryStep>,
+}
+
+/// A step of a statement that was traced.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueryStep {
+    /// Since the beginning.
+    pub elapsed_micros: u64,
+    /// What was done.
+    pub activity: String,
 }
 
 /// A column of an answer.
@@ -65,10 +81,10 @@ pub struct QueryColumn {
 /// of the schema.
 pub(crate) fn run(node: &Node, clients: &Clients, order: &QueryOrder) -> Result<QueryReport, AdminError> {
     let started_nanos = node.engine().env().monotonic_nanos();
-    let refused = |reason: &dyn std::fmt::Display| AdminError::Refused(reason.to_string());
+    let damaged = || AdminError::Refused("the paging state is damaged".to_owned());
     let paging_state = match &order.paging_state {
         None => None,
-        Some(text) => Some(hex::parse(text).ok_or_else(|| refused(&"the paging state is damaged"))?),
+        Some(text) => Some(hex::parse(text).ok_or_else(damaged)?),
     };
     let options = ExecuteOptions {
         page_size: Some(order.page_size.unwrap_or(PAGE_ROWS).clamp(1, PAGE_ROWS_MAX)),
@@ -76,19 +92,16 @@ pub(crate) fn run(node: &Node, clients: &Clients, order: &QueryOrder) -> Result<
         keyspace: order.keyspace.clone().filter(|name| !name.is_empty()),
         ..ExecuteOptions::default()
     };
-    let mut client = ClientState::default();
-    let executed = node
-        .processor()
-        .query(&mut client, &order.cql, &options)
-        .map_err(|error| refused(&error))?;
-    if let Some(position) = executed.durable_at {
-        let durable = node.engine().wait_durable(position.into());
-        durable.map_err(|error| AdminError::Failed(error.to_string()))?;
+    if order.trace {
+        trace::begin();
     }
+    let executed = execute(node, &order.cql, &options);
     let mut report = QueryReport {
-        warnings: executed.warnings,
+        trace: trace::finish().into_iter().map(QueryStep::from).collect(),
         ..QueryReport::default()
     };
+    let executed = executed?;
+    report.warnings = executed.warnings;
     match executed.outcome {
         Outcome::Void => {}
         Outcome::SetKeyspace(keyspace) => report.keyspace = Some(keyspace),
@@ -109,6 +122,30 @@ pub(crate) fn run(node: &Node, clients: &Clients, order: &QueryOrder) -> Result<
         .saturating_sub(started_nanos);
     report.elapsed_micros = nanos / 1000;
     Ok(report)
+}
+
+/// Returns when what was written is durable.
+fn execute(node: &Node, cql: &str, options: &ExecuteOptions) -> Result<Executed, AdminError> {
+    let mut client = ClientState::default();
+    let executed = node
+        .processor()
+        .query(&mut client, cql, options)
+        .map_err(|error| AdminError::Refused(error.to_string()))?;
+    if let Some(position) = executed.durable_at {
+        let durable = node.engine().wait_durable(position.into());
+        durable.map_err(|error| AdminError::Failed(error.to_string()))?;
+        trace::note(|| "Commitlog is durable");
+    }
+    Ok(executed)
+}
+
+impl From<TraceEvent> for QueryStep {
+    fn from(event: TraceEvent) -> Self {
+        Self {
+            elapsed_micros: event.elapsed_nanos / 1000,
+            activity: event.activity,
+        }
+    }
 }
 
 fn take_rows(report: &mut QueryReport, rows: &ResultSet) {
