@@ -13,6 +13,7 @@
 //! | `key_check` | Filter.db and Summary.db |
 //! | `totals` | Statistics.db against what was read |
 
+mod cell_check;
 mod components;
 mod contents;
 mod findings;

@@ -13,6 +13,7 @@ use ilion_rows::{
     DecoratedKey, DeletionTime, Liveness, Partition, PartitionUpdate, Row, Slice, Unfiltered, WantedElements,
 };
 use ilion_schema::{ClusteringOrder, ColumnId, TableBuilder, TableId, TableSchema};
+use ilion_sstable::verify::verify;
 use ilion_sstable::{
     CellMapLimits, ChunkCache, Component, Descriptor, Format, OpenOptions, SSTable, SSTableId, SSTableWriter,
     Version, WriterOptions,
@@ -423,5 +424,28 @@ fn one_element_of_a_map_costs_its_bytes_and_a_chunk() {
             }
         }
         assert_eq!(found.cells.len(), 60);
+    }
+}
+
+#[test]
+fn verify_finds_every_damaged_byte_of_a_cell_map() {
+    for version in VERSIONS {
+        let (case, _) = map_of_blobs(version);
+        let wide = Case::write(&Shape {
+            has_clustering: true,
+            columns: 10,
+            ..Shape::wide(version)
+        });
+        for case in [case, wide] {
+            let verified = || verify(&*case.env, &case.descriptor, &mut |_| {}).unwrap();
+            let whole = verified();
+            assert!(whole.findings.is_empty(), "{:?}", whole.findings);
+            let size = case.env.file_size(&case.path()).unwrap();
+            for at in (0..size).step_by(size as usize / 5).chain([size - 1]) {
+                case.mem.corrupt_byte(&case.path(), at, 1).unwrap();
+                assert!(!verified().findings.is_empty(), "byte {at}");
+                case.mem.corrupt_byte(&case.path(), at, 1).unwrap();
+            }
+        }
     }
 }

@@ -74,6 +74,11 @@ impl CellMap {
         }))
     }
 
+    /// Partitions and rows that have an entry.
+    pub(crate) fn entry_count(&self) -> u64 {
+        self.tail.entry_count
+    }
+
     /// Uncompressed bytes of its Data.db.
     pub(crate) fn data_length(&self) -> u64 {
         self.tail.data_length

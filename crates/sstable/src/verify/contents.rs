@@ -9,6 +9,7 @@ use ilion_rows::{
 use ilion_schema::TableSchema;
 use ilion_types::CqlType;
 
+use super::cell_check::CellMapCheck;
 use super::index_check::IndexCheck;
 use super::key_check::FilterCheck;
 use super::rows_check::{RowIndexFile, RowsCheck};
@@ -26,6 +27,7 @@ pub(super) struct Contents<'o> {
     row_indexes: Option<RowIndexFile>,
     filter: Option<FilterCheck>,
     tokens: Option<TokenMapCheck>,
+    cells: Option<CellMapCheck>,
     totals: Totals,
     last_key: Option<DecoratedKey>,
 }
@@ -48,6 +50,7 @@ impl<'o> Contents<'o> {
             row_indexes: verification.findings.take(RowIndexFile::open(env, opened))?,
             filter: FilterCheck::open(env, opened, verification)?,
             tokens: TokenMapCheck::open(env, opened, verification)?,
+            cells: CellMapCheck::open(env, opened, verification)?,
             totals: Totals::new(opened),
             opened,
             last_key: None,
@@ -80,6 +83,9 @@ impl<'o> Contents<'o> {
         }
         if let Some(tokens) = self.tokens {
             tokens.finish(verification);
+        }
+        if let Some(cells) = self.cells {
+            cells.finish(verification);
         }
         self.totals.compare(self.opened, verification);
         Ok(true)
@@ -135,6 +141,9 @@ impl<'o> Contents<'o> {
             (Some(at), Some(file)) => file.begin(&at, start, self.scan.position(), head, verification)?,
             _ => None,
         };
+        if let Some(cells) = &mut self.cells {
+            cells.partition(start, head.key.key.len(), head.static_row.as_ref(), verification)?;
+        }
         self.totals.begin_partition(head);
         if let Some(row) = &head.static_row {
             verification.unfiltereds += 1;
@@ -165,7 +174,12 @@ impl<'o> Contents<'o> {
                 .add(data, position, "a row or marker that sorts above the one before");
         }
         match &unfiltered {
-            Unfiltered::Row(row) => self.check_values(position, row, verification),
+            Unfiltered::Row(row) => {
+                self.check_values(position, row, verification);
+                if let Some(cells) = &mut self.cells {
+                    cells.row(position, row, verification)?;
+                }
+            }
             Unfiltered::Marker(marker) => {
                 if marker.end != within.open {
                     let expected = "a marker that ends the deletion that is open before it";

@@ -54,13 +54,10 @@ pub fn without_unwanted(partitions: &[Partition], filter: &ClusteringFilter) -> 
     let mut partitions = partitions.to_vec();
     for row in rows_of(&mut partitions) {
         for entry in &mut row.columns {
-            match (filter.wants(entry.column), &filter.columns) {
-                (false, _) => blank(&mut entry.data, &[]),
-                (true, Some(_)) => match filter.paths_of(entry.column) {
-                    Some(paths) => blank(&mut entry.data, paths),
-                    None => {}
-                },
-                (true, None) => {}
+            if !filter.wants(entry.column) {
+                blank(&mut entry.data, &[]);
+            } else if let (Some(_), Some(paths)) = (&filter.columns, filter.paths_of(entry.column)) {
+                blank(&mut entry.data, paths);
             }
         }
     }
