@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ilion_engine::{CounterCache, Engine, EngineOptions, ReadSurvey};
+use ilion_engine::{CounterCache, Engine, EngineOptions, OpenIndex, ReadSurvey};
 use ilion_env::MemEnv;
+use ilion_index::{Candidates, Estimate, IndexClasses, Predicate, Ranked};
 use ilion_query::{ClusterFacts, EngineStore, LogPosition, PartitionGuard, Store, StoreError};
 use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange, Mutation};
 use ilion_schema::{Applied, Schema, SchemaChange, TableId, TableSchema, is_system_keyspace};
@@ -194,6 +195,41 @@ impl Store for MovedStore {
 
     fn cluster(&self) -> ClusterFacts {
         self.engine.cluster()
+    }
+
+    fn index_classes(&self) -> IndexClasses {
+        self.engine.index_classes()
+    }
+
+    fn indexes_of(&self, table: TableId) -> Vec<OpenIndex> {
+        self.engine.indexes_of(table)
+    }
+
+    fn index_search(
+        &self,
+        table: &Arc<TableSchema>,
+        index: &str,
+        predicate: &Predicate,
+    ) -> Result<Box<dyn Candidates>, StoreError> {
+        self.engine.index_search(table, index, predicate)
+    }
+
+    fn index_estimate(
+        &self,
+        table: &Arc<TableSchema>,
+        index: &str,
+        predicate: &Predicate,
+    ) -> Result<Estimate, StoreError> {
+        self.engine.index_estimate(table, index, predicate)
+    }
+
+    fn index_nearest(
+        &self,
+        table: &Arc<TableSchema>,
+        index: &str,
+        vector: &[f32],
+    ) -> Result<Box<dyn Ranked>, StoreError> {
+        self.engine.index_nearest(table, index, vector)
     }
 }
 

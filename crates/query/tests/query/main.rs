@@ -37,6 +37,7 @@ mod processor;
 mod session;
 mod store;
 mod values;
+mod vectors;
 mod views;
 
 use engine::EngineDisk;
