@@ -4,7 +4,7 @@
 //! cargo run --release -p ilion-vector --example recall -- [VECTORS] [DIMENSIONS] [QUERIES] [THREADS]
 //! ```
 //!
-//! For random vectors, spread evenly or in clusters, and each similarity; for products, also of very different lengths. `BREADTH` and `SLACK` (one or several: `0.05,0.1`) of the environment override how far
+//! For random vectors, spread evenly or in clusters, and each similarity; for products, also of very different lengths. `BREADTH`, `SPREAD` and `SLACK` (one or several: `0.05,0.1`) of the environment override how far
 //! searches go, `ONLY` (such as `uniform/COSINE`) leaves the others out.
 
 use std::error::Error;
@@ -151,14 +151,22 @@ fn number(name: &str) -> Option<f32> {
 fn reaches(options: &Options) -> Vec<Reach> {
     let default = Reach::of(options);
     let breadth = number("BREADTH").map_or(default.breadth, |breadth| breadth as usize);
-    let slacks = std::env::var("SLACK").unwrap_or_default();
-    let slacks: Vec<f32> = slacks.split(',').filter_map(|slack| slack.parse().ok()).collect();
-    let slacks = if slacks.is_empty() {
-        vec![default.slack]
-    } else {
-        slacks
+    let list = |name: &str, default: f32| {
+        let text = std::env::var(name).unwrap_or_default();
+        let given: Vec<f32> = text.split(',').filter_map(|number| number.parse().ok()).collect();
+        if given.is_empty() { vec![default] } else { given }
     };
-    slacks.into_iter().map(|slack| Reach { breadth, slack }).collect()
+    let mut reaches = Vec::new();
+    for slack in list("SLACK", default.slack) {
+        for spread in list("SPREAD", default.spread) {
+            reaches.push(Reach {
+                breadth,
+                slack,
+                spread,
+            });
+        }
+    }
+    reaches
 }
 
 fn main() -> Result<(), Box<dyn Error>> {

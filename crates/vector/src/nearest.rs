@@ -10,11 +10,14 @@ use std::ops::Deref;
 
 use crate::near::Best;
 use crate::node_set::NodeSet;
-use crate::plan::gives_up;
-use crate::{Error, Graph, Near, Probe, Reach, Way, choose};
+use crate::plan::{farther, gives_up};
+use crate::{Error, Graph, Near, Probe, Reach, Similarity, Way, choose};
 
 /// Nodes measured at once by a scan.
 const SCAN_NODES: usize = 64;
+
+/// Nodes by which it is told how far vectors are in general.
+const SAMPLED: u32 = 16;
 
 /// Which ordinals may be results.
 type Accept<'a> = &'a dyn Fn(u32) -> bool;
@@ -46,6 +49,8 @@ pub struct Nearest<R> {
     graph: R,
     probe: Probe,
     reach: Reach,
+    /// How far vectors are in general, in space.
+    typical: f32,
     way: Way,
     /// Measured nodes; all of them are in `frontier`, `set_aside` or `seen`.
     known: NodeSet,
@@ -102,6 +107,7 @@ impl<R: Deref<Target: Graph>> Nearest<R> {
             graph,
             probe,
             reach,
+            typical: 0.0,
             known: NodeSet::default(),
             known_count: 0,
             frontier: BinaryHeap::new(),
@@ -116,6 +122,7 @@ impl<R: Deref<Target: Graph>> Nearest<R> {
             scratch: Scratch::default(),
         };
         if nearest.way == Way::Walk {
+            nearest.typical = nearest.sample()?;
             for near in nearest.graph.enter(&nearest.probe)? {
                 if nearest.known.insert(near.id) {
                     nearest.known_count += 1;
@@ -183,9 +190,32 @@ impl<R: Deref<Target: Graph>> Nearest<R> {
     /// From where on nothing that is wanted is expected.
     fn bound(&self, results: &Best, beam: &Best) -> f32 {
         match (results.limit(), beam.limit()) {
-            (Some(last), Some(beam)) => beam.max(self.probe.farther(last, self.reach.slack)),
+            (Some(last), Some(beam)) => beam.max(self.farther(last)),
             _ => f32::INFINITY,
         }
+    }
+
+    /// How far a node that is looked at may be beside a result.
+    fn farther(&self, result: f32) -> f32 {
+        let distance = self.probe.squared(result).max(0.0).sqrt();
+        let far = farther(distance, self.typical, self.reach);
+        self.probe.of_square(far * far)
+    }
+
+    /// The root of the mean squared distance of some nodes.
+    fn sample(&mut self) -> Result<f32, Error> {
+        if self.graph.options().similarity == Similarity::DotProduct {
+            // A query is not among the vectors: the way to the largest products leads through any distance.
+            return Ok(f32::INFINITY);
+        }
+        let Scratch { nodes, measured, .. } = &mut self.scratch;
+        let step = (self.graph.node_count() / SAMPLED).max(1) as usize;
+        nodes.extend((0..self.graph.node_count()).step_by(step));
+        self.graph.measure(&self.probe, nodes, measured)?;
+        let squares = measured.iter().map(|near| self.probe.squared(near.distance));
+        Ok((squares.sum::<f32>() / measured.len().max(1) as f32)
+            .max(0.0)
+            .sqrt())
     }
 
     /// The ordinals of a node that are accepted are results.

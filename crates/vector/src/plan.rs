@@ -13,6 +13,8 @@ pub struct Reach {
     pub breadth: usize,
     /// The part by which a node that is still looked at may be farther than the last wanted result.
     pub slack: f32,
+    /// The same as a part of the way from that result to any vector: where all are about as far, little slack is much.
+    pub spread: f32,
 }
 
 impl Reach {
@@ -22,10 +24,12 @@ impl Reach {
             OptimizeFor::Latency => Self {
                 breadth: 100,
                 slack: 0.11,
+                spread: 0.45,
             },
             OptimizeFor::Recall => Self {
                 breadth: 300,
                 slack: 0.15,
+                spread: 0.7,
             },
         }
     }
@@ -58,6 +62,13 @@ pub fn choose(nodes: u32, accepted: Option<u32>, limit: usize, reach: Reach) -> 
     }
 }
 
+/// How far a node that is still looked at may be, where the last wanted result is at `distance`, and any vector at `typical`.
+pub(crate) fn farther(distance: f32, typical: f32, reach: Reach) -> f32 {
+    let by_slack = distance * (1.0 + reach.slack);
+    let by_spread = distance + (typical - distance).max(0.0) * reach.spread;
+    by_slack.min(by_spread)
+}
+
 /// Whether a walk that has measured so many nodes is better ended by a scan, which measures one for half the cost. So a search
 /// never costs more than about two scans, whatever its data and its filter.
 pub(crate) fn gives_up(measured: usize, nodes: u32) -> bool {
@@ -71,6 +82,7 @@ mod tests {
     const REACH: Reach = Reach {
         breadth: 100,
         slack: 0.0,
+        spread: 0.0,
     };
 
     #[test]
@@ -81,6 +93,18 @@ mod tests {
         assert_eq!(choose(100_000, Some(50_000), 10, REACH), Way::Walk);
         assert_eq!(choose(100_000, Some(500), 10, REACH), Way::Scan);
         assert_eq!(choose(100_000, Some(0), 10, REACH), Way::Scan);
+    }
+
+    #[test]
+    fn slack_is_less_where_all_are_about_as_far() {
+        let reach = Reach {
+            breadth: 100,
+            slack: 0.5,
+            spread: 0.25,
+        };
+        assert_eq!(farther(4.0, 100.0, reach), 6.0);
+        assert_eq!(farther(4.0, 8.0, reach), 5.0);
+        assert_eq!(farther(4.0, 3.0, reach), 4.0);
     }
 
     #[test]

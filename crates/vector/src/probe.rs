@@ -118,15 +118,15 @@ impl Probe {
         }
     }
 
-    /// The distance that is farther by this part of itself.
-    pub(crate) fn farther(&self, distance: f32, slack: f32) -> f32 {
-        let squared = self.squared(distance).max(0.0) * (1.0 + slack) * (1.0 + slack);
+    /// The distance of this square.
+    pub(crate) fn of_square(&self, squared: f32) -> f32 {
         match self.space.similarity {
             Similarity::Cosine => squared / 2.0 - 1.0,
             Similarity::DotProduct if self.stretch > 0.0 => {
                 (squared - 2.0 * self.space.reach) / (2.0 * self.stretch)
             }
-            Similarity::DotProduct => distance,
+            // All products with a query without length are the same.
+            Similarity::DotProduct => 0.0,
             Similarity::Euclidean => squared,
         }
     }
@@ -197,13 +197,13 @@ mod tests {
     }
 
     #[test]
-    fn farther_by_a_part_is_that_part_of_a_distance_in_space() {
+    fn a_distance_is_that_of_its_square() {
         for similarity in Similarity::ALL {
             let probe = Probe::query(space(similarity), &[1.0, 2.0]);
             let vector = [2.0, 1.0];
             let distance = probe.distance(&vector, weight_of(similarity, &vector));
-            let ratio = probe.squared(probe.farther(distance, 0.5)) / probe.squared(distance);
-            assert!((ratio - 2.25).abs() < 1e-3, "{similarity:?} {ratio}");
+            let back = probe.of_square(probe.squared(distance));
+            assert!((back - distance).abs() < 1e-3, "{similarity:?} {distance} {back}");
         }
     }
 }

@@ -17,6 +17,7 @@ use proptest::prelude::*;
 const REACH: Reach = Reach {
     breadth: 100,
     slack: 0.1,
+    spread: 0.5,
 };
 
 fn options(similarity: Similarity) -> Options {
@@ -267,7 +268,7 @@ proptest! {
             }
         }
         let file = file(&graph);
-        let narrow = Reach { breadth: 1, slack: 0.0 };
+        let narrow = Reach { breadth: 1, slack: 0.0, spread: 0.5, };
         for given in [given(&graph, narrow), given(&file, narrow)] {
             prop_assert_eq!(given.len(), inserted.len());
             prop_assert_eq!(given.into_iter().collect::<BTreeSet<_>>(), inserted.clone());

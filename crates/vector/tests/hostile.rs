@@ -14,6 +14,7 @@ use ilion_vector::{Error, FileGraph, MemoryGraph, Options, Reach, Source, search
 const REACH: Reach = Reach {
     breadth: 50,
     slack: 0.1,
+    spread: 0.5,
 };
 
 fn bytes(count: usize) -> Vec<u8> {
