@@ -46,6 +46,13 @@ impl Shared {
         let gone = |old: &&Arc<LiveIndex>| !next.iter().any(|live| Arc::ptr_eq(&live.state, &old.state));
         let gone: Vec<Arc<LiveIndex>> = known.0.iter().filter(gone).cloned().collect();
         store.set_indexes(&*self.env, TableIndexes(next), || self.barrier());
+        if self.log.get().is_none() {
+            let indexes = store.indexes();
+            let view = store.view();
+            view.sstables
+                .iter()
+                .for_each(|sstable| self.open_attached(table, &indexes, sstable));
+        }
         match self.log.get() {
             Some(_) => gone.iter().try_for_each(|index| self.close_index(store, index)),
             None => {

@@ -1,4 +1,6 @@
 //! Secondary indexes: a search gives what a filtered scan gives, whatever came before it.
 
+mod crash;
 mod history;
+mod life;
 mod table;

@@ -1,0 +1,222 @@
+//! Making, building, dropping; what an index costs a write.
+
+use std::sync::Arc;
+
+use ilion_engine::{Engine, EngineOptions};
+use ilion_env::{Env, MemEnv, account};
+use ilion_rows::{Cell, Clustering, ColumnData, Data, Liveness, Mutation, PartitionUpdate, Row};
+
+use super::table::{INDEXES, Reader, create_index, create_table, drop_index, int, key, predicate, table};
+use crate::support::{create_keyspace, small_options};
+
+struct Store {
+    env: MemEnv,
+    engine: Engine,
+}
+
+impl Store {
+    fn new(seed: u64, options: EngineOptions) -> Self {
+        let store = Self::open(MemEnv::new(seed), options);
+        store.engine.alter_schema(&create_keyspace("ks")).unwrap();
+        store.engine.alter_schema(&create_table()).unwrap();
+        store
+    }
+
+    fn open(env: MemEnv, options: EngineOptions) -> Self {
+        let engine = Engine::open(env.shared(), options).unwrap();
+        Self { env, engine }
+    }
+
+    fn restart(self) -> Self {
+        let Self { env, engine } = self;
+        drop(engine);
+        Self::open(env, small_options())
+    }
+
+    fn write(&self, k: &str, c: i32, v: i32, timestamp: i64) {
+        let table = table(&self.engine);
+        let row = Row {
+            liveness: Liveness::live(timestamp),
+            columns: vec![ColumnData {
+                column: table.column_named("v").unwrap().id,
+                data: Data::Simple(Cell::live(timestamp, int(v))),
+            }],
+            ..Row::empty(Clustering::of([int(c)]))
+        };
+        let update = PartitionUpdate {
+            rows: vec![row],
+            ..PartitionUpdate::default()
+        };
+        let mutation = Mutation {
+            table,
+            key: key(k, 0),
+            update,
+        };
+        let position = self.engine.apply(&[mutation]).unwrap().unwrap();
+        self.engine.wait_durable(position).unwrap();
+    }
+
+    fn fill(&self, rounds: i32) {
+        for round in 0..rounds {
+            self.write(&format!("k{}", round % 7), round, round % 5, i64::from(round) + 1);
+        }
+    }
+
+    fn flush(&self) {
+        self.engine.flush(table(&self.engine).id).unwrap();
+    }
+
+    fn check(&self, context: &str) {
+        self.engine.wait_idle();
+        let reader = Reader {
+            engine: &self.engine,
+            env: &self.env,
+        };
+        reader.check(context, &[BY_V, SAI_V], 5);
+    }
+
+    /// Entries of the hidden table that a search for `v` goes through.
+    fn candidates(&self, v: i32) -> usize {
+        let table = table(&self.engine);
+        let search = self.engine.index_search(&table, BY_V.2, &predicate(BY_V, v));
+        let mut search = search.unwrap();
+        std::iter::from_fn(|| search.next().unwrap()).count()
+    }
+}
+
+const BY_V: (&str, ilion_schema::IndexPart, &str) = INDEXES[0];
+const SAI_V: (&str, ilion_schema::IndexPart, &str) = INDEXES[9];
+
+#[test]
+fn an_index_that_is_made_late_has_what_was_there_before() {
+    let store = Store::new(1, small_options());
+    store.fill(60);
+    store.flush();
+    store.fill(90);
+    store.engine.alter_schema(&create_index(BY_V)).unwrap();
+    store.engine.alter_schema(&create_index(SAI_V)).unwrap();
+    store.check("built");
+    let store = store.restart();
+    assert!(
+        store
+            .engine
+            .indexes_of(table(&store.engine).id)
+            .iter()
+            .all(|index| index.is_built)
+    );
+    store.check("after a restart");
+    for index in [BY_V, SAI_V] {
+        store
+            .engine
+            .rebuild_index(&table(&store.engine), index.2)
+            .unwrap();
+    }
+    store.check("rebuilt");
+}
+
+#[test]
+fn nothing_is_asked_of_an_index_that_is_gone_and_its_files_go_with_it() {
+    let store = Store::new(2, small_options());
+    for index in [BY_V, SAI_V] {
+        store.engine.alter_schema(&create_index(index)).unwrap();
+    }
+    store.fill(20);
+    store.flush();
+    let stores = store.engine.tables();
+    let directory = stores
+        .iter()
+        .find(|store| store.schema().name == super::table::TABLE);
+    let directory = directory.unwrap().directory().to_owned();
+    let count = |part: &str| {
+        let entries = store.env.list(&directory).unwrap();
+        entries.iter().filter(|entry| entry.name.contains(part)).count()
+    };
+    assert!(count(".by_v") == 1 && count("Index+sai_v+") > 0);
+    for index in [BY_V, SAI_V] {
+        store.engine.alter_schema(&drop_index(index.2)).unwrap();
+        let search = store
+            .engine
+            .index_search(&table(&store.engine), index.2, &predicate(index, 1));
+        assert!(search.is_err());
+    }
+    assert_eq!((count(".by_v"), count("Index+sai_v+")), (0, 0));
+    // Made again under its name, it has nothing of the old one.
+    store.engine.alter_schema(&create_index(BY_V)).unwrap();
+    store.engine.alter_schema(&create_index(SAI_V)).unwrap();
+    store.check("made again");
+}
+
+#[test]
+fn a_write_to_an_indexed_table_reads_no_file() {
+    let store = Store::new(3, small_options());
+    for index in [BY_V, SAI_V] {
+        store.engine.alter_schema(&create_index(index)).unwrap();
+    }
+    store.fill(40);
+    store.flush();
+    let scope = account::begin();
+    store.fill(40);
+    let io = scope.finish();
+    assert_eq!((io.reads, io.bytes_read), (0, 0));
+    let scope = account::begin();
+    assert!(store.candidates(1) > 0);
+    assert!(scope.finish().reads > 0, "reads are counted");
+}
+
+#[test]
+fn an_entry_that_was_met_stale_is_not_met_again() {
+    let store = Store::new(4, small_options());
+    store.engine.alter_schema(&create_index(BY_V)).unwrap();
+    store.write("k", 1, 1, 10);
+    store.flush();
+    store.write("k", 1, 2, 20);
+    assert_eq!((store.candidates(1), store.candidates(2)), (1, 1));
+    let reader = Reader {
+        engine: &store.engine,
+        env: &store.env,
+    };
+    assert!(reader.searched(BY_V, 1).is_empty());
+    assert_eq!((store.candidates(1), store.candidates(2)), (0, 1));
+    store.flush();
+    let store = store.restart();
+    assert_eq!((store.candidates(1), store.candidates(2)), (0, 1));
+}
+
+#[test]
+fn an_entry_goes_with_the_old_value_if_that_is_in_the_memtable() {
+    let store = Store::new(5, small_options());
+    store.engine.alter_schema(&create_index(BY_V)).unwrap();
+    store.write("k", 1, 1, 10);
+    store.write("k", 1, 2, 20);
+    assert_eq!((store.candidates(1), store.candidates(2)), (0, 1));
+}
+
+#[test]
+fn a_value_that_an_index_cannot_hold_is_refused_before_anything_is_written() {
+    let store = Store::new(6, small_options());
+    store.engine.alter_schema(&create_index(BY_V)).unwrap();
+    let table = table(&store.engine);
+    let long = bytes::Bytes::from(vec![0; 70_000]);
+    let row = Row {
+        columns: vec![ColumnData {
+            column: table.column_named("v").unwrap().id,
+            data: Data::Simple(Cell::live(1, long)),
+        }],
+        ..Row::empty(Clustering::of([int(1)]))
+    };
+    let update = PartitionUpdate {
+        rows: vec![row],
+        ..PartitionUpdate::default()
+    };
+    let mutation = Mutation {
+        table: Arc::clone(&table),
+        key: key("k", 0),
+        update,
+    };
+    let error = store.engine.apply(&[mutation]).unwrap_err().to_string();
+    assert!(
+        error.contains("Cannot index value of size 70000 for index by_v"),
+        "{error}"
+    );
+    assert_eq!(store.candidates(1), 0);
+}
