@@ -244,4 +244,20 @@ pub trait SSTableIndex: Send + Sync {
 
     /// Bytes of its files.
     fn size_bytes(&self) -> u64;
+
+    /// What it holds, for whoever looks after it. Known without I/O.
+    fn contents(&self) -> IndexContents {
+        IndexContents::default()
+    }
+}
+
+/// What the index of an SSTable holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IndexContents {
+    /// Terms that differ.
+    pub terms: u64,
+    /// Terms of rows: a row counts for each of its terms.
+    pub cells: u64,
+    /// Rows of the SSTable, indexed or not.
+    pub rows: u64,
 }

@@ -45,8 +45,8 @@ pub use candidate::{Candidate, Candidates, EntryMark, NoCandidates, Place, Ranke
 pub use combine::{Intersection, Union};
 pub use definition::Definition;
 pub use interface::{
-    Attached, Error, Estimate, HiddenTable, IndexClass, MemtableIndex, Moment, RowChange, RowNumbers,
-    SSTableIndex, SSTableIndexWriter, SecondaryIndex, Storage,
+    Attached, Error, Estimate, HiddenTable, IndexClass, IndexContents, MemtableIndex, Moment, RowChange,
+    RowNumbers, SSTableIndex, SSTableIndexWriter, SecondaryIndex, Storage,
 };
 pub use predicate::{Limit, Predicate};
 pub use registry::IndexClasses;

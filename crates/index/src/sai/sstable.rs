@@ -13,8 +13,8 @@ use super::tree_file::TreeFile;
 use super::tree_writer::TreeWriter;
 use crate::paged::unusable;
 use crate::{
-    Candidate, Candidates, Error, Estimate, NoCandidates, Place, Predicate, Ranked, RowNumbers, RowPart,
-    SSTableIndex, SSTableIndexWriter,
+    Candidate, Candidates, Error, Estimate, IndexContents, NoCandidates, Place, Predicate, Ranked,
+    RowNumbers, RowPart, SSTableIndex, SSTableIndexWriter,
 };
 
 /// The file of an index, for SSTable components that begin with `base`.
@@ -163,6 +163,14 @@ impl SSTableIndex for Terms {
 
     fn size_bytes(&self) -> u64 {
         self.tree.file.size_bytes()
+    }
+
+    fn contents(&self) -> IndexContents {
+        IndexContents {
+            terms: self.tree.tail.terms,
+            cells: self.tree.tail.rows,
+            rows: u64::from(self.tree.tail.sstable_rows),
+        }
     }
 }
 

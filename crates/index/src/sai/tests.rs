@@ -121,6 +121,12 @@ fn an_estimate_counts_the_rows() {
         let env = MemEnv::new(1).shared();
         write_sstable(&model, &target, &env, 1 << 20);
         let index = open_sstable(&model, &target, &env);
+        let contents = index.contents();
+        assert_eq!(contents.rows as usize, model.rows.len());
+        assert!(
+            contents.terms > 0 && contents.terms <= contents.cells,
+            "{contents:?}"
+        );
         for _ in 0..10 {
             let predicate = target.random_predicate(&mut random);
             let rows = model.matching(&target, &predicate).len() as u64;
