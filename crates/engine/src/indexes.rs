@@ -13,6 +13,7 @@
 //! | `search_attached` | candidates and ranks by attached indexes |
 //! | `build` | over what the table has already |
 //! | `built` | `system."IndexInfo"` |
+//! | `verify` | an index compared with its table, and put right |
 
 mod attached;
 mod build;
@@ -21,6 +22,7 @@ mod live;
 mod open;
 mod search;
 mod search_attached;
+mod verify;
 
 use std::sync::Arc;
 
@@ -38,6 +40,7 @@ use search_attached::AttachedSources;
 
 pub(crate) use attached::IndexedWriter;
 pub(crate) use live::{IndexState, LiveIndex, MemtableIndexes, TableIndexes};
+pub use verify::{IndexRepair, IndexVerification};
 
 /// An index of a table.
 #[derive(Clone)]

@@ -46,6 +46,9 @@ pub enum Command {
     TableStats(TableArguments),
     /// Tells percentiles of tables: latencies, SSTables per read, sizes and cells of partitions.
     TableHistograms(TableArguments),
+    /// Makes an index anew, or compares it with its table.
+    #[command(subcommand)]
+    Index(IndexCommand),
     /// Brings everything to disk, so that the next start has nothing to replay.
     Drain(AdminArguments),
     /// Measures any CQL server over the socket, or Ilion in this process.
@@ -203,6 +206,36 @@ pub struct CompactArguments {
     /// Only these: names or paths of Data.db.
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["start_token", "end_token", "split_output"])]
     pub user_defined: Vec<String>,
+}
+
+/// What to do with an index.
+#[derive(Subcommand)]
+pub enum IndexCommand {
+    /// Makes it anew from its table; it is not asked meanwhile. Returns when it is built.
+    Rebuild(IndexArguments),
+    /// Compares it with its table, row by row and entry by entry, and tells what is wrong.
+    Verify(VerifyIndexArguments),
+}
+
+/// Which index.
+#[derive(Args)]
+pub struct IndexArguments {
+    #[command(flatten)]
+    pub admin: AdminArguments,
+    /// Its keyspace.
+    pub keyspace: String,
+    /// Its name.
+    pub index: String,
+}
+
+/// Which index to compare, and what to do then.
+#[derive(Args)]
+pub struct VerifyIndexArguments {
+    #[command(flatten)]
+    pub index: IndexArguments,
+    /// Puts right what is wrong.
+    #[arg(long)]
+    pub repair: bool,
 }
 
 /// Which compactions to stop.

@@ -6,6 +6,7 @@ mod ask;
 mod bench;
 mod cli;
 mod compactions;
+mod indexes;
 mod serve;
 mod statements;
 mod transfer;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         Command::TraceProbability(arguments) => statements::trace_probability(&arguments),
         Command::TableStats(arguments) => statements::tables::<TableStatsReport>(&arguments),
         Command::TableHistograms(arguments) => statements::tables::<TableHistogramsReport>(&arguments),
+        Command::Index(command) => indexes::run(&command),
         Command::Drain(arguments) => ask::drain(&arguments),
         Command::Sstable(SstableCommand::Offline(command)) => {
             ilion_tools::sstable::run(&command).map_err(Failure::of_tool)

@@ -14,7 +14,7 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
-use super::{
+use super::{IndexOrder, 
     Access, Admin, AdminError, AutoCompactionOrder, CacheChoice, CompactionOrder, StopOrder, TableChoice,
     TablePlace, ThroughputOrder, TraceProbabilityReport,
 };
@@ -98,6 +98,8 @@ fn router(access: Access, admin: Arc<dyn Admin>) -> Router {
             get(trace_probability).post(set_trace_probability),
         )
         .route("/admin/table-stats", get(table_stats))
+        .route("/admin/index/rebuild", post(rebuild_index))
+        .route("/admin/index/verify", post(verify_index))
         .route("/admin/drain", post(drain))
         .route("/admin/export", post(export))
         .route("/admin/import", post(import))
@@ -159,6 +161,18 @@ async fn compaction_throughput(State(admin): Shared, Query(order): Query<Through
         Ok(Json(json!({})).into_response())
     })
     .await
+}
+
+async fn rebuild_index(State(admin): Shared, Query(order): Query<IndexOrder>) -> Response {
+    in_thread(move || {
+        admin.rebuild_index(&order)?;
+        Ok(Json(json!({})).into_response())
+    })
+    .await
+}
+
+async fn verify_index(State(admin): Shared, Query(order): Query<IndexOrder>) -> Response {
+    in_thread(move || Ok(Json(admin.verify_index(&order)?).into_response())).await
 }
 
 async fn invalidate_caches(State(admin): Shared, Query(choice): Query<CacheChoice>) -> Response {

@@ -27,6 +27,7 @@ mod access;
 mod client;
 mod compaction;
 mod door;
+mod indexes;
 mod of_engine;
 mod report;
 mod statements;
@@ -39,6 +40,7 @@ pub use compaction::{
     ThroughputOrder,
 };
 pub use door::{AdminDoor, DoorError};
+pub use indexes::{IndexOrder, IndexReport};
 pub use of_engine::EngineAdmin;
 pub use report::{
     CacheReport, ExportReport, ImportReport, ImportedFile, InfoReport, LeftFile, StatusReport, TableReport,
@@ -81,6 +83,16 @@ pub trait Admin: Send + Sync {
     fn set_auto_compaction(&self, order: &AutoCompactionOrder) -> Result<u64, AdminError>;
     /// Limits how fast compactions read.
     fn set_compaction_throughput(&self, order: &ThroughputOrder);
+    /// Makes an index anew from its table.
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    fn rebuild_index(&self, order: &IndexOrder) -> Result<(), AdminError>;
+    /// Compares an index with its table, and puts right what is wrong if that is asked for.
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    fn verify_index(&self, order: &IndexOrder) -> Result<IndexReport, AdminError>;
     /// Brings everything to disk, so that the next start has nothing to replay.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ilion_engine::{CacheFacts, CompactionRequest, Engine, ImportSource, TableFacts};
-use ilion_schema::TableId;
+use ilion_schema::{TableId, TableSchema};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
 use prometheus_client::metrics::counter::ConstCounter;
@@ -14,7 +14,7 @@ use prometheus_client::registry::Registry;
 
 use super::{
     Admin, AdminError, AutoCompactionOrder, CacheReport, CompactionOrder, CompactionReport, ExportReport,
-    ImportReport, ImportedFile, ImportedFrom, InfoReport, LeftFile, StatementsReport, StatusReport,
+    ImportReport, ImportedFile, IndexOrder, IndexReport, ImportedFrom, InfoReport, LeftFile, StatementsReport, StatusReport,
     StopOrder, TableChoice, TablePlace, TableReport, TableStats, TableStatsReport, ThroughputOrder,
 };
 use crate::costs::TableCosts;
@@ -139,7 +139,32 @@ fn failed(error: ilion_engine::Error) -> AdminError {
     }
 }
 
+impl EngineAdmin {
+    /// The table of an index.
+    fn table_of_index(&self, order: &IndexOrder) -> Result<Arc<TableSchema>, AdminError> {
+        let schema = self.engine().schema();
+        let found = schema.keyspace(&order.keyspace).and_then(|keyspace| {
+            let index = keyspace.indexes.get(&order.index)?;
+            keyspace.tables.get(&index.table).cloned()
+        });
+        found.ok_or_else(|| {
+            AdminError::Refused(format!("index {}.{} does not exist", order.keyspace, order.index))
+        })
+    }
+}
+
 impl Admin for EngineAdmin {
+    fn rebuild_index(&self, order: &IndexOrder) -> Result<(), AdminError> {
+        let table = self.table_of_index(order)?;
+        self.engine().rebuild_index(&table, &order.index).map_err(failed)
+    }
+
+    fn verify_index(&self, order: &IndexOrder) -> Result<IndexReport, AdminError> {
+        let table = self.table_of_index(order)?;
+        let found = self.engine().verify_index(&table, &order.index, order.repair());
+        found.map(IndexReport::from).map_err(failed)
+    }
+
     fn status(&self) -> StatusReport {
         let facts = self.engine().facts();
         let tables = self.engine().table_facts();

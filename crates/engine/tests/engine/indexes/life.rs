@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ilion_engine::{Engine, EngineOptions};
+use ilion_engine::{Engine, EngineOptions, IndexRepair};
 use ilion_env::{Env, MemEnv, account};
 use ilion_rows::{Cell, Clustering, ColumnData, Data, Liveness, Mutation, PartitionUpdate, Row};
 
@@ -219,4 +219,48 @@ fn a_value_that_an_index_cannot_hold_is_refused_before_anything_is_written() {
         "{error}"
     );
     assert_eq!(store.candidates(1), 0);
+}
+
+#[test]
+fn a_verification_counts_what_is_wrong_and_puts_it_right() {
+    let store = Store::new(7, small_options());
+    store.engine.alter_schema(&create_index(BY_V)).unwrap();
+    store.fill(30);
+    store.flush();
+    store.write("k0", 0, 4, 100);
+    let table = table(&store.engine);
+    let verify = |repair| store.engine.verify_index(&table, BY_V.2, repair).unwrap();
+    let found = verify(IndexRepair::None);
+    assert_eq!((found.rows, found.entries), (30, 31));
+    assert_eq!((found.missing, found.stale, found.repaired), (0, 1, 0));
+    assert_eq!(verify(IndexRepair::Repair).repaired, 1);
+    let found = verify(IndexRepair::None);
+    assert_eq!((found.entries, found.missing, found.stale), (30, 0, 0));
+}
+
+#[test]
+fn entries_that_were_lost_are_made_again() {
+    let store = Store::new(8, small_options());
+    store.engine.alter_schema(&create_index(BY_V)).unwrap();
+    store.fill(30);
+    store.engine.drain().unwrap();
+    let stores = store.engine.tables();
+    let directory = stores
+        .iter()
+        .find(|store| store.schema().name == super::table::TABLE);
+    let directory = directory.unwrap().directory().join(".by_v");
+    let Store { env, engine } = store;
+    drop(engine);
+    env.remove_dir_all(&directory).unwrap();
+    let store = Store::open(env, small_options());
+    let table = table(&store.engine);
+    let verify = |repair| store.engine.verify_index(&table, BY_V.2, repair).unwrap();
+    assert_eq!(verify(IndexRepair::None).missing, 30);
+    assert_eq!(verify(IndexRepair::Repair).repaired, 30);
+    assert_eq!(verify(IndexRepair::None).missing, 0);
+    let reader = Reader {
+        engine: &store.engine,
+        env: &store.env,
+    };
+    reader.check("repaired", &[BY_V], 5);
 }

@@ -1,0 +1,277 @@
+//! Compares an index with its table, row by row and entry by entry, while both are in use.
+//!
+//! A row that has changed since it was read is read again before it counts, so what is counted is wrong for good. Entries
+//! too many are no error: searches meet them and remove them.
+
+use std::sync::Arc;
+
+use ilion_index::{HiddenTable, Place, RowChange, RowPart, Storage};
+use ilion_rows::{
+    ClusteringFilter, Cursor, DecoratedKey, KeyRange, Mutation, ReadLaw, ReadPurge, Row, Slice,
+    TombstoneLimits, Unfiltered,
+};
+use ilion_schema::TableSchema;
+
+use super::LiveIndex;
+use crate::engine::Shared;
+use crate::table_store::TableStore;
+use crate::{Engine, Result};
+
+/// What becomes of what is wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IndexRepair {
+    /// It is counted.
+    #[default]
+    None,
+    /// It is put right.
+    Repair,
+}
+
+/// What a verification found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IndexVerification {
+    /// Rows of the table that were looked at.
+    pub rows: u64,
+    /// Entries of the index that were looked at; of an attached index its files.
+    pub entries: u64,
+    /// Entries, or files, that should be there and are not.
+    pub missing: u64,
+    /// Entries of rows that do not have the value any more.
+    pub stale: u64,
+    /// How many of the missing and the stale were put right.
+    pub repaired: u64,
+}
+
+impl Engine {
+    /// Compares an index with its table. Of an attached index only that each SSTable has its files is checked.
+    ///
+    /// # Errors
+    /// There is no such index, it is not built, or something cannot be read.
+    pub fn verify_index(
+        &self,
+        table: &Arc<TableSchema>,
+        index: &str,
+        repair: IndexRepair,
+    ) -> Result<IndexVerification> {
+        let shared = &self.shared;
+        let (store, live) = shared.index_of(table, index)?;
+        let mut verification = match (live.index.storage(), &live.hidden) {
+            (Storage::HiddenTable(index), Some(hidden)) => {
+                self.check_built(&live)?;
+                let verifier = Verifier {
+                    shared,
+                    store: &store,
+                    hidden,
+                    index,
+                    repair,
+                };
+                verifier.run()?
+            }
+            _ => {
+                let view = store.view().clone();
+                let has = |name: &str| {
+                    view.sstables
+                        .iter()
+                        .filter(|sstable| sstable.index(name).is_some())
+                        .count() as u64
+                };
+                let entries = has(live.name());
+                IndexVerification {
+                    entries,
+                    missing: view.sstables.len() as u64 - entries,
+                    ..IndexVerification::default()
+                }
+            }
+        };
+        if live.hidden.is_none() && verification.missing > 0 && repair == IndexRepair::Repair {
+            shared.build_attached(&store, &live)?;
+            verification.repaired = verification.missing;
+        }
+        Ok(verification)
+    }
+
+    fn check_built(&self, live: &LiveIndex) -> Result<()> {
+        match live.is_built() {
+            true => Ok(()),
+            false => Err(super::not_built(live)),
+        }
+    }
+}
+
+struct Verifier<'a> {
+    shared: &'a Shared,
+    store: &'a Arc<TableStore>,
+    hidden: &'a Arc<TableStore>,
+    index: &'a dyn HiddenTable,
+    repair: IndexRepair,
+}
+
+impl Verifier<'_> {
+    fn run(&self) -> Result<IndexVerification> {
+        let mut found = IndexVerification::default();
+        self.look_for_missing(&mut found)?;
+        self.look_for_stale(&mut found)?;
+        if found.repaired > 0 {
+            // No log has what was put right.
+            self.shared.flush_table(self.store)?;
+        }
+        Ok(found)
+    }
+
+    fn now_secs(&self) -> u32 {
+        u32::try_from(self.shared.env.now_secs()).unwrap_or(u32::MAX)
+    }
+
+    fn living<C: Cursor>(&self, source: C, table: Arc<TableSchema>) -> ReadPurge<C> {
+        let law = ReadLaw {
+            now_secs: self.now_secs(),
+            gc_before_secs: 0,
+            limits: TombstoneLimits::NONE,
+        };
+        ReadPurge::new(source, table, law)
+    }
+
+    fn look_for_missing(&self, found: &mut IndexVerification) -> Result<()> {
+        let table = self.store.schema();
+        let source = self
+            .store
+            .read_range(&table, &KeyRange::all(), &ClusteringFilter::all());
+        let mut rows = self.living(source, table);
+        while let Some(head) = rows.next_partition()? {
+            if let Some(row) = &head.static_row {
+                self.check_row(&head.key, row, found)?;
+            }
+            while let Some(unfiltered) = rows.next_unfiltered()? {
+                if let Unfiltered::Row(row) = unfiltered {
+                    self.check_row(&head.key, &row, found)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_row(&self, key: &DecoratedKey, row: &Row, found: &mut IndexVerification) -> Result<()> {
+        found.rows += 1;
+        if self.missing(key, row)?.is_empty() {
+            return Ok(());
+        }
+        let place = Place {
+            key: key.clone(),
+            row: match row.clustering.is_empty() && self.store.schema().clustering().len() > 0 {
+                true => RowPart::Static,
+                false => RowPart::Row(row.clustering.clone()),
+            },
+        };
+        let Some(row) = self.row_at(&place)? else {
+            return Ok(());
+        };
+        for entry in self.missing(key, &row)? {
+            found.missing += 1;
+            if self.repair == IndexRepair::Repair {
+                self.apply(&entry);
+                found.repaired += u64::from(self.has(&entry)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Entries of a row that the index has not.
+    fn missing(&self, key: &DecoratedKey, row: &Row) -> Result<Vec<Mutation>> {
+        let mut entries = Vec::new();
+        let change = RowChange {
+            before: None,
+            after: row,
+        };
+        let moment = self.hidden.moment(&*self.shared.env);
+        self.index.entries(key, change, moment, &mut entries);
+        let mut missing = Vec::new();
+        for entry in entries {
+            if !self.has(&entry)? {
+                missing.push(entry);
+            }
+        }
+        Ok(missing)
+    }
+
+    fn has(&self, entry: &Mutation) -> Result<bool> {
+        let table = self.hidden.schema();
+        let Some(row) = entry.update.rows.first() else {
+            return Ok(true);
+        };
+        let filter = ClusteringFilter {
+            slices: vec![Slice::exactly(&row.clustering)],
+            ..ClusteringFilter::all()
+        };
+        let source = self
+            .hidden
+            .read_partition(&table, &entry.key, &filter, self.now_secs())?;
+        let mut rows = self.living(source, table);
+        Ok(rows.next_partition()?.is_some() && rows.next_unfiltered()?.is_some())
+    }
+
+    /// The row as it lives now.
+    fn row_at(&self, place: &Place) -> Result<Option<Row>> {
+        let table = self.store.schema();
+        let slices = match &place.row {
+            RowPart::Static => Vec::new(),
+            RowPart::Row(clustering) => vec![Slice::exactly(clustering)],
+        };
+        let filter = ClusteringFilter {
+            slices,
+            ..ClusteringFilter::all()
+        };
+        let source = self
+            .store
+            .read_partition(&table, &place.key, &filter, self.now_secs())?;
+        let mut rows = self.living(source, table);
+        let Some(head) = rows.next_partition()? else {
+            return Ok(None);
+        };
+        if place.row == RowPart::Static {
+            return Ok(head.static_row);
+        }
+        Ok(rows.next_unfiltered()?.and_then(|unfiltered| match unfiltered {
+            Unfiltered::Row(row) => Some(row),
+            Unfiltered::Marker(_) => None,
+        }))
+    }
+
+    fn look_for_stale(&self, found: &mut IndexVerification) -> Result<()> {
+        let table = self.hidden.schema();
+        let source = self
+            .hidden
+            .read_range(&table, &KeyRange::all(), &ClusteringFilter::all());
+        let mut entries = self.living(source, table);
+        while let Some(head) = entries.next_partition()? {
+            while let Some(unfiltered) = entries.next_unfiltered()? {
+                if let Unfiltered::Row(entry) = unfiltered {
+                    found.entries += 1;
+                    self.check_entry(&head.key, &entry, found)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_entry(&self, value: &DecoratedKey, entry: &Row, found: &mut IndexVerification) -> Result<()> {
+        let candidate = self.index.candidate(value, entry)?;
+        let row = self.row_at(&candidate.place)?;
+        if let Some(mark) = candidate.entry
+            && self.index.is_stale(&mark, row.as_ref())
+        {
+            found.stale += 1;
+            if self.repair == IndexRepair::Repair && !mark.is_expiring {
+                self.apply(&self.index.removal(&mark, self.now_secs()));
+                found.repaired += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes to the hidden table, beside the memtable of its table.
+    fn apply(&self, mutation: &Mutation) {
+        let _active = self.store.active.read();
+        let applied = self.hidden.active.read().memtable.apply(mutation);
+        self.shared.budget.grow(applied.grown_bytes);
+    }
+}

@@ -1,0 +1,50 @@
+//! `ilion index rebuild`, `verify`: asking a running node of this machine.
+
+use ilion_server::admin::IndexReport;
+
+use crate::Failure;
+use crate::ask::{client, escape, say};
+use crate::cli::{IndexArguments, IndexCommand, VerifyIndexArguments};
+
+/// Does what the command says.
+pub fn run(command: &IndexCommand) -> Result<(), Failure> {
+    match command {
+        IndexCommand::Rebuild(arguments) => rebuild(arguments),
+        IndexCommand::Verify(arguments) => verify(arguments),
+    }
+}
+
+fn path(action: &str, arguments: &IndexArguments) -> String {
+    let (keyspace, index) = (escape(&arguments.keyspace), escape(&arguments.index));
+    format!("/admin/index/{action}?keyspace={keyspace}&index={index}")
+}
+
+fn rebuild(arguments: &IndexArguments) -> Result<(), Failure> {
+    let done = client(&arguments.admin)?
+        .post(&path("rebuild", arguments))
+        .map_err(Failure::of)?;
+    match arguments.admin.json {
+        true => say(&done.to_string()),
+        false => say("index rebuild: done"),
+    }
+    Ok(())
+}
+
+fn verify(arguments: &VerifyIndexArguments) -> Result<(), Failure> {
+    let repair = if arguments.repair { "&repair=true" } else { "" };
+    let path = format!("{}{repair}", path("verify", &arguments.index));
+    let found = client(&arguments.index.admin)?.post(&path).map_err(Failure::of)?;
+    if arguments.index.admin.json {
+        say(&found.to_string());
+    }
+    let report: IndexReport = serde_json::from_value(found).map_err(Failure::of)?;
+    if !arguments.index.admin.json {
+        say(&report.to_string());
+    }
+    match report.missing > report.repaired && !arguments.repair {
+        true => Err(Failure::Failed(
+            "the index does not have all that it should; run it with --repair".to_owned(),
+        )),
+        false => Ok(()),
+    }
+}

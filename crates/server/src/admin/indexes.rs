@@ -1,0 +1,65 @@
+//! What operators ask of indexes, and what they are told.
+
+use std::fmt;
+
+use ilion_engine::{IndexRepair, IndexVerification};
+use serde::{Deserialize, Serialize};
+
+/// Which index.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct IndexOrder {
+    /// Its keyspace.
+    pub keyspace: String,
+    /// Its name.
+    pub index: String,
+    /// What a verification finds is put right.
+    #[serde(default)]
+    pub repair: bool,
+}
+
+impl IndexOrder {
+    pub(super) fn repair(&self) -> IndexRepair {
+        match self.repair {
+            true => IndexRepair::Repair,
+            false => IndexRepair::None,
+        }
+    }
+}
+
+/// What a verification found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IndexReport {
+    /// Rows of the table that were looked at.
+    pub rows: u64,
+    /// Entries of the index that were looked at; of an attached index its SSTables.
+    pub entries: u64,
+    /// Entries that should be there and are not.
+    pub missing: u64,
+    /// Entries of rows that do not have the value any more: harmless, and removed when they are met.
+    pub stale: u64,
+    /// How many of both were put right.
+    pub repaired: u64,
+}
+
+impl From<IndexVerification> for IndexReport {
+    fn from(found: IndexVerification) -> Self {
+        Self {
+            rows: found.rows,
+            entries: found.entries,
+            missing: found.missing,
+            stale: found.stale,
+            repaired: found.repaired,
+        }
+    }
+}
+
+impl fmt::Display for IndexReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rows, entries, missing, stale, repaired } = self;
+        writeln!(f, "rows      {rows}")?;
+        writeln!(f, "entries   {entries}")?;
+        writeln!(f, "missing   {missing}")?;
+        writeln!(f, "stale     {stale} (harmless: removed when a search meets them)")?;
+        write!(f, "repaired  {repaired}")
+    }
+}
