@@ -14,9 +14,9 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
-use super::{IndexOrder, 
-    Access, Admin, AdminError, AutoCompactionOrder, CacheChoice, CompactionOrder, StopOrder, TableChoice,
-    TablePlace, ThroughputOrder, TraceProbabilityReport,
+use super::{
+    Access, Admin, AdminError, AutoCompactionOrder, CacheChoice, CompactionOrder, IndexOrder, StopOrder,
+    TableChoice, TablePlace, ThroughputOrder, TraceProbabilityReport,
 };
 
 use crate::dashboard::{self, QueryOrder, SlowestOrder, SpectrogramOrder, SpectrogramReport};

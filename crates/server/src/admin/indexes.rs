@@ -55,11 +55,20 @@ impl From<IndexVerification> for IndexReport {
 
 impl fmt::Display for IndexReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { rows, entries, missing, stale, repaired } = self;
+        let Self {
+            rows,
+            entries,
+            missing,
+            stale,
+            repaired,
+        } = self;
         writeln!(f, "rows      {rows}")?;
         writeln!(f, "entries   {entries}")?;
         writeln!(f, "missing   {missing}")?;
-        writeln!(f, "stale     {stale} (harmless: removed when a search meets them)")?;
+        writeln!(
+            f,
+            "stale     {stale} (harmless: removed when a search meets them)"
+        )?;
         write!(f, "repaired  {repaired}")
     }
 }

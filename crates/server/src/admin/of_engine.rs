@@ -14,8 +14,9 @@ use prometheus_client::registry::Registry;
 
 use super::{
     Admin, AdminError, AutoCompactionOrder, CacheReport, CompactionOrder, CompactionReport, ExportReport,
-    ImportReport, ImportedFile, IndexOrder, IndexReport, ImportedFrom, InfoReport, LeftFile, StatementsReport, StatusReport,
-    StopOrder, TableChoice, TablePlace, TableReport, TableStats, TableStatsReport, ThroughputOrder,
+    ImportReport, ImportedFile, ImportedFrom, IndexOrder, IndexReport, InfoReport, LeftFile,
+    StatementsReport, StatusReport, StopOrder, TableChoice, TablePlace, TableReport, TableStats,
+    TableStatsReport, ThroughputOrder,
 };
 use crate::costs::TableCosts;
 use crate::dashboard::{self, QueryOrder, QueryReport, SlowestOrder, SlowestReport};
