@@ -37,6 +37,13 @@ impl Part {
     }
 }
 
+/// One look-up.
+struct Walk<'r> {
+    range: &'r TermRange,
+    /// Bytes of nodes and leaves that it may still read: no part of a tree is met twice, whatever damage says.
+    left: u64,
+}
+
 /// The rows of a term.
 enum Rows<'b> {
     One(u32),
@@ -109,17 +116,24 @@ impl TreeFile {
             return Ok(());
         }
         let range = self.widened(range);
-        self.find_in(self.root(&range), self.tail.levels, &range, found)
+        let mut walk = self.walk(&range);
+        self.find_in(self.root(&range), self.tail.levels, &mut walk, found)
     }
 
-    fn find_in(&self, part: Part, level: u8, range: &TermRange, found: &mut Found) -> Result<(), ReadError> {
+    fn find_in(
+        &self,
+        part: Part,
+        level: u8,
+        walk: &mut Walk<'_>,
+        found: &mut Found,
+    ) -> Result<(), ReadError> {
         if level == 0 {
-            return self.each_term(part.child, range, &mut |rows| add_rows(&rows, found));
+            return self.each_term(part.child, walk, &mut |rows| add_rows(&rows, found));
         }
-        for part in self.parts(part, range)? {
+        for part in self.parts(part, walk)? {
             match part.child.list.filter(|_| part.is_whole()) {
                 Some(list) => found.lists.push(list),
-                None => self.find_in(part, level - 1, range, found)?,
+                None => self.find_in(part, level - 1, walk, found)?,
             }
         }
         Ok(())
@@ -131,35 +145,50 @@ impl TreeFile {
             return Ok(0);
         }
         let range = self.widened(range);
-        self.count_in(self.root(&range), self.tail.levels, &range)
+        let mut walk = self.walk(&range);
+        self.count_in(self.root(&range), self.tail.levels, &mut walk)
     }
 
-    fn count_in(&self, part: Part, level: u8, range: &TermRange) -> Result<u64, ReadError> {
+    fn count_in(&self, part: Part, level: u8, walk: &mut Walk<'_>) -> Result<u64, ReadError> {
         if part.is_whole() {
             return Ok(part.child.rows);
         }
         let mut count = 0_u64;
         if level == 0 {
-            self.each_term(part.child, range, &mut |rows| {
+            self.each_term(part.child, walk, &mut |rows| {
                 count = count.saturating_add(rows.count());
                 Some(())
             })?;
             return Ok(count);
         }
-        for part in self.parts(part, range)? {
-            count = count.saturating_add(self.count_in(part, level - 1, range)?);
+        for part in self.parts(part, walk)? {
+            count = count.saturating_add(self.count_in(part, level - 1, walk)?);
         }
         Ok(count)
     }
 
-    fn bytes_of(&self, child: Child) -> Result<&[u8], ReadError> {
+    fn walk<'r>(&self, range: &'r TermRange) -> Walk<'r> {
+        Walk {
+            range,
+            left: self.file.body_length(),
+        }
+    }
+
+    /// The bytes of a node or leaf.
+    fn bytes_of(&self, child: Child, walk: &mut Walk<'_>) -> Result<&[u8], ReadError> {
+        let left = walk.left.checked_sub(u64::from(child.len));
+        walk.left = left.ok_or_else(|| {
+            self.file
+                .corrupt(child.at, "a tree, each part of which is met once")
+        })?;
         self.file.bytes(child.at, child.len as usize)
     }
 
     /// The children of a node that may have terms of a range.
-    fn parts(&self, node: Part, range: &TermRange) -> Result<Vec<Part>, ReadError> {
+    fn parts(&self, node: Part, walk: &mut Walk<'_>) -> Result<Vec<Part>, ReadError> {
+        let range = walk.range;
         let damaged = || self.file.corrupt(node.child.at, "a node of the index");
-        let mut input = Reader::new(self.bytes_of(node.child)?);
+        let mut input = Reader::new(self.bytes_of(node.child, walk)?);
         let mut parts: Vec<Part> = Vec::new();
         let mut separator = Vec::new();
         // The child before, which ends where the next one starts.
@@ -191,13 +220,13 @@ impl TreeFile {
     fn each_term<'f>(
         &'f self,
         leaf: Child,
-        range: &TermRange,
+        walk: &mut Walk<'_>,
         take: &mut dyn FnMut(Rows<'f>) -> Option<()>,
     ) -> Result<(), ReadError> {
-        let mut input = Reader::new(self.bytes_of(leaf)?);
+        let mut input = Reader::new(self.bytes_of(leaf, walk)?);
         let mut term = Vec::new();
         while !input.is_empty() {
-            let read = self.read_term(&mut input, &mut term, range, take);
+            let read = self.read_term(&mut input, &mut term, walk.range, take);
             match read.map_err(|_| self.file.corrupt(leaf.at, "a leaf of the index"))? {
                 ControlFlow::Continue(()) => {}
                 ControlFlow::Break(()) => break,

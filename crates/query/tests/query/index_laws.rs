@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use ilion_query::{ExecuteOptions, Outcome};
 
+use crate::engine::EngineDisk;
 use crate::print::{self, Types};
 use crate::session::Session;
 
@@ -186,12 +187,12 @@ fn answer(session: &mut Session, text: &str, page_size: Option<u32>) -> String {
 /// What an index cannot be combined with is refused, and no more is to be said of it.
 const NOT_BY_INDEX: &str = "Select on indexed columns and with IN clause";
 
-fn run(session: &mut Session, seed: u64, mut after_write: impl FnMut(&mut Session)) {
+fn run(session: &mut Session, seed: u64, usings: &[&str], mut after_write: impl FnMut(&mut Session)) {
     let mut random = Random(seed);
     session.script(TABLES);
     for target in TARGETS {
         if random.one_in(2) {
-            let using = random.pick(&["", "", " USING 'sai'"]);
+            let using = random.pick(usings);
             session.script(&format!("CREATE INDEX ON indexed ({target}){using}"));
         }
     }
@@ -224,6 +225,18 @@ fn run(session: &mut Session, seed: u64, mut after_write: impl FnMut(&mut Sessio
 #[test]
 fn a_query_by_indexes_answers_as_one_that_looks_at_every_row() {
     for seed in 0..4 {
-        run(&mut Session::in_memory(), seed, |_| {});
+        run(&mut Session::in_memory(), seed, &["", "", " USING 'sai'"], |_| {});
+    }
+}
+
+#[test]
+fn so_does_one_by_storage_attached_indexes_wherever_the_engine_has_the_data() {
+    for seed in 0..2 {
+        let mut disk = EngineDisk::new();
+        let mut session = Session::over(disk.open());
+        disk.set_clock();
+        run(&mut session, seed, &[" USING 'sai'"], |session| {
+            disk.move_data(session)
+        });
     }
 }
