@@ -255,6 +255,24 @@ fn a_wide_row_among_others_costs_no_more_in_either_direction() {
 }
 
 #[test]
+fn a_blob_in_a_row_of_its_own_costs_its_bytes_and_a_chunk() {
+    for version in VERSIONS {
+        let case = Case::write(&Shape {
+            has_clustering: true,
+            columns: 1,
+            ..Shape::wide(version)
+        });
+        for reversed in [false, true] {
+            let sstable = case.open();
+            let mut returned = 0;
+            let (_, data) = bytes_read(|| returned = case.read_columns(&sstable, reversed));
+            let bound = 2 * returned + case.rows() * CHUNK_BYTES;
+            assert!(data <= bound, "{version:?} {reversed}: {data} bytes");
+        }
+    }
+}
+
+#[test]
 fn without_a_map_chunks_between_the_starts_of_cells_are_left_alone() {
     for version in VERSIONS {
         let case = Case::write(&Shape {
@@ -289,7 +307,7 @@ fn the_map_takes_less_than_a_hundredth_of_the_data() {
 #[test]
 fn small_rows_have_no_map() {
     let case = Case::write(&Shape {
-        columns: 10,
+        columns: 8,
         value_bytes: 1000,
         ..Shape::wide(Version::NB)
     });

@@ -45,10 +45,10 @@ pub struct CellMapLimits {
 }
 
 impl Default for CellMapLimits {
-    /// Rows from one chunk on, and at most one hundredth of them.
+    /// Rows from half a usual chunk on, for most of them lie in a chunk of their own; and at most one hundredth of them.
     fn default() -> Self {
         Self {
-            row_bytes_min: 16 << 10,
+            row_bytes_min: 8 << 10,
             row_bytes_per_map_byte: 100,
         }
     }
