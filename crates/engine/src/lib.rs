@@ -33,6 +33,7 @@
 //! | `schema_store` | the schema in `system_schema`, and changes of it |
 //! | `truncate` | removing all data of a table |
 //! | `export`, `import` | SSTables for others, SSTables of others |
+//! | `large` | warnings of large partitions, rows and cells |
 //! | `link` | files under a second name |
 //! | `virtual_table` | tables that are computed when they are read |
 //! | `stripes` | locks for what is read before it is written |
@@ -56,6 +57,7 @@ mod flush;
 mod import;
 mod index_summaries;
 mod indexes;
+mod large;
 mod link;
 mod options;
 mod read;
@@ -84,6 +86,7 @@ pub use ilion_compaction::MajorOutput;
 pub use ilion_sstable::{EstimatedHistogram, Finding, LookupCounts, Version as SSTableVersion};
 pub use import::{ImportReport, ImportSource};
 pub use indexes::{IndexBuildFacts, IndexRepair, IndexVerification, OpenIndex};
+pub use large::LargeLimits;
 pub use options::{CacheOptions, EngineOptions};
 pub use stripes::StripesGuard;
 pub use survey::ReadSurvey;

@@ -7,6 +7,8 @@ use ilion_index::IndexClasses;
 use ilion_sstable::{Finding, Version};
 use ilion_types::Partitioner;
 
+use crate::large::LargeLimits;
+
 /// How an [`crate::Engine`] behaves.
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
@@ -30,6 +32,8 @@ pub struct EngineOptions {
     pub finding: Finding,
     /// Memory for places of partitions that an index was asked for, where no token map knows them.
     pub key_cache_bytes: u64,
+    /// Partitions, rows and cells that are warned of as they are written to SSTables.
+    pub large: LargeLimits,
     /// What the index summaries of all SSTables may take; they are thinned out to fit.
     pub index_summary_bytes: u64,
     /// How often that is looked after; nothing is never.
@@ -93,6 +97,7 @@ impl EngineOptions {
             sstable_version: Version::NB,
             finding: Finding::TokenMap,
             key_cache_bytes: 16 << 20,
+            large: LargeLimits::default(),
             index_summary_bytes: 128 << 20,
             index_summary_resize_interval_secs: Some(3600),
             chunk_cache_bytes: 512 << 20,

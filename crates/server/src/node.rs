@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ilion_commitlog::Mode;
-use ilion_engine::{CacheOptions, Engine, EngineOptions, Finding, SSTableVersion};
+use ilion_engine::{CacheOptions, Engine, EngineOptions, Finding, LargeLimits, SSTableVersion};
 use ilion_env::Env;
 use ilion_query::{ClusterFacts, EngineStore, LogPosition, QueryOptions, QueryProcessor, Store};
 use ilion_rows::TombstoneLimits;
@@ -294,6 +294,12 @@ fn engine_options(env: &dyn Env, settings: &Settings) -> Result<EngineOptions, O
         },
         saved_caches_dir: settings.saved_caches_path(),
         cache_load_timeout: settings.cache_load_timeout,
+        large: LargeLimits {
+            partition_bytes: settings.partition_size_warn_threshold.map(|size| size.0),
+            partition_tombstones: settings.partition_tombstones_warn_threshold.0,
+            row_bytes: settings.row_size_warn_threshold.map(|size| size.0),
+            cell_bytes: settings.cell_size_warn_threshold.map(|size| size.0),
+        },
         index_summary_bytes: budgets.summaries,
         index_summary_resize_interval_secs: match settings.index_summary_resize_interval.as_secs() {
             0 => None,

@@ -15,6 +15,7 @@ use ilion_types::Partitioner;
 use super::{LiveIndex, TableIndexes};
 use crate::compact::Watched;
 use crate::engine::Shared;
+use crate::large::LargeWatch;
 use crate::read::scan;
 use crate::table_store::TableStore;
 use crate::view::LiveSSTable;
@@ -81,6 +82,7 @@ pub(crate) struct IndexedWriter {
     writer: SSTableWriter,
     telling: Option<Telling>,
     key: Option<DecoratedKey>,
+    watch: LargeWatch,
 }
 
 impl IndexedWriter {
@@ -103,10 +105,12 @@ impl IndexedWriter {
             writer,
             telling,
             key: None,
+            watch: LargeWatch::new(shared.options.large, table),
         })
     }
 
     pub(crate) fn begin_partition(&mut self, head: &PartitionHead) -> Result<()> {
+        self.watch.begin_partition(head, self.writer.data_bytes());
         self.writer.begin_partition(head)?;
         if self.telling.is_some() {
             self.key = Some(head.key.clone());
@@ -118,7 +122,10 @@ impl IndexedWriter {
     }
 
     pub(crate) fn add(&mut self, unfiltered: &Unfiltered) -> Result<()> {
+        let before = self.writer.data_bytes();
         self.writer.add(unfiltered)?;
+        self.watch
+            .unfiltered(unfiltered, self.writer.data_bytes() - before);
         match unfiltered {
             Unfiltered::Row(row) => self.tell(row),
             Unfiltered::Marker(_) => Ok(()),
@@ -139,7 +146,9 @@ impl IndexedWriter {
     }
 
     pub(crate) fn finish_partition(&mut self) -> Result<()> {
-        Ok(self.writer.finish_partition()?)
+        self.writer.finish_partition()?;
+        self.watch.end_partition(self.writer.data_bytes());
+        Ok(())
     }
 
     pub(crate) fn partitions(&self) -> u64 {
@@ -152,6 +161,7 @@ impl IndexedWriter {
 
     /// Completes the indexes and then the SSTable.
     pub(crate) fn finish(self) -> Result<()> {
+        self.watch.finish();
         if let Some(Err(error)) = self.telling.map(Telling::finish) {
             give_up(error)?;
         }

@@ -175,8 +175,6 @@ pub const FOREIGN: &[Foreign] = &[
             "sstables_per_read_log_threshold",
             "read_thresholds_enabled",
             "unlogged_batch_across_partitions_warn_threshold",
-            "compaction_tombstone_warning_threshold",
-            "partition_size_warn_threshold",
             "paxos_variant",
             "commit_failure_policy",
             "disk_failure_policy",

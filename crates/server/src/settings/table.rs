@@ -306,6 +306,14 @@ settings! {
     read_before_write_list_operations_enabled: bool = "true";
     /// Whether SimpleStrategy is allowed.
     simplestrategy_enabled: bool = "true";
+    /// Partitions larger than this are warned of in the log when they are flushed or compacted; auto: never.
+    partition_size_warn_threshold: Option<Size> = "100MiB", was "compaction_large_partition_warning_threshold" in "";
+    /// Partitions with more tombstones are warned of in the log when they are flushed or compacted; -1 is never.
+    partition_tombstones_warn_threshold: Limit = "-1", was "compaction_tombstone_warning_threshold" in "";
+    /// Rows larger than this are warned of in the log when they are flushed or compacted; auto: never.
+    row_size_warn_threshold: Option<Size> = "auto";
+    /// Values larger than this are warned of in the log when they are flushed or compacted; auto: never.
+    cell_size_warn_threshold: Option<Size> = "auto";
     /// Statements that take longer are written into the log, with their values and costs; 0ms is never. Waiting for the commit log does not count.
     slow_query_log_timeout: Duration = "500ms", was "slow_query_log_timeout_in_ms" in "ms";
     /// How long traces of requests are kept.

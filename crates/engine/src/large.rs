@@ -1,0 +1,267 @@
+//! Warnings about partitions, rows, cells and tombstones that are more than what does a table good, as they are written to SSTables.
+//!
+//! Compat: the sentences of Cassandra's guardrails on partition size and tombstones; those on rows and cells are Ilion's own. An
+//! SSTable gives a bounded number of warnings.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ilion_rows::{Cell, Data, DecoratedKey, PartitionHead, Row, Unfiltered};
+use ilion_schema::TableSchema;
+use ilion_types::decode_composite;
+
+/// Warnings of one SSTable; more are only counted.
+const WARNINGS_MAX: u64 = 10;
+
+/// What is warned of; nothing is never.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LargeLimits {
+    /// Uncompressed bytes of a partition.
+    pub partition_bytes: Option<u64>,
+    /// Tombstones of a partition.
+    pub partition_tombstones: Option<u64>,
+    /// Uncompressed bytes of a row.
+    pub row_bytes: Option<u64>,
+    /// Bytes of a cell's value.
+    pub cell_bytes: Option<u64>,
+}
+
+/// Looks at what is written to an SSTable.
+pub(crate) struct LargeWatch {
+    limits: LargeLimits,
+    table: Arc<TableSchema>,
+    key: Option<DecoratedKey>,
+    start: u64,
+    tombstones: u64,
+    warnings: u64,
+}
+
+impl LargeWatch {
+    pub(crate) fn new(limits: LargeLimits, table: &Arc<TableSchema>) -> Self {
+        Self {
+            limits,
+            table: table.clone(),
+            key: None,
+            start: 0,
+            tombstones: 0,
+            warnings: 0,
+        }
+    }
+
+    /// A partition begins; the SSTable has so many uncompressed bytes.
+    pub(crate) fn begin_partition(&mut self, head: &PartitionHead, written: u64) {
+        if self.limits == LargeLimits::default() {
+            return;
+        }
+        self.key = Some(head.key.clone());
+        self.start = written;
+        self.tombstones = u64::from(!head.deletion.is_live());
+        if let Some(row) = &head.static_row {
+            self.count(row);
+        }
+    }
+
+    /// A row or marker was written and took so many bytes.
+    #[inline]
+    pub(crate) fn unfiltered(&mut self, unfiltered: &Unfiltered, bytes: u64) {
+        let is_above = |limit: Option<u64>| limit.is_some_and(|limit| bytes > limit);
+        if let Unfiltered::Row(row) = unfiltered {
+            self.count(row);
+            if is_above(self.limits.row_bytes) || is_above(self.limits.cell_bytes) {
+                self.large_row(row, bytes);
+            }
+        } else {
+            self.tombstones += 1;
+        }
+    }
+
+    /// The partition is complete; the SSTable has so many uncompressed bytes.
+    pub(crate) fn end_partition(&mut self, written: u64) {
+        let Some(key) = self.key.take() else {
+            return;
+        };
+        let (bytes, tombstones) = (written.saturating_sub(self.start), self.tombstones);
+        if let Some(limit) = self.limits.partition_bytes.filter(|limit| bytes > *limit) {
+            self.warn(
+                |what| {
+                    format!(
+                        "Partition {what} has size {bytes}, this exceeds the warning threshold of {limit}."
+                    )
+                },
+                &key,
+            );
+        }
+        if let Some(limit) = self
+            .limits
+            .partition_tombstones
+            .filter(|limit| tombstones > *limit)
+        {
+            self.warn(|what| {
+                format!(
+                    "Partition {what} has {tombstones} tombstones, this exceeds the warning threshold of {limit}."
+                )
+            }, &key);
+        }
+    }
+
+    /// The SSTable is complete.
+    pub(crate) fn finish(&self) {
+        if let Some(more) = self.warnings.checked_sub(WARNINGS_MAX).filter(|more| *more > 0) {
+            let (keyspace, table) = (&self.table.keyspace, &self.table.name);
+            tracing::warn!("{more} more warnings of large data in {keyspace}.{table} were left out");
+        }
+    }
+
+    /// How many warnings there were.
+    #[cfg(test)]
+    fn warnings(&self) -> u64 {
+        self.warnings
+    }
+
+    fn count(&mut self, row: &Row) {
+        if self.limits.partition_tombstones.is_none() {
+            return;
+        }
+        let is_tombstone = |cell: &Cell| cell.is_tombstone();
+        self.tombstones += u64::from(!row.deletion.is_live());
+        for column in &row.columns {
+            self.tombstones += match &column.data {
+                Data::Simple(cell) => u64::from(is_tombstone(cell)),
+                Data::Complex(complex) => {
+                    let cells = complex.cells.iter().filter(|(_, cell)| is_tombstone(cell));
+                    u64::from(!complex.deletion.is_live()) + cells.count() as u64
+                }
+            };
+        }
+    }
+
+    #[cold]
+    fn large_row(&mut self, row: &Row, bytes: u64) {
+        let Some(key) = self.key.clone() else {
+            return;
+        };
+        if let Some(limit) = self.limits.row_bytes.filter(|limit| bytes > *limit) {
+            self.warn(|what| {
+                format!("A row of partition {what} has size {bytes}, this exceeds the warning threshold of {limit}.")
+            }, &key);
+        }
+        let Some(limit) = self.limits.cell_bytes else {
+            return;
+        };
+        let table = self.table.clone();
+        for column in &row.columns {
+            let size = match &column.data {
+                Data::Simple(cell) => cell.value.len() as u64,
+                Data::Complex(complex) => {
+                    let sizes = complex.cells.iter().map(|(_, cell)| cell.value.len() as u64);
+                    sizes.max().unwrap_or(0)
+                }
+            };
+            if size > limit {
+                let name = table
+                    .column(column.column)
+                    .map_or("?", |column| column.name.as_str());
+                self.warn(|what| {
+                    format!(
+                        "A value of column {name} of partition {what} has size {size}, this exceeds the warning \
+                         threshold of {limit}."
+                    )
+                }, &key);
+            }
+        }
+    }
+
+    fn warn(&mut self, sentence: impl FnOnce(&str) -> String, key: &DecoratedKey) {
+        self.warnings += 1;
+        if self.warnings <= WARNINGS_MAX {
+            tracing::warn!("{}", sentence(&shown(&self.table, &key.key)));
+        }
+    }
+}
+
+/// `keyspace.table:key`, the values of a compound key with colons between them.
+pub(crate) fn shown(table: &TableSchema, key: &Bytes) -> String {
+    let parts = match table.partition_key().len() {
+        1 => vec![&key[..]],
+        _ => decode_composite(key).unwrap_or_default(),
+    };
+    let columns = table.partition_key();
+    let shown = columns.zip(parts).map(|(column, part)| {
+        let printed = column.ty.print_plain(part);
+        printed.unwrap_or_else(|_| ilion_types::hex::print(part))
+    });
+    let shown: Vec<String> = shown.collect();
+    format!("{}.{}:{}", table.keyspace, table.name, shown.join(":"))
+}
+
+#[cfg(test)]
+mod tests {
+    use ilion_rows::{Clustering, ColumnData, DeletionTime, Liveness};
+    use ilion_schema::{TableBuilder, TableId};
+    use ilion_types::{CqlType, Partitioner};
+
+    use super::*;
+
+    fn table() -> Arc<TableSchema> {
+        TableBuilder::new("ks", "t", TableId(uuid::Uuid::nil()))
+            .partition_key("k", CqlType::Text)
+            .regular("v", CqlType::Blob)
+            .build()
+    }
+
+    fn head(key: &'static [u8]) -> PartitionHead {
+        PartitionHead {
+            key: DecoratedKey::new(Partitioner::Murmur3, Bytes::from_static(key)),
+            deletion: DeletionTime::LIVE,
+            static_row: None,
+        }
+    }
+
+    fn row(table: &TableSchema, cell: Cell) -> Unfiltered {
+        let column = table.column_named("v").unwrap().id;
+        Unfiltered::Row(Row {
+            liveness: Liveness::live(1),
+            columns: vec![ColumnData {
+                column,
+                data: Data::Simple(cell),
+            }],
+            ..Row::empty(Clustering::empty())
+        })
+    }
+
+    #[test]
+    fn what_is_above_its_limit_is_warned_of() {
+        let table = table();
+        let limits = LargeLimits {
+            partition_bytes: Some(1000),
+            partition_tombstones: Some(1),
+            row_bytes: Some(500),
+            cell_bytes: Some(400),
+        };
+        let warnings = |rows: &[(Cell, u64)]| {
+            let mut watch = LargeWatch::new(limits, &table);
+            watch.begin_partition(&head(b"key"), 0);
+            for (cell, bytes) in rows {
+                watch.unfiltered(&row(&table, cell.clone()), *bytes);
+            }
+            watch.end_partition(rows.iter().map(|(_, bytes)| bytes).sum());
+            watch.warnings()
+        };
+        let of = |bytes: usize| Cell::live(1, Bytes::from(vec![0; bytes]));
+        assert_eq!(warnings(&[(of(300), 350), (of(300), 350)]), 0);
+        assert_eq!(warnings(&[(of(450), 480)]), 1, "the cell");
+        assert_eq!(warnings(&[(of(300), 501)]), 1, "the row");
+        assert_eq!(
+            warnings(&[(of(300), 400), (of(300), 400), (of(300), 400)]),
+            1,
+            "the partition"
+        );
+        let dead = || Cell::tombstone(1, 1);
+        assert_eq!(warnings(&[(dead(), 10), (dead(), 10)]), 1, "the tombstones");
+    }
+
+    #[test]
+    fn a_key_is_shown_as_text() {
+        assert_eq!(shown(&table(), &Bytes::from_static(b"key")), "ks.t:key");
+    }
+}
