@@ -19,6 +19,7 @@ use crate::budget::Budget;
 use crate::compact::{Backlog, Pacer, Tasks};
 use crate::counter_cache::CounterCache;
 use crate::row_cache::RowCache;
+use crate::sampler::Sampling;
 use crate::stripes::{Stripes, StripesGuard};
 use crate::table_store::TableStore;
 use crate::virtual_table::{VirtualTable, VirtualTables};
@@ -47,6 +48,7 @@ pub(crate) struct Shared {
     pub lookups: Arc<Lookups>,
     pub virtual_tables: VirtualTables,
     pub stripes: Stripes,
+    pub sampling: Sampling,
     /// Held while the schema changes.
     pub schema_change: Mutex<()>,
     /// Set once recovery has replayed it.
@@ -83,6 +85,7 @@ impl Shared {
             lookups: Arc::default(),
             virtual_tables: VirtualTables::default(),
             stripes: Stripes::new(),
+            sampling: Sampling::default(),
             schema_change: Mutex::new(()),
             log: OnceLock::new(),
             replayed: Mutex::new(Position::START),
@@ -183,6 +186,7 @@ impl Engine {
         if let Some(rows) = self.shared.virtual_tables.open(table) {
             return Ok(rows?.cursor(&KeyRange::exactly(key), filter));
         }
+        self.shared.sampling.read(table, &key.key);
         let store = self.store_of(table)?;
         Ok(self.shared.read_partition(&store, table, key, filter)?)
     }

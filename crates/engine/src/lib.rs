@@ -33,6 +33,7 @@
 //! | `schema_store` | the schema in `system_schema`, and changes of it |
 //! | `truncate` | removing all data of a table |
 //! | `export`, `import` | SSTables for others, SSTables of others |
+//! | `sampler` | which partitions are used most |
 //! | `large` | warnings of large partitions, rows and cells |
 //! | `link` | files under a second name |
 //! | `virtual_table` | tables that are computed when they are read |
@@ -64,6 +65,7 @@ mod read;
 mod recovery;
 mod replay;
 mod row_cache;
+mod sampler;
 mod saved_caches;
 mod schema_store;
 mod settle;
@@ -88,6 +90,7 @@ pub use import::{ImportReport, ImportSource};
 pub use indexes::{IndexBuildFacts, IndexRepair, IndexVerification, OpenIndex};
 pub use large::LargeLimits;
 pub use options::{CacheOptions, EngineOptions};
+pub use sampler::{TopPartition, TopPartitions};
 pub use stripes::StripesGuard;
 pub use survey::ReadSurvey;
 pub use table_details::TableDetails;

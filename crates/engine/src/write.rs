@@ -46,6 +46,7 @@ impl Engine {
         if self.shared.backlog.is_behind() {
             self.shared.pay_backlog(mutations);
         }
+        self.shared.sampling.write(mutations);
         self.shared.write(kind, mutations)
     }
 }

@@ -49,6 +49,8 @@ pub enum Command {
     /// Makes an index anew, or compares it with its table.
     #[command(subcommand)]
     Index(IndexCommand),
+    /// Counts for a while which partitions are read and written most.
+    TopPartitions(TopPartitionsArguments),
     /// Brings everything to disk, so that the next start has nothing to replay.
     Drain(AdminArguments),
     /// Measures any CQL server over the socket, or Ilion in this process.
@@ -167,6 +169,19 @@ pub struct StatementsArguments {
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum StatementsAction {
     Reset,
+}
+
+/// Which partitions to count.
+#[derive(Args)]
+pub struct TopPartitionsArguments {
+    #[command(flatten)]
+    pub tables: TableArguments,
+    /// For so long.
+    #[arg(long, value_name = "MILLIS", default_value_t = 10_000)]
+    pub duration: u64,
+    /// So many of each kind.
+    #[arg(long, default_value_t = 10)]
+    pub top: usize,
 }
 
 /// How many requests to trace.

@@ -40,6 +40,7 @@ fn main() -> ExitCode {
         Command::TableStats(arguments) => statements::tables::<TableStatsReport>(&arguments),
         Command::TableHistograms(arguments) => statements::tables::<TableHistogramsReport>(&arguments),
         Command::Index(command) => indexes::run(&command),
+        Command::TopPartitions(arguments) => statements::top_partitions(&arguments),
         Command::Drain(arguments) => ask::drain(&arguments),
         Command::Sstable(SstableCommand::Offline(command)) => {
             ilion_tools::sstable::run(&command).map_err(Failure::of_tool)

@@ -3,13 +3,13 @@
 
 use std::fmt::Display;
 
-use ilion_server::admin::{StatementsReport, TraceProbabilityReport};
+use ilion_server::admin::{StatementsReport, TopPartitionsReport, TraceProbabilityReport};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::Failure;
 use crate::ask::{client, escape, report, say};
-use crate::cli::{StatementsArguments, TableArguments, TraceProbabilityArguments};
+use crate::cli::{StatementsArguments, TableArguments, TopPartitionsArguments, TraceProbabilityArguments};
 
 /// Lists what statements have cost, or forgets it.
 pub fn statements(arguments: &StatementsArguments) -> Result<(), Failure> {
@@ -49,4 +49,25 @@ pub fn tables<T: DeserializeOwned + Serialize + Display>(arguments: &TableArgume
         path.push_str(&format!("&table={}", escape(table)));
     }
     report::<T>(&arguments.admin, &path)
+}
+
+/// Prints which partitions are used most.
+pub fn top_partitions(arguments: &TopPartitionsArguments) -> Result<(), Failure> {
+    let tables = &arguments.tables;
+    let mut path = format!(
+        "/admin/top-partitions?millis={}&top={}",
+        arguments.duration, arguments.top
+    );
+    for (name, value) in [("keyspace", &tables.keyspace), ("table", &tables.table)] {
+        if let Some(value) = value {
+            path.push_str(&format!("&{name}={}", escape(value)));
+        }
+    }
+    let report = client(&tables.admin)?.post(&path).map_err(Failure::of)?;
+    let report: TopPartitionsReport = serde_json::from_value(report).map_err(Failure::of)?;
+    match tables.admin.json {
+        true => say(&serde_json::to_string_pretty(&report).map_err(Failure::of)?),
+        false => say(&report.to_string()),
+    }
+    Ok(())
 }

@@ -16,7 +16,7 @@ use tokio::runtime::Runtime;
 
 use super::{
     Access, Admin, AdminError, AutoCompactionOrder, CacheChoice, CompactionOrder, IndexOrder, StopOrder,
-    TableChoice, TablePlace, ThroughputOrder, TraceProbabilityReport,
+    TableChoice, TablePlace, ThroughputOrder, TopPartitionsOrder, TraceProbabilityReport,
 };
 
 use crate::dashboard::{self, QueryOrder, SlowestOrder, SpectrogramOrder, SpectrogramReport};
@@ -100,6 +100,7 @@ fn router(access: Access, admin: Arc<dyn Admin>) -> Router {
         .route("/admin/table-stats", get(table_stats))
         .route("/admin/index/rebuild", post(rebuild_index))
         .route("/admin/index/verify", post(verify_index))
+        .route("/admin/top-partitions", post(top_partitions))
         .route("/admin/drain", post(drain))
         .route("/admin/export", post(export))
         .route("/admin/import", post(import))
@@ -213,6 +214,10 @@ async fn set_trace_probability(
 
 async fn table_stats(State(admin): Shared, Query(tables): Query<TableChoice>) -> Response {
     in_thread(move || Ok(Json(admin.table_stats(&tables)?).into_response())).await
+}
+
+async fn top_partitions(State(admin): Shared, Query(order): Query<TopPartitionsOrder>) -> Response {
+    in_thread(move || Ok(Json(admin.top_partitions(&order)?).into_response())).await
 }
 
 async fn drain(State(admin): Shared) -> Response {

@@ -16,6 +16,7 @@
 //! | `POST /admin/statements/reset` | what statements have cost is forgotten |
 //! | `GET`, `POST /admin/trace-probability` | `?probability=p`: how many requests are traced that do not ask; JSON: [`TraceProbabilityReport`] |
 //! | `GET /admin/table-stats` | `?keyspace=k&table=t`, both optional; JSON: [`TableStatsReport`] |
+//! | `POST /admin/top-partitions` | `?millis=n&top=n`, and optional `keyspace=k&table=t`; answered after that time; JSON: [`TopPartitionsReport`] |
 //! | `POST /admin/drain` | everything to disk; answered when done |
 //! | `POST /admin/export` | `?keyspace=k&table=t&directory=d`: the table's SSTables as files there; JSON: [`ExportReport`] |
 //! | `POST /admin/import` | the same, and `&source=moved` or `copied`: SSTables from there; JSON: [`ImportReport`] |
@@ -32,6 +33,7 @@ mod of_engine;
 mod report;
 mod statements;
 mod table_stats;
+mod top_partitions;
 
 pub use access::{Access, AccessError, read_token};
 pub use client::{AdminClient, ClientError};
@@ -48,6 +50,7 @@ pub use report::{
 
 pub use statements::{StatementReport, StatementsReport, TraceProbabilityReport};
 pub use table_stats::{Percentiles, TableHistogramsReport, TableStats, TableStatsReport};
+pub use top_partitions::{TopPartitionReport, TopPartitionsOrder, TopPartitionsReport};
 
 use std::path::PathBuf;
 
@@ -129,6 +132,11 @@ pub trait Admin: Send + Sync {
     /// # Errors
     /// See [`AdminError`].
     fn table_stats(&self, tables: &TableChoice) -> Result<TableStatsReport, AdminError>;
+    /// The partitions that are used most for a while; returns when it is over.
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    fn top_partitions(&self, order: &TopPartitionsOrder) -> Result<TopPartitionsReport, AdminError>;
     /// Counters in the text format of Prometheus.
     fn metrics(&self) -> String;
     /// The slowest reads of a rectangle of the spectrogram.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ilion_engine::{CacheFacts, CompactionRequest, Engine, ImportSource, TableFacts};
 use ilion_schema::{TableId, TableSchema};
@@ -16,7 +17,7 @@ use super::{
     Admin, AdminError, AutoCompactionOrder, CacheReport, CompactionOrder, CompactionReport, ExportReport,
     ImportReport, ImportedFile, ImportedFrom, IndexOrder, IndexReport, InfoReport, LeftFile,
     StatementsReport, StatusReport, StopOrder, TableChoice, TablePlace, TableReport, TableStats,
-    TableStatsReport, ThroughputOrder,
+    TableStatsReport, ThroughputOrder, TopPartitionsOrder, TopPartitionsReport,
 };
 use crate::costs::TableCosts;
 use crate::dashboard::{self, QueryOrder, QueryReport, SlowestOrder, SlowestReport};
@@ -24,6 +25,9 @@ use crate::node::Node;
 use crate::server::{Clients, Server};
 use crate::settings::Settings;
 use crate::system::RELEASE_VERSION;
+
+/// Longest time for which partitions are sampled.
+const SAMPLING_MILLIS_MAX: u64 = 3_600_000;
 
 /// An [`Admin`] over a node and its server.
 pub struct EngineAdmin {
@@ -329,6 +333,19 @@ impl Admin for EngineAdmin {
         }
         stats.sort_by(|a, b| (&a.keyspace, &a.table).cmp(&(&b.keyspace, &b.table)));
         Ok(TableStatsReport { tables: stats })
+    }
+
+    fn top_partitions(&self, order: &TopPartitionsOrder) -> Result<TopPartitionsReport, AdminError> {
+        if order.millis > SAMPLING_MILLIS_MAX {
+            return Err(AdminError::Refused(format!(
+                "{} ms is too long: at most {SAMPLING_MILLIS_MAX}",
+                order.millis
+            )));
+        }
+        let tables = self.choose(&order.tables())?;
+        self.engine().begin_sampling(tables).map_err(failed)?;
+        std::thread::sleep(Duration::from_millis(order.millis));
+        Ok(TopPartitionsReport::of(self.engine().finish_sampling(order.top)))
     }
 
     fn metrics(&self) -> String {

@@ -439,3 +439,41 @@ fn the_trace_probability_is_told_set_and_checked() {
     assert!((told() - 0.5).abs() < 1e-9);
     assert!(admin.post("/admin/trace-probability?probability=7").is_err());
 }
+
+#[test]
+fn the_partitions_used_most_are_named() {
+    let setup = start();
+    let mut client = setup.client(Version::V5);
+    make_table(&mut client);
+    let engine = setup.node.engine();
+    let table = engine.schema().table("ks", "t").unwrap().id;
+    engine.begin_sampling(vec![table]).unwrap();
+    let (_door, admin) = open(&setup);
+    let path = "/admin/top-partitions?millis=0&top=5&keyspace=ks&table=t";
+    assert!(
+        admin
+            .post(path)
+            .unwrap_err()
+            .to_string()
+            .contains("for somebody else")
+    );
+    for key in [1, 2, 2, 2] {
+        run(
+            &mut client,
+            &format!("INSERT INTO ks.t (k, v) VALUES ({key}, 'x')"),
+        );
+    }
+    run(&mut client, "SELECT * FROM ks.t WHERE k = 1");
+    let top = engine.finish_sampling(1);
+    assert_eq!(
+        (top.writes[0].partition.as_str(), top.writes[0].count),
+        ("ks.t:2", 3)
+    );
+    assert_eq!(
+        (top.reads[0].partition.as_str(), top.reads[0].count),
+        ("ks.t:1", 1)
+    );
+    assert!(top.write_bytes[0].count > 30);
+    let report = admin.post(path).unwrap();
+    assert_eq!(report["reads"].as_array().unwrap().len(), 0);
+}
