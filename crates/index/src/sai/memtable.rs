@@ -3,7 +3,6 @@
 //! A search takes what it gives from the shards bit by bit and holds no lock meanwhile: it gives what was there when it began
 //! and lasts, and perhaps what comes later.
 
-use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::{Arc, OnceLock};
@@ -25,14 +24,19 @@ const ENTRY_BYTES: usize = 60;
 /// So many entries of a shard are counted for an estimate.
 const COUNTED_MAX: usize = 512;
 
-thread_local! {
-    /// Memory for terms and entries being made.
-    static SCRATCH: Cell<(Vec<u8>, Vec<u8>)> = const { Cell::new((Vec::new(), Vec::new())) };
+/// Entries of some partitions.
+#[derive(Default)]
+pub(super) struct Shard {
+    pub(super) set: BTreeSet<Entry>,
+    /// Memory for a term being made,
+    term: Vec<u8>,
+    /// and for an entry.
+    scratch: Vec<u8>,
 }
 
 /// The entries.
 pub(super) struct Shards {
-    sets: [RwLock<BTreeSet<Entry>>; SHARDS],
+    shards: [RwLock<Shard>; SHARDS],
     pub(super) layout: Layout,
     /// That of the keys, known with the first one.
     partitioner: OnceLock<Partitioner>,
@@ -41,7 +45,7 @@ pub(super) struct Shards {
 impl Shards {
     fn new(layout: Layout) -> Self {
         Self {
-            sets: std::array::from_fn(|_| RwLock::default()),
+            shards: std::array::from_fn(|_| RwLock::default()),
             layout,
             partitioner: OnceLock::new(),
         }
@@ -51,15 +55,15 @@ impl Shards {
         self.partitioner.get().copied().unwrap_or_default()
     }
 
-    pub(super) fn sets(&self) -> &[RwLock<BTreeSet<Entry>>] {
-        &self.sets
+    pub(super) fn all(&self) -> &[RwLock<Shard>] {
+        &self.shards
     }
 
-    fn set_of(&self, key: &DecoratedKey) -> &RwLock<BTreeSet<Entry>> {
+    fn of(&self, key: &DecoratedKey) -> &RwLock<Shard> {
         let code = crate::row_numbers::code_of(&key.token);
         // High bits of a hash are as good as any; those of bytes are the same too often.
         let mixed = code.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 60;
-        &self.sets[usize::try_from(mixed).unwrap_or(0) % SHARDS]
+        &self.shards[usize::try_from(mixed).unwrap_or(0) % SHARDS]
     }
 }
 
@@ -87,19 +91,6 @@ impl MemtableTerms {
         self.shards.layout.entry(term, key, clustering, scratch)
     }
 
-    fn insert(&self, key: &DecoratedKey, row: &Row, term: &[u8], scratch: &mut Vec<u8>) -> isize {
-        let entry = self.entry(term, key, row, scratch);
-        let weight = weight_of(&entry);
-        let is_new = self.shards.set_of(key).write().insert(entry);
-        if is_new { weight } else { 0 }
-    }
-
-    fn remove(&self, key: &DecoratedKey, row: &Row, term: &[u8], scratch: &mut Vec<u8>) -> isize {
-        let entry = self.entry(term, key, row, scratch);
-        let was_there = self.shards.set_of(key).write().remove(&entry);
-        if was_there { -weight_of(&entry) } else { 0 }
-    }
-
     fn terms(&self, key: &DecoratedKey, row: &Row, buffer: &mut Vec<u8>) -> BTreeSet<Vec<u8>> {
         let mut terms = BTreeSet::new();
         let Ok(()) = self
@@ -111,34 +102,31 @@ impl MemtableTerms {
         terms
     }
 
-    fn apply_with(
-        &self,
-        key: &DecoratedKey,
-        change: RowChange<'_>,
-        buffer: &mut Vec<u8>,
-        scratch: &mut Vec<u8>,
-    ) -> isize {
-        let after = change.after;
+    /// Takes in a row that was not there.
+    fn apply_new(&self, key: &DecoratedKey, row: &Row, shard: &mut Shard) -> isize {
+        let Shard { set, term, scratch } = shard;
         let mut grown = 0;
-        let Some(before) = change.before else {
-            let Ok(()) = self
-                .indexed
-                .each_term(key, after, self.is_static(after), buffer, &mut |term| {
-                    grown += self.insert(key, after, term, scratch);
-                    Ok::<(), Infallible>(())
-                });
-            return grown;
-        };
-        if self.indexed.is_same(before, after) {
-            return 0;
-        }
-        let (old, new) = (self.terms(key, before, buffer), self.terms(key, after, buffer));
-        // First those that come: a search meanwhile finds the row by one or the other.
+        let Ok(()) = self
+            .indexed
+            .each_term(key, row, self.is_static(row), term, &mut |term| {
+                grown += insert(set, self.entry(term, key, row, scratch));
+                Ok::<(), Infallible>(())
+            });
+        grown
+    }
+
+    fn apply_changed(&self, key: &DecoratedKey, before: &Row, after: &Row, shard: &mut Shard) -> isize {
+        let Shard { set, term, scratch } = shard;
+        let (old, new) = (self.terms(key, before, term), self.terms(key, after, term));
+        let mut grown = 0;
         for term in new.difference(&old) {
-            grown += self.insert(key, after, term, scratch);
+            grown += insert(set, self.entry(term, key, after, scratch));
         }
         for term in old.difference(&new) {
-            grown += self.remove(key, before, term, scratch);
+            let entry = self.entry(term, key, before, scratch);
+            if set.remove(&entry) {
+                grown -= weight_of(&entry);
+            }
         }
         grown
     }
@@ -146,12 +134,12 @@ impl MemtableTerms {
     /// About how many entries lie in a range, from what some shards have.
     fn count(&self, range: &TermRange) -> u64 {
         let mut counted = 0;
-        for (index, set) in self.shards.sets().iter().enumerate() {
-            let set = set.read();
-            let entries = entries_of(&set, range).take(COUNTED_MAX).count();
+        for (index, shard) in self.shards.all().iter().enumerate() {
+            let shard = shard.read();
+            let entries = entries_of(&shard.set, range).take(COUNTED_MAX).count();
             if entries == COUNTED_MAX {
                 // There may be as many as there are entries.
-                return (set.len() * SHARDS) as u64;
+                return (shard.set.len() * SHARDS) as u64;
             }
             counted += entries;
             if counted > COUNTED_MAX {
@@ -160,6 +148,11 @@ impl MemtableTerms {
         }
         counted as u64
     }
+}
+
+fn insert(set: &mut BTreeSet<Entry>, entry: Entry) -> isize {
+    let weight = weight_of(&entry);
+    if set.insert(entry) { weight } else { 0 }
 }
 
 fn weight_of(entry: &Entry) -> isize {
@@ -186,10 +179,12 @@ impl MemtableIndex for MemtableTerms {
         if self.shards.partitioner.get().is_none() {
             self.shards.partitioner.get_or_init(|| partitioner_of(&key.token));
         }
-        let (mut buffer, mut scratch) = SCRATCH.take();
-        let grown = self.apply_with(key, change, &mut buffer, &mut scratch);
-        SCRATCH.set((buffer, scratch));
-        grown
+        let after = change.after;
+        match change.before {
+            None => self.apply_new(key, after, &mut self.shards.of(key).write()),
+            Some(before) if self.indexed.is_same(before, after) => 0,
+            Some(before) => self.apply_changed(key, before, after, &mut self.shards.of(key).write()),
+        }
     }
 
     fn estimate(&self, predicate: &Predicate) -> Estimate {

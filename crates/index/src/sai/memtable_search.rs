@@ -31,7 +31,7 @@ impl ByTerm {
     pub(super) fn new(shards: Arc<Shards>, range: TermRange) -> Self {
         let from = Layout::before_term(&range.from);
         let taken = shards
-            .sets()
+            .all()
             .iter()
             .map(|_| (VecDeque::new(), Some(Bound::Included(from.clone()))))
             .collect();
@@ -44,15 +44,15 @@ impl ByTerm {
     }
 
     fn refill(&mut self) {
-        for (set, (entries, from)) in self.shards.sets().iter().zip(&mut self.taken) {
+        for (shard, (entries, from)) in self.shards.all().iter().zip(&mut self.taken) {
             if !entries.is_empty() {
                 continue;
             }
             let Some(start) = from.take() else {
                 continue;
             };
-            let set = set.read();
-            let found = set.range((start, Bound::Excluded(self.to.clone())));
+            let shard = shard.read();
+            let found = shard.set.range((start, Bound::Excluded(self.to.clone())));
             entries.extend(found.take(TAKEN).cloned());
             if entries.len() == TAKEN {
                 *from = entries.back().cloned().map(Bound::Excluded);
@@ -123,9 +123,9 @@ impl ByPasses {
             _ => false,
         };
         let mut least: BTreeSet<ByPlace> = BTreeSet::new();
-        for set in self.shards.sets() {
-            let set = set.read();
-            for entry in self.ranges.iter().flat_map(|range| entries_of(&set, range)) {
+        for shard in self.shards.all() {
+            let shard = shard.read();
+            for entry in self.ranges.iter().flat_map(|range| entries_of(&shard.set, range)) {
                 let is_full = least.len() == self.places;
                 let is_beyond = || {
                     least
