@@ -11,7 +11,7 @@ use std::ops::Deref;
 use crate::near::Best;
 use crate::node_set::NodeSet;
 use crate::plan::{farther, gives_up};
-use crate::{Error, Graph, Near, Probe, Reach, Similarity, Way, choose};
+use crate::{Error, Graph, Near, Probe, Reach, Way, choose};
 
 /// Nodes measured at once by a scan.
 const SCAN_NODES: usize = 64;
@@ -204,10 +204,6 @@ impl<R: Deref<Target: Graph>> Nearest<R> {
 
     /// The root of the mean squared distance of some nodes.
     fn sample(&mut self) -> Result<f32, Error> {
-        if self.graph.options().similarity == Similarity::DotProduct {
-            // A query is not among the vectors: the way to the largest products leads through any distance.
-            return Ok(f32::INFINITY);
-        }
         let Scratch { nodes, measured, .. } = &mut self.scratch;
         let step = (self.graph.node_count() / SAMPLED).max(1) as usize;
         nodes.extend((0..self.graph.node_count()).step_by(step));

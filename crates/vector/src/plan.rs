@@ -24,7 +24,7 @@ impl Reach {
             OptimizeFor::Latency => Self {
                 breadth: 100,
                 slack: 0.11,
-                spread: 0.45,
+                spread: 0.5,
             },
             OptimizeFor::Recall => Self {
                 breadth: 300,
