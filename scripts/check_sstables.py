@@ -107,6 +107,10 @@ def same_dump(cassandra, table, ours, theirs):
         assert mine == other, f"ours:   {json.dumps(mine)[:3000]}\ntheirs: {json.dumps(other)[:3000]}"
 
 
+def has_cell_map(directory):
+    assert glob.glob(os.path.join(directory, "*-Cells.db")), f"no cell map in {directory}"
+
+
 def equal(seen, expected):
     assert seen == expected, f"saw      {str(seen)[:1000]}\nexpected {str(expected)[:1000]}"
 
@@ -147,6 +151,8 @@ def main():
             verdicts.check(f"{table.name}: same rows", lambda: equal(ours[table.name], theirs[table.name]))
             directories = directory_of(our_files, table), directory_of(their_files, table)
             verdicts.check(f"{table.name}: same dump", lambda: same_dump(cassandra, table, *directories))
+            if table.fill is data.large:
+                verdicts.check(f"{table.name}: cell map", lambda: has_cell_map(directories[0]))
         imported = import_all(cassandra, our_files)
         for table in data.TABLES:
             verdicts.check(f"{table.name}: imported", lambda: equal(imported[table.name], ours[table.name]))

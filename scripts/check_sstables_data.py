@@ -113,6 +113,23 @@ def compressed():
         yield f"INSERT INTO {{t}} (k, v) VALUES ({k}, '{'text that compresses ' * 20}{k}') USING TIMESTAMP {{ts}}"
 
 
+def large():
+    # Beyond what a row of the cell map has at least: Cells.db is written.
+    def value(number, size=9000):
+        return (f"{number:x}-" * size)[:size]
+
+    for c in range(4):
+        columns = ", ".join(f"v{number}" for number in range(8))
+        values = ", ".join(f"'{value(c * 8 + number)}'" for number in range(8))
+        yield f"INSERT INTO {{t}} (k, c, n, {columns}) VALUES (1, {c}, {c}, {values}) USING TIMESTAMP {{ts}}"
+    yield f"UPDATE {{t}} USING TIMESTAMP {{ts}} SET s = '{value(99, 70000)}' WHERE k = 1"
+    yield "UPDATE {t} USING TIMESTAMP {ts} SET n = 7 WHERE k = 1 AND c = 2"
+    yield "DELETE v3 FROM {t} USING TIMESTAMP {ts} WHERE k = 1 AND c = 2"
+    yield "DELETE FROM {t} USING TIMESTAMP {ts} WHERE k = 1 AND c > 2 AND c < 3"
+    for number in range(12):
+        yield f"UPDATE {{t}} USING TIMESTAMP {{ts}} AND TTL 864000 SET m['key {number}'] = '{value(number)}' WHERE k = 2 AND c = 1"
+
+
 WIDE_COLUMNS = "k int, c int, v text, PRIMARY KEY (k, c)"
 ONE_VALUE = "k int PRIMARY KEY, v text"
 
@@ -127,6 +144,8 @@ TABLES = [
     Table("collections", "k int PRIMARY KEY, l list<int>, s set<text>, m map<text, int>, f frozen<set<int>>, a address",
           collections),
     Table("counters", "k int PRIMARY KEY, n counter", counters, is_counter=True),
+    Table("large", "k int, c int, n int, s text STATIC, m map<text, text>, " + ", ".join(f"v{n} text" for n in range(8))
+          + ", PRIMARY KEY (k, c)", large, select="k, c, n, s, v3, v6, m['key 7']"),
     Table("plain", ONE_VALUE, compressed, "WITH compression = {'enabled': false}"),
     Table("snappy", ONE_VALUE, compressed, "WITH compression = {'class': 'SnappyCompressor', 'chunk_length_in_kb': 4}"),
     Table("deflate", ONE_VALUE, compressed, "WITH compression = {'class': 'DeflateCompressor'}"),
