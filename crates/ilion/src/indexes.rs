@@ -41,10 +41,13 @@ fn verify(arguments: &VerifyIndexArguments) -> Result<(), Failure> {
     if !arguments.index.admin.json {
         say(&report.to_string());
     }
-    match report.missing > report.repaired && !arguments.repair {
-        true => Err(Failure::Failed(
-            "the index does not have all that it should; run it with --repair".to_owned(),
+    match (report.missing + report.stale > report.repaired, arguments.repair) {
+        (true, false) if report.missing > 0 => Err(Failure::Failed(
+            "the index does not have all that it should; verify it with --repair".to_owned(),
         )),
-        false => Ok(()),
+        (true, true) => Err(Failure::Failed(
+            "not all could be put right; rebuild the index".to_owned(),
+        )),
+        _ => Ok(()),
     }
 }
