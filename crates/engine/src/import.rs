@@ -21,6 +21,7 @@ use ilion_sstable::{
 
 use crate::background::Work;
 use crate::engine::Shared;
+use crate::indexes::TableIndexes;
 use crate::link::{copy, link_or_copy};
 use crate::table_store::TableStore;
 use crate::{Engine, Error, Result};
@@ -93,7 +94,13 @@ impl Engine {
         }
         let schema = self.schema();
         let keyspace = schema.keyspace(&table.keyspace);
-        let index = keyspace.and_then(|keyspace| Some(keyspace.indexes_of(&table.name).next()?.name.clone()));
+        // Of a class that is not known here: nobody would tell it.
+        let indexes = store.indexes();
+        let is_kept = |name: &str| indexes.named(name).is_some();
+        let index = keyspace.and_then(|keyspace| {
+            let mut names = keyspace.indexes_of(&table.name).map(|index| index.name.clone());
+            names.find(|name| !is_kept(name))
+        });
         let view = keyspace.and_then(|keyspace| Some(keyspace.views_of(&table.name).next()?.name.clone()));
         if let Some(name) = index.or(view) {
             return refuse(format!(
@@ -187,7 +194,13 @@ impl Shared {
         }
         self.env.create_dir_all(&store.directory)?;
         let mut transaction = Transaction::begin(self.env.clone(), &store.directory, TransactionKind::Flush)?;
-        let taken = match self.link_all(store, &sound, source, &mut transaction) {
+        let linked = self
+            .link_all(store, &sound, source, &mut transaction)
+            .and_then(|taken| {
+                self.index_imported(store, &taken)?;
+                Ok(taken)
+            });
+        let taken = match linked {
             Ok(taken) => taken,
             Err(error) => {
                 transaction.abort()?;
@@ -197,7 +210,9 @@ impl Shared {
         let committed = transaction.commit()?;
         let mut live = Vec::with_capacity(taken.len());
         for descriptor in &taken {
-            live.push(self.open_sstable(&table, descriptor)?);
+            let sstable = self.open_sstable(&table, descriptor)?;
+            self.attach(store, &TableIndexes::default(), &sstable)?;
+            live.push(sstable);
         }
         store.add_sstables(live);
         self.forget_cached_table(table.id);

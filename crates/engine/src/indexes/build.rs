@@ -4,6 +4,7 @@
 //! once, in the order of the table, into memtables of the build's own, which become SSTables of the hidden table. After each the place that was
 //! reached is written down, so that a build goes on after a restart. What the index gets twice does no harm.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -14,7 +15,7 @@ use ilion_rows::{
     ClusteringFilter, Cursor, DecoratedKey, Direction, KeyBound, KeyRange, MergeCursor, Mutation, ReadError,
     Row, Unfiltered,
 };
-use ilion_sstable::Scan;
+use ilion_sstable::{Descriptor, Scan};
 
 use super::{IndexBuildFacts, LiveIndex};
 use crate::background::Work;
@@ -191,14 +192,8 @@ impl Shared {
     ) -> Result<End> {
         let sstables = store.view().sstables.clone();
         let reached = self.progress(hidden, store)?;
-        let mut build = HiddenBuild {
-            shared: self,
-            index,
-            hidden,
-            gathered: Arc::new(Memtable::new(hidden.schema(), 1)),
-            entries: Vec::new(),
-            complete: None,
-        };
+        let progress = hidden.directory.join(PROGRESS_FILE);
+        let mut build = HiddenBuild::of(self, index, hidden, Some(progress));
         let range = KeyRange {
             start: reached.map_or(KeyBound::Start, KeyBound::After),
             end: KeyBound::End,
@@ -208,6 +203,27 @@ impl Shared {
             Err(Error::Read(ReadError::Aborted(_))) => Ok(End::Stopped),
             Err(error) => Err(error),
         }
+    }
+
+    /// Puts what SSTables hold into hidden tables, before they are taken into their table.
+    ///
+    /// Requires: `maintenance` is held.
+    pub(crate) fn index_imported(&self, store: &Arc<TableStore>, taken: &[Descriptor]) -> Result<()> {
+        let table = store.schema();
+        let indexes = store.indexes();
+        for live in &indexes.0 {
+            let (Storage::HiddenTable(index), Some(hidden)) = (live.index.storage(), &live.hidden) else {
+                continue;
+            };
+            let opened = taken
+                .iter()
+                .map(|descriptor| self.open_sstable(&table, descriptor));
+            let sstables: Vec<_> = opened.collect::<Result<_>>()?;
+            let mut build = HiddenBuild::of(self, index, hidden, None);
+            self.read_for_build(store, live, &sstables, &KeyRange::all(), &mut build)?;
+            build.flush()?;
+        }
+        Ok(())
     }
 
     /// Shows the build every row of the SSTables.
@@ -321,9 +337,28 @@ struct HiddenBuild<'a> {
     entries: Vec<Mutation>,
     /// The last partition that was read to its end.
     complete: Option<DecoratedKey>,
+    /// Where that is written down.
+    progress: Option<PathBuf>,
 }
 
-impl HiddenBuild<'_> {
+impl<'a> HiddenBuild<'a> {
+    fn of(
+        shared: &'a Shared,
+        index: &'a dyn HiddenTable,
+        hidden: &'a Arc<TableStore>,
+        progress: Option<PathBuf>,
+    ) -> Self {
+        Self {
+            shared,
+            index,
+            hidden,
+            gathered: Arc::new(Memtable::new(hidden.schema(), 1)),
+            entries: Vec::new(),
+            complete: None,
+            progress,
+        }
+    }
+
     fn add(&mut self, key: &DecoratedKey, row: &Row) -> Result<()> {
         let change = RowChange {
             before: None,
@@ -362,9 +397,8 @@ impl HiddenBuild<'_> {
             self.shared.flush_frozen(self.hidden, &frozen)?;
         }
         self.shared.background.send(Work::Compact(self.hidden.clone()));
-        if let Some(complete) = &self.complete {
-            let path = self.hidden.directory.join(PROGRESS_FILE);
-            self.shared.env.write_atomically(&path, &complete.key)?;
+        if let (Some(complete), Some(path)) = (&self.complete, &self.progress) {
+            self.shared.env.write_atomically(path, &complete.key)?;
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ilion_engine::{Engine, EngineOptions, IndexRepair};
+use ilion_engine::{Engine, EngineOptions, ImportSource, IndexRepair};
 use ilion_env::{Env, MemEnv, account};
 use ilion_rows::{Cell, Clustering, ColumnData, Data, Liveness, Mutation, PartitionUpdate, Row};
 
@@ -263,4 +263,24 @@ fn entries_that_were_lost_are_made_again() {
         env: &store.env,
     };
     reader.check("repaired", &[BY_V], 5);
+}
+
+#[test]
+fn what_is_imported_is_found_by_indexes() {
+    let source = Store::new(9, small_options());
+    source.fill(40);
+    let directory = std::path::Path::new("/exported");
+    source.engine.export(table(&source.engine).id, directory).unwrap();
+    let Store { env, engine } = source;
+    let id = table(&engine).id;
+    engine.truncate(id).unwrap();
+    for index in [BY_V, SAI_V] {
+        engine.alter_schema(&create_index(index)).unwrap();
+    }
+    let report = engine.import(id, directory, ImportSource::Moved).unwrap();
+    assert_eq!((report.imported.len(), report.refused.len()), (1, 0));
+    let store = Store { env, engine };
+    assert!(store.candidates(1) > 0);
+    store.check("imported");
+    store.restart().check("after a restart");
 }
