@@ -12,22 +12,23 @@ use ilion_rows::random::{Dice, random_bound, random_mutation, random_table};
 use ilion_rows::{
     Bound, BoundKind, ClusteringComparator, ClusteringFilter, Cursor, DecoratedKey, KeyRange, Slice,
 };
-use ilion_schema::TableSchema;
+use ilion_schema::{ColumnId, TableSchema};
 use ilion_sstable::{
-    Component, Descriptor, EncodingStats, Finding, Format, OpenOptions, SSTable, SSTableId, SSTableWriter,
-    Scan, Version, WriterOptions,
+    CellMapLimits, Component, Descriptor, EncodingStats, Finding, Format, OpenOptions, SSTable, SSTableId,
+    SSTableWriter, Scan, Version, WriterOptions,
 };
 
 use crate::split_choice;
 
 const DIR: &str = "data/ks/t";
 /// What is read; the others are not, or are covered by their own checksums.
-const DAMAGED: [Component; 5] = [
+const DAMAGED: [Component; 6] = [
     Component::Data,
     Component::Index,
     Component::Summary,
     Component::Statistics,
     Component::Tokens,
+    Component::Cells,
 ];
 
 struct Whole {
@@ -55,6 +56,9 @@ pub fn run(data: &[u8]) {
     edit(&mut files, edits);
     if let Some(tokens) = files.get_mut(&Component::Tokens) {
         seal(tokens);
+    }
+    if let Some(cells) = files.get_mut(&Component::Cells) {
+        seal_cells(cells);
     }
     let env = MemEnv::new(1).shared();
     env.create_dir_all(Path::new(DIR)).expect("a directory");
@@ -91,6 +95,10 @@ fn write(seed: usize) -> Whole {
     let options = WriterOptions {
         encoding_stats: EncodingStats::NONE,
         column_index_bytes: Some(100),
+        cell_map: Some(CellMapLimits {
+            row_bytes_min: 0,
+            row_bytes_per_map_byte: 0,
+        }),
         ..WriterOptions::default()
     };
     let mut writer = SSTableWriter::new(&env, &descriptor(), &table, options).expect("a writer");
@@ -116,7 +124,6 @@ fn write(seed: usize) -> Whole {
 
 /// Puts right the checksums of a token map, so that what is changed is decoded (`docs/format/tokens.md`).
 fn seal(map: &mut [u8]) {
-    const PAGE: usize = 4096;
     const END: usize = 16;
     let Some(tail_end) = map.len().checked_sub(END) else {
         return;
@@ -129,6 +136,24 @@ fn seal(map: &mut [u8]) {
     };
     let crc = ilion_codec::crc32(&map[tail_at..tail_end]);
     map[tail_end..tail_end + 4].copy_from_slice(&crc.to_le_bytes());
+    seal_pages(map, tail_at);
+}
+
+/// The same of a cell map (`docs/format/cells.md`).
+fn seal_cells(map: &mut [u8]) {
+    const TAIL: usize = 45;
+    const END: usize = 12;
+    let Some(tail_at) = map.len().checked_sub(TAIL + END) else {
+        return;
+    };
+    let crc = ilion_codec::crc32(&map[tail_at..tail_at + TAIL]);
+    map[tail_at + TAIL..tail_at + TAIL + 4].copy_from_slice(&crc.to_le_bytes());
+    seal_pages(map, tail_at);
+}
+
+/// Gives the pages of the body, before `tail_at`, their CRCs.
+fn seal_pages(map: &mut [u8], tail_at: usize) {
+    const PAGE: usize = 4096;
     let body = (0..=tail_at)
         .find(|body| body + body.div_ceil(PAGE) * 4 >= tail_at)
         .unwrap_or(0);
@@ -175,13 +200,22 @@ fn read(sstable: &Arc<SSTable>, whole: &Whole, seed: u64) {
             let filter = Arc::new(ClusteringFilter {
                 slices: vec![slice(table, &mut dice)],
                 reversed,
-                columns: None,
+                columns: dice.one_in(2).then(|| some_columns(table, &mut dice).into()),
+                ..ClusteringFilter::all()
             });
             if let Ok(Some(mut cursor)) = sstable.partition(table, key, &filter) {
                 drain(&mut cursor);
             }
         }
     }
+}
+
+fn some_columns(table: &TableSchema, dice: &mut Dice) -> Vec<ColumnId> {
+    let columns = table.statics().chain(table.regulars());
+    columns
+        .filter(|_| dice.one_in(2))
+        .map(|column| column.id)
+        .collect()
 }
 
 fn slice(table: &TableSchema, dice: &mut Dice) -> Slice {
