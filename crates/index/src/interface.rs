@@ -15,6 +15,9 @@ pub enum Error {
     /// The definition is not possible. Told to the client as an invalid request.
     #[error("{0}")]
     Invalid(String),
+    /// The options are not possible. Told to the client as an error of configuration, as Cassandra does.
+    #[error("{0}")]
+    Config(String),
     /// A component of an attached index is damaged, of another version or absent: it is made again.
     #[error("the index component {} cannot be used: {reason}", file.display())]
     Unusable {

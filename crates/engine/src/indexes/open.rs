@@ -214,7 +214,7 @@ fn is_of(live: &LiveIndex, schema: &IndexSchema) -> bool {
 impl From<ilion_index::Error> for Error {
     fn from(error: ilion_index::Error) -> Self {
         match error {
-            ilion_index::Error::Invalid(reason) => Self::Refused(reason),
+            ilion_index::Error::Invalid(reason) | ilion_index::Error::Config(reason) => Self::Refused(reason),
             ilion_index::Error::Env(error) => Self::Io(error),
             ilion_index::Error::Read(error) => Self::Read(error),
             error @ ilion_index::Error::Unusable { .. } => Self::Refused(error.to_string()),

@@ -69,7 +69,7 @@ pub(super) fn refuse_unknown(definition: &Definition, class: &str, known: &[&[&s
     if unknown.is_empty() {
         return Ok(());
     }
-    invalid(format!(
+    config(format!(
         "Properties specified [{}] are not understood by {class}",
         unknown.join(", ")
     ))
@@ -160,4 +160,8 @@ fn is_supported(ty: &CqlType) -> bool {
 
 pub(super) fn invalid<T>(message: impl Into<String>) -> Result<T, Error> {
     Err(Error::Invalid(message.into()))
+}
+
+pub(super) fn config<T>(message: impl Into<String>) -> Result<T, Error> {
+    Err(Error::Config(message.into()))
 }

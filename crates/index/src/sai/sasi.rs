@@ -7,7 +7,7 @@ use ilion_schema::ColumnKind;
 use ilion_types::CqlType;
 
 use super::analyzer::{Analyzer, Case, Filters};
-use super::options::{invalid, refuse_unknown};
+use super::options::{config, refuse_unknown};
 use super::patterns::Patterns;
 use super::sorter::MEMORY_BYTES;
 use crate::{Definition, Error};
@@ -50,10 +50,10 @@ pub(super) fn check(definition: &Definition) -> Result<Options, Error> {
     refuse_unknown(definition, "SASIIndex", &[&OWN, &ANALYSIS])?;
     let column = &definition.column;
     if column.ty.is_multi_cell() {
-        return invalid("complex columns are not yet supported by SASI");
+        return config("complex columns are not yet supported by SASI");
     }
     if column.kind == ColumnKind::PartitionKey {
-        return invalid("partition key columns are not yet supported by SASI");
+        return config("partition key columns are not yet supported by SASI");
     }
     let is_text = matches!(column.ty, CqlType::Text | CqlType::Ascii);
     let analyzer = analyzer_of(definition, is_text)?;
@@ -62,16 +62,16 @@ pub(super) fn check(definition: &Definition) -> Result<Options, Error> {
     let patterns = match mode.to_ascii_uppercase().as_str() {
         "PREFIX" => Patterns::Prefix,
         "CONTAINS" => Patterns::Contains,
-        "SPARSE" if is_literal => return invalid("SPARSE mode is only supported on non-literal columns."),
-        "SPARSE" if !analyzer.is_none() => return invalid("SPARSE mode doesn't support analyzers."),
+        "SPARSE" if is_literal => return config("SPARSE mode is only supported on non-literal columns."),
+        "SPARSE" if !analyzer.is_none() => return config("SPARSE mode doesn't support analyzers."),
         "SPARSE" => Patterns::None,
-        _ => return invalid(format!("Incorrect index mode: {mode}")),
+        _ => return config(format!("Incorrect index mode: {mode}")),
     };
     let megabytes = definition.option("max_compaction_flush_memory_in_mb");
     let memory_bytes = match megabytes.map(str::parse::<usize>) {
         None => MEMORY_BYTES,
         Some(Ok(megabytes)) => megabytes.clamp(1, 1 << 10) << 20,
-        Some(Err(_)) => return invalid("max_compaction_flush_memory_in_mb is no number of megabytes"),
+        Some(Err(_)) => return config("max_compaction_flush_memory_in_mb is no number of megabytes"),
     };
     Ok(Options {
         analyzer,
@@ -100,12 +100,12 @@ fn analyzer_of(definition: &Definition, is_text: bool) -> Result<Analyzer, Error
         "NoOpAnalyzer" => return Ok(Analyzer::None),
         _ if !is_text => {
             let ty = &definition.column.ty;
-            return invalid(format!("{simple} does not support type {ty}"));
+            return config(format!("{simple} does not support type {ty}"));
         }
         "NonTokenizingAnalyzer" => Analyzer::Whole(whole_filters(definition)?),
         "StandardAnalyzer" => words(definition)?,
         "DelimiterAnalyzer" => Analyzer::Delimited(delimiter(definition)?, Filters::default()),
-        _ => return invalid(format!("Unable to find analyzer class '{class}'")),
+        _ => return config(format!("Unable to find analyzer class '{class}'")),
     };
     let is_analyzed = definition.option("analyzed").is_none_or(is_true);
     Ok(if is_analyzed { analyzer } else { Analyzer::None })
@@ -116,7 +116,7 @@ fn whole_filters(definition: &Definition) -> Result<Filters, Error> {
     let normalized = ["normalize_lowercase", "normalize_uppercase"];
     let sensitivity = definition.option("case_sensitive");
     if sensitivity.is_some() && normalized.iter().any(|name| definition.option(name).is_some()) {
-        return invalid(
+        return config(
             "case_sensitive option cannot be specified together with either normalize_lowercase or \
              normalize_uppercase",
         );
@@ -138,7 +138,7 @@ fn words(definition: &Definition) -> Result<Analyzer, Error> {
     let is_on = |name: &str| definition.option(name).is_some_and(is_true);
     for name in ["tokenization_enable_stemming", "tokenization_skip_stop_words"] {
         if is_on(name) {
-            return invalid(format!(
+            return config(format!(
                 "Ilion has no lists of words and stems: {name} cannot be set"
             ));
         }
@@ -161,6 +161,6 @@ fn delimiter(definition: &Definition) -> Result<char, Error> {
     let mut characters = text.chars();
     match (characters.next(), characters.next()) {
         (Some(one), None) => Ok(one),
-        _ => invalid(format!("Only single character delimiters supported, was {text}")),
+        _ => config(format!("Only single character delimiters supported, was {text}")),
     }
 }

@@ -91,6 +91,7 @@ fn check_class(
     };
     found.validate(&definition).map_err(|refused| match refused {
         IndexError::Invalid(message) => Error::Invalid(message),
+        IndexError::Config(message) => Error::Config(message),
         other => Error::ServerError(other.to_string()),
     })?;
     warn(&definition, execution);

@@ -38,6 +38,8 @@ pub(super) struct Groups {
     resume: Option<(DecoratedKey, Clustering)>,
     /// Candidates of the last group whose rows were not met yet.
     pending: VecDeque<Candidate>,
+    /// The partition of the last group was met.
+    is_found: bool,
     /// Whether the clock of the read is ours, so that what it saw dead is dead.
     is_telling: bool,
 }
@@ -79,6 +81,7 @@ impl Groups {
             done,
             resume: after,
             pending: VecDeque::new(),
+            is_found: false,
             is_telling,
         })
     }
@@ -89,6 +92,7 @@ impl Groups {
     /// A source cannot be read.
     pub fn next(&mut self) -> Result<Option<Group>, ReadError> {
         self.pending.clear();
+        self.is_found = false;
         while let Some(candidate) = self.take()? {
             let key = candidate.place.key.clone();
             if self.range.end.compare(&key) == Ordering::Less {
@@ -121,11 +125,19 @@ impl Groups {
 
     /// The partition was found, with this static row.
     pub fn met_partition(&mut self, static_row: Option<&Row>) {
+        self.is_found = true;
         if let Some(candidate) = self
             .pending
             .pop_front_if(|candidate| candidate.place.row == RowPart::Static)
         {
             self.tell(&candidate, static_row);
+        }
+    }
+
+    /// The read of the group gives no other partition: if it gave none at all, none of the candidates is there.
+    pub fn met_no_more_partitions(&mut self) {
+        if !self.is_found {
+            self.met_end();
         }
     }
 
@@ -143,7 +155,7 @@ impl Groups {
         }
     }
 
-    /// The group was read to its end.
+    /// The partition was read to its end.
     pub fn met_end(&mut self) {
         while let Some(candidate) = self.pending.pop_front() {
             self.tell(&candidate, None);

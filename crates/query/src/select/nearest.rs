@@ -13,7 +13,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use ilion_cql::ast::{self, Direction};
 use ilion_index::{Place, Ranked, RowPart};
-use ilion_rows::{ClusteringFilter, Cursor, KeyRange, ReadPurge, Slice, Unfiltered};
+use ilion_rows::{
+    ClusteringComparator, ClusteringFilter, Cursor, DecoratedKey, KeyRange, ReadPurge, Slice, Unfiltered,
+};
 use ilion_schema::{Column, TableSchema};
 use ilion_types::CqlType;
 
@@ -131,6 +133,7 @@ struct Scored {
     score: f32,
     /// Of equal ones the first stays.
     number: usize,
+    key: DecoratedKey,
     row: OwnedRow,
 }
 
@@ -171,7 +174,7 @@ impl Best {
         }
     }
 
-    fn take(&mut self, score: f32, row: RowView<'_>) {
+    fn take(&mut self, score: f32, key: &DecoratedKey, row: RowView<'_>) {
         self.taken += 1;
         let is_full = self.rows.len() == self.count_max;
         if is_full && self.rows.peek().is_some_and(|worst| worst.score >= score) {
@@ -180,6 +183,7 @@ impl Best {
         self.rows.push(Scored {
             score,
             number: self.taken,
+            key: key.clone(),
             row: OwnedRow::of(row),
         });
         if self.rows.len() > self.count_max {
@@ -192,8 +196,19 @@ impl Best {
         self.rows.len() == self.count_max && self.rows.peek().is_some_and(|worst| worst.score >= score)
     }
 
-    fn finish(self) -> Vec<Scored> {
-        self.rows.into_sorted_vec()
+    /// The nearest first; of equally near ones in the order of the table.
+    fn finish(self, comparator: &ClusteringComparator) -> Vec<Scored> {
+        let mut rows = self.rows.into_vec();
+        rows.sort_by(|a, b| {
+            let clusterings = (a.row.view().clustering(), b.row.view().clustering());
+            let by_row = || match clusterings {
+                (Some(a), Some(b)) => comparator.compare(a, b),
+                (a, b) => a.is_some().cmp(&b.is_some()),
+            };
+            let by_score = b.score.total_cmp(&a.score);
+            by_score.then_with(|| a.key.cmp(&b.key)).then_with(by_row)
+        });
+        rows
     }
 }
 
@@ -226,7 +241,7 @@ impl SelectPlan {
             self.measure_ranked(ranked, &measure, &mut best, execution)?;
         }
         let mut out = RowsOut::default();
-        for scored in best.finish() {
+        for scored in best.finish(&ClusteringComparator::of(&self.table)) {
             self.selection.write(scored.row.view(), execution, &mut out)?;
         }
         Ok(out)
@@ -290,8 +305,10 @@ impl SelectPlan {
                 Step::StaticRow => None,
             };
             let view = scan.view(row.as_ref());
-            if let Some(score) = measure.score(view)? {
-                best.take(score, view);
+            if let Some(score) = measure.score(view)?
+                && let Some(partition) = scan.partition()
+            {
+                best.take(score, &partition.key, view);
             }
             scan.mark(row);
         }
@@ -391,20 +408,26 @@ impl Wanted<'_> {
                     row: Some(&row),
                     ..partition
                 };
-                self.keep(view, measure, best)?;
+                self.keep(place, view, measure, best)?;
             }
         }
         if !has_rows && place.row == RowPart::Static && !self.filter.checks_rows() {
-            self.keep(partition, measure, best)?;
+            self.keep(place, partition, measure, best)?;
         }
         Ok(())
     }
 
-    fn keep(&self, view: RowView<'_>, measure: &Measure<'_>, best: &mut Best) -> Result<(), Error> {
+    fn keep(
+        &self,
+        place: &Place,
+        view: RowView<'_>,
+        measure: &Measure<'_>,
+        best: &mut Best,
+    ) -> Result<(), Error> {
         if self.filter.keeps_row(&view)
             && let Some(score) = measure.score(view)?
         {
-            best.take(score, view);
+            best.take(score, &place.key, view);
         }
         Ok(())
     }

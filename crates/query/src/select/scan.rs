@@ -306,7 +306,7 @@ impl<'e> Scan<'e> {
                 }
                 self.close();
                 if let Some(groups) = &mut self.groups {
-                    groups.met_end();
+                    groups.met_no_more_partitions();
                 }
             }
             if self.groups.is_some() {

@@ -107,6 +107,10 @@ struct MovedStore {
 }
 
 impl TestStore for MovedStore {
+    fn wait_built(&self) {
+        self.engine.engine().wait_idle();
+    }
+
     fn clock(&self) -> &Clock {
         &self.clock
     }

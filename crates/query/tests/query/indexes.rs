@@ -1,149 +1,14 @@
-//! Indexes that search by looking at every row, to test what asks them. They give rows that do not match as well.
+//! Searches of indexes by looking at every row, to test what asks for them. They give rows that do not match as well.
 
 use std::cmp::Ordering;
-use std::sync::Arc;
 
 use bytes::Bytes;
-use ilion_env::Env;
 use ilion_index::{
-    Attached, Candidate, Candidates, Definition, Error, Estimate, IndexClass, IndexClasses, Limit,
-    MemtableIndex, Place, Predicate, Ranked, RowNumbers, RowPart, SSTableIndex, SSTableIndexWriter,
-    SecondaryIndex, Storage, TableIndexClass,
+    Candidate, Candidates, Estimate, Limit, Place, Predicate, Ranked, RowPart, SecondaryIndex,
 };
 use ilion_rows::{ClusteringComparator, Cursor, Data, DecoratedKey, ReadError, Row, Unfiltered};
 use ilion_schema::{ColumnKind, IndexPart};
 use ilion_types::{CqlType, decode_composite};
-
-/// Table indexes, and something like storage-attached and SASI indexes.
-pub fn classes() -> IndexClasses {
-    IndexClasses::default()
-        .with_table_index(Arc::new(TableIndexClass))
-        .with(Arc::new(Class(Kind::Attached)))
-        .with(Arc::new(Class(Kind::Sasi)))
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Attached,
-    Sasi,
-}
-
-struct Class(Kind);
-
-impl IndexClass for Class {
-    fn names(&self) -> &[&str] {
-        match self.0 {
-            Kind::Attached => &[
-                "org.apache.cassandra.index.sai.StorageAttachedIndex",
-                "StorageAttachedIndex",
-                "sai",
-            ],
-            Kind::Sasi => &["org.apache.cassandra.index.sasi.SASIIndex", "SASIIndex"],
-        }
-    }
-
-    fn validate(&self, _definition: &Definition) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn open(&self, definition: Definition) -> Result<Arc<dyn SecondaryIndex>, Error> {
-        Ok(Arc::new(Looking {
-            definition,
-            kind: self.0,
-        }))
-    }
-}
-
-struct Looking {
-    definition: Definition,
-    kind: Kind,
-}
-
-impl Looking {
-    fn is_text(&self) -> bool {
-        matches!(self.definition.column.ty, CqlType::Text | CqlType::Ascii)
-    }
-
-    fn folds_case(&self) -> bool {
-        self.definition.option("case_sensitive") == Some("false")
-    }
-
-    fn is_literal(&self) -> bool {
-        self.is_text() || self.definition.column.ty == CqlType::Boolean
-    }
-}
-
-impl SecondaryIndex for Looking {
-    fn definition(&self) -> &Definition {
-        &self.definition
-    }
-
-    fn serves(&self, predicate: &Predicate) -> bool {
-        let is_analyzed = self.definition.option("index_analyzer").is_some();
-        match (self.definition.part, predicate) {
-            _ if self.ranks() => false,
-            (IndexPart::Simple, Predicate::Matches(_)) => is_analyzed,
-            (IndexPart::Simple | IndexPart::Full, Predicate::Equal(_)) => !is_analyzed,
-            (IndexPart::Simple, Predicate::Range { .. }) => self.kind == Kind::Sasi || !self.is_literal(),
-            (IndexPart::Values, Predicate::Contains(_))
-            | (IndexPart::Keys, Predicate::ContainsKey(_))
-            | (IndexPart::Entries, Predicate::Entry(..)) => true,
-            (IndexPart::Simple, Predicate::LikePrefix(_) | Predicate::LikeEqual(_)) => {
-                self.kind == Kind::Sasi && self.is_text()
-            }
-            (IndexPart::Simple, Predicate::LikeSuffix(_) | Predicate::LikeContains(_)) => {
-                self.kind == Kind::Sasi
-                    && self.is_text()
-                    && self.definition.option("mode") == Some("CONTAINS")
-            }
-            _ => false,
-        }
-    }
-
-    fn passes(&self, predicate: &Predicate, value: &[u8]) -> Option<bool> {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).to_lowercase();
-        match predicate {
-            Predicate::Equal(wanted) if self.folds_case() => Some(text(wanted) == text(value)),
-            Predicate::Matches(wanted) => {
-                let value = text(value);
-                let mut words = value.split_whitespace();
-                let wanted = text(wanted);
-                let mut wanted = wanted.split_whitespace();
-                Some(wanted.all(|word| words.clone().any(|known| known == word) || words.next().is_none()))
-            }
-            _ => None,
-        }
-    }
-
-    fn ranks(&self) -> bool {
-        matches!(self.definition.column.ty, CqlType::Vector { .. }) && self.kind == Kind::Attached
-    }
-
-    fn storage(&self) -> Storage<'_> {
-        Storage::Attached(&Nowhere)
-    }
-}
-
-struct Nowhere;
-
-impl Attached for Nowhere {
-    fn begin_memtable(&self) -> Arc<dyn MemtableIndex> {
-        unreachable!("the store looks at the rows")
-    }
-
-    fn begin_sstable(&self, _env: &Arc<dyn Env>, _base: &str) -> Result<Box<dyn SSTableIndexWriter>, Error> {
-        unreachable!("the store looks at the rows")
-    }
-
-    fn open_sstable(
-        &self,
-        _env: &Arc<dyn Env>,
-        _base: &str,
-        _rows: Arc<dyn RowNumbers>,
-    ) -> Result<Arc<dyn SSTableIndex>, Error> {
-        unreachable!("the store looks at the rows")
-    }
-}
 
 struct Found {
     places: std::vec::IntoIter<Place>,
@@ -311,7 +176,7 @@ fn entry(key: &[u8], value: &[u8]) -> Bytes {
     Bytes::from([&len, key, value].concat())
 }
 
-fn element_type(definition: &Definition) -> CqlType {
+fn element_type(definition: &ilion_index::Definition) -> CqlType {
     match (&definition.column.ty, definition.part) {
         (CqlType::Map { key, .. }, IndexPart::Keys) => (**key).clone(),
         (CqlType::Map { value, .. }, IndexPart::Values) => (**value).clone(),

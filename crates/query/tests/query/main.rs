@@ -58,9 +58,6 @@ fn the_engine_answers_as_one_memtable_does() {
         return;
     }
     datadriven::walk("testdata", |file| {
-        if file.filename.contains("/indexes/") {
-            return;
-        }
         let mut plain = Session::in_memory();
         let mut disk = EngineDisk::new();
         let mut moved = Session::over(disk.open());

@@ -118,6 +118,7 @@ impl Session {
         for (index, statement) in statements.into_iter().enumerate() {
             let result = self.processor.query(&mut self.client, statement, options);
             self.processor.wait_for_views();
+            self.store.wait_built();
             let answer = print::answer(&result, types);
             if index == last || answer != "ok\n" {
                 out += &answer;

@@ -22,6 +22,9 @@ use crate::indexes;
 /// A store whose clock the test moves.
 pub trait TestStore: Store {
     fn clock(&self) -> &Clock;
+
+    /// Returns when no index is being built.
+    fn wait_built(&self) {}
 }
 
 pub struct MemoryStore {
@@ -150,6 +153,12 @@ impl Store for MemoryStore {
 
     fn apply(&self, mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError> {
         for mutation in &mutations {
+            for open in self.indexes_of(mutation.table.id) {
+                let checked = open.index.check(mutation);
+                checked.map_err(|refused| StoreError::Invalid(refused.to_string()))?;
+            }
+        }
+        for mutation in &mutations {
             self.memtable(&mutation.table).apply(mutation);
         }
         Ok(None)
@@ -223,7 +232,7 @@ impl Store for MemoryStore {
     }
 
     fn index_classes(&self) -> IndexClasses {
-        indexes::classes()
+        IndexClasses::own()
     }
 
     fn indexes_of(&self, table: TableId) -> Vec<OpenIndex> {
