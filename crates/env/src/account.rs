@@ -46,6 +46,7 @@ impl RequestIo {
         sync_nanos: 0,
     };
 
+    #[inline]
     fn zip(self, other: Self, combine: impl Fn(u64, u64) -> u64) -> Self {
         Self {
             reads: combine(self.reads, other.reads),
@@ -62,6 +63,7 @@ impl RequestIo {
 
 impl std::ops::Add for RequestIo {
     type Output = Self;
+    #[inline]
     fn add(self, other: Self) -> Self {
         self.zip(other, u64::wrapping_add)
     }
@@ -69,6 +71,7 @@ impl std::ops::Add for RequestIo {
 
 impl std::ops::Sub for RequestIo {
     type Output = Self;
+    #[inline]
     fn sub(self, other: Self) -> Self {
         self.zip(other, u64::wrapping_sub)
     }
@@ -85,6 +88,7 @@ thread_local! {
 }
 
 /// Starts to charge this thread's I/O to a request.
+#[inline]
 pub fn begin() -> Scope {
     Scope {
         start: CHARGED.get(),
@@ -106,8 +110,18 @@ pub struct Scope {
 
 impl Scope {
     /// What was charged until now.
+    #[inline]
     pub fn so_far(&self) -> RequestIo {
         CHARGED.get() - self.start
+    }
+
+    /// True if nothing was charged until now.
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        CHARGED.with(|charged| {
+            let now = charged.get();
+            (now.reads, now.writes, now.syncs) == (self.start.reads, self.start.writes, self.start.syncs)
+        })
     }
 
     /// What was charged from begin to end.

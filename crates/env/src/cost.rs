@@ -1,7 +1,7 @@
 //! What a request costs: its I/O ([`crate::account`]) and what it made the layers above look at.
 //!
-//! Counts are plain thread-local numbers that only ever grow, so that counting is always on and costs an addition. A
-//! [`CostScope`] remembers where they stood; scopes nest.
+//! Counts are plain thread-local numbers, so that counting is always on and costs an addition. The outermost [`CostScope`] of a thread
+//! begins at zero, one within it remembers where they stood.
 
 use std::cell::Cell;
 use std::time::Instant;
@@ -110,6 +110,9 @@ impl Count {
 const COUNTS: usize = Count::ALL.len();
 
 thread_local! {
+    /// A scope is open: counts belong to it.
+    static IS_OPEN: Cell<bool> = const { Cell::new(false) };
+    /// What was counted since the outermost scope began.
     static COUNTED: Cell<[u64; COUNTS]> = const { Cell::new([0; COUNTS]) };
 }
 
@@ -155,23 +158,20 @@ impl Cost {
         self
     }
 
-    /// Bytes read from disk for each byte of the answer, in hundredths. An answer without bytes counts as one byte.
-    #[inline]
+    /// See [`amplification_percent`].
     pub fn amplification_percent(&self) -> u64 {
-        let read = self.io.bytes_read;
-        if read == 0 {
-            return 0;
-        }
-        read.saturating_mul(100) / self.of(Count::BytesReturned).max(1)
+        amplification_percent(self.io.bytes_read, self.of(Count::BytesReturned))
     }
 }
 
-impl std::ops::AddAssign for Cost {
+impl std::ops::AddAssign<&Self> for Cost {
     #[inline]
-    fn add_assign(&mut self, other: Self) {
-        self.io = self.io + other.io;
-        for (sum, more) in self.counts.iter_mut().zip(other.counts) {
-            *sum = sum.wrapping_add(more);
+    fn add_assign(&mut self, other: &Self) {
+        if other.io != RequestIo::default() {
+            self.io = self.io + other.io;
+        }
+        for (sum, more) in self.counts.iter_mut().zip(&other.counts) {
+            *sum = sum.wrapping_add(*more);
         }
     }
 }
@@ -179,9 +179,15 @@ impl std::ops::AddAssign for Cost {
 /// Starts to count what this thread does for a request.
 #[inline]
 pub fn begin() -> CostScope {
+    let outer = if IS_OPEN.replace(true) {
+        Some(Box::new(COUNTED.get()))
+    } else {
+        COUNTED.set([0; COUNTS]);
+        None
+    };
     CostScope {
         io: account::begin(),
-        counts: COUNTED.get(),
+        outer,
     }
 }
 
@@ -189,21 +195,72 @@ pub fn begin() -> CostScope {
 #[derive(Debug)]
 pub struct CostScope {
     io: account::Scope,
-    counts: [u64; COUNTS],
+    /// Where counts stood, if this is within another scope.
+    outer: Option<Box<[u64; COUNTS]>>,
 }
 
 impl CostScope {
     /// What was counted until now.
-    #[inline]
     pub fn so_far(&self) -> Cost {
-        let mut counts = COUNTED.get();
-        for (count, before) in counts.iter_mut().zip(self.counts) {
-            *count = count.wrapping_sub(before);
+        let mut cost = Cost::default();
+        self.add_to(&mut cost);
+        cost
+    }
+
+    /// How much of this until now.
+    #[inline]
+    pub fn of(&self, count: Count) -> u64 {
+        let now = COUNTED.with(|counted| counted.as_array_of_cells()[count as usize].get());
+        match &self.outer {
+            None => now,
+            Some(outer) => now.wrapping_sub(outer[count as usize]),
         }
-        Cost {
-            io: self.io.so_far(),
-            counts,
+    }
+
+    /// Adds what was counted until now; gives the bytes read among it.
+    #[inline]
+    pub fn add_to(&self, sum: &mut Cost) -> u64 {
+        let mut bytes_read = 0;
+        if !self.io.is_idle() {
+            let io = self.io.so_far();
+            sum.io = sum.io + io;
+            bytes_read = io.bytes_read;
         }
+        COUNTED.with(|counted| {
+            let counted = counted.as_array_of_cells();
+            for (sum, count) in sum.counts.iter_mut().zip(counted) {
+                *sum = sum.wrapping_add(count.get());
+            }
+        });
+        if let Some(outer) = &self.outer {
+            subtract(sum, outer);
+        }
+        bytes_read
+    }
+}
+
+#[cold]
+fn subtract(sum: &mut Cost, before: &[u64; COUNTS]) {
+    for (sum, before) in sum.counts.iter_mut().zip(before) {
+        *sum = sum.wrapping_sub(*before);
+    }
+}
+
+impl Drop for CostScope {
+    #[inline]
+    fn drop(&mut self) {
+        if self.outer.is_none() {
+            IS_OPEN.set(false);
+        }
+    }
+}
+
+/// Bytes read from disk for each byte of the answer, in hundredths. An answer without bytes counts as one byte.
+#[inline]
+pub fn amplification_percent(bytes_read: u64, bytes_returned: u64) -> u64 {
+    match bytes_read {
+        0 => 0,
+        read => read.saturating_mul(100) / bytes_returned.max(1),
     }
 }
 

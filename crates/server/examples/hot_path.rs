@@ -54,7 +54,7 @@ impl Path<'_> {
         let scope = cost::begin();
         let executed = self.processor.execute(&mut self.client, self.statement, options);
         let spent = Spent {
-            cost: scope.so_far(),
+            cost: &scope,
             elapsed_nanos: Some(5000),
             is_error: executed.is_err(),
         };

@@ -183,8 +183,7 @@ impl Worker {
                 &answered.subject,
             );
         }
-        let spent = observed.cost();
-        answered.payload = payload(request, &spent);
+        answered.payload = payload(request, &observed);
         answers.add(wire, request.stream, &answered, cost, &mut self.columns);
         let started = observed.started_nanos();
         let elapsed = executor.env.monotonic_nanos().saturating_sub(started);
@@ -196,14 +195,14 @@ impl Worker {
                 answers.waiting_statements.push((id, started));
             }
             let spent = Spent {
-                cost: spent,
+                cost: observed.scope(),
                 elapsed_nanos: (!waits).then_some(elapsed),
                 is_error: answered.reply.error_code().is_some(),
             };
             let subject = &answered.subject;
             self.costs.lock().record(id, || subject.shape(), &spent);
             let observers = &executor.observers;
-            observers.tell_if_slow(request, subject, &spent.cost, elapsed);
+            observers.tell_if_slow(request, subject, &observed, elapsed);
         }
     }
 

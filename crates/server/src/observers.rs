@@ -140,11 +140,11 @@ impl Observers {
         &self,
         request: &RequestFrame,
         subject: &Subject,
-        cost: &Cost,
+        observed: &Observed,
         elapsed_nanos: u64,
     ) {
         if self.slow.is_slow(elapsed_nanos) {
-            self.tell_slow(request, subject, cost, elapsed_nanos);
+            self.tell_slow(request, subject, &observed.scope.so_far(), elapsed_nanos);
         }
     }
 
@@ -176,9 +176,8 @@ impl Observed {
     }
 
     /// What it has cost until now.
-    #[inline]
-    pub fn cost(&self) -> Cost {
-        self.scope.so_far()
+    pub fn scope(&self) -> &CostScope {
+        &self.scope
     }
 
     /// Whether its steps are told.
@@ -188,11 +187,14 @@ impl Observed {
 }
 
 /// The custom payload of an answer: the cost, if the request's payload asks for it.
-pub(crate) fn payload(request: &RequestFrame, cost: &Cost) -> Vec<(String, Option<Bytes>)> {
+pub(crate) fn payload(request: &RequestFrame, observed: &Observed) -> Vec<(String, Option<Bytes>)> {
     if !request.custom_payload.iter().any(|(key, _)| key == COST_KEY) {
         return Vec::new();
     }
-    vec![(COST_KEY.to_owned(), Some(cost_as_json(cost).into()))]
+    vec![(
+        COST_KEY.to_owned(),
+        Some(cost_as_json(&observed.scope.so_far()).into()),
+    )]
 }
 
 fn cost_as_json(cost: &Cost) -> String {

@@ -8,6 +8,9 @@ const BITS_MAX: u32 = 48;
 /// How often which values came. Takes memory for the steps up to the highest value only.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Histogram {
+    /// How often zero came, which many values are.
+    zeros: u64,
+    /// By step; that of zero is not used.
     counts: Vec<u32>,
     max: u64,
     sum: u64,
@@ -32,6 +35,10 @@ impl Histogram {
     /// One more value.
     #[inline]
     pub fn record(&mut self, value: u64) {
+        if value == 0 {
+            self.zeros += 1;
+            return;
+        }
         let step = step_of(value);
         if let Some(count) = self.counts.get_mut(step) {
             *count = count.saturating_add(1);
@@ -56,13 +63,14 @@ impl Histogram {
         for (count, more) in self.counts.iter_mut().zip(&other.counts) {
             *count = count.saturating_add(*more);
         }
+        self.zeros += other.zeros;
         self.max = self.max.max(other.max);
         self.sum = self.sum.saturating_add(other.sum);
     }
 
     /// How many values there were.
     pub fn count(&self) -> u64 {
-        self.counts.iter().copied().map(u64::from).sum()
+        self.zeros + self.counts.iter().copied().map(u64::from).sum::<u64>()
     }
 
     /// The usual percentiles.
@@ -79,7 +87,10 @@ impl Histogram {
     /// The top of the step that has the value below which `percent` of all are, but not above the maximum.
     pub fn percentile(&self, percent: u64) -> u64 {
         let wanted = (self.count() * percent).div_ceil(100);
-        let mut seen = 0;
+        let mut seen = self.zeros;
+        if seen >= wanted {
+            return 0;
+        }
         for (step, count) in self.counts.iter().enumerate() {
             seen += u64::from(*count);
             if seen >= wanted {

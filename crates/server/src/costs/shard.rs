@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use hashbrown::hash_map::Entry;
+use ilion_env::cost::{CostScope, amplification_percent};
 use ilion_env::{Cost, Count};
 use ilion_query::Shape;
 
@@ -41,7 +41,7 @@ impl ShapeCosts {
     pub fn merge(&mut self, other: &Self) {
         self.calls += other.calls;
         self.errors += other.errors;
-        self.total += other.total;
+        self.total += &other.total;
         self.latency.merge(&other.latency);
         self.disk_bytes.merge(&other.disk_bytes);
         self.amplification.merge(&other.amplification);
@@ -51,13 +51,15 @@ impl ShapeCosts {
     }
 
     #[inline]
-    fn record(&mut self, spent: &Spent) {
-        let cost = &spent.cost;
+    fn record(&mut self, spent: &Spent<'_>) {
+        let cost = spent.cost;
         self.calls += 1;
         self.errors += u64::from(spent.is_error);
-        self.total += *cost;
-        self.disk_bytes.record(cost.io.bytes_read);
-        self.amplification.record(cost.amplification_percent());
+        let disk_bytes = cost.add_to(&mut self.total);
+        self.disk_bytes.record(disk_bytes);
+        let returned = cost.of(Count::BytesReturned);
+        self.amplification
+            .record(amplification_percent(disk_bytes, returned));
         self.rows.record(cost.of(Count::Rows));
         self.tombstones.record(cost.of(Count::Tombstones));
         self.sstables.record(cost.of(Count::SSTablesTouched));
@@ -69,9 +71,9 @@ impl ShapeCosts {
 
 /// What one execution cost.
 #[derive(Clone, Copy, Debug)]
-pub struct Spent {
+pub struct Spent<'c> {
     /// Everything but the time.
-    pub cost: Cost,
+    pub cost: &'c CostScope,
     /// The time; nothing if it is not over: the answer waits for the commit log.
     pub elapsed_nanos: Option<u64>,
     /// It ended with an error.
@@ -81,6 +83,7 @@ pub struct Spent {
 /// A shape and its costs.
 #[derive(Clone, Debug)]
 pub(super) struct Known {
+    id: u64,
     pub shape: Arc<Shape>,
     pub costs: ShapeCosts,
 }
@@ -88,7 +91,11 @@ pub(super) struct Known {
 /// The shapes that one thread has met.
 #[derive(Debug, Default)]
 pub struct CostShard {
-    known: HashMap<u64, Box<Known>, foldhash::fast::FixedState>,
+    known: Vec<Known>,
+    /// Where in `known`, by id.
+    places: HashMap<u64, usize, foldhash::fast::FixedState>,
+    /// The id that was asked for last, and its place: it is often asked for again.
+    last: (u64, usize),
     /// Shapes that had to make room, those of a table as one.
     others: BTreeMap<OthersKey, Known>,
 }
@@ -99,55 +106,61 @@ type OthersKey = (String, String, bool);
 impl CostShard {
     /// Adds an execution of a shape. `shape` is asked for only if it is new.
     #[inline]
-    pub fn record(&mut self, id: u64, shape: impl FnOnce() -> Arc<Shape>, spent: &Spent) {
-        if let Some(known) = self.known.get_mut(&id) {
+    pub fn record(&mut self, id: u64, shape: impl FnOnce() -> Arc<Shape>, spent: &Spent<'_>) {
+        let place = match self.last {
+            (last, place) if last == id => Some(place),
+            _ => self.places.get(&id).copied(),
+        };
+        let place = place.unwrap_or_else(|| self.place_for(id, shape()));
+        self.last = (id, place);
+        if let Some(known) = self.known.get_mut(place) {
             known.costs.record(spent);
-        } else {
-            self.record_new(id, shape(), spent);
         }
     }
 
     #[cold]
-    fn record_new(&mut self, id: u64, shape: Arc<Shape>, spent: &Spent) {
+    fn place_for(&mut self, id: u64, shape: Arc<Shape>) -> usize {
         if self.known.len() >= SHAPES_MAX {
             self.make_room();
         }
-        let costs = ShapeCosts::default();
-        let known = match self.known.entry(id) {
-            Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => entry.insert(Box::new(Known { shape, costs })),
-        };
-        known.costs.record(spent);
+        self.known.push(Known {
+            id,
+            shape,
+            costs: ShapeCosts::default(),
+        });
+        let place = self.known.len() - 1;
+        self.places.insert(id, place);
+        place
     }
 
     /// Adds the time of an execution whose answer waited for the commit log.
     pub fn record_wait(&mut self, id: u64, elapsed_nanos: u64, log_nanos: u64) {
         // A shape that had to make room meanwhile is not looked for.
-        if let Some(known) = self.known.get_mut(&id) {
+        let place = self.places.get(&id);
+        if let Some(known) = place.and_then(|place| self.known.get_mut(*place)) {
             known.costs.latency.record(elapsed_nanos);
-            known.costs.total += Cost::default().with(Count::LogNanos, log_nanos);
+            known.costs.total += &Cost::default().with(Count::LogNanos, log_nanos);
         }
     }
 
     /// Puts the eighth that was called least together with those that went before.
     fn make_room(&mut self) {
-        let mut calls: Vec<(u64, u64)> = self
-            .known
-            .iter()
-            .map(|(id, known)| (known.costs.calls, *id))
-            .collect();
-        calls.sort_unstable();
-        for (_, id) in calls.iter().take(SHAPES_MAX / 8) {
-            if let Some(known) = self.known.remove(id) {
-                self.make_one_of_others(&known);
-            }
+        self.known
+            .sort_by_key(|known| std::cmp::Reverse(known.costs.calls));
+        let kept = SHAPES_MAX - SHAPES_MAX / 8;
+        for known in self.known.split_off(kept.min(self.known.len())) {
+            self.make_one_of_others(&known);
         }
+        let places = self.known.iter().enumerate();
+        self.places = places.map(|(place, known)| (known.id, place)).collect();
+        self.last = (0, 0);
     }
 
     fn make_one_of_others(&mut self, known: &Known) {
         let shape = &known.shape;
         let key = (shape.keyspace.clone(), shape.table.clone(), shape.is_read);
         let others = self.others.entry(key).or_insert_with(|| Known {
+            id: 0,
             shape: Arc::new(Shape {
                 text: others_of(shape),
                 ..Shape::clone(shape)
@@ -158,13 +171,13 @@ impl CostShard {
     }
 
     pub(super) fn shape(&self, id: u64) -> Option<Arc<Shape>> {
-        self.known.get(&id).map(|known| known.shape.clone())
+        let place = *self.places.get(&id)?;
+        self.known.get(place).map(|known| known.shape.clone())
     }
 
     /// Each shape, and those that had to make room, a table's as one.
     pub(super) fn known(&self) -> impl Iterator<Item = &Known> {
-        let known = self.known.values().map(|known| &**known);
-        known.chain(self.others.values())
+        self.known.iter().chain(self.others.values())
     }
 
     pub(super) fn clear(&mut self) {
@@ -182,14 +195,20 @@ fn others_of(shape: &Shape) -> String {
 
 #[cfg(test)]
 mod tests {
+    use ilion_env::cost;
+
     use super::*;
 
-    fn spent(rows: u64) -> Spent {
-        Spent {
-            cost: Cost::default().with(Count::Rows, rows),
-            elapsed_nanos: Some(1000),
+    /// One execution that looks at so many rows; an error if at none.
+    fn record(shard: &mut CostShard, id: u64, rows: u64, elapsed_nanos: Option<u64>) {
+        let scope = cost::begin();
+        cost::add(Count::Rows, rows);
+        let spent = Spent {
+            cost: &scope,
+            elapsed_nanos,
             is_error: rows == 0,
-        }
+        };
+        shard.record(id, || shape(id), &spent);
     }
 
     fn shape(id: u64) -> Arc<Shape> {
@@ -203,7 +222,7 @@ mod tests {
     fn executions_of_a_shape_are_added_up() {
         let mut shard = CostShard::default();
         for rows in [3, 0, 4] {
-            shard.record(7, || shape(7), &spent(rows));
+            record(&mut shard, 7, rows, Some(1000));
         }
         let costs = &shard.known().next().unwrap().costs;
         assert_eq!(
@@ -217,8 +236,8 @@ mod tests {
     fn shapes_without_end_take_bounded_memory_and_lose_no_call() {
         let mut shard = CostShard::default();
         for id in 1..=10_000 {
-            shard.record(id, || shape(id), &spent(1));
-            shard.record(1, || shape(1), &spent(1));
+            record(&mut shard, id, 1, Some(1000));
+            record(&mut shard, 1, 1, Some(1000));
         }
         assert!(shard.known().count() <= SHAPES_MAX + 1);
         assert!(shard.shape(1).is_some(), "what is called most stays");
@@ -234,11 +253,7 @@ mod tests {
     #[test]
     fn a_wait_for_the_log_belongs_to_its_statement() {
         let mut shard = CostShard::default();
-        let waits = Spent {
-            elapsed_nanos: None,
-            ..spent(1)
-        };
-        shard.record(7, || shape(7), &waits);
+        record(&mut shard, 7, 1, None);
         shard.record_wait(7, 5000, 4000);
         let costs = &shard.known().next().unwrap().costs;
         assert_eq!(costs.latency.summary().max, 5000);
