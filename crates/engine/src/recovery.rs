@@ -211,8 +211,16 @@ impl Shared {
         });
         let mut by_table: Vec<(Arc<TableStore>, Vec<Arc<LiveSSTable>>)> = Vec::new();
         for (FoundSSTable { store, .. }, live) in found.into_iter().zip(opened) {
-            let live = live?;
-            check_file_types(&live)?;
+            let live = match live.and_then(|live| check_file_types(&live).map(|()| live)) {
+                Ok(live) => live,
+                // An index can be made anew, so a start does not end at it.
+                Err(error) if store.schema().key_order.is_some() => {
+                    tracing::error!(?store, %error, "a file of an index cannot be used; the index is built anew");
+                    store.is_damaged.store(true, Ordering::Release);
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
             self.open_attached(&store.schema(), &store.indexes(), &live);
             match by_table.last_mut() {
                 Some((last, sstables)) if last.id == store.id => sstables.push(live),

@@ -78,6 +78,8 @@ pub struct TableStore {
     pub(crate) is_flush_asked: AtomicBool,
     /// The schema has the table no more: nothing is written to its directory.
     pub(crate) is_dropped: AtomicBool,
+    /// Of a hidden table: not all of its files could be opened.
+    pub(crate) is_damaged: AtomicBool,
     shards: usize,
 }
 
@@ -132,6 +134,7 @@ impl TableStore {
             is_logged: AtomicBool::new(true),
             is_flush_asked: AtomicBool::new(false),
             is_dropped: AtomicBool::new(false),
+            is_damaged: AtomicBool::new(false),
             schema: ArcSwap::new(schema),
             shards,
         }

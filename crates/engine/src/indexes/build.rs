@@ -15,7 +15,7 @@ use ilion_rows::{
     ClusteringFilter, Cursor, DecoratedKey, Direction, KeyBound, KeyRange, MergeCursor, Mutation, ReadError,
     Row, Unfiltered,
 };
-use ilion_sstable::{Descriptor, Scan};
+use ilion_sstable::{Descriptor, Scan, list_directory};
 
 use super::{IndexBuildFacts, LiveIndex};
 use crate::background::Work;
@@ -60,7 +60,12 @@ impl Shared {
                     (Some(store), Some(live)) if built.contains(&name) && self.is_complete(&store, &live) => {
                         live.state.is_built.store(true, Ordering::Release);
                     }
-                    (Some(store), Some(live)) => self.ask_to_build(&store, &live),
+                    (Some(store), Some(live)) => {
+                        if built.contains(&name) {
+                            self.set_built(&name, false)?;
+                        }
+                        self.ask_to_build(&store, &live);
+                    }
                     // Nobody tells it of writes from now on.
                     _ if built.contains(&name) => self.set_built(&name, false)?,
                     _ => {}
@@ -72,7 +77,10 @@ impl Shared {
 
     /// True if nothing of a built index was lost: files beside SSTables can be.
     fn is_complete(&self, store: &TableStore, live: &LiveIndex) -> bool {
-        live.hidden.is_some() || self.is_attached_everywhere(store, live)
+        match &live.hidden {
+            Some(hidden) => !hidden.is_damaged.load(Ordering::Acquire),
+            None => self.is_attached_everywhere(store, live),
+        }
     }
 
     /// Has the indexes built that a change of the schema has made.
@@ -117,6 +125,15 @@ impl Shared {
         let _building = live.state.building.lock();
         if live.is_dropped() || live.is_built() {
             return Ok(End::Stopped);
+        }
+        if let Some(hidden) = live
+            .hidden
+            .as_ref()
+            .filter(|hidden| hidden.is_damaged.load(Ordering::Acquire))
+        {
+            self.empty_hidden(store, hidden)?;
+            self.forget_progress(hidden)?;
+            hidden.is_damaged.store(false, Ordering::Release);
         }
         self.flush_table(store)?;
         let end = match (live.index.storage(), &live.hidden) {
@@ -178,6 +195,20 @@ impl Shared {
             let since = active.since;
             let (bytes, gone) = hidden.clear_locked(&*self.env, &mut active, since);
             self.budget.free(bytes);
+            let is_damaged = hidden.is_damaged.load(Ordering::Acquire) && self.env.exists(&hidden.directory);
+            let there = match is_damaged {
+                true => list_directory(&*self.env, &hidden.directory)?,
+                false => Vec::new(),
+            };
+            // What could not be opened.
+            for listed in there {
+                if !gone
+                    .iter()
+                    .any(|sstable| *sstable.descriptor() == listed.descriptor)
+                {
+                    listed.descriptor.remove_files(&*self.env)?;
+                }
+            }
             gone
         };
         self.remove_sstables(hidden, &gone)

@@ -284,3 +284,31 @@ fn what_is_imported_is_found_by_indexes() {
     store.check("imported");
     store.restart().check("after a restart");
 }
+
+#[test]
+fn an_index_with_a_damaged_file_is_built_anew_and_does_not_keep_the_node_from_starting() {
+    let store = Store::new(10, small_options());
+    store.engine.alter_schema(&create_index(BY_V)).unwrap();
+    store.fill(30);
+    store.engine.drain().unwrap();
+    let stores = store.engine.tables();
+    let directory = stores
+        .iter()
+        .find(|store| store.schema().name == super::table::TABLE);
+    let directory = directory.unwrap().directory().join(".by_v");
+    let Store { env, engine } = store;
+    drop(engine);
+    env.remove_file(&directory.join("nb-1-big-Index.db")).unwrap();
+    let store = Store::open(env, small_options());
+    store.engine.wait_idle();
+    let verify = |store: &Store| {
+        let found = store
+            .engine
+            .verify_index(&table(&store.engine), BY_V.2, IndexRepair::None);
+        found.unwrap()
+    };
+    assert_eq!((verify(&store).missing, verify(&store).entries), (0, 30));
+    let store = store.restart();
+    assert_eq!(store.engine.index_builds(), []);
+    assert_eq!((verify(&store).missing, verify(&store).entries), (0, 30));
+}
