@@ -152,7 +152,7 @@ pub struct MemtableCursor {
     memtable: Arc<Memtable>,
     range: KeyRange,
     filter: Arc<ClusteringFilter>,
-    /// Where the next snapshots are taken; nothing once the range is done.
+    /// Where the next snapshots are taken, or anything if partitions are scattered; nothing once the range is done.
     shard: Option<usize>,
     last_key: Option<DecoratedKey>,
     batch_partitions: usize,
@@ -195,7 +195,10 @@ impl MemtableCursor {
 
     /// Takes snapshots of the next partitions; none at the end of the range.
     fn take(&mut self) {
-        while let Some(index) = self.shard
+        if self.memtable.is_scattered() && self.shard.is_some() {
+            self.take_scattered();
+        }
+        while let Some(index) = self.shard.filter(|_| !self.memtable.is_scattered())
             && self.taken.is_empty()
         {
             self.take_from(index);
@@ -204,6 +207,46 @@ impl MemtableCursor {
         if let Some((key, _)) = self.taken.back() {
             self.last_key = Some(key.clone());
         }
+    }
+
+    /// Takes as many from each shard that may have some, and keeps those up to the least of the last ones: no shard has another
+    /// that stands before them.
+    fn take_scattered(&mut self) {
+        let start = self.start_side();
+        let shards = self.memtable.shards();
+        let (first, last) = (self.range.start.token(), self.range.end.token());
+        let only = first.filter(|first| Some(*first) == last);
+        let chosen = match only.map(|token| self.memtable.shard_of(token)) {
+            Some(index) => &shards[index..=index],
+            None => shards,
+        };
+        let each = (self.batch_partitions / chosen.len()).max(4);
+        let mut found: Vec<(DecoratedKey, Partition)> = Vec::new();
+        let mut known_upto: Option<DecoratedKey> = None;
+        for lock in chosen {
+            let shard = lock.read();
+            let here = shard.partitions.range((start.clone(), Side::Unbounded));
+            let here = here
+                .skip_while(|(key, _)| self.range.start.compare(key).is_gt())
+                .take_while(|(key, _)| !self.range.end.compare(key).is_lt());
+            let before = found.len();
+            found.extend(
+                here.take(each)
+                    .map(|(key, partition)| (key.clone(), partition.clone())),
+            );
+            if found.len() == before + each
+                && let Some((key, _)) = found.last()
+                && known_upto.as_ref().is_none_or(|upto| key < upto)
+            {
+                known_upto = Some(key.clone());
+            }
+        }
+        found.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        match known_upto {
+            Some(upto) => found.retain(|(key, _)| *key <= upto),
+            None => self.shard = None,
+        }
+        self.taken = found.into();
     }
 
     /// Takes what a shard has, up to a whole batch, and goes on to the next shard if there is not more.

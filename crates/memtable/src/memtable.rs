@@ -96,7 +96,7 @@ pub(crate) struct Shard {
 pub struct Memtable {
     table: Arc<TableSchema>,
     comparator: ClusteringComparator,
-    /// By ascending token ranges. A lock is held for one write, or while few rows are copied.
+    /// By ascending token ranges, unless [`Self::is_scattered`]. A lock is held for one write, or while few rows are copied.
     shards: Box<[RwLock<Shard>]>,
     size_bytes: AtomicIsize,
 }
@@ -190,7 +190,13 @@ impl Memtable {
         Applied { grown_bytes: grown }
     }
 
-    /// The shard of a token; ascends with the token.
+    /// Whether partitions are spread over the shards by a hash: those of hidden tables of indexes stand by their values, which have
+    /// much in common, so that ranges of them would leave most shards empty and writers waiting for one.
+    pub(crate) fn is_scattered(&self) -> bool {
+        self.table.key_order.is_some()
+    }
+
+    /// The shard of a token; ascends with the token, unless [`Self::is_scattered`].
     #[inline]
     pub(crate) fn shard_of(&self, token: &Token) -> usize {
         let place = match token {
@@ -199,8 +205,7 @@ impl Memtable {
                 u64::try_from((value >> 63).min(u128::from(u64::MAX))).unwrap_or(u64::MAX)
             }),
             Token::Bytes(bytes) => leading(bytes),
-            // All begin with about the same separator.
-            Token::Comparable(bytes) => leading(bytes.get(1..).unwrap_or_default()),
+            Token::Comparable(bytes) => scattered(bytes),
         };
         let scaled = (u128::from(place) * self.shards.len() as u128) >> 64;
         usize::try_from(scaled).unwrap_or(0)
@@ -278,6 +283,18 @@ fn leading(bytes: &[u8]) -> u64 {
     let len = bytes.len().min(8);
     head[..len].copy_from_slice(&bytes[..len]);
     u64::from_be_bytes(head)
+}
+
+/// A hash of bytes, good enough to spread them.
+fn scattered(bytes: &[u8]) -> u64 {
+    const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+    bytes
+        .chunks(8)
+        .fold(bytes.len() as u64, |hash, chunk| {
+            let mixed = (hash ^ leading(chunk)).wrapping_mul(SPREAD);
+            mixed ^ (mixed >> 29)
+        })
+        .wrapping_mul(SPREAD)
 }
 
 /// Lowest and highest timestamp of an update.

@@ -12,7 +12,7 @@ use ilion_rows::{
     Unfiltered,
 };
 use ilion_schema::{ClusteringOrder, TableBuilder, TableId, TableSchema};
-use ilion_types::{CqlType, Partitioner};
+use ilion_types::{CqlType, KeyOrder, Partitioner};
 
 fn table() -> Arc<TableSchema> {
     TableBuilder::new("ks", "t", TableId(uuid::Uuid::nil()))
@@ -251,4 +251,66 @@ fn counts_cover_every_mutation() {
         assert_eq!(applied.grown_bytes, 0);
     }
     assert_eq!(memtable.size_bytes(), size);
+}
+
+#[test]
+fn a_table_ordered_by_its_values_is_read_in_their_order_whatever_the_shards() {
+    let mut builder = TableBuilder::new("ks", "t.by_v", TableId::of_system_table("ks", "t.by_v"))
+        .partition_key("v", CqlType::Int)
+        .clustering("c", CqlType::Int, ClusteringOrder::Asc);
+    builder.key_order = Some(KeyOrder::of(CqlType::Int, false));
+    let table = builder.build();
+    let partitioner = table.partitioner(Partitioner::Murmur3);
+    let key = |value: i32| DecoratedKey::new(partitioner, int(value));
+    let memtable = Arc::new(Memtable::new(table.clone(), 16));
+    let values: Vec<i32> = (0..2000).map(|number| (number * 7919) % 4001 - 2000).collect();
+    for value in &values {
+        memtable.apply(&Mutation {
+            table: table.clone(),
+            key: key(*value),
+            update: PartitionUpdate {
+                rows: vec![Row {
+                    liveness: Liveness::live(1),
+                    ..Row::empty(Clustering::of([int(*value)]))
+                }],
+                ..PartitionUpdate::default()
+            },
+        });
+    }
+    let mut sorted = values.clone();
+    sorted.sort_unstable();
+    let read = |range: KeyRange| {
+        let mut cursor = memtable.cursor(range, Arc::new(ClusteringFilter::all()));
+        let mut found = Vec::new();
+        while let Some(head) = cursor.next_partition().unwrap() {
+            assert!(matches!(cursor.next_unfiltered(), Ok(Some(Unfiltered::Row(_)))));
+            found.push(number(&head.key.key));
+        }
+        found
+    };
+    assert_eq!(read(KeyRange::all()), sorted);
+    for (from, to) in [
+        (-2000, 2000),
+        (-3, 3),
+        (17, 17),
+        (100, 90),
+        (-5000, -1900),
+        (0, 5000),
+    ] {
+        let range = KeyRange {
+            start: KeyBound::BeforeToken(key(from).token),
+            end: KeyBound::AfterToken(key(to).token),
+        };
+        let expected: Vec<i32> = sorted
+            .iter()
+            .copied()
+            .filter(|value| (from..=to).contains(value))
+            .collect();
+        assert_eq!(read(range), expected, "{from} to {to}");
+    }
+    let after = KeyRange {
+        start: KeyBound::After(key(sorted[500])),
+        end: KeyBound::Before(key(sorted[700])),
+    };
+    assert_eq!(read(after), sorted[501..700]);
 }
