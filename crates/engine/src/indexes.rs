@@ -26,9 +26,7 @@ mod verify;
 
 use std::sync::Arc;
 
-use ilion_index::{
-    Candidates, Estimate, IndexClasses, Predicate, Ranked, RowChange, SecondaryIndex, Storage,
-};
+use ilion_index::{Candidates, Estimate, IndexClasses, Predicate, Ranked, SecondaryIndex, Storage};
 use ilion_memtable::LogPosition;
 use ilion_rows::Mutation;
 use ilion_schema::{TableId, TableSchema};
@@ -178,10 +176,6 @@ impl Shared {
         let mut entries = Vec::new();
         let mut grown = 0;
         let applied = active.memtable.apply_observed(mutation, position, &mut |change| {
-            let change = RowChange {
-                before: change.before,
-                after: change.after,
-            };
             grown += indexes.take_in(&*self.env, &mutation.key, change, &mut entries);
         });
         applied.grown_bytes + grown

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ilion_env::Env;
-use ilion_rows::{DecoratedKey, KeyRange, Mutation, ReadError, Row};
+use ilion_rows::{DecoratedKey, KeyRange, Mutation, ReadError, Row, RowChange};
 use ilion_schema::TableSchema;
 
 use crate::{Candidate, Candidates, Definition, EntryMark, Place, Predicate, Ranked};
@@ -32,6 +32,18 @@ pub enum Error {
     /// The data below could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
+}
+
+impl From<ilion_pages::Error> for Error {
+    fn from(error: ilion_pages::Error) -> Self {
+        match error {
+            ilion_pages::Error::Corrupt { file, expected, .. } => Self::Unusable {
+                file,
+                reason: format!("expected {expected}"),
+            },
+            ilion_pages::Error::Env(error) => Self::Env(error),
+        }
+    }
 }
 
 /// A kind of index. Registered with the engine under its class names.
@@ -89,15 +101,6 @@ pub enum Storage<'i> {
     HiddenTable(&'i dyn HiddenTable),
     /// Beside memtables and SSTables.
     Attached(&'i dyn Attached),
-}
-
-/// How a row of a memtable changed by one write.
-#[derive(Clone, Copy, Debug)]
-pub struct RowChange<'r> {
-    /// The row in this memtable before; nothing if it was not here (it may be in an older source).
-    pub before: Option<&'r Row>,
-    /// The row after; empty if a deletion removed it.
-    pub after: &'r Row,
 }
 
 /// When a row changed.
@@ -197,7 +200,7 @@ pub trait RowNumbers: Send + Sync {
 /// The entries of one memtable.
 pub trait MemtableIndex: Send + Sync {
     /// Takes in a change of a row of the partition. Called under the lock of the memtable's shard, by many threads at once.
-    /// Returns by how many bytes it grew.
+    /// The key is a slice of what the client sent: whoever keeps it copies it. Returns by how many bytes it grew.
     fn apply(&self, key: &DecoratedKey, change: RowChange<'_>) -> isize;
 
     /// How many rows [`Self::search`] may give.

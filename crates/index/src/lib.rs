@@ -44,9 +44,10 @@ mod vectors;
 pub use candidate::{Candidate, Candidates, EntryMark, NoCandidates, Place, Ranked, RowPart};
 pub use combine::{Intersection, Union};
 pub use definition::Definition;
+pub use ilion_rows::RowChange;
 pub use interface::{
-    Attached, Error, Estimate, HiddenTable, IndexClass, IndexContents, MemtableIndex, Moment, RowChange,
-    RowNumbers, SSTableIndex, SSTableIndexWriter, SecondaryIndex, Storage,
+    Attached, Error, Estimate, HiddenTable, IndexClass, IndexContents, MemtableIndex, Moment, RowNumbers,
+    SSTableIndex, SSTableIndexWriter, SecondaryIndex, Storage,
 };
 pub use predicate::{Limit, Predicate};
 pub use registry::IndexClasses;

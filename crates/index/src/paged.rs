@@ -5,29 +5,27 @@
 //! tail := fields  body_length:u64  tail_crc:u32  tail_len:u32  magic:8
 //! ```
 //!
-//! There is a CRC of each 4096 bytes of the body, the last page may be short. `tail_len` counts `fields` and `body_length`,
+//! The pages are those of `ilion-pages`. `tail_len` counts `fields` and `body_length`,
 //! `tail_crc` is of the same bytes. A file is written beside its name (`.tmp`), synced, and given its name when it is whole:
 //! so one that is being read, as memory, is never changed. The body is mapped; a page is read through the file and checked
 //! when it is first touched, so that what the disk cannot give is an error and what it gives is counted.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use ilion_codec::crc32;
-use ilion_env::{Access, Env, FileMap, ReadFile, WriteFile};
+use ilion_env::{Access, Env, ReadFile};
+use ilion_pages::{Pages, PagesWriter, paged_length};
 use ilion_rows::ReadError;
 
 use crate::Error;
 
-pub(crate) const PAGE_LEN: usize = 4096;
-const CRC_LEN: usize = 4;
+pub(crate) use ilion_pages::u64_at;
+
 /// CRC, length and magic.
 const END_LEN: usize = 16;
 /// More than any tail has.
 const TAIL_LEN_MAX: usize = 1 << 20;
-/// Bytes that are gathered before they go to the file.
-const APPEND_BYTES: usize = 64 * PAGE_LEN;
 
 /// What a file begins to say of itself at its very end.
 pub(crate) type Magic = [u8; 8];
@@ -35,77 +33,55 @@ pub(crate) type Magic = [u8; 8];
 /// A file being written. Without [`PagedWriter::finish`] it leaves one with a temporary name.
 pub(crate) struct PagedWriter {
     env: Arc<dyn Env>,
-    file: Box<dyn WriteFile>,
+    pages: PagesWriter,
     path: PathBuf,
     temporary: PathBuf,
-    buffer: Vec<u8>,
-    flushed: u64,
-    crcs: Vec<u8>,
 }
 
 impl PagedWriter {
     pub(crate) fn create(env: &Arc<dyn Env>, path: PathBuf) -> Result<Self, Error> {
         let temporary = temporary_of(&path);
         Ok(Self {
-            file: env.create_or_truncate(&temporary)?,
+            pages: PagesWriter::new(env.create_or_truncate(&temporary)?),
             env: env.clone(),
             path,
             temporary,
-            buffer: Vec::new(),
-            flushed: 0,
-            crcs: Vec::new(),
         })
     }
 
     /// Where the next byte goes.
     pub(crate) fn position(&self) -> u64 {
-        self.flushed + self.buffer.len() as u64
+        self.pages.position()
     }
 
     pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.buffer.extend_from_slice(bytes);
-        if self.buffer.len() < APPEND_BYTES {
-            return Ok(());
-        }
-        self.write(self.buffer.len() / PAGE_LEN * PAGE_LEN)
+        self.pages.buffer().extend_from_slice(bytes);
+        Ok(self.pages.flush_if_large()?)
     }
 
     /// Zeros up to a multiple of eight.
     pub(crate) fn align(&mut self) -> Result<(), Error> {
-        let zeros = self.position().wrapping_neg() % 8;
-        self.append(&[0; 8][..usize::try_from(zeros).unwrap_or(0)])
-    }
-
-    fn write(&mut self, len: usize) -> Result<(), Error> {
-        for page in self.buffer[..len].chunks(PAGE_LEN) {
-            self.crcs.extend_from_slice(&crc32(page).to_le_bytes());
-        }
-        self.file.append(&self.buffer[..len])?;
-        self.buffer.drain(..len);
-        self.flushed += len as u64;
-        Ok(())
+        self.pages.align();
+        Ok(self.pages.flush_if_large()?)
     }
 
     /// Writes what is left and the tail, makes it durable and gives the file its name, durable when the directory is synced.
-    pub(crate) fn finish(mut self, fields: &[u8], magic: &Magic) -> Result<(), Error> {
-        self.write(self.buffer.len())?;
+    pub(crate) fn finish(self, fields: &[u8], magic: &Magic) -> Result<(), Error> {
         let mut tail = fields.to_vec();
-        tail.extend_from_slice(&self.flushed.to_le_bytes());
+        tail.extend_from_slice(&self.position().to_le_bytes());
         let len = u32::try_from(tail.len()).unwrap_or(u32::MAX);
         let crc = crc32(&tail);
         tail.extend_from_slice(&crc.to_le_bytes());
         tail.extend_from_slice(&len.to_le_bytes());
         tail.extend_from_slice(magic);
-        self.file.append(&self.crcs)?;
-        self.file.append(&tail)?;
-        self.file.sync()?;
+        self.pages.finish(&tail)?;
         self.env.rename(&self.temporary, &self.path)?;
         Ok(())
     }
 
     /// Removes what was written.
     pub(crate) fn abandon(self) {
-        drop(self.file);
+        drop(self.pages);
         if let Err(error) = self.env.remove_file(&self.temporary) {
             tracing::warn!(%error, "a file that nobody needs stays");
         }
@@ -120,13 +96,7 @@ pub(crate) fn temporary_of(path: &Path) -> PathBuf {
 }
 
 /// A file that is there.
-pub(crate) struct PagedFile {
-    file: Arc<dyn ReadFile>,
-    map: FileMap,
-    body_length: usize,
-    /// A bit for each page that passed.
-    checked: Box<[AtomicU64]>,
-}
+pub(crate) struct PagedFile(Pages);
 
 impl PagedFile {
     /// Opens it and gives the fields of its tail, checked.
@@ -137,75 +107,44 @@ impl PagedFile {
         };
         file.advise(Access::Random);
         let (mut fields, tail_at) = read_tail(&*file, magic)?;
-        let length_at = fields.len().checked_sub(8);
-        let body_length = length_at.and_then(|at| usize::try_from(u64_at(&fields, at)).ok());
-        let pages = body_length.map(|len| len.div_ceil(PAGE_LEN));
-        let end = pages
-            .and_then(|pages| pages.checked_mul(CRC_LEN))
-            .zip(body_length)
-            .and_then(|(crcs, body)| crcs.checked_add(body));
-        let (Some(pages), Some(body_length)) = (pages, body_length) else {
+        let Some(length_at) = fields.len().checked_sub(8) else {
             return Err(unusable(path, "its tail is too short"));
         };
-        if end.map(|end| end as u64) != Some(tail_at) {
+        let body_length = u64_at(&fields, length_at);
+        if paged_length(body_length) != Some(tail_at) {
             return Err(unusable(path, "its length is not what its tail says"));
         }
-        fields.truncate(fields.len() - 8);
+        fields.truncate(length_at);
         let map = file.map()?;
         if map.len() as u64 != file.size_bytes() {
             return Err(unusable(path, "its length changed"));
         }
-        let paged = Self {
-            file,
-            map,
-            body_length,
-            checked: (0..pages.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
-        };
-        Ok((paged, fields))
+        let pages = Pages::of(file, map, body_length);
+        let pages = pages.ok_or_else(|| unusable(path, "its length is not what its tail says"))?;
+        Ok((Self(pages), fields))
     }
 
     /// Bytes of the whole file.
     pub(crate) fn size_bytes(&self) -> u64 {
-        self.map.len() as u64
+        self.0.file_length()
     }
 
     /// Bytes of the body.
     pub(crate) fn body_length(&self) -> u64 {
-        self.body_length as u64
+        self.0.body_length()
     }
 
     pub(crate) fn path(&self) -> &Path {
-        self.file.path()
+        self.0.path()
     }
 
     /// `len` bytes of the body from `at` on.
     #[inline]
     pub(crate) fn bytes(&self, at: u64, len: usize) -> Result<&[u8], ReadError> {
-        let start = usize::try_from(at).unwrap_or(usize::MAX);
-        let end = start.checked_add(len).filter(|end| *end <= self.body_length);
-        let Some(end) = end else {
-            return Err(self.corrupt(at, "a place in the body"));
-        };
-        for page in start / PAGE_LEN..end.div_ceil(PAGE_LEN) {
-            if self.checked[page / 64].load(Relaxed) >> (page % 64) & 1 == 0 {
-                self.check(page)?;
-            }
-        }
-        Ok(&self.map[start..end])
-    }
-
-    #[cold]
-    fn check(&self, page: usize) -> Result<(), ReadError> {
-        let mut buffer = [0; PAGE_LEN];
-        let start = page * PAGE_LEN;
-        let bytes = &mut buffer[..PAGE_LEN.min(self.body_length - start)];
-        self.file.read_exact_at(start as u64, bytes).map_err(io)?;
-        let crc_at = self.body_length + page * CRC_LEN;
-        if crc32(bytes).to_le_bytes() != self.map[crc_at..crc_at + CRC_LEN] {
-            return Err(self.corrupt(start as u64, "a page with the CRC that the file has for it"));
-        }
-        self.checked[page / 64].fetch_or(1 << (page % 64), Relaxed);
-        Ok(())
+        self.0.bytes(at, len).map_err(|error| match error {
+            ilion_pages::Error::Corrupt { offset, expected, .. } => self.corrupt(offset, expected),
+            ilion_pages::Error::Env(error) => io(error),
+        })
     }
 
     /// Damage at `at`.
@@ -261,18 +200,6 @@ pub(crate) fn io(error: ilion_env::Error) -> ReadError {
     }
 }
 
-/// The number at `at`; zeros beyond the end.
-#[inline]
-pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    if let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
-        return u64::from_le_bytes(*chunk);
-    }
-    let mut padded = [0; 8];
-    let rest = bytes.get(at..).unwrap_or_default();
-    padded[..rest.len()].copy_from_slice(rest);
-    u64::from_le_bytes(padded)
-}
-
 #[cfg(test)]
 pub(crate) mod hostile {
     //! Files whose checksums are right and whose bytes are not.
@@ -287,7 +214,8 @@ pub(crate) mod hostile {
         change: impl FnOnce(&mut Vec<u8>, &mut Vec<u8>),
     ) {
         let (file, mut fields) = PagedFile::open(env, path, magic).unwrap();
-        let mut body = file.bytes(0, file.body_length).unwrap().to_vec();
+        let length = usize::try_from(file.body_length()).unwrap();
+        let mut body = file.bytes(0, length).unwrap().to_vec();
         drop(file);
         change(&mut body, &mut fields);
         let mut writer = PagedWriter::create(env, path.to_path_buf()).unwrap();
@@ -299,6 +227,7 @@ pub(crate) mod hostile {
 #[cfg(test)]
 mod tests {
     use ilion_env::MemEnv;
+    use ilion_pages::{APPEND_BYTES, PAGE_LEN};
 
     use super::*;
 

@@ -19,4 +19,4 @@ mod partition;
 mod row_list;
 
 pub use cursor::{MemtableCursor, PartitionCursor};
-pub use memtable::{Applied, LogPosition, Memtable, RowChange, Statistics};
+pub use memtable::{Applied, LogPosition, Memtable, Statistics};

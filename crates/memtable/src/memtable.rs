@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicIsize, Ordering};
 
 use ilion_rows::{
     ClusteringComparator, ClusteringFilter, Data, DecoratedKey, Detacher, KeyRange, Mutation,
-    PartitionUpdate, Row,
+    PartitionUpdate, RowChange,
 };
 use ilion_schema::TableSchema;
 use ilion_types::Token;
@@ -30,15 +30,6 @@ pub struct LogPosition {
 pub struct Applied {
     /// By how many bytes the memtable grew; negative if a deletion freed more than it took.
     pub grown_bytes: isize,
-}
-
-/// How one row changed, for indexes.
-#[derive(Debug)]
-pub struct RowChange<'r> {
-    /// The row in this memtable before; nothing if it was not here (it may be in an older source).
-    pub before: Option<&'r Row>,
-    /// The row after; empty if a partition deletion removed it.
-    pub after: &'r Row,
 }
 
 /// Counts over what a memtable holds.

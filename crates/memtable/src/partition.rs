@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use ilion_rows::{
-    ClusteringComparator, DeletionTime, Detacher, Direction, PartitionUpdate, RangeList, Row, Slice,
+    ClusteringComparator, DeletionTime, Detacher, Direction, PartitionUpdate, RangeList, Row, RowChange,
+    Slice,
 };
 use ilion_schema::TableSchema;
 
-use crate::RowChange;
 use crate::row_list::{RowList, Span};
 
 /// A partition. What few partitions have is kept apart, so that one of a single row stays small.

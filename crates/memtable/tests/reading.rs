@@ -209,7 +209,7 @@ fn a_partition_deletion_frees_what_it_covers() {
         ..PartitionUpdate::default()
     };
     let mut gone = 0;
-    let mut observer = |change: ilion_memtable::RowChange<'_>| {
+    let mut observer = |change: ilion_rows::RowChange<'_>| {
         gone += usize::from(change.before.is_some() && change.after.is_empty());
     };
     let applied = memtable.apply_observed(&write(&table, 1, update), None, &mut observer);

@@ -71,7 +71,7 @@ pub use purge::{CompactionPurge, PurgeLaw, PurgeableBelow, ReadCounts, ReadLaw, 
 pub use range::{KeyBound, KeyRange};
 pub use ranges::{Direction, Markers, RangeList};
 pub use reconcile::{EXPIRED_LIVENESS_TTL, merge_rows};
-pub use row::{ColumnData, ComplexColumn, Data, Row};
+pub use row::{ColumnData, ComplexColumn, Data, Row, RowChange};
 pub use slices::{ClusteringFilter, Slice, WantedElements};
 pub use unfiltered::{Marker, Unfiltered};
 pub use vec_cursor::{Partition, VecCursor};

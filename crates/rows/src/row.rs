@@ -48,6 +48,15 @@ pub struct ComplexColumn {
     pub cells: Vec<(Bytes, Cell)>,
 }
 
+/// How one row of a memtable changed by one write.
+#[derive(Clone, Copy, Debug)]
+pub struct RowChange<'r> {
+    /// The row in this memtable before; nothing if it was not here (it may be in an older source).
+    pub before: Option<&'r Row>,
+    /// The row after; empty if a deletion of the partition removed it.
+    pub after: &'r Row,
+}
+
 impl Row {
     /// A row with nothing in it.
     pub fn empty(clustering: Clustering) -> Self {

@@ -52,6 +52,19 @@ impl Error {
     }
 }
 
+impl From<ilion_pages::Error> for Error {
+    fn from(error: ilion_pages::Error) -> Self {
+        match error {
+            ilion_pages::Error::Corrupt {
+                file,
+                offset,
+                expected,
+            } => Self::corrupt(&file, offset, expected),
+            ilion_pages::Error::Env(error) => Self::Io(error),
+        }
+    }
+}
+
 impl From<Error> for ReadError {
     fn from(error: Error) -> Self {
         match error {

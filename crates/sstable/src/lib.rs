@@ -18,7 +18,6 @@
 //! | `key_cache` | where partitions are that were looked up lately |
 //! | `make_token_map` | Tokens.db from the index of an SSTable that has none |
 //! | `tokens` | Tokens.db, the token map |
-//! | `pages` | bodies of side components, mapped and checked page by page when they are first touched |
 //! | `trie` | nodes of Partitions.db and Rows.db, and walks over them |
 //! | `commit_log_interval` | which stretches of the commit log an SSTable covers |
 //! | `comparable` | keys and clusterings as the bytes that tries are walked with |
@@ -58,7 +57,6 @@ mod make_token_map;
 mod metadata_collector;
 mod open;
 mod open_options;
-mod pages;
 mod reader;
 mod row_decode;
 mod row_encode;

@@ -37,7 +37,7 @@ pub(crate) use map::{Candidates, Mapped, TokenMap};
 pub(crate) use tail::fingerprint_of;
 pub(crate) use writer::{TokenMapWriter, Whole};
 
-use crate::pages::u64_at;
+use ilion_pages::u64_at;
 
 /// Partitions of a block; the last one may have fewer.
 const BLOCK_PARTITIONS: usize = 1024;

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
 
-use bytes::Bytes;
 use ilion_env::Env;
-use ilion_index::{MemtableIndex, RowChange, SecondaryIndex, Storage};
-use ilion_rows::{DecoratedKey, Mutation};
+use ilion_index::{MemtableIndex, SecondaryIndex, Storage};
+use ilion_rows::{DecoratedKey, Mutation, RowChange};
 use parking_lot::Mutex;
 
 use crate::table_store::TableStore;
@@ -142,14 +141,6 @@ impl MemtableIndexes {
                 }
             }
         }
-        if self.attached.is_empty() {
-            return grown;
-        }
-        // The key is a slice of what the client sent, and is kept.
-        let key = &DecoratedKey {
-            token: key.token.clone(),
-            key: Bytes::copy_from_slice(&key.key),
-        };
         for (_, index) in &self.attached {
             let bytes = index.apply(key, change);
             self.attached_bytes.fetch_add(bytes, Ordering::Relaxed);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use ilion_rows::DecoratedKey;
 use ilion_vector::MemoryGraph;
 use parking_lot::RwLock;
@@ -63,7 +64,10 @@ impl MemtableIndex for MemtableVectors {
             return 0;
         }
         let place = Place {
-            key: key.clone(),
+            key: DecoratedKey {
+                token: key.token.clone(),
+                key: Bytes::copy_from_slice(&key.key),
+            },
             row: self.values.part(change.after),
         };
         if let Some(old) = before.and_then(|bytes| self.values.decode(bytes)) {

@@ -6,8 +6,8 @@ use ilion_env::Env;
 
 use super::BLOCK_ENTRIES;
 use super::tail::{TAIL_LEN, Tail};
-use crate::pages::{Pages, paged_length};
 use crate::{Component, Descriptor, Error, Result};
+use ilion_pages::{Pages, paged_length};
 
 /// The cell map of one SSTable.
 pub(crate) struct CellMap {
@@ -109,7 +109,7 @@ impl CellMap {
         let count = (self.tail.entry_count - number * BLOCK_ENTRIES).min(BLOCK_ENTRIES);
         let found = find(bytes, self.base(number)?, count, position);
         let Some(mut near) = found else {
-            return Err(self.pages.corrupt(start, "a block of entries"));
+            return Err(self.pages.corrupt(start, "a block of entries").into());
         };
         if near.next.is_none() && number + 1 < self.blocks {
             near.next = Some(self.base(number + 1)?);
@@ -132,12 +132,12 @@ impl CellMap {
     }
 
     fn base(&self, number: u64) -> Result<u64> {
-        self.pages.u64_at(self.tail.directory_at + number * 8)
+        Ok(self.pages.u64_at(self.tail.directory_at + number * 8)?)
     }
 
     fn block_at(&self, number: u64) -> Result<u64> {
-        self.pages
-            .u64_at(self.tail.directory_at + (self.blocks + number) * 8)
+        let at = self.tail.directory_at + (self.blocks + number) * 8;
+        Ok(self.pages.u64_at(at)?)
     }
 
     fn block(&self, number: u64) -> Result<(u64, &[u8])> {
@@ -149,7 +149,7 @@ impl CellMap {
         let len = end.checked_sub(start).and_then(|len| usize::try_from(len).ok());
         match len {
             Some(len) => Ok((start, self.pages.bytes(start, len)?)),
-            None => Err(self.pages.corrupt(start, "blocks in order")),
+            None => Err(self.pages.corrupt(start, "blocks in order").into()),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use ilion_codec::crc32;
 
-use crate::pages::u64_at;
+use ilion_pages::u64_at;
 
 const MAGIC: &[u8; 8] = b"ILCELMAP";
 const VERSION: u8 = 1;

@@ -10,7 +10,7 @@ use ilion_env::Env;
 use super::BLOCK_ENTRIES;
 use super::tail::Tail;
 use crate::Result;
-use crate::pages::PagesWriter;
+use ilion_pages::PagesWriter;
 
 /// The SSTable whose rows have been added.
 #[derive(Clone, Copy, Debug)]
@@ -88,7 +88,7 @@ impl CellMapWriter {
         pages.buffer().extend_from_slice(self.entries.as_slice());
         self.index.clear();
         self.entries.clear();
-        pages.flush_if_large()
+        Ok(pages.flush_if_large()?)
     }
 
     /// Writes what is left and makes it durable. False if there was nothing to write.

@@ -11,8 +11,8 @@ use super::BLOCK_PARTITIONS;
 use super::block::Block;
 use super::order::{Order, Place, code_of_bytes, trimmed};
 use super::tail::{END_LEN, Tail};
-use crate::pages::{Pages, paged_length};
 use crate::{Component, Descriptor, Error, Result};
+use ilion_pages::{Pages, paged_length};
 
 /// Most places for one key that are looked at: more of them look alike only if somebody made them so.
 const CANDIDATES_MAX: u64 = 8;
@@ -220,23 +220,25 @@ impl TokenMap {
             Some(len) if count > 0 => Block::decode(self.pages.bytes(start, len)?, count as usize),
             _ => None,
         };
-        block.ok_or_else(|| self.pages.corrupt(start, "a block of partitions"))
+        block.ok_or_else(|| self.pages.corrupt(start, "a block of partitions").into())
     }
 
     fn damaged(&self, index: u64) -> Error {
         let at = self.block_at(index / BLOCK_PARTITIONS as u64).unwrap_or(0);
-        self.pages.corrupt(at, "a block with a place for each partition")
+        self.pages
+            .corrupt(at, "a block with a place for each partition")
+            .into()
     }
 
     #[inline]
     fn head(&self, number: u64) -> Result<u64> {
-        self.pages.u64_at(self.tail.directory_at + number * 8)
+        Ok(self.pages.u64_at(self.tail.directory_at + number * 8)?)
     }
 
     #[inline]
     fn block_at(&self, number: u64) -> Result<u64> {
-        self.pages
-            .u64_at(self.tail.directory_at + (self.blocks + number) * 8)
+        let at = self.tail.directory_at + (self.blocks + number) * 8;
+        Ok(self.pages.u64_at(at)?)
     }
 
     /// What is above all keys of the block before, and not above the first of this one.
@@ -251,10 +253,13 @@ impl TokenMap {
             .checked_sub(start)
             .filter(|len| *len <= u64::from(u16::MAX));
         let Some(len) = len.and_then(|len| usize::try_from(len).ok()) else {
-            return Err(self.pages.corrupt(ends_at + number * 8, "the end of a separator"));
+            return Err(self
+                .pages
+                .corrupt(ends_at + number * 8, "the end of a separator")
+                .into());
         };
-        self.pages
-            .bytes((ends_at + self.blocks * 8).saturating_add(start), len)
+        let at = (ends_at + self.blocks * 8).saturating_add(start);
+        Ok(self.pages.bytes(at, len)?)
     }
 
     /// The last block whose first partition may be below, the first one if there is none.

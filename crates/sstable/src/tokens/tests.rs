@@ -11,8 +11,8 @@ use ilion_types::{Partitioner, Token};
 use super::map::Mapped;
 use super::tail::END_LEN;
 use super::{Candidates, TokenMap, TokenMapWriter, Whole};
-use crate::pages::{CRC_LEN, PAGE_LEN};
 use crate::{Component, Descriptor, Format, SSTableId, Version};
+use ilion_pages::{CRC_LEN, PAGE_LEN};
 
 const PARTITIONERS: [Partitioner; 3] = [
     Partitioner::Murmur3,

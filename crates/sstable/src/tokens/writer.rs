@@ -12,7 +12,7 @@ use super::block::Draft;
 use super::order::{Order, Place, code_of_bytes, common_len};
 use super::tail::Tail;
 use crate::Result;
-use crate::pages::PagesWriter;
+use ilion_pages::PagesWriter;
 
 /// The SSTable whose partitions have been added.
 #[derive(Clone, Debug)]
@@ -88,7 +88,7 @@ impl TokenMapWriter {
             self.heads.extend(self.draft.codes.first());
         }
         self.draft.clear();
-        self.pages.flush_if_large()
+        Ok(self.pages.flush_if_large()?)
     }
 
     /// Writes what is left and makes it durable. False if there is no map, since its numbers cannot be held: its file is

@@ -1,4 +1,4 @@
-//! The body of a side component in pages, each with a CRC.
+//! Files whose body is in pages, each with a CRC: side components of SSTables and files of attached indexes.
 //!
 //! ```text
 //! file := body  page_crc:u32 *  tail          little-endian; a page has 4096 bytes of the body, the last one what is left
@@ -7,21 +7,43 @@
 //! It is mapped to be read. A page is checked when it is first touched: that time it is read through the file, so that what the
 //! disk cannot give is an error and what it gives is counted.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use ilion_codec::crc32;
 use ilion_env::{FileMap, ReadFile, WriteFile};
 
-use crate::{Error, Result};
+/// Why a body could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The bytes are damaged, or a place that is no part of the body was asked for.
+    #[error("corrupt file {}: at byte {offset}: expected {expected}", file.display())]
+    Corrupt {
+        /// Damaged file.
+        file: PathBuf,
+        /// Offset in the body.
+        offset: u64,
+        /// What should have been there.
+        expected: &'static str,
+    },
+    /// The operating system refused.
+    #[error(transparent)]
+    Env(#[from] ilion_env::Error),
+}
 
-pub(crate) const PAGE_LEN: usize = 4096;
-pub(crate) const CRC_LEN: usize = 4;
+/// The result of an operation on pages.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Bytes of a page.
+pub const PAGE_LEN: usize = 4096;
+/// Bytes of the CRC of a page.
+pub const CRC_LEN: usize = 4;
 /// Bytes that are gathered before they go to the file.
-const APPEND_BYTES: usize = 64 * PAGE_LEN;
+pub const APPEND_BYTES: usize = 64 * PAGE_LEN;
 
 /// Bytes of a body and of the CRCs of its pages; nothing if there are too many.
-pub(crate) fn paged_length(body_length: u64) -> Option<u64> {
+pub fn paged_length(body_length: u64) -> Option<u64> {
     let crcs = body_length
         .div_ceil(PAGE_LEN as u64)
         .checked_mul(CRC_LEN as u64)?;
@@ -30,7 +52,7 @@ pub(crate) fn paged_length(body_length: u64) -> Option<u64> {
 
 /// The number at `at`; zeros beyond the end.
 #[inline]
-pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
+pub fn u64_at(bytes: &[u8], at: usize) -> u64 {
     if let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
         return u64::from_le_bytes(*chunk);
     }
@@ -41,7 +63,7 @@ pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
 }
 
 /// The body of an open component.
-pub(crate) struct Pages {
+pub struct Pages {
     file: Arc<dyn ReadFile>,
     map: FileMap,
     body_length: usize,
@@ -51,7 +73,7 @@ pub(crate) struct Pages {
 
 impl Pages {
     /// The pages of the first `body_length` bytes, and their CRCs after them; nothing if the file is shorter.
-    pub(crate) fn of(file: Arc<dyn ReadFile>, map: FileMap, body_length: u64) -> Option<Self> {
+    pub fn of(file: Arc<dyn ReadFile>, map: FileMap, body_length: u64) -> Option<Self> {
         let body_length = usize::try_from(body_length).ok()?;
         let pages = body_length.div_ceil(PAGE_LEN);
         let end = pages
@@ -67,18 +89,31 @@ impl Pages {
     }
 
     /// Memory that it takes: what is mapped is the page cache's.
-    pub(crate) fn memory_bytes(&self) -> usize {
+    pub fn memory_bytes(&self) -> usize {
         self.map.memory_bytes() + self.checked.len() * 8
     }
 
     /// Bytes of the whole file.
-    pub(crate) fn file_length(&self) -> u64 {
+    pub fn file_length(&self) -> u64 {
         self.map.len() as u64
     }
 
+    /// Bytes of the body.
+    pub fn body_length(&self) -> u64 {
+        self.body_length as u64
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        self.file.path()
+    }
+
     /// `len` bytes of the body from `at` on.
+    ///
+    /// # Errors
+    /// They are damaged, no part of the body, or cannot be read.
     #[inline]
-    pub(crate) fn bytes(&self, at: u64, len: usize) -> Result<&[u8]> {
+    pub fn bytes(&self, at: u64, len: usize) -> Result<&[u8]> {
         let start = usize::try_from(at).unwrap_or(usize::MAX);
         let end = start.checked_add(len).filter(|end| *end <= self.body_length);
         let Some(end) = end else {
@@ -93,8 +128,11 @@ impl Pages {
     }
 
     /// A number of the body.
+    ///
+    /// # Errors
+    /// As for [`Self::bytes`].
     #[inline]
-    pub(crate) fn u64_at(&self, at: u64) -> Result<u64> {
+    pub fn u64_at(&self, at: u64) -> Result<u64> {
         Ok(u64_at(self.bytes(at, 8)?, 0))
     }
 
@@ -114,13 +152,17 @@ impl Pages {
 
     /// Damage at `at`.
     #[cold]
-    pub(crate) fn corrupt(&self, at: u64, expected: &'static str) -> Error {
-        Error::corrupt(self.file.path(), at, expected)
+    pub fn corrupt(&self, at: u64, expected: &'static str) -> Error {
+        Error::Corrupt {
+            file: self.path().to_path_buf(),
+            offset: at,
+            expected,
+        }
     }
 }
 
 /// A component being written. Without [`PagesWriter::finish`] it leaves a file that is none.
-pub(crate) struct PagesWriter {
+pub struct PagesWriter {
     file: Box<dyn WriteFile>,
     /// Bytes of the body that the file does not have yet.
     buffer: Vec<u8>,
@@ -129,7 +171,8 @@ pub(crate) struct PagesWriter {
 }
 
 impl PagesWriter {
-    pub(crate) fn new(file: Box<dyn WriteFile>) -> Self {
+    /// Writes to a file that is empty.
+    pub fn new(file: Box<dyn WriteFile>) -> Self {
         Self {
             file,
             buffer: Vec::new(),
@@ -139,22 +182,25 @@ impl PagesWriter {
     }
 
     /// Where in the body the next byte goes.
-    pub(crate) fn position(&self) -> u64 {
+    pub fn position(&self) -> u64 {
         self.flushed + self.buffer.len() as u64
     }
 
     /// The end of the body, to be appended to.
-    pub(crate) fn buffer(&mut self) -> &mut Vec<u8> {
+    pub fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.buffer
     }
 
     /// Zeros up to a multiple of 8: a number of 64 bits that is put there lies in one page.
-    pub(crate) fn align(&mut self) {
+    pub fn align(&mut self) {
         self.buffer.resize(self.buffer.len().next_multiple_of(8), 0);
     }
 
     /// Gives whole pages to the file if there are many bytes.
-    pub(crate) fn flush_if_large(&mut self) -> Result<()> {
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn flush_if_large(&mut self) -> Result<()> {
         if self.buffer.len() < APPEND_BYTES {
             return Ok(());
         }
@@ -173,7 +219,10 @@ impl PagesWriter {
     }
 
     /// Writes what is left and the tail, and makes it durable.
-    pub(crate) fn finish(mut self, tail: &[u8]) -> Result<()> {
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn finish(mut self, tail: &[u8]) -> Result<()> {
         self.write(self.buffer.len())?;
         self.page_crcs.extend_from_slice(tail);
         self.file.append(&self.page_crcs)?;
