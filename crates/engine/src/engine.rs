@@ -7,7 +7,7 @@ use arc_swap::ArcSwap;
 use hashbrown::HashMap;
 use ilion_commitlog::{Callback, CommitLog, Position};
 use ilion_env::{Env, FileLock};
-use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange};
+use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange, ReadLaw, TombstoneLimits};
 use ilion_schema::{Schema, TableId, TableSchema};
 use ilion_sstable::{ChunkCache, KeyCache, Lookups};
 use ilion_types::Partitioner;
@@ -94,6 +94,15 @@ impl Shared {
             counters: crate::facts::Counters::default(),
             env,
             options,
+        }
+    }
+
+    /// What lives now, for reads of our own: nobody limits them.
+    pub(crate) fn own_read_law(&self) -> ReadLaw {
+        ReadLaw {
+            now_secs: u32::try_from(self.env.now_secs()).unwrap_or(u32::MAX),
+            gc_before_secs: 0,
+            limits: TombstoneLimits::NONE,
         }
     }
 

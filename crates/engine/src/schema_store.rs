@@ -10,7 +10,7 @@ use bytes::Bytes;
 use ilion_commitlog::Kind;
 use ilion_rows::{
     Cell, Clustering, ClusteringFilter, ColumnData, Cursor, Data, DecoratedKey, DeletionTime, KeyRange,
-    Liveness, Mutation, PartitionUpdate, ReadLaw, ReadPurge, Row, TombstoneLimits, Unfiltered,
+    Liveness, Mutation, PartitionUpdate, ReadPurge, Row, Unfiltered,
 };
 use ilion_schema::rows::{SCHEMA_TABLES, schema_column_named};
 use ilion_schema::{
@@ -111,11 +111,7 @@ impl Shared {
             // A schema of our own making has all of them.
             let store = store.ok_or_else(|| Error::Refused(format!("{KEYSPACE}.{name} is not there")))?;
             let table = store.schema();
-            let law = ReadLaw {
-                now_secs: u32::try_from(self.env.now_secs()).unwrap_or(u32::MAX),
-                gc_before_secs: 0,
-                limits: TombstoneLimits::NONE,
-            };
+            let law = self.own_read_law();
             let source = store.read_range(&table, &KeyRange::all(), &ClusteringFilter::all());
             read_rows(
                 name,

@@ -96,16 +96,15 @@ impl Given {
     }
 }
 
-/// Every candidate of any input.
-pub struct Union {
+/// Inputs that are merged.
+struct Inputs {
     inputs: Vec<Input>,
     comparator: ClusteringComparator,
     given: Given,
 }
 
-impl Union {
-    /// Unites candidates of one table.
-    pub fn of(inputs: Vec<Box<dyn Candidates>>, comparator: ClusteringComparator) -> Self {
+impl Inputs {
+    fn of(inputs: Vec<Box<dyn Candidates>>, comparator: ClusteringComparator) -> Self {
         Self {
             inputs: inputs.into_iter().map(Input::new).collect(),
             comparator,
@@ -113,11 +112,39 @@ impl Union {
         }
     }
 
+    /// Takes the place from every input that has it; gives the candidate of the first.
+    fn take_at(&mut self, place: &Place) -> Option<Candidate> {
+        let mut first = None;
+        for (index, input) in self.inputs.iter_mut().enumerate() {
+            let taken = input.take_at(place, &self.comparator);
+            first = first.or(taken.map(|candidate| (candidate, index)));
+        }
+        let (candidate, index) = first?;
+        self.given.remember(&candidate, index);
+        Some(candidate)
+    }
+
+    fn met(&mut self, candidate: &Candidate, row: Option<&Row>) {
+        if let Some(index) = self.given.input_of(candidate) {
+            self.inputs[index].candidates.met(candidate, row);
+        }
+    }
+}
+
+/// Every candidate of any input.
+pub struct Union(Inputs);
+
+impl Union {
+    /// Unites candidates of one table.
+    pub fn of(inputs: Vec<Box<dyn Candidates>>, comparator: ClusteringComparator) -> Self {
+        Self(Inputs::of(inputs, comparator))
+    }
+
     fn least(&mut self) -> Result<Option<Place>, ReadError> {
         let mut least: Option<&Place> = None;
-        for input in &mut self.inputs {
+        for input in &mut self.0.inputs {
             if let Some(head) = input.head()?
-                && least.is_none_or(|place| head.place.compare(place, &self.comparator) == Ordering::Less)
+                && least.is_none_or(|place| head.place.compare(place, &self.0.comparator) == Ordering::Less)
             {
                 least = Some(&head.place);
             }
@@ -131,37 +158,23 @@ impl Candidates for Union {
         let Some(place) = self.least()? else {
             return Ok(None);
         };
-        let mut first = None;
-        for (index, input) in self.inputs.iter_mut().enumerate() {
-            let taken = input.take_at(&place, &self.comparator);
-            first = first.or(taken.map(|candidate| (candidate, index)));
-        }
-        Ok(first.map(|(candidate, index)| {
-            self.given.remember(&candidate, index);
-            candidate
-        }))
+        Ok(self.0.take_at(&place))
     }
 
     fn seek(&mut self, place: &Place) -> Result<(), ReadError> {
-        for input in &mut self.inputs {
-            input.advance_to(place, &self.comparator)?;
+        for input in &mut self.0.inputs {
+            input.advance_to(place, &self.0.comparator)?;
         }
         Ok(())
     }
 
     fn met(&mut self, candidate: &Candidate, row: Option<&Row>) {
-        if let Some(index) = self.given.input_of(candidate) {
-            self.inputs[index].candidates.met(candidate, row);
-        }
+        self.0.met(candidate, row);
     }
 }
 
 /// The candidates that are in every input.
-pub struct Intersection {
-    inputs: Vec<Input>,
-    comparator: ClusteringComparator,
-    given: Given,
-}
+pub struct Intersection(Inputs);
 
 /// Whether an input has a candidate that stands for a place.
 enum Covering {
@@ -174,18 +187,14 @@ enum Covering {
 impl Intersection {
     /// Intersects candidates of one table. The input with the fewest candidates is best given first.
     pub fn of(inputs: Vec<Box<dyn Candidates>>, comparator: ClusteringComparator) -> Self {
-        Self {
-            inputs: inputs.into_iter().map(Input::new).collect(),
-            comparator,
-            given: Given::default(),
-        }
+        Self(Inputs::of(inputs, comparator))
     }
 
     /// The first place at `place` or after that every input has a candidate for.
     fn agreed(&mut self, mut place: Place) -> Result<Option<Place>, ReadError> {
         'places: loop {
-            for input in &mut self.inputs {
-                match covering(input, &place, &self.comparator)? {
+            for input in &mut self.0.inputs {
+                match covering(input, &place, &self.0.comparator)? {
                     Covering::Yes => {}
                     Covering::No(next) => {
                         place = next;
@@ -201,7 +210,7 @@ impl Intersection {
     /// Where the search goes on: no input has candidates that all agree on before it.
     fn start(&mut self) -> Result<Option<Place>, ReadError> {
         let mut rows = None;
-        for input in &mut self.inputs {
+        for input in &mut self.0.inputs {
             let Some(head) = input.head()? else {
                 return Ok(None);
             };
@@ -241,28 +250,18 @@ impl Candidates for Intersection {
         let Some(place) = self.agreed(start)? else {
             return Ok(None);
         };
-        let mut first = None;
-        for (index, input) in self.inputs.iter_mut().enumerate() {
-            let taken = input.take_at(&place, &self.comparator);
-            first = first.or(taken.map(|candidate| (candidate, index)));
-        }
-        Ok(first.map(|(candidate, index)| {
-            self.given.remember(&candidate, index);
-            candidate
-        }))
+        Ok(self.0.take_at(&place))
     }
 
     fn seek(&mut self, place: &Place) -> Result<(), ReadError> {
-        for input in &mut self.inputs {
-            covering(input, place, &self.comparator)?;
+        for input in &mut self.0.inputs {
+            covering(input, place, &self.0.comparator)?;
         }
         Ok(())
     }
 
     fn met(&mut self, candidate: &Candidate, row: Option<&Row>) {
-        if let Some(index) = self.given.input_of(candidate) {
-            self.inputs[index].candidates.met(candidate, row);
-        }
+        self.0.met(candidate, row);
     }
 }
 

@@ -6,7 +6,7 @@ import * as queryBox from "./query.js";
 import * as schema from "./schema.js";
 import { Chart } from "./charts.js";
 import { Spectrogram } from "./spectrogram.js";
-import { element, put, table } from "./tables.js";
+import { element, put, refresh, table } from "./tables.js";
 
 const VIEWS = ["overview", "io", "statements", "tables", "schema", "query"];
 const at = (id) => document.getElementById(id);
@@ -100,7 +100,7 @@ function engine(now) {
   const gauge = (name) => metrics.sum(now.metrics, name);
   const caches = (info?.caches ?? []).filter((cache) => cache.bytes_max > 0);
   const share = (cache) => (cache.hits + cache.misses ? `${((100 * cache.hits) / (cache.hits + cache.misses)).toFixed(1)} %` : "-");
-  live_table(at("caches"), table("caches", "What is kept in memory of what is on disk", [
+  refresh(at("caches"), table("caches", "What is kept in memory of what is on disk", [
     { name: "cache", of: (cache) => cache.name },
     { name: "memory", of: (cache) => cache.bytes, show: metrics.bytes, number: true },
     { name: "of", of: (cache) => cache.bytes_max, show: metrics.bytes, number: true },
@@ -116,14 +116,9 @@ function engine(now) {
     ["SSTables that reads touch only for compaction debt", gauge("ilion_compaction_debt")],
     ["token maps", metrics.bytes(gauge("ilion_token_map_bytes"))],
   ];
-  live_table(at("engine"), table("engine", "Since the start of the node", [
+  refresh(at("engine"), table("engine", "Since the start of the node", [
     { name: "what", of: ([name]) => name }, { name: "value", of: ([, value]) => value, number: true },
   ], facts));
-}
-
-// A table that is drawn every second keeps the focus where it is.
-function live_table(place, made) {
-  if (!place.contains(document.activeElement)) put(place, made);
 }
 
 let info = null;
@@ -135,7 +130,7 @@ async function identify() {
 function tablesView() {
   const rows = before?.status.tables ?? [];
   const pending = new Map((before?.compactions.pending ?? []).map((table) => [`${table.keyspace}.${table.table}`, table.compactions]));
-  live_table(at("tables-table"), table("tables", "Tables of users", [
+  refresh(at("tables-table"), table("tables", "Tables of users", [
     { name: "keyspace", of: (row) => row.keyspace },
     { name: "table", of: (row) => row.table },
     { name: "on disk", of: (row) => row.sstable_bytes, show: metrics.bytes, number: true },

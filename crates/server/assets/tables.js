@@ -53,8 +53,12 @@ function sort(rows, column, descending) {
   return [...rows].sort((a, b) => (descending ? compare(b, a) : compare(a, b)));
 }
 
-// Replaces what a place shows, unless the keyboard is in it and nothing is to be lost by waiting.
+// Replaces what a place shows.
 export function put(place, ...children) {
-  if (place.contains(document.activeElement) && place.dataset.live === "yes") return;
   place.replaceChildren(...children);
+}
+
+// The same for what is drawn again every second: it waits while the keyboard is in it.
+export function refresh(place, ...children) {
+  if (!place.contains(document.activeElement)) put(place, ...children);
 }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use ilion_commitlog::Kind;
 use ilion_rows::{
     Clustering, ClusteringFilter, Cursor, DecoratedKey, DeletionTime, KeyRange, Liveness, Mutation,
-    PartitionUpdate, ReadLaw, ReadPurge, Row, TombstoneLimits, Unfiltered,
+    PartitionUpdate, ReadPurge, Row, Unfiltered,
 };
 use ilion_schema::{Schema, TableId};
 
@@ -29,11 +29,7 @@ impl Shared {
     pub(crate) fn built_indexes(&self) -> Result<BTreeSet<IndexName>> {
         let store = self.built_store()?;
         let table = store.schema();
-        let law = ReadLaw {
-            now_secs: u32::try_from(self.env.now_secs()).unwrap_or(u32::MAX),
-            gc_before_secs: 0,
-            limits: TombstoneLimits::NONE,
-        };
+        let law = self.own_read_law();
         let source = store.read_range(&table, &KeyRange::all(), &ClusteringFilter::all());
         let mut cursor = ReadPurge::new(source, table, law);
         let mut built = BTreeSet::new();

@@ -7,9 +7,10 @@ use ilion_index::{
     Candidate, Candidates, EntryMark, Estimate, HiddenTable, NoCandidates, Place, Predicate, RowPart,
     Storage, Union,
 };
+use ilion_memtable::Memtable;
 use ilion_rows::{
-    Bound, ClusteringComparator, ClusteringFilter, Cursor, DecoratedKey, KeyRange, ReadError, ReadLaw,
-    ReadPurge, Row, Slice, TombstoneLimits, Unfiltered,
+    Bound, ClusteringComparator, ClusteringFilter, Cursor, DecoratedKey, KeyRange, ReadError, ReadPurge, Row,
+    Slice, Unfiltered,
 };
 use ilion_schema::TableSchema;
 
@@ -62,12 +63,15 @@ impl Shared {
         let (index, hidden) = hidden_of(live)?;
         let mut estimate = Estimate::default();
         let view = hidden.view();
+        let mean_of = |memtable: &Arc<Memtable>| {
+            let statistics = memtable.statistics();
+            statistics
+                .operations
+                .div_ceil(statistics.partitions.max(1) as u64)
+        };
+        let means: Vec<u64> = view.memtables.iter().map(mean_of).collect();
         for range in ranges_of(index, predicate)? {
-            for memtable in &view.memtables {
-                let statistics = memtable.statistics();
-                let mean = statistics
-                    .operations
-                    .div_ceil(statistics.partitions.max(1) as u64);
+            for (memtable, mean) in view.memtables.iter().zip(&means) {
                 let mut cursor = memtable.cursor(range.clone(), Arc::new(heads_only()));
                 while cursor.next_partition()?.is_some() {
                     estimate.rows += mean;
@@ -193,11 +197,7 @@ impl HiddenSearch {
             slices: vec![slice],
             ..ClusteringFilter::all()
         };
-        let law = ReadLaw {
-            now_secs: u32::try_from(self.shared.env.now_secs()).unwrap_or(u32::MAX),
-            gc_before_secs: 0,
-            limits: TombstoneLimits::NONE,
-        };
+        let law = self.shared.own_read_law();
         let source = self
             .hidden
             .read_partition(&self.table, &self.key, &filter, law.now_secs)?;

@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use ilion_index::{HiddenTable, Place, RowChange, RowPart, Storage};
 use ilion_rows::{
-    ClusteringFilter, Cursor, DecoratedKey, KeyRange, Mutation, ReadLaw, ReadPurge, Row, Slice,
-    TombstoneLimits, Unfiltered,
+    ClusteringFilter, Cursor, DecoratedKey, KeyRange, Mutation, ReadPurge, Row, Slice, Unfiltered,
 };
 use ilion_schema::TableSchema;
 
@@ -123,12 +122,7 @@ impl Verifier<'_> {
     }
 
     fn living<C: Cursor>(&self, source: C, table: Arc<TableSchema>) -> ReadPurge<C> {
-        let law = ReadLaw {
-            now_secs: self.now_secs(),
-            gc_before_secs: 0,
-            limits: TombstoneLimits::NONE,
-        };
-        ReadPurge::new(source, table, law)
+        ReadPurge::new(source, table, self.shared.own_read_law())
     }
 
     fn look_for_missing(&self, found: &mut IndexVerification) -> Result<()> {
