@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use ilion_query::{ExecuteOptions, Outcome};
 
+use ilion_env::Seeded;
+
 use crate::engine::EngineDisk;
 use crate::print::{self, Types};
 use crate::session::Session;
@@ -20,24 +22,16 @@ const TARGETS: [&str; 12] = [
     "v", "w", "s", "c1", "c2", "k1", "k2", "l", "st", "m", "keys(m)", "full(f)",
 ];
 
-/// SplitMix64.
-struct Random(u64);
+/// What a seed makes.
+struct Random(Seeded);
 
 impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
     fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
+        self.0.below(end)
     }
 
     fn one_in(&mut self, count: u64) -> bool {
-        self.below(count) == 0
+        self.0.one_in(count)
     }
 
     fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
@@ -119,10 +113,10 @@ fn place(random: &mut Random) -> String {
         4 => format!("k2 = {} AND c2 = {}", random.below(3), random.below(3)),
         5 => format!("c1 = {}", random.below(3)),
         6 => format!("c2 > {}", random.below(3)),
-        7 => format!("token(k1, k2) > {}", random.next().cast_signed()),
+        7 => format!("token(k1, k2) > {}", random.0.next_u64().cast_signed()),
         8 => format!(
             "token(k1, k2) <= {} AND c1 IN (0, 2)",
-            random.next().cast_signed()
+            random.0.next_u64().cast_signed()
         ),
         _ => String::new(),
     }
@@ -195,7 +189,7 @@ fn run(
     usings: &[&str],
     mut after_write: impl FnMut(&mut Session),
 ) {
-    let mut random = Random(seed);
+    let mut random = Random(Seeded::new(seed));
     session.script(TABLES);
     for target in TARGETS {
         if random.one_in(2) {

@@ -3,28 +3,22 @@
 
 use std::fmt::Write as _;
 
+use ilion_env::Seeded;
+
 use crate::engine::EngineDisk;
 use crate::session::Session;
 
 const KEYS: u64 = 400;
 const DIMENSIONS: usize = 8;
 
-/// SplitMix64.
-struct Random(u64);
+/// What a seed makes.
+struct Random(Seeded);
 
 impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
     fn vector(&mut self) -> String {
         let mut text = "[".to_owned();
         for _ in 0..DIMENSIONS {
-            let part = (self.next() % 2001) as f64 / 1000.0 - 1.0;
+            let part = (self.0.next_u64() % 2001) as f64 / 1000.0 - 1.0;
             let _ = write!(text, "{part}, ");
         }
         text.truncate(text.len() - 2);
@@ -32,7 +26,7 @@ impl Random {
     }
 
     fn key(&mut self) -> (u64, u64) {
-        let number = self.next() % KEYS;
+        let number = self.0.next_u64() % KEYS;
         (number / 4, number % 4)
     }
 }
@@ -92,7 +86,7 @@ fn the_nearest_rows_are_found_wherever_the_data_is() {
             "CREATE INDEX ON {function} (v) USING 'sai' WITH OPTIONS = {{'similarity_function': '{function}'}}"
         ));
     }
-    let mut random = Random(1);
+    let mut random = Random(Seeded::new(1));
     let (mut found, mut asked) = (0, 0);
     for step in 0..16 {
         for function in functions {

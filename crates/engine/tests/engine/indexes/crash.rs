@@ -4,33 +4,13 @@ use std::sync::Arc;
 
 use ilion_engine::Engine;
 use ilion_env::{CrashRule, MemEnv, Moment};
-use ilion_rows::{Cell, Clustering, ColumnData, Data, Liveness, Mutation, PartitionUpdate, Row};
 use parking_lot::Mutex;
 
-use super::table::{INDEXES, Reader, create_index, create_table, drop_index, int, key, table};
+use super::table::{INDEXES, Reader, create_index, create_table, drop_index, key, table, write_row};
 use crate::support::{create_keyspace, small_options};
 
 fn write(engine: &Engine, c: i32, v: i32, timestamp: i64) {
-    let table = table(engine);
-    let row = Row {
-        liveness: Liveness::live(timestamp),
-        columns: vec![ColumnData {
-            column: table.column_named("v").unwrap().id,
-            data: Data::Simple(Cell::live(timestamp, int(v))),
-        }],
-        ..Row::empty(Clustering::of([int(c)]))
-    };
-    let update = PartitionUpdate {
-        rows: vec![row],
-        ..PartitionUpdate::default()
-    };
-    let mutation = Mutation {
-        table,
-        key: key("k", c % 2),
-        update,
-    };
-    let position = engine.apply(&[mutation]).unwrap().unwrap();
-    engine.wait_durable(position).unwrap();
+    write_row(engine, key("k", c % 2), c, v, timestamp);
 }
 
 fn workload(engine: &Engine) {

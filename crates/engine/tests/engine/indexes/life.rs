@@ -1,12 +1,15 @@
 //! Making, building, dropping; what an index costs a write.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ilion_engine::{Engine, EngineOptions, ImportSource, IndexRepair};
 use ilion_env::{Env, MemEnv, account};
-use ilion_rows::{Cell, Clustering, ColumnData, Data, Liveness, Mutation, PartitionUpdate, Row};
+use ilion_rows::{Cell, Clustering, ColumnData, Data, Mutation, PartitionUpdate, Row};
 
-use super::table::{INDEXES, Reader, create_index, create_table, drop_index, int, key, predicate, table};
+use super::table::{
+    INDEXES, Reader, create_index, create_table, drop_index, int, key, predicate, table, write_row,
+};
 use crate::support::{create_keyspace, small_options};
 
 struct Store {
@@ -34,26 +37,17 @@ impl Store {
     }
 
     fn write(&self, k: &str, c: i32, v: i32, timestamp: i64) {
-        let table = table(&self.engine);
-        let row = Row {
-            liveness: Liveness::live(timestamp),
-            columns: vec![ColumnData {
-                column: table.column_named("v").unwrap().id,
-                data: Data::Simple(Cell::live(timestamp, int(v))),
-            }],
-            ..Row::empty(Clustering::of([int(c)]))
-        };
-        let update = PartitionUpdate {
-            rows: vec![row],
-            ..PartitionUpdate::default()
-        };
-        let mutation = Mutation {
-            table,
-            key: key(k, 0),
-            update,
-        };
-        let position = self.engine.apply(&[mutation]).unwrap().unwrap();
-        self.engine.wait_durable(position).unwrap();
+        write_row(&self.engine, key(k, 0), c, v, timestamp);
+    }
+
+    /// Ends it with everything on disk; tells where its table index has its files.
+    fn stop(self) -> (MemEnv, PathBuf) {
+        self.engine.drain().unwrap();
+        let stores = self.engine.tables();
+        let store = stores
+            .iter()
+            .find(|store| store.schema().name == super::table::TABLE);
+        (self.env, store.unwrap().directory().join(".by_v"))
     }
 
     fn fill(&self, rounds: i32) {
@@ -243,14 +237,7 @@ fn entries_that_were_lost_are_made_again() {
     let store = Store::new(8, small_options());
     store.engine.alter_schema(&create_index(BY_V)).unwrap();
     store.fill(30);
-    store.engine.drain().unwrap();
-    let stores = store.engine.tables();
-    let directory = stores
-        .iter()
-        .find(|store| store.schema().name == super::table::TABLE);
-    let directory = directory.unwrap().directory().join(".by_v");
-    let Store { env, engine } = store;
-    drop(engine);
+    let (env, directory) = store.stop();
     env.remove_dir_all(&directory).unwrap();
     let store = Store::open(env, small_options());
     let table = table(&store.engine);
@@ -290,14 +277,7 @@ fn an_index_with_a_damaged_file_is_built_anew_and_does_not_keep_the_node_from_st
     let store = Store::new(10, small_options());
     store.engine.alter_schema(&create_index(BY_V)).unwrap();
     store.fill(30);
-    store.engine.drain().unwrap();
-    let stores = store.engine.tables();
-    let directory = stores
-        .iter()
-        .find(|store| store.schema().name == super::table::TABLE);
-    let directory = directory.unwrap().directory().join(".by_v");
-    let Store { env, engine } = store;
-    drop(engine);
+    let (env, directory) = store.stop();
     env.remove_file(&directory.join("nb-1-big-Index.db")).unwrap();
     let store = Store::open(env, small_options());
     store.engine.wait_idle();

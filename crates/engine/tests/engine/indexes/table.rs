@@ -9,8 +9,9 @@ use ilion_engine::Engine;
 use ilion_env::{Env, MemEnv};
 use ilion_index::{Candidate, Place, Predicate, RowPart};
 use ilion_rows::{
-    Clustering, ClusteringComparator, ClusteringFilter, Cursor, Data, DecoratedKey, KeyRange, ReadLaw,
-    ReadPurge, Row, Slice, TombstoneLimits, Unfiltered,
+    Cell, Clustering, ClusteringComparator, ClusteringFilter, ColumnData, Cursor, Data, DecoratedKey,
+    KeyRange, Liveness, Mutation, PartitionUpdate, ReadLaw, ReadPurge, Row, Slice, TombstoneLimits,
+    Unfiltered,
 };
 use ilion_schema::{
     CreateIndex, CreateTable, DropObject, IndexPart, IndexTarget, NewColumn, Properties, SchemaChange,
@@ -39,6 +40,25 @@ pub const INDEXES: [(&str, IndexPart, &str); 16] = [
     ("m", IndexPart::Values, "sai_m_values"),
     ("m", IndexPart::Entries, "sai_m_entries"),
 ];
+
+/// Writes `v` of a row, durably.
+pub fn write_row(engine: &Engine, key: DecoratedKey, c: i32, v: i32, timestamp: i64) {
+    let table = table(engine);
+    let row = Row {
+        liveness: Liveness::live(timestamp),
+        columns: vec![ColumnData {
+            column: table.column_named("v").unwrap().id,
+            data: Data::Simple(Cell::live(timestamp, int(v))),
+        }],
+        ..Row::empty(Clustering::of([int(c)]))
+    };
+    let update = PartitionUpdate {
+        rows: vec![row],
+        ..PartitionUpdate::default()
+    };
+    let position = engine.apply(&[Mutation { table, key, update }]).unwrap().unwrap();
+    engine.wait_durable(position).unwrap();
+}
 
 /// `(k text, q int, c int desc, s int static, v int, l list<int>, n set<int>, m map<int, int>, primary key ((k, q), c))`
 pub fn create_table() -> SchemaChange {
