@@ -3,10 +3,13 @@
 //!
 //! Compat: as in `murmur3`, the bytes of the tail are sign-extended.
 
+use crate::murmur3::sign_extended;
+
 const M: u64 = 0xc6a4_a793_5bd1_e995;
 const R: u32 = 47;
 
 /// The hash of `key`.
+#[inline]
 pub fn murmur2_hash64(key: &[u8], seed: u32) -> u64 {
     let mut hash = u64::from(seed) ^ M.wrapping_mul(key.len() as u64);
     let (blocks, tail) = key.as_chunks::<8>();
@@ -16,10 +19,7 @@ pub fn murmur2_hash64(key: &[u8], seed: u32) -> u64 {
         hash = (hash ^ k.wrapping_mul(M)).wrapping_mul(M);
     }
     if !tail.is_empty() {
-        for (index, byte) in tail.iter().enumerate() {
-            hash ^= (i64::from(byte.cast_signed()) << (8 * index)).cast_unsigned();
-        }
-        hash = hash.wrapping_mul(M);
+        hash = (hash ^ sign_extended(tail)).wrapping_mul(M);
     }
     hash ^= hash >> R;
     hash = hash.wrapping_mul(M);

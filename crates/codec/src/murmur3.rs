@@ -42,11 +42,36 @@ fn finish(mut h1: u64, mut h2: u64, len: u64) -> (i64, i64) {
     (h1.cast_signed(), h2.cast_signed())
 }
 
+/// Each of at most eight bytes sign-extended and shifted to its place, xored.
 #[inline]
-fn sign_extended(tail: &[u8]) -> u64 {
-    tail.iter().enumerate().fold(0, |value, (index, byte)| {
-        value ^ (i64::from(byte.cast_signed()) << (8 * index)).cast_unsigned()
-    })
+pub(crate) fn sign_extended(tail: &[u8]) -> u64 {
+    const SIGNS: u64 = 0x8080_8080_8080_8080;
+    let raw = little_endian(tail);
+    let signs = raw & SIGNS;
+    if signs == 0 {
+        return raw;
+    }
+    // A sign turns all bits above its byte: the bytes above it get ones, and so do those above each other sign.
+    let mut turned = (signs << 1).wrapping_mul(0xFF);
+    turned ^= turned << 8;
+    turned ^= turned << 16;
+    turned ^= turned << 32;
+    raw ^ turned
+}
+
+/// At most eight bytes as a number. Two reads that overlap in the middle have all of them.
+#[inline]
+fn little_endian(bytes: &[u8]) -> u64 {
+    let len = bytes.len();
+    if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+        let high = u64::from(u32::from_le_bytes(*last)) << (8 * (len - 4));
+        return u64::from(u32::from_le_bytes(*first)) | high;
+    }
+    if let (Some(first), Some(last)) = (bytes.first_chunk::<2>(), bytes.last_chunk::<2>()) {
+        let high = u64::from(u16::from_le_bytes(*last)) << (8 * (len - 2));
+        return u64::from(u16::from_le_bytes(*first)) | high;
+    }
+    bytes.first().copied().map_or(0, u64::from)
 }
 
 #[inline]
@@ -71,6 +96,24 @@ fn fmix(mut k: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tails_are_sign_extended_byte_by_byte() {
+        let by_byte = |tail: &[u8]| {
+            tail.iter().enumerate().fold(0, |value, (index, byte)| {
+                value ^ (i64::from(byte.cast_signed()) << (8 * index)).cast_unsigned()
+            })
+        };
+        let bytes: Vec<u8> = (0..2000_u32)
+            .map(|index| (index.wrapping_mul(0x9e37_79b9) >> 21) as u8)
+            .collect();
+        for len in 0..=8 {
+            for tail in bytes.windows(len.max(1)) {
+                assert_eq!(sign_extended(&tail[..len]), by_byte(&tail[..len]), "{tail:02x?}");
+            }
+            assert_eq!(sign_extended(&[0xFF; 8][..len]), by_byte(&[0xFF; 8][..len]));
+        }
+    }
 
     #[test]
     fn the_vectors_of_a_real_cassandra_hold() {

@@ -114,6 +114,7 @@ pub struct BloomFilter {
     hash_count: u32,
     /// Word i holds bits 64 i to 64 i + 63, least significant first.
     words: Box<[u64]>,
+    bits: Divisor,
 }
 
 /// More hashes than that only cost time; a file that says so is damaged.
@@ -130,16 +131,22 @@ impl BloomFilter {
             .saturating_mul(u64::from(sizing.bits_per_key))
             .saturating_add(EXCESS_BITS);
         let words = (((bits - 1) >> 6) + 1).min(i32::MAX as u64);
-        Some(Self {
-            hash_count: sizing.hash_count,
-            words: vec![0; usize::try_from(words).ok()?].into(),
-        })
+        let words = vec![0; usize::try_from(words).ok()?];
+        Some(Self::of_words(sizing.hash_count, words.into()))
+    }
+
+    fn of_words(hash_count: u32, words: Box<[u64]>) -> Self {
+        Self {
+            hash_count,
+            bits: Divisor::of_words(words.len()),
+            words,
+        }
     }
 
     /// Adds a key.
     #[inline]
     pub fn add(&mut self, key: KeyHash) {
-        for_each_bit(key, self.hash_count, self.words.len(), |bit| {
+        for_each_bit(key, self.hash_count, self.bits, |bit| {
             self.words[bit >> 6] |= 1 << (bit & 63);
             true
         });
@@ -148,7 +155,7 @@ impl BloomFilter {
     /// False if the key was never added.
     #[inline]
     pub fn may_contain(&self, key: KeyHash) -> bool {
-        for_each_bit(key, self.hash_count, self.words.len(), |bit| {
+        for_each_bit(key, self.hash_count, self.bits, |bit| {
             self.words[bit >> 6] & (1 << (bit & 63)) != 0
         })
     }
@@ -165,10 +172,7 @@ impl BloomFilter {
 
     /// An empty filter of the same size and number of hashes.
     pub(crate) fn emptied(&self) -> Self {
-        Self {
-            hash_count: self.hash_count,
-            words: vec![0; self.words.len()].into(),
-        }
+        Self::of_words(self.hash_count, vec![0; self.words.len()].into())
     }
 
     /// About where in the file the first bit stands that `other`, of the same size, does not have.
@@ -216,32 +220,55 @@ impl BloomFilter {
         } else {
             u64::from_be_bytes
         };
-        Ok(Self {
-            hash_count,
-            words: words.iter().map(|word| from_bytes(*word)).collect(),
-        })
+        let words = words.iter().map(|word| from_bytes(*word)).collect();
+        Ok(Self::of_words(hash_count, words))
     }
 }
 
 /// Calls `visit` with each bit of a key until it says false; true if it never did.
 #[inline]
-fn for_each_bit(
-    key: KeyHash,
-    hash_count: u32,
-    word_count: usize,
-    mut visit: impl FnMut(usize) -> bool,
-) -> bool {
-    let bits = (word_count as i64) << 6;
+fn for_each_bit(key: KeyHash, hash_count: u32, bits: Divisor, mut visit: impl FnMut(usize) -> bool) -> bool {
     let mut base = key.h2;
     for _ in 0..hash_count {
-        // Compat: a signed remainder, then its absolute value.
-        let bit = (base % bits).unsigned_abs() as usize;
+        // Compat: a signed remainder, then its absolute value, which is the remainder of the absolute value.
+        let bit = bits.remainder_of(base.unsigned_abs()) as usize;
         if !visit(bit) {
             return false;
         }
         base = base.wrapping_add(key.h1);
     }
     true
+}
+
+/// A number that others are divided by, which takes a multiplication: a division takes several times as long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Divisor {
+    value: u64,
+    /// 2^64 - 1 over it, rounded down.
+    inverse: u64,
+}
+
+impl Divisor {
+    /// Of so many words of bits; of one if there are none.
+    fn of_words(words: usize) -> Self {
+        let value = ((words as u64) << 6).max(1);
+        Self {
+            value,
+            inverse: u64::MAX / value,
+        }
+    }
+
+    #[inline]
+    fn remainder_of(self, number: u64) -> u64 {
+        // The estimate is at most one too low: `inverse` is less than one below 2^64 / value, and `number` below 2^64.
+        let quotient = (u128::from(number) * u128::from(self.inverse)) >> 64;
+        let remainder = number - quotient as u64 * self.value;
+        if remainder >= self.value {
+            remainder - self.value
+        } else {
+            remainder
+        }
+    }
 }
 
 impl std::fmt::Debug for BloomFilter {
@@ -291,6 +318,26 @@ mod tests {
             .count();
         assert!(wrong < 300, "{wrong} of 10000 false positives");
         assert_eq!(BloomFilter::for_keys(10, 1.0), None);
+    }
+
+    #[test]
+    fn remainders_are_those_of_a_division() {
+        for words in [1, 2, 3, 7, 1000, 45_678, i32::MAX as usize] {
+            let divisor = Divisor::of_words(words);
+            let near = |number: u64| [number.wrapping_sub(1), number, number.wrapping_add(1)];
+            let mut numbers: Vec<u64> = [0, 1 << 63, u64::MAX / divisor.value * divisor.value]
+                .into_iter()
+                .flat_map(near)
+                .collect();
+            numbers.extend((0..1000).map(|index: u64| index.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+            for number in numbers {
+                assert_eq!(
+                    divisor.remainder_of(number),
+                    number % divisor.value,
+                    "{number} of {words}"
+                );
+            }
+        }
     }
 
     #[test]

@@ -14,13 +14,23 @@ use ilion_codec::{Error as Malformed, Reader, Writer};
 use crate::Version;
 
 /// Counts of values in buckets that grow by a fifth (`org.apache.cassandra.utils.EstimatedHistogram`).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct EstimatedHistogram {
     /// Greatest value of each bucket but the last, ascending.
     offsets: Vec<i64>,
     /// One more than offsets: the last one counts what is above them all.
     counts: Vec<i64>,
+    /// Where the value before was counted: partitions of a table are much alike.
+    last_bucket: usize,
 }
+
+impl PartialEq for EstimatedHistogram {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.offsets, &self.counts) == (&other.offsets, &other.counts)
+    }
+}
+
+impl Eq for EstimatedHistogram {}
 
 /// Offsets of a histogram of partition sizes: up to some terabytes.
 const SIZE_OFFSETS: usize = 155;
@@ -51,6 +61,7 @@ impl EstimatedHistogram {
         Self {
             counts: vec![0; count + 1],
             offsets,
+            last_bucket: 0,
         }
     }
 
@@ -58,8 +69,17 @@ impl EstimatedHistogram {
     #[inline]
     pub fn add(&mut self, value: u64) {
         let value = i64::try_from(value).unwrap_or(i64::MAX);
-        let bucket = self.offsets.partition_point(|offset| *offset < value);
-        self.counts[bucket] += 1;
+        if !self.is_in(self.last_bucket, value) {
+            self.last_bucket = self.offsets.partition_point(|offset| *offset < value);
+        }
+        self.counts[self.last_bucket] += 1;
+    }
+
+    /// Whether a value is counted there.
+    #[inline]
+    fn is_in(&self, bucket: usize, value: i64) -> bool {
+        let is_above_others = bucket == 0 || self.offsets.get(bucket - 1).is_some_and(|below| *below < value);
+        is_above_others && self.offsets.get(bucket).is_none_or(|greatest| value <= *greatest)
     }
 
     /// Adds what another one counted. Buckets that do not match go where their greatest value belongs.
@@ -132,6 +152,7 @@ impl EstimatedHistogram {
         let mut histogram = Self {
             offsets: Vec::with_capacity(count - 1),
             counts: Vec::with_capacity(count),
+            last_bucket: 0,
         };
         for index in 0..count {
             let offset = input.i64()?;

@@ -93,6 +93,15 @@ impl MetadataCollector {
         self.local_deletion(cell.local_deletion_secs);
     }
 
+    /// Cells with the times of their row, whose liveness was told.
+    #[inline]
+    pub(crate) fn cells_as_row(&mut self, cells: u32, liveness: &Liveness) {
+        self.cells_of_partition += u64::from(cells);
+        if liveness.expires_secs != NO_DELETION_TIME {
+            (0..cells).for_each(|_| self.tombstones.add(liveness.expires_secs));
+        }
+    }
+
     /// A counter's cell, beside [`MetadataCollector::cell`].
     pub(crate) fn counter(&mut self, cell: &Cell) {
         if !self.has_legacy_counter_shards && !cell.value.is_empty() {
@@ -136,6 +145,9 @@ impl MetadataCollector {
             self.covered = Some(slice.clone());
             return;
         };
+        if self.comparator.is_empty() {
+            return;
+        }
         if self
             .comparator
             .compare_bounds(&slice.start, &covered.start)

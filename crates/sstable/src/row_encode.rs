@@ -21,6 +21,7 @@
 mod body;
 mod cell;
 mod columns;
+mod plain;
 mod sketch;
 mod times;
 
@@ -36,6 +37,7 @@ use crate::{EncodingStats, Version};
 
 use cell::encode_cell_head;
 use columns::{ColumnLayout, StoredColumn};
+use plain::Plain;
 use times::Times;
 
 pub(crate) use body::{EncodedBody, LARGE_VALUE_BYTES};
@@ -63,6 +65,8 @@ pub(crate) struct RowEncoder {
     statics: ColumnLayout,
     regulars: ColumnLayout,
     times: Times,
+    /// Bodies that are shorter are written at once, if their rows are plain.
+    plain_bytes_max: usize,
     /// The body of the row or marker at hand: its size stands before it.
     body: EncodedBody,
 }
@@ -77,8 +81,16 @@ impl RowEncoder {
             statics: ColumnLayout::of(table, table.statics()),
             regulars: ColumnLayout::of(table, table.regulars()),
             times: Times::new(min, version),
+            plain_bytes_max: LARGE_VALUE_BYTES,
             body: EncodedBody::default(),
         }
+    }
+
+    /// Has [`RowEncoder::body`] have the bodies of all rows of so many bytes, unless most of that is their clustering.
+    #[must_use]
+    pub(crate) fn with_bodies_from(mut self, row_bytes_min: u32) -> Self {
+        self.plain_bytes_max = self.plain_bytes_max.min(row_bytes_min as usize / 2);
+        self
     }
 
     /// Appends the start of the static row, an empty one if there is none; nothing if the table has no static columns. True if
@@ -106,11 +118,11 @@ impl RowEncoder {
         };
         out.u8(flags | unfiltered_flag::EXTENSION);
         out.u8(unfiltered_flag::EXTENDED_IS_STATIC);
-        self.append_sizes(0, out);
+        append_sizes(0, self.body.len(), out);
         Ok(row.is_some())
     }
 
-    /// What follows what was appended last.
+    /// What follows what was appended last: nothing if it was appended as well.
     #[inline]
     pub(crate) fn body(&self) -> &EncodedBody {
         &self.body
@@ -137,8 +149,8 @@ impl RowEncoder {
         out.draw(row, layout, self.times, has_complex_deletion, detail)
     }
 
-    /// Appends the start of a row. Gives the place of its clustering values in `out`; nothing if the row has nothing to store.
-    /// Its body is [`RowEncoder::body`].
+    /// Appends a row, or the start of one whose body is [`RowEncoder::body`]. Gives the place of its clustering values in `out`;
+    /// nothing if the row has nothing to store.
     #[inline]
     pub(crate) fn encode_row(
         &mut self,
@@ -147,20 +159,47 @@ impl RowEncoder {
         stats: &mut MetadataCollector,
         out: &mut Writer,
     ) -> Result<Option<Range<usize>>, Unstorable> {
-        self.regulars.choose(row)?;
-        if is_blank(row, &self.regulars) {
-            return Ok(None);
-        }
         if row.clustering.values().len() != self.clustering_lens.len() {
             return Err(Unstorable::PartialClustering);
         }
         self.body.clear();
+        if let Some(plain) = Plain::measure(row, &self.regulars, self.times, self.plain_bytes_max) {
+            return self.encode_plain(&plain, row, previous_size, stats, out);
+        }
+        self.regulars.choose(row)?;
+        if is_blank(row, &self.regulars) {
+            return Ok(None);
+        }
         let flags = encode_body(row, &self.regulars, self.times, stats, &mut self.body)?;
         out.u8(flags);
         let start = out.len();
         encode_values(&self.clustering_lens, row.clustering.values(), out)?;
         let clustering = start..out.len();
-        self.append_sizes(previous_size, out);
+        append_sizes(previous_size, self.body.len(), out);
+        Ok(Some(clustering))
+    }
+
+    #[inline]
+    fn encode_plain(
+        &self,
+        plain: &Plain<'_>,
+        row: &Row,
+        previous_size: u64,
+        stats: &mut MetadataCollector,
+        out: &mut Writer,
+    ) -> Result<Option<Range<usize>>, Unstorable> {
+        out.u8(plain.flags);
+        let start = out.len();
+        encode_values(&self.clustering_lens, row.clustering.values(), out)?;
+        let clustering = start..out.len();
+        append_sizes(previous_size, plain.body_len as u64, out);
+        let body_at = out.len();
+        plain.encode(&self.regulars, self.times, stats, out)?;
+        assert_eq!(
+            out.len() - body_at,
+            plain.body_len,
+            "rows are as long as they were measured"
+        );
         Ok(Some(clustering))
     }
 
@@ -187,15 +226,16 @@ impl RowEncoder {
         let start = out.len();
         encode_bound(&self.clustering_lens, &marker.bound, out)?;
         let bound = start..out.len();
-        self.append_sizes(previous_size, out);
+        append_sizes(previous_size, self.body.len(), out);
         Ok(bound)
     }
+}
 
-    #[inline]
-    fn append_sizes(&self, previous_size: u64, out: &mut Writer) {
-        out.uvint(unsigned_vint_len(previous_size) as u64 + self.body.len());
-        out.uvint(previous_size);
-    }
+/// Appends the size of what follows it, and the distance to the unfiltered before.
+#[inline]
+fn append_sizes(previous_size: u64, body_len: u64, out: &mut Writer) {
+    out.uvint(unsigned_vint_len(previous_size) as u64 + body_len);
+    out.uvint(previous_size);
 }
 
 /// Which columns a row has.
@@ -230,12 +270,10 @@ fn encode_body(
     let out = body.encoded();
     if !row.liveness.is_none() {
         flags |= unfiltered_flag::HAS_TIMESTAMP;
-        times.micros(row.liveness.timestamp_micros, out);
         if row.liveness.ttl_secs != NO_TTL {
             flags |= unfiltered_flag::HAS_TTL;
-            times.ttl(row.liveness.ttl_secs, out);
-            times.secs(row.liveness.expires_secs, out);
         }
+        times.liveness(&row.liveness, out);
         stats.liveness(&row.liveness);
     }
     if !row.deletion.is_live() {

@@ -48,6 +48,15 @@ pub(crate) fn encode_values(
     values: &[Option<Bytes>],
     out: &mut Writer,
 ) -> Result<(), Unstorable> {
+    // Most tables have none or one.
+    match (lens, values) {
+        (_, []) => return Ok(()),
+        ([len], [Some(value)]) if !value.is_empty() => {
+            out.u8(0);
+            return encode_value(*len, value, out);
+        }
+        _ => {}
+    }
     if values.len() > lens.len() {
         return Err(Unstorable::TooManyValues);
     }

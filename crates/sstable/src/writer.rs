@@ -105,6 +105,11 @@ impl SSTableWriter {
             TransactionKind::Compaction => compression,
         };
         let comparator = ClusteringComparator::of(table);
+        let encoder = RowEncoder::new(table, options.encoding_stats, version);
+        let encoder = match options.cell_map {
+            Some(limits) => encoder.with_bodies_from(limits.row_bytes_min),
+            None => encoder,
+        };
         let tokens_path = descriptor.path(&Component::Tokens);
         let tokens = options
             .writes_token_map
@@ -118,7 +123,7 @@ impl SSTableWriter {
             index: PartitionIndexWriter::create(&**env, descriptor, table, &options)?,
             header: SerializationHeader::of(table, options.encoding_stats),
             bloom_filter_fp_chance: table.options.bloom_filter_fp_chance,
-            encoder: RowEncoder::new(table, options.encoding_stats, version),
+            encoder,
             stats: MetadataCollector::new(comparator.clone()),
             span: ClusteringSpan::new(comparator),
             buffer: Writer::with_capacity(BUFFER_BYTES + BUFFER_BYTES / 4),
@@ -206,9 +211,9 @@ impl SSTableWriter {
         let Some(clustering) = self.check(stored)? else {
             return Ok(());
         };
-        self.span.add(unfiltered);
         let end = self.position() + self.encoder.body().len() - partition_start;
         let clustering = &self.buffer.as_slice()[clustering];
+        self.span.add(unfiltered);
         self.index.add_unfiltered(unfiltered, clustering, start, end)?;
         if let Some(cells) = &mut self.cells {
             let head = &self.buffer.as_slice()[buffered..];
@@ -222,6 +227,7 @@ impl SSTableWriter {
     #[inline]
     fn append_body(&mut self) -> Result<()> {
         match self.encoder.body().as_slice() {
+            Some([]) => Ok(()),
             Some(body) => {
                 self.buffer.bytes(body);
                 Ok(())
@@ -264,7 +270,7 @@ impl SSTableWriter {
             position: open.start,
             head_length: open.head_length,
             length,
-            last: self.span.last(),
+            span: &self.span,
         };
         let stored = self.index.add(&ended)?;
         let row_index = self.check(stored)?;

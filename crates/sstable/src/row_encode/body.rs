@@ -19,11 +19,18 @@ pub(crate) struct EncodedBody {
 }
 
 impl EncodedBody {
+    #[inline]
     pub(super) fn clear(&mut self) {
+        if self.len() > 0 {
+            self.forget();
+        }
+        self.columns_at = 0;
+    }
+
+    fn forget(&mut self) {
         self.encoded.clear();
         self.values.clear();
         self.values_length = 0;
-        self.columns_at = 0;
     }
 
     #[inline]

@@ -7,11 +7,15 @@ use super::columns::StoredColumn;
 use super::times::Times;
 use crate::values::Unstorable;
 
-const IS_DELETED: u8 = 0x01;
-const IS_EXPIRING: u8 = 0x02;
-const HAS_EMPTY_VALUE: u8 = 0x04;
-const USE_ROW_TIMESTAMP: u8 = 0x08;
-const USE_ROW_TTL: u8 = 0x10;
+/// Bits of a cell's first byte.
+pub(super) mod cell_flag {
+    pub(in super::super) const IS_DELETED: u8 = 0x01;
+    pub(in super::super) const IS_EXPIRING: u8 = 0x02;
+    pub(in super::super) const HAS_EMPTY_VALUE: u8 = 0x04;
+    pub(in super::super) const USE_ROW_TIMESTAMP: u8 = 0x08;
+    pub(in super::super) const USE_ROW_TTL: u8 = 0x10;
+}
+use cell_flag::{HAS_EMPTY_VALUE, IS_DELETED, IS_EXPIRING, USE_ROW_TIMESTAMP, USE_ROW_TTL};
 
 /// Appends all of a cell but the bytes of its value.
 #[inline]
@@ -44,12 +48,31 @@ pub(super) fn encode_cell_times(cell: &Cell, liveness: &Liveness, times: Times, 
 }
 
 /// Bytes of a value and its length.
-pub(super) fn value_length(cell: &Cell, column: &StoredColumn) -> u64 {
-    let len = cell.value.len() as u64;
+#[inline]
+pub(super) fn value_length(cell: &Cell, column: &StoredColumn) -> usize {
+    let len = cell.value.len();
     match column.value_len {
-        None if len > 0 => len + unsigned_vint_len(len) as u64,
+        None if len > 0 => len + unsigned_vint_len(len as u64),
         _ => len,
     }
+}
+
+/// Bytes of the times of a cell.
+pub(super) fn times_len(cell: &Cell, liveness: &Liveness, times: Times) -> usize {
+    let flags = flags_of(cell, liveness);
+    let mut len = 0;
+    if flags & USE_ROW_TIMESTAMP == 0 {
+        len += times.micros_len(cell.timestamp_micros);
+    }
+    if flags & USE_ROW_TTL == 0 {
+        if flags & (IS_DELETED | IS_EXPIRING) != 0 {
+            len += times.secs_len(cell.local_deletion_secs);
+        }
+        if flags & IS_EXPIRING != 0 {
+            len += times.ttl_len(cell.ttl_secs);
+        }
+    }
+    len
 }
 
 #[inline]

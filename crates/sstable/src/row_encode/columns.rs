@@ -32,6 +32,13 @@ impl StoredColumn {
             value_len: fixed.and_then(|len| u32::try_from(len).ok()),
         }
     }
+
+    /// Whether a value has a length that it may have.
+    #[inline]
+    pub(super) fn holds(&self, value: &[u8]) -> bool {
+        self.value_len
+            .is_none_or(|len| value.is_empty() || len as usize == value.len())
+    }
 }
 
 /// A column of the row at hand: its place in storage order, then in the row.
@@ -48,6 +55,8 @@ pub(super) struct ColumnLayout {
     /// Place in storage order, by column id.
     place_of: Vec<u16>,
     has_complex: bool,
+    /// A bit for each column, if rows of them may be plain.
+    bits_of_plain: Option<u64>,
     chosen: Vec<Chosen>,
 }
 
@@ -57,6 +66,7 @@ impl ColumnLayout {
             columns: Vec::new(),
             place_of: vec![NO_PLACE; usize::from(table.column_id_end())],
             has_complex: false,
+            bits_of_plain: None,
             chosen: Vec::new(),
         };
         for (place, column) in (0..NO_PLACE).zip(columns) {
@@ -65,7 +75,34 @@ impl ColumnLayout {
             layout.has_complex |= column.is_complex();
             layout.columns.push(StoredColumn::of(column));
         }
+        let is_plain = layout
+            .columns
+            .iter()
+            .all(|column| !column.is_complex && !column.is_counter);
+        if is_plain && layout.columns.len() < BITMAP_END {
+            layout.bits_of_plain = Some((1 << layout.columns.len()) - 1);
+        }
         layout
+    }
+
+    /// A bit for each column, if all are simple, no counters, and few enough.
+    #[inline]
+    pub(super) fn bits_of_plain(&self) -> Option<u64> {
+        self.bits_of_plain
+    }
+
+    /// Where a column stands, and what is stored of it; nothing if it is not of this kind, or was dropped.
+    #[inline]
+    pub(super) fn stored(&self, column: ColumnId) -> Option<(u16, &StoredColumn)> {
+        let place = *self.place_of.get(usize::from(column.0))?;
+        Some((place, self.columns.get(usize::from(place))?))
+    }
+
+    /// The columns whose bits are not set, in storage order.
+    #[inline]
+    pub(super) fn without(&self, missing: u64) -> impl Iterator<Item = &StoredColumn> {
+        let columns = self.columns.iter().enumerate();
+        columns.filter_map(move |(place, column)| (missing >> place & 1 == 0).then_some(column))
     }
 
     pub(super) fn is_empty(&self) -> bool {

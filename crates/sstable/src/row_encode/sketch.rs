@@ -100,7 +100,7 @@ impl Sketch {
         }
         std::mem::swap(&mut self.scratch, &mut self.run_times);
         self.run.count += 1;
-        self.run.length += self.run_times.len() as u64 + value_length(cell, column);
+        self.run.length += (self.run_times.len() + value_length(cell, column)) as u64;
     }
 
     fn end_run(&mut self, detail: Detail) {

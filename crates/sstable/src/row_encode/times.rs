@@ -1,7 +1,7 @@
 //! Times in rows, as differences; deletion times of fixed size.
 
-use ilion_codec::Writer;
-use ilion_rows::{DeletionTime, NO_DELETION_TIME};
+use ilion_codec::{Writer, unsigned_vint_len};
+use ilion_rows::{DeletionTime, Liveness, NO_DELETION_TIME, NO_TTL};
 
 use crate::statistics::SECONDS_MAX_BEFORE_OA;
 use crate::values::Unstorable;
@@ -27,27 +27,76 @@ impl Times {
         }
     }
 
+    /// What is stored of a timestamp.
     #[inline]
-    pub(super) fn micros(self, micros: i64, out: &mut Writer) {
-        let difference = micros.wrapping_sub(self.min.min_timestamp_micros);
-        out.uvint(difference.cast_unsigned());
+    fn of_micros(self, micros: i64) -> u64 {
+        micros.wrapping_sub(self.min.min_timestamp_micros).cast_unsigned()
     }
 
-    /// Compat: versions before oa end in 2038, and times after that are cut (`expiration_date_overflow_policy: CAP`).
+    /// What is stored of a local time. Compat: versions before oa end in 2038, and times after that are cut
+    /// (`expiration_date_overflow_policy: CAP`).
     #[inline]
-    pub(super) fn secs(self, secs: u32, out: &mut Writer) {
+    fn of_secs(self, secs: u32) -> u64 {
         let secs = match secs {
             NO_DELETION_TIME => secs,
             _ => secs.min(self.secs_max),
         };
-        let difference = secs.wrapping_sub(self.min.min_local_deletion_secs);
-        out.uvint32(difference.cast_signed());
+        sign_extended(secs.wrapping_sub(self.min.min_local_deletion_secs))
+    }
+
+    /// What is stored of a TTL.
+    #[inline]
+    fn of_ttl(self, secs: u32) -> u64 {
+        sign_extended(secs.wrapping_sub(self.min.min_ttl_secs))
+    }
+
+    #[inline]
+    pub(super) fn micros(self, micros: i64, out: &mut Writer) {
+        out.uvint(self.of_micros(micros));
+    }
+
+    #[inline]
+    pub(super) fn secs(self, secs: u32, out: &mut Writer) {
+        out.uvint(self.of_secs(secs));
     }
 
     #[inline]
     pub(super) fn ttl(self, secs: u32, out: &mut Writer) {
-        let difference = secs.wrapping_sub(self.min.min_ttl_secs);
-        out.uvint32(difference.cast_signed());
+        out.uvint(self.of_ttl(secs));
+    }
+
+    /// The times of a liveness that is there.
+    #[inline]
+    pub(super) fn liveness(self, liveness: &Liveness, out: &mut Writer) {
+        self.micros(liveness.timestamp_micros, out);
+        if liveness.ttl_secs != NO_TTL {
+            self.ttl(liveness.ttl_secs, out);
+            self.secs(liveness.expires_secs, out);
+        }
+    }
+
+    #[inline]
+    pub(super) fn micros_len(self, micros: i64) -> usize {
+        unsigned_vint_len(self.of_micros(micros))
+    }
+
+    #[inline]
+    pub(super) fn secs_len(self, secs: u32) -> usize {
+        unsigned_vint_len(self.of_secs(secs))
+    }
+
+    #[inline]
+    pub(super) fn ttl_len(self, secs: u32) -> usize {
+        unsigned_vint_len(self.of_ttl(secs))
+    }
+
+    #[inline]
+    pub(super) fn liveness_len(self, liveness: &Liveness) -> usize {
+        let len = self.micros_len(liveness.timestamp_micros);
+        match liveness.ttl_secs {
+            NO_TTL => len,
+            ttl_secs => len + self.ttl_len(ttl_secs) + self.secs_len(liveness.expires_secs),
+        }
     }
 
     #[inline]
@@ -55,6 +104,12 @@ impl Times {
         self.micros(deletion.marked_at_micros, out);
         self.secs(deletion.local_secs, out);
     }
+}
+
+/// As `uvint32` of the format notes.
+#[inline]
+fn sign_extended(secs: u32) -> u64 {
+    i64::from(secs.cast_signed()).cast_unsigned()
 }
 
 /// Appends a deletion time of fixed size (PDEL).

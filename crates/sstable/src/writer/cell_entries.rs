@@ -97,6 +97,7 @@ impl CellEntries {
         encoder: &RowEncoder,
     ) -> Result<()> {
         if let Unfiltered::Row(row) = unfiltered
+            && encoder.body().len() > 0
             && encoder.body().len() + head.len() as u64 >= u64::from(self.limits.row_bytes_min)
         {
             let candidate = Candidate {

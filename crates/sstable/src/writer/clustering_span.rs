@@ -1,5 +1,6 @@
 //! From where to where the unfiltereds of one partition reach.
 
+use bytes::Bytes;
 use ilion_rows::{Bound, BoundKind, Clustering, ClusteringComparator, Slice, Unfiltered, Values};
 
 /// The first and the last unfiltered of the partition at hand.
@@ -7,10 +8,42 @@ use ilion_rows::{Bound, BoundKind, Clustering, ClusteringComparator, Slice, Unfi
 pub(crate) struct ClusteringSpan {
     comparator: ClusteringComparator,
     first: Option<Bound>,
-    /// Of the last one, in memory that is used again.
-    last_values: Values,
+    /// The first one is the last one as well.
+    is_one: bool,
+    /// Of the last one, if it is not the first.
+    last_values: Copied,
     /// Nothing if the last one is a row.
     last_kind: Option<BoundKind>,
+}
+
+/// Values in memory that is used again: counting references for each row would take longer.
+#[derive(Debug, Default)]
+struct Copied {
+    bytes: Vec<u8>,
+    /// Nothing: a null.
+    lens: Vec<Option<usize>>,
+}
+
+impl Copied {
+    #[inline]
+    fn take(&mut self, values: &Values) {
+        self.bytes.clear();
+        self.lens.clear();
+        for value in values {
+            self.bytes.extend_from_slice(value.as_deref().unwrap_or_default());
+            self.lens.push(value.as_ref().map(Bytes::len));
+        }
+    }
+
+    fn values(&self) -> Values {
+        let mut rest = &self.bytes[..];
+        let mut value = |len: &Option<usize>| {
+            let (value, tail) = rest.split_at((*len)?);
+            rest = tail;
+            Some(Bytes::copy_from_slice(value))
+        };
+        self.lens.iter().map(&mut value).collect()
+    }
 }
 
 impl ClusteringSpan {
@@ -18,7 +51,8 @@ impl ClusteringSpan {
         Self {
             comparator,
             first: None,
-            last_values: Values::new(),
+            is_one: false,
+            last_values: Copied::default(),
             last_kind: None,
         }
     }
@@ -42,10 +76,13 @@ impl ClusteringSpan {
     #[inline]
     pub(crate) fn add_unchecked(&mut self, unfiltered: &Unfiltered) {
         let (values, kind) = clustering_of(unfiltered);
-        let first = || Bound::new(kind.unwrap_or(BoundKind::InclStart), values.clone());
-        self.first.get_or_insert_with(first);
-        self.last_values.clone_from(values);
         self.last_kind = kind;
+        self.is_one = self.first.is_none();
+        if self.is_one {
+            self.first = Some(Bound::new(kind.unwrap_or(BoundKind::InclStart), values.clone()));
+        } else {
+            self.last_values.take(values);
+        }
     }
 
     /// True if it stands after the last one. Too slow for every row of a release build.
@@ -54,39 +91,41 @@ impl ClusteringSpan {
             return true;
         }
         let (values, kind) = clustering_of(unfiltered);
+        let (last, last_kind) = self.last();
         let comparator = &self.comparator;
         let clustering = |values: &Values| Clustering::new(values.clone());
         let bound = |kind: BoundKind, values: &Values| Bound::new(kind, values.clone());
-        let last = &self.last_values;
-        let order = match (self.last_kind, kind) {
-            (None, None) => comparator.compare(&clustering(last), &clustering(values)),
+        let order = match (last_kind, kind) {
+            (None, None) => comparator.compare(&clustering(&last), &clustering(values)),
             (Some(before), None) => {
-                comparator.compare_bound_to_row(&bound(before, last), &clustering(values))
+                comparator.compare_bound_to_row(&bound(before, &last), &clustering(values))
             }
             (None, Some(kind)) => comparator
-                .compare_bound_to_row(&bound(kind, values), &clustering(last))
+                .compare_bound_to_row(&bound(kind, values), &clustering(&last))
                 .reverse(),
             (Some(before), Some(kind)) => {
-                comparator.compare_bounds(&bound(before, last), &bound(kind, values))
+                comparator.compare_bounds(&bound(before, &last), &bound(kind, values))
             }
         };
         order.is_lt()
     }
 
-    /// The last one: its values, and its kind if it is a marker.
-    pub(super) fn last(&self) -> (&Values, Option<BoundKind>) {
-        (&self.last_values, self.last_kind)
+    /// The last one, if there is any: its values, and its kind if it is a marker.
+    pub(super) fn last(&self) -> (Values, Option<BoundKind>) {
+        let values = match &self.first {
+            Some(first) if self.is_one => first.values.clone(),
+            _ => self.last_values.values(),
+        };
+        (values, self.last_kind)
     }
 
     /// The slice around all of them, if there are any. Its bounds face the wrong way if a deleted range is open at an
     /// end.
     pub(crate) fn finish_partition(&mut self) -> Option<Slice> {
+        let (values, kind) = self.last();
         let start = self.first.take()?;
-        let kind = self.last_kind.unwrap_or(BoundKind::InclEnd);
-        Some(Slice {
-            start,
-            end: Bound::new(kind, self.last_values.clone()),
-        })
+        let end = Bound::new(kind.unwrap_or(BoundKind::InclEnd), values);
+        Some(Slice { start, end })
     }
 }
 

@@ -4,15 +4,15 @@ use ilion_env::Env;
 use ilion_rows::{DecoratedKey, DeletionTime, Unfiltered};
 use ilion_schema::TableSchema;
 
+use super::clustering_span::ClusteringSpan;
 use super::options::WriterOptions;
-use super::row_trie::Place;
 use super::sorted_index::SortedIndexWriter;
 use super::trie_index::TrieIndexWriter;
 use crate::values::Unstorable;
 use crate::{BloomFilter, Component, Descriptor, Format, KeyHash, Result, write_component};
 
 /// The partition that just ended.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct EndedPartition<'a> {
     pub(super) key: &'a DecoratedKey,
     pub(super) deletion: &'a DeletionTime,
@@ -22,8 +22,8 @@ pub(super) struct EndedPartition<'a> {
     pub(super) head_length: u64,
     /// All its bytes.
     pub(super) length: u64,
-    /// Its last unfiltered, if it has any.
-    pub(super) last: Place<'a>,
+    /// Its first and its last unfiltered.
+    pub(super) span: &'a ClusteringSpan,
 }
 
 pub(super) struct PartitionIndexWriter {

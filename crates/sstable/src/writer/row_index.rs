@@ -123,7 +123,9 @@ impl RowIndexBuilder {
         end: u64,
         out: &mut Writer,
     ) -> Result<bool, Unstorable> {
-        if let Some(start) = self.block_start {
+        if let Some(start) = self.block_start
+            && !self.offsets.is_empty()
+        {
             self.end_block(start, end);
         }
         if self.offsets.len() < 2 || self.is_given_up {

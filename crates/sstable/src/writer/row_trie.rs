@@ -8,6 +8,7 @@ use ilion_codec::Writer;
 use ilion_rows::{BoundKind, DeletionTime, Unfiltered, Values};
 use ilion_schema::TableSchema;
 
+use super::clustering_span::ClusteringSpan;
 use super::component_writer::ComponentWriter;
 use super::trie_builder::TrieBuilder;
 use super::trie_draft::{PayloadBytes, sized_int_len};
@@ -18,7 +19,7 @@ use crate::{Result, Version};
 const HAS_OPEN: u8 = 8;
 
 /// Values, and the kind of a marker.
-pub(super) type Place<'a> = (&'a Values, Option<BoundKind>);
+type Place<'a> = (&'a Values, Option<BoundKind>);
 
 /// The block at hand.
 #[derive(Debug)]
@@ -128,18 +129,19 @@ impl RowTrieBuilder {
         Some(payload.with(open.as_slice()))
     }
 
-    /// Ends the partition, whose last unfiltered is `last` and ends at `end`. Gives the position of the root and the number of
+    /// Ends the partition, whose last unfiltered is that of `span` and ends at `end`. Gives the position of the root and the number of
     /// blocks; nothing if there is no index.
     pub(super) fn finish(
         &mut self,
-        last: Place<'_>,
+        span: &ClusteringSpan,
         end: u64,
         rows: &mut ComponentWriter,
     ) -> Result<Option<(u64, u64)>> {
         if self.blocks > 0
             && let Some(block) = self.block.take()
         {
-            self.end_block(&block, last, rows)?;
+            let (values, kind) = span.last();
+            self.end_block(&block, (&values, kind), rows)?;
         }
         if self.blocks < 2 || self.is_given_up {
             return Ok(None);

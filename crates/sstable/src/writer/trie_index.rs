@@ -74,7 +74,7 @@ impl TrieIndexWriter {
         let end_of_rows = partition.length - 1;
         let index = self
             .row_trie
-            .finish(partition.last, end_of_rows, &mut self.rows)?;
+            .finish(partition.span, end_of_rows, &mut self.rows)?;
         let target = match index {
             None => !partition.position.cast_signed(),
             Some((root, blocks)) => {
