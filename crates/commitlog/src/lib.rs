@@ -17,6 +17,7 @@
 //! | `replay` | what survived: torn tail or corruption, and what to do about it |
 //! | `foreign` | what Cassandra left in the directory |
 //! | `segment` | segment files: names, creation, sealing |
+//! | `segment_file` | the bytes of one, read as far as they are needed |
 //! | `log` | [`CommitLog`]: what callers see |
 //! | `state` | what its threads share |
 //! | `write` | append, rotate, write |
@@ -46,6 +47,7 @@ mod options;
 mod position;
 mod replay;
 mod segment;
+mod segment_file;
 mod state;
 mod sync;
 mod tail;

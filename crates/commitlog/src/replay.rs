@@ -17,6 +17,7 @@ use uuid::Uuid;
 
 use crate::frame::{HEADER_BYTES, Header, Step, next_head, step};
 use crate::segment;
+use crate::segment_file::SegmentFile;
 use crate::{Damage, Envelope, Error, Options, Position, ReplayFailure, Result, SegmentId};
 
 /// What replay found.
@@ -159,24 +160,27 @@ impl<'a> Replay<'a> {
 
     /// Reads one segment. False: the log ends in it.
     fn segment(&mut self, id: SegmentId, later: &[SegmentId], receive: &mut Receiver<'_>) -> Result<bool> {
-        let file = read_segment(self.env, self.dir, id)?;
+        let mut file = SegmentFile::open(self.env, self.dir, id)?;
         let mut kept = Kept {
             id,
             end: 0,
             is_sealed: false,
             has_records: false,
-            size_bytes: file.len() as u64,
+            size_bytes: file.size_bytes(),
         };
-        let mut broken = self.check_header(&file, id)?;
+        let mut broken = self.check_header(file.bytes(), id)?;
         if broken.is_none() {
             kept.end = HEADER_BYTES as u32;
         }
         let is_whole = loop {
             if broken.is_none() {
-                broken = self.records(&file, &mut kept, receive)?;
+                broken = self.records(&mut file, &mut kept, receive)?;
             }
             let Some(expected) = broken.take() else { break true };
-            match self.judge(&file, id, kept.end, later)? {
+            while !file.is_rest_unwritten()? {
+                file.read_more()?;
+            }
+            match self.judge(file.bytes(), id, kept.end, later)? {
                 Break::Tail { records_given_up } => {
                     // Cut off also behind skipped damage, or the records given up would be found the next time.
                     kept.is_sealed = false;
@@ -198,12 +202,12 @@ impl<'a> Replay<'a> {
     /// Reads records up to the seal, or up to a break: what was expected there, nothing if only zeros follow.
     fn records(
         &mut self,
-        file: &[u8],
+        file: &mut SegmentFile,
         kept: &mut Kept,
         receive: &mut Receiver<'_>,
     ) -> Result<Option<Expected>> {
         loop {
-            match step(file, kept.id, kept.end) {
+            let broken = match step(file.bytes(), kept.id, kept.end) {
                 Step::Record { payload, next } => {
                     self.record(
                         Position {
@@ -216,14 +220,21 @@ impl<'a> Replay<'a> {
                     )?;
                     kept.end = next;
                     kept.has_records = true;
+                    continue;
                 }
                 Step::Seal => {
                     kept.is_sealed = true;
                     return Ok(None);
                 }
-                Step::End => return Ok(Some(None)),
-                Step::Bad { expected } => return Ok(Some(Some(expected))),
+                Step::End if file.is_rest_unwritten()? => return Ok(Some(None)),
+                Step::End => None,
+                Step::Bad { expected } => Some(expected),
+            };
+            if file.is_at_end() {
+                return Ok(Some(broken));
             }
+            // What is missing, or follows the zeros, may only not have been read yet.
+            file.read_more()?;
         }
     }
 
@@ -296,12 +307,8 @@ impl<'a> Replay<'a> {
         }
         let mut records_given_up = here.records;
         for id in later {
-            let next = after_break(
-                &read_segment(self.env, self.dir, *id)?,
-                *id,
-                HEADER_BYTES as u32,
-                0,
-            );
+            let file = SegmentFile::open_whole(self.env, self.dir, *id)?;
+            let next = after_break(file.bytes(), *id, HEADER_BYTES as u32, 0);
             if next.was_synced {
                 return Ok(Break::Damage {
                     resume_at: here.first,
@@ -315,8 +322,8 @@ impl<'a> Replay<'a> {
     /// Takes away a segment that lies wholly behind the end of the log.
     fn discard(&self, id: SegmentId) -> Result<()> {
         let path = segment::path_of(self.dir, id);
-        let has_records =
-            after_break(&read_segment(self.env, self.dir, id)?, id, HEADER_BYTES as u32, 0).records > 0;
+        let file = SegmentFile::open_whole(self.env, self.dir, id)?;
+        let has_records = after_break(file.bytes(), id, HEADER_BYTES as u32, 0).records > 0;
         if has_records {
             let aside = path.with_extension("log.discarded");
             self.env.rename(&path, &aside)?;
@@ -389,11 +396,4 @@ fn after_break(file: &[u8], id: SegmentId, from: u32, synced_above: u32) -> Afte
         from = offset.saturating_add(1);
     }
     after
-}
-
-/// Segments are at most 1 GiB (see `Options::check`).
-const SEGMENT_READ_MAX: u64 = 1 << 30;
-
-fn read_segment(env: &dyn Env, dir: &Path, id: SegmentId) -> Result<Vec<u8>> {
-    Ok(env.read_all(&segment::path_of(dir, id), SEGMENT_READ_MAX)?)
 }

@@ -195,3 +195,63 @@ fn records_given_up_behind_skipped_damage_stay_given_up() {
     assert_eq!(report.torn_tail.unwrap().records_given_up, 1);
     assert_eq!(replay(&env, Damage::Skip).unwrap().0, first);
 }
+
+fn spacious(damage: Damage) -> Options {
+    Options {
+        segment_bytes: 8 << 20,
+        ..options(damage)
+    }
+}
+
+/// As kill -9 leaves it: a segment of 8 MiB with records of 200 KiB, and a spare one.
+fn mostly_empty() -> (MemEnv, std::path::PathBuf) {
+    let env = MemEnv::new(1);
+    let (log, _) = CommitLog::open(
+        env.shared(),
+        Path::new("log"),
+        spacious(Damage::Refuse),
+        &mut |_, _| Ok(()),
+    )
+    .unwrap();
+    for number in 0..200 {
+        let position = log.append(&Envelope::mutation(&[number; 1000])).unwrap();
+        log.wait_durable(position).unwrap();
+    }
+    let env = env.crash(CrashRule::KeepAll);
+    let (name, _) = segments(&env).remove(0);
+    (env, Path::new("log").join(name))
+}
+
+fn replay_spacious(env: &MemEnv) -> Result<usize, Error> {
+    let mut records = 0;
+    let opened = CommitLog::open(
+        env.shared(),
+        Path::new("log"),
+        spacious(Damage::Refuse),
+        &mut |_, _| {
+            records += 1;
+            Ok(())
+        },
+    );
+    opened.map(|_| records)
+}
+
+#[test]
+fn space_that_was_reserved_and_never_written_is_not_read() {
+    let (env, _) = mostly_empty();
+    let (_, before) = env.served();
+    assert_eq!(replay_spacious(&env).unwrap(), 200);
+    let (_, after) = env.served();
+    assert!(after - before < 600 << 10, "{} bytes read", after - before);
+}
+
+#[test]
+fn a_hole_before_records_is_damage_and_stray_bytes_far_behind_them_are_none() {
+    let (env, path) = mostly_empty();
+    let zeros = vec![0; 90_000];
+    env.open_append(&path).unwrap().write_at(40_000, &zeros).unwrap();
+    assert!(matches!(replay_spacious(&env), Err(Error::Corrupt { offset, .. }) if offset < 40_000));
+    let (env, path) = mostly_empty();
+    env.corrupt_byte(&path, 5 << 20, 1).unwrap();
+    assert_eq!(replay_spacious(&env).unwrap(), 200);
+}

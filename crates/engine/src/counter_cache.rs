@@ -81,6 +81,11 @@ impl CounterCache {
         self.counters.capacity()
     }
 
+    /// What no longer fits goes.
+    pub(crate) fn resize(&self, capacity_bytes: u64) {
+        self.counters.set_capacity(capacity_bytes);
+    }
+
     pub(crate) fn size_bytes(&self) -> u64 {
         self.counters.weight()
     }

@@ -20,6 +20,7 @@ use crate::compact::{Backlog, Pacer, Tasks};
 use crate::counter_cache::CounterCache;
 use crate::row_cache::RowCache;
 use crate::sampler::Sampling;
+use crate::saved_caches::SavedCache;
 use crate::stripes::{Stripes, StripesGuard};
 use crate::table_store::TableStore;
 use crate::virtual_table::{VirtualTable, VirtualTables};
@@ -44,6 +45,7 @@ pub(crate) struct Shared {
     pub key_cache: Arc<KeyCache>,
     pub row_cache: RowCache,
     pub counter_cache: CounterCache,
+    pub saved_caches: [SavedCache; 3],
     /// How look-ups in SSTables were answered.
     pub lookups: Arc<Lookups>,
     pub virtual_tables: VirtualTables,
@@ -79,9 +81,10 @@ impl Shared {
             pacer: Arc::new(Pacer::new(env.clone(), options.compaction_bytes_per_sec)),
             backlog: Backlog::default(),
             chunk_cache: Arc::new(ChunkCache::new(options.chunk_cache_bytes)),
-            key_cache: Arc::new(KeyCache::new(options.key_cache_bytes)),
+            key_cache: Arc::new(KeyCache::new(options.key_cache.bytes_max)),
             row_cache: RowCache::new(options.row_cache.bytes_max),
             counter_cache: CounterCache::new(options.counter_cache.bytes_max),
+            saved_caches: SavedCache::all(&options),
             lookups: Arc::default(),
             virtual_tables: VirtualTables::default(),
             stripes: Stripes::new(),
@@ -238,25 +241,6 @@ impl Engine {
     /// What this node has counted lately. To be used while the partition is locked.
     pub fn counter_cache(&self) -> &CounterCache {
         &self.shared.counter_cache
-    }
-
-    /// Forgets what a cache holds: `rows`, `counters`, `keys` or `chunks`.
-    ///
-    /// # Errors
-    /// There is no such cache.
-    pub fn invalidate_cache(&self, name: &str) -> Result<()> {
-        match name {
-            "rows" => self.shared.row_cache.clear(),
-            "counters" => self.shared.counter_cache.clear(None),
-            "keys" => self.shared.key_cache.clear(),
-            "chunks" => self.shared.chunk_cache.clear(),
-            _ => {
-                return Err(Error::Refused(format!(
-                    "there is no cache {name}: there are rows, counters, keys and chunks"
-                )));
-            }
-        }
-        Ok(())
     }
 
     /// Calls back when the log is durable up to the position in the sense of its mode. Must not block.

@@ -31,7 +31,7 @@ pub struct EngineOptions {
     /// How partitions of SSTables are found: by token maps, or as Cassandra does. It decides whether maps are written, too.
     pub finding: Finding,
     /// Memory for places of partitions that an index was asked for, where no token map knows them.
-    pub key_cache_bytes: u64,
+    pub key_cache: CacheOptions,
     /// Partitions, rows and cells that are warned of as they are written to SSTables.
     pub large: LargeLimits,
     /// What the index summaries of all SSTables may take; they are thinned out to fit.
@@ -96,7 +96,7 @@ impl EngineOptions {
             memtable_shards: 16,
             sstable_version: Version::NB,
             finding: Finding::TokenMap,
-            key_cache_bytes: 16 << 20,
+            key_cache: CacheOptions::of(16 << 20),
             large: LargeLimits::default(),
             index_summary_bytes: 128 << 20,
             index_summary_resize_interval_secs: Some(3600),

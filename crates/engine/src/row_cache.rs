@@ -83,6 +83,11 @@ impl RowCache {
         self.partitions.capacity()
     }
 
+    /// What no longer fits goes.
+    pub(crate) fn resize(&self, capacity_bytes: u64) {
+        self.partitions.set_capacity(capacity_bytes);
+    }
+
     pub(crate) fn size_bytes(&self) -> u64 {
         self.partitions.weight()
     }

@@ -1,12 +1,16 @@
-//! Caches that outlive the process: which partitions and counters they held is saved now and then, and at the end; after a start,
-//! when the engine serves already, they are read again in the background.
+//! Caches that outlive the process: what partitions and counters they held is saved now and then, and at the end; after a start,
+//! when the engine serves already, they are filled again in the background.
 //!
-//! Only keys are saved (`file` says how), so what comes back is as new as a read. What is damaged, or of another schema, is left
-//! alone with a warning. Compat: `AutoSavingCache` of Cassandra 5.0.
+//! Of rows and counters only keys are saved (`entries`), so what comes back is as new as a read; of the key cache places in SSTables,
+//! too (`keys`), which never change. What is damaged, or of another schema, is left alone with a warning.
+//! Compat: `AutoSavingCache` of Cassandra 5.0.
 
+mod entries;
 mod file;
+mod keys;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,37 +19,49 @@ use ilion_rows::{
 };
 use ilion_schema::{ColumnKind, TableSchema};
 
-use self::file::{Draft, Saved, SavedEntry, decode_cell, encode_cell};
-use crate::Result;
+use self::entries::{Draft, Saved, SavedEntry, decode_cell, encode_cell};
 use crate::counter_cache::{CounterKey, OwnCount};
 use crate::engine::Shared;
 use crate::options::CacheOptions;
+use crate::{Engine, EngineOptions, Error, Result};
 
+const KEYS: &str = "KeyCache";
 const ROWS: &str = "RowCache";
 const COUNTERS: &str = "CounterCache";
 
-/// A cache and when it is saved.
-struct Plan {
+/// What a cache may do, as far as that can be changed while it runs.
+pub(crate) struct SavedCache {
     name: &'static str,
-    options: CacheOptions,
-    due_nanos: Option<u64>,
+    /// As operators call it.
+    label: &'static str,
+    save_period: Option<Duration>,
+    /// How many keys are saved.
+    pub(crate) keys_to_save: AtomicUsize,
 }
 
-impl Plan {
-    fn after(name: &'static str, options: &CacheOptions, now_nanos: u64) -> Self {
-        let mut plan = Self {
+impl SavedCache {
+    fn of(name: &'static str, label: &'static str, options: &CacheOptions) -> Self {
+        Self {
             name,
-            options: options.clone(),
-            due_nanos: None,
-        };
-        plan.postpone(now_nanos);
-        plan
+            label,
+            save_period: options.save_period,
+            keys_to_save: AtomicUsize::new(options.keys_to_save),
+        }
     }
 
-    fn postpone(&mut self, now_nanos: u64) {
+    /// Those of an engine.
+    pub(crate) fn all(options: &EngineOptions) -> [Self; 3] {
+        [
+            Self::of(KEYS, "keys", &options.key_cache),
+            Self::of(ROWS, "rows", &options.row_cache),
+            Self::of(COUNTERS, "counters", &options.counter_cache),
+        ]
+    }
+
+    fn due_nanos(&self, now_nanos: u64) -> Option<u64> {
         let nanos = |period: Duration| u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
-        let period = self.options.save_period.filter(|_| self.options.bytes_max > 0);
-        self.due_nanos = period.map(|period| now_nanos.saturating_add(nanos(period)));
+        self.save_period
+            .map(|period| now_nanos.saturating_add(nanos(period)))
     }
 }
 
@@ -53,23 +69,20 @@ impl Plan {
 pub(crate) fn run(shared: &Arc<Shared>) {
     load(shared);
     shared.background.tell_caches_loaded();
+    let caches = &shared.saved_caches;
     let now_nanos = shared.env.monotonic_nanos();
-    let options = &shared.options;
-    let mut plans = [
-        Plan::after(ROWS, &options.row_cache, now_nanos),
-        Plan::after(COUNTERS, &options.counter_cache, now_nanos),
-    ];
+    let mut due = caches.each_ref().map(|cache| cache.due_nanos(now_nanos));
     loop {
         let now_nanos = shared.env.monotonic_nanos();
-        let next = plans.iter().filter_map(|plan| plan.due_nanos).min();
+        let next = due.iter().flatten().min();
         let wait = next.map_or(u64::MAX, |due| due.saturating_sub(now_nanos));
         shared.background.pause(Duration::from_nanos(wait));
         let is_last = shared.background.is_stopping();
         let now_nanos = shared.env.monotonic_nanos();
-        for plan in &mut plans {
-            if plan.due_nanos.is_some_and(|due| is_last || due <= now_nanos) {
-                save_and_tell(shared, plan);
-                plan.postpone(now_nanos);
+        for (cache, due) in caches.iter().zip(&mut due) {
+            if due.is_some_and(|due| is_last || due <= now_nanos) {
+                save_and_tell(shared, cache);
+                *due = cache.due_nanos(now_nanos);
             }
         }
         if is_last {
@@ -78,84 +91,91 @@ pub(crate) fn run(shared: &Arc<Shared>) {
     }
 }
 
-fn save_and_tell(shared: &Shared, plan: &Plan) {
-    if let Err(error) = save(shared, plan) {
-        tracing::warn!(cache = plan.name, %error, "the keys of a cache were not saved");
+fn save_and_tell(shared: &Shared, cache: &SavedCache) {
+    let keys_max = cache.keys_to_save.load(Ordering::Relaxed);
+    let saved = match cache.name {
+        KEYS => shared.save_keys(keys_max),
+        ROWS => save_rows(shared, keys_max),
+        _ => save_counters(shared, keys_max),
+    };
+    if let Err(error) = saved {
+        tracing::warn!(cache = cache.name, %error, "the keys of a cache were not saved");
     }
 }
 
-fn save(shared: &Shared, plan: &Plan) -> Result<()> {
-    let schema = shared.schema.load_full();
-    let mut draft = Draft::new(schema.version);
-    if plan.name == ROWS {
-        for key in shared
-            .row_cache
-            .keys()
-            .into_iter()
-            .take(plan.options.keys_to_save)
-        {
-            draft.add(key.table, &key.key, None);
-        }
-    } else {
-        for key in shared
-            .counter_cache
-            .keys()
-            .into_iter()
-            .take(plan.options.keys_to_save)
-        {
-            let Some(store) = shared.table(key.table) else {
-                continue;
-            };
-            let table = store.schema();
-            if let Some(column) = table.column(key.column) {
-                let cell = encode_cell(key.clustering.values(), &column.name);
-                draft.add(key.table, &key.key, Some(&cell));
-            }
+fn save_rows(shared: &Shared, keys_max: usize) -> Result<()> {
+    let mut draft = Draft::default();
+    for key in shared.row_cache.keys().into_iter().take(keys_max) {
+        draft.add(key.table, &key.key, None);
+    }
+    write(shared, draft, ROWS)
+}
+
+fn save_counters(shared: &Shared, keys_max: usize) -> Result<()> {
+    let mut draft = Draft::default();
+    for key in shared.counter_cache.keys().into_iter().take(keys_max) {
+        let table = shared.table(key.table).map(|store| store.schema());
+        let column = table.as_ref().and_then(|table| table.column(key.column));
+        if let Some(column) = column {
+            let cell = encode_cell(key.clustering.values(), &column.name);
+            draft.add(key.table, &key.key, Some(&cell));
         }
     }
-    Ok(draft.write(&*shared.env, &shared.options.saved_caches_dir, plan.name)?)
+    write(shared, draft, COUNTERS)
+}
+
+fn write(shared: &Shared, draft: Draft, cache: &str) -> Result<()> {
+    let version = shared.schema.load().version;
+    Ok(draft.write(&*shared.env, &shared.options.saved_caches_dir, cache, version)?)
 }
 
 /// Reads what was cached when the caches were saved last.
 fn load(shared: &Shared) {
     let started_nanos = shared.env.monotonic_nanos();
+    let timeout_nanos = u64::try_from(shared.options.cache_load_timeout.as_nanos()).unwrap_or(u64::MAX);
+    let go_on = || {
+        let elapsed_nanos = shared.env.monotonic_nanos().saturating_sub(started_nanos);
+        !shared.background.is_stopping() && elapsed_nanos <= timeout_nanos
+    };
     for (name, bytes_max) in [
-        (ROWS, shared.options.row_cache.bytes_max),
-        (COUNTERS, shared.options.counter_cache.bytes_max),
+        (KEYS, shared.key_cache.capacity_bytes()),
+        (ROWS, shared.row_cache.capacity_bytes()),
+        (COUNTERS, shared.counter_cache.capacity_bytes()),
     ] {
         if bytes_max == 0 {
             continue;
         }
-        let version = shared.schema.load().version;
-        let directory = &shared.options.saved_caches_dir;
-        let saved = Saved::read(&*shared.env, directory, name, version, name == COUNTERS);
-        if let Some(complaint) = &saved.complaint {
+        let (entries, loaded, complaint) = match name {
+            KEYS => shared.load_keys(&go_on),
+            _ => load_entries(shared, name, &go_on),
+        };
+        if let Some(complaint) = complaint {
             tracing::warn!(cache = name, %complaint, "a saved cache is not used, or not all of it");
         }
-        let mut loaded = 0;
-        let timeout_nanos = u64::try_from(shared.options.cache_load_timeout.as_nanos()).unwrap_or(u64::MAX);
-        for entry in &saved.entries {
-            let elapsed_nanos = shared.env.monotonic_nanos().saturating_sub(started_nanos);
-            if shared.background.is_stopping() || elapsed_nanos > timeout_nanos {
-                break;
-            }
-            match load_entry(shared, entry) {
-                Ok(true) => loaded += 1,
-                Ok(false) => {}
-                Err(error) => {
-                    tracing::debug!(cache = name, %error, "an entry of a saved cache was not loaded")
-                }
-            }
-        }
-        if !saved.entries.is_empty() {
-            tracing::info!(
-                cache = name,
-                entries = saved.entries.len(),
-                loaded,
-                "a saved cache was loaded"
-            );
+        if entries > 0 {
+            tracing::info!(cache = name, entries, loaded, "a saved cache was loaded");
         }
     }
+}
+
+fn load_entries(
+    shared: &Shared,
+    name: &'static str,
+    go_on: &dyn Fn() -> bool,
+) -> (usize, usize, Option<String>) {
+    let version = shared.schema.load().version;
+    let directory = &shared.options.saved_caches_dir;
+    let saved = Saved::read(&*shared.env, directory, name, version, name == COUNTERS);
+    let mut loaded = 0;
+    for entry in saved.entries.iter().take_while(|_| go_on()) {
+        match load_entry(shared, entry) {
+            Ok(is_loaded) => loaded += usize::from(is_loaded),
+            Err(error) => {
+                tracing::debug!(cache = name, %error, "an entry of a saved cache was not loaded")
+            }
+        }
+    }
+    (saved.entries.len(), loaded, saved.complaint)
 }
 
 /// False if there is nothing to cache any more.
@@ -224,4 +244,58 @@ fn load_counter(shared: &Shared, table: &Arc<TableSchema>, key: &DecoratedKey, c
         .counter_cache
         .insert(&counter, OwnCount { clock, count }, epoch);
     Ok(true)
+}
+
+impl Engine {
+    /// Changes what a cache may take until the next start; what no longer fits goes.
+    ///
+    /// # Errors
+    /// There is no such cache.
+    pub fn set_cache_capacity(&self, name: &str, bytes_max: u64) -> Result<()> {
+        match name {
+            "rows" => self.shared.row_cache.resize(bytes_max),
+            "counters" => self.shared.counter_cache.resize(bytes_max),
+            "keys" => self.shared.key_cache.resize(bytes_max),
+            "chunks" => self.shared.chunk_cache.resize(bytes_max),
+            _ => return Err(no_such_cache(name)),
+        }
+        Ok(())
+    }
+
+    /// Changes how many keys of a cache are saved until the next start.
+    ///
+    /// # Errors
+    /// There is no such cache, or it is not saved.
+    pub fn set_cache_keys_to_save(&self, name: &str, keys_max: usize) -> Result<()> {
+        let mut caches = self.shared.saved_caches.iter();
+        let cache = caches
+            .find(|cache| cache.label == name)
+            .ok_or_else(|| match name {
+                "chunks" => Error::Refused("the cache chunks is not saved".to_owned()),
+                _ => no_such_cache(name),
+            })?;
+        cache.keys_to_save.store(keys_max, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Forgets what a cache holds: `rows`, `counters`, `keys` or `chunks`.
+    ///
+    /// # Errors
+    /// There is no such cache.
+    pub fn invalidate_cache(&self, name: &str) -> Result<()> {
+        match name {
+            "rows" => self.shared.row_cache.clear(),
+            "counters" => self.shared.counter_cache.clear(None),
+            "keys" => self.shared.key_cache.clear(),
+            "chunks" => self.shared.chunk_cache.clear(),
+            _ => return Err(no_such_cache(name)),
+        }
+        Ok(())
+    }
+}
+
+fn no_such_cache(name: &str) -> Error {
+    Error::Refused(format!(
+        "there is no cache {name}: there are rows, counters, keys and chunks"
+    ))
 }

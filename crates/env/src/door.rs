@@ -143,6 +143,12 @@ pub trait ReadFile: Send + Sync {
         Ok(())
     }
 
+    /// Where bytes may be found that are not zeros, at the offset or behind it; nothing if the file system knows that only zeros
+    /// follow, since nobody wrote there. One that does not know says the offset.
+    fn data_from(&self, offset: u64) -> Result<Option<u64>> {
+        Ok((offset < self.size_bytes()).then_some(offset))
+    }
+
     /// All its bytes as memory. Requires: nobody changes the file any more.
     fn map(&self) -> Result<FileMap>;
 

@@ -251,6 +251,10 @@ impl ReadFile for FaultReadFile {
         self.inner.path()
     }
 
+    fn data_from(&self, offset: u64) -> Result<Option<u64>> {
+        self.inner.data_from(offset)
+    }
+
     fn map(&self) -> Result<FileMap> {
         self.inner.map()
     }

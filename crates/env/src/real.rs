@@ -251,6 +251,20 @@ impl ReadFile for RealReadFile {
         &self.path
     }
 
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    fn data_from(&self, offset: u64) -> Result<Option<u64>> {
+        use rustix::io::Errno;
+        // Nobody reads by the position that this moves.
+        match rustix::fs::seek(&self.file, rustix::fs::SeekFrom::Data(offset)) {
+            Ok(found) => Ok(Some(found)),
+            Err(Errno::NXIO) => Ok(None),
+            Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS) => {
+                Ok((offset < self.size_bytes).then_some(offset))
+            }
+            Err(errno) => Err(Error::new("look for data in", &self.path, errno.into())),
+        }
+    }
+
     fn map(&self) -> Result<FileMap> {
         FileMap::of(&self.file, &self.path)
     }

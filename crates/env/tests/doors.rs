@@ -64,6 +64,27 @@ fn a_map_of_a_file_is_what_is_in_it() {
 }
 
 #[test]
+fn what_was_written_is_never_taken_for_space_that_was_not() {
+    for_each_env(|env, dir| {
+        let path = dir.join("reserved");
+        let mut file = env.create(&path).unwrap();
+        file.preallocate(1 << 20).unwrap();
+        file.write_at(100, b"first").unwrap();
+        let file = env.open_read(&path).unwrap();
+        assert!(file.data_from(0).unwrap().is_some_and(|at| at <= 100));
+        assert_eq!(file.data_from(104).unwrap(), Some(104));
+        // A file system that does not know says what it was asked.
+        assert!(file.data_from(500_000).unwrap().is_none_or(|at| at == 500_000));
+        env.open_append(&path)
+            .unwrap()
+            .write_at(900_000, b"last")
+            .unwrap();
+        assert!(file.data_from(500_000).unwrap().is_some_and(|at| at <= 900_000));
+        assert_eq!(file.data_from(1 << 20).unwrap(), None);
+    });
+}
+
+#[test]
 fn a_file_goes_on_where_it_ended() {
     for_each_env(|env, dir| {
         let path = dir.join("a");

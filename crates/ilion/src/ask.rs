@@ -1,4 +1,4 @@
-//! `ilion status`, `info`, `flush`, `compact`, `drain`, `invalidate-caches`: asking a running node of this machine.
+//! `ilion status`, `info`, `flush`, `compact`, `drain`, `invalidate-caches`, `set-cache-..`: asking a running node of this machine.
 
 use std::fmt::Display;
 
@@ -8,7 +8,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::Failure;
-use crate::cli::{AdminArguments, CacheArguments, TableArguments};
+use crate::cli::{
+    AdminArguments, CacheArguments, CacheCapacityArguments, CacheKeysArguments, TableArguments,
+};
 
 /// The node that is meant.
 pub fn client(arguments: &AdminArguments) -> Result<AdminClient, Failure> {
@@ -58,6 +60,34 @@ pub fn invalidate_caches(arguments: &CacheArguments) -> Result<(), Failure> {
     match arguments.admin.json {
         true => say(&done.to_string()),
         false => say(&format!("invalidate-caches: {} caches done", done["caches"])),
+    }
+    Ok(())
+}
+
+/// Changes the size of a cache.
+pub fn set_cache_capacity(arguments: &CacheCapacityArguments) -> Result<(), Failure> {
+    let bytes_max = arguments.mebibytes.saturating_mul(1 << 20);
+    let change = format!("bytes_max={bytes_max}");
+    change_cache(&arguments.admin, &arguments.cache, &change, "set-cache-capacity")
+}
+
+/// Changes how many keys of a cache are saved.
+pub fn set_cache_keys(arguments: &CacheKeysArguments) -> Result<(), Failure> {
+    let change = format!("keys_to_save={}", arguments.keys);
+    change_cache(
+        &arguments.admin,
+        &arguments.cache,
+        &change,
+        "set-cache-keys-to-save",
+    )
+}
+
+fn change_cache(arguments: &AdminArguments, cache: &str, change: &str, command: &str) -> Result<(), Failure> {
+    let path = format!("/admin/cache?cache={}&{change}", escape(cache));
+    let done = client(arguments)?.post(&path).map_err(Failure::of)?;
+    match arguments.json {
+        true => say(&done.to_string()),
+        false => say(&format!("{command}: done")),
     }
     Ok(())
 }

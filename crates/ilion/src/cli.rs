@@ -38,6 +38,10 @@ pub enum Command {
     CompactionThroughput(ThroughputArguments),
     /// Forgets what caches hold: rows, counters, keys or chunks, or all of them.
     InvalidateCaches(CacheArguments),
+    /// Changes what a cache may take, until the next start.
+    SetCacheCapacity(CacheCapacityArguments),
+    /// Changes how many keys of a cache are saved, until the next start.
+    SetCacheKeysToSave(CacheKeysArguments),
     /// Lists what statements have cost, those that took most time first; or forgets it (reset).
     Statements(StatementsArguments),
     /// Tells or sets how many requests are traced that do not ask for it, until the next start.
@@ -150,6 +154,29 @@ pub struct CacheArguments {
     pub admin: AdminArguments,
     /// Only this one: rows, counters, keys or chunks.
     pub cache: Option<String>,
+}
+
+/// How large a cache is to be.
+#[derive(Args)]
+pub struct CacheCapacityArguments {
+    #[command(flatten)]
+    pub admin: AdminArguments,
+    /// rows, counters, keys or chunks.
+    pub cache: String,
+    /// MiB; 0 is no cache.
+    pub mebibytes: u64,
+}
+
+/// How many keys of a cache are to be saved.
+#[derive(Args)]
+pub struct CacheKeysArguments {
+    #[command(flatten)]
+    pub admin: AdminArguments,
+    /// rows, counters or keys.
+    pub cache: String,
+    /// So many; -1 is all.
+    #[arg(allow_hyphen_values = true)]
+    pub keys: i64,
 }
 
 /// What to tell of statements.

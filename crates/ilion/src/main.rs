@@ -35,6 +35,8 @@ fn main() -> ExitCode {
         Command::Autocompaction(arguments) => compactions::switch(&arguments),
         Command::CompactionThroughput(arguments) => compactions::limit(&arguments),
         Command::InvalidateCaches(arguments) => ask::invalidate_caches(&arguments),
+        Command::SetCacheCapacity(arguments) => ask::set_cache_capacity(&arguments),
+        Command::SetCacheKeysToSave(arguments) => ask::set_cache_keys(&arguments),
         Command::Statements(arguments) => statements::statements(&arguments),
         Command::TraceProbability(arguments) => statements::trace_probability(&arguments),
         Command::TableStats(arguments) => statements::tables::<TableStatsReport>(&arguments),

@@ -305,7 +305,11 @@ fn engine_options(env: &dyn Env, settings: &Settings) -> Result<EngineOptions, O
             0 => None,
             secs => Some(secs),
         },
-        key_cache_bytes: budgets.keys,
+        key_cache: CacheOptions {
+            bytes_max: budgets.keys,
+            save_period: Some(settings.key_cache_save_period).filter(|period| !period.is_zero()),
+            keys_to_save: count(settings.key_cache_keys_to_save),
+        },
         finding: match settings.sstable_lookup {
             SSTableLookup::TokenMap => Finding::TokenMap,
             SSTableLookup::Summary => Finding::Summary,

@@ -81,6 +81,8 @@ pub struct CachedKey {
     pub descriptor: Descriptor,
     /// Its key.
     pub key: Bytes,
+    /// Where it is.
+    pub(crate) location: Location,
 }
 
 impl KeyCache {
@@ -131,15 +133,16 @@ impl KeyCache {
         self.places.clear();
     }
 
-    /// The partitions of open SSTables, at most so many; to be found again by [`crate::SSTable::load_key`] after a restart.
+    /// The partitions of open SSTables, at most so many; to be saved by [`crate::SSTable::save_place`].
     pub fn keys(&self, limit: usize) -> Vec<CachedKey> {
         let files = self.files.lock().clone();
-        let cached = self.places.iter().filter_map(|(cached, _)| {
+        let cached = self.places.iter().filter_map(|(cached, location)| {
             let (table, descriptor) = files.get(&cached.file)?.clone();
             Some(CachedKey {
                 table,
                 descriptor,
                 key: cached.key,
+                location,
             })
         });
         cached.take(limit).collect()
@@ -164,6 +167,11 @@ impl KeyCache {
         counter.fetch_add(1, Relaxed);
         cost::add(Count::CachedKeys, u64::from(found.is_some()));
         found
+    }
+
+    /// What was remembered of a partition is wrong.
+    pub(crate) fn remove(&self, file: u64, key: &[u8]) {
+        self.places.remove(&CacheKeyRef { file, key });
     }
 
     pub(crate) fn insert(&self, file: u64, key: &[u8], location: Location) {

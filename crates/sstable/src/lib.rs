@@ -16,6 +16,7 @@
 //! | `reader` | its partition index, and cursors over its partitions |
 //! | `open`, `open_options`, `lazy` | its parts, opened when they are needed |
 //! | `key_cache` | where partitions are that were looked up lately |
+//! | `saved_place` | the same, as Cassandra's key cache saves it |
 //! | `make_token_map` | Tokens.db from the index of an SSTable that has none |
 //! | `tokens` | Tokens.db, the token map |
 //! | `trie` | nodes of Partitions.db and Rows.db, and walks over them |
@@ -60,6 +61,7 @@ mod open_options;
 mod reader;
 mod row_decode;
 mod row_encode;
+mod saved_place;
 mod sstable;
 pub mod statistics;
 pub mod toc;
@@ -80,11 +82,12 @@ pub use descriptor::{Descriptor, Format, SSTableId};
 pub use directory::{Found, list_directory};
 pub use error::{Error, Result};
 pub use histogram::{EstimatedHistogram, TombstoneHistogram};
-pub use key_cache::KeyCache;
+pub use key_cache::{CachedKey, KeyCache};
 pub use open_options::{Finding, LookupCounts, Lookups, OpenOptions};
 pub use reader::{
     BlockAt, DataScan, IndexScan, IndexedPartition, PartitionCursor, RangeCursor, SummaryShare,
 };
+pub use saved_place::{IndexForm, SavedPlace};
 pub use sstable::{SSTable, Scan};
 pub use statistics::{
     Cardinality, ClassName, CommitLogPosition, EncodingStats, HeaderColumn, SerializationHeader, Statistics,

@@ -279,7 +279,7 @@ impl SSTable {
         self.parts.options.partitioner
     }
 
-    fn is_outside(&self, key: &DecoratedKey) -> bool {
+    pub(crate) fn is_outside(&self, key: &DecoratedKey) -> bool {
         key < self.first_key() || key > self.last_key()
     }
 
@@ -338,7 +338,12 @@ impl SSTable {
         if let Some((cache, number)) = &self.parts.cached_as
             && let Some(location) = cache.lookup(*number, &key.key)
         {
-            return Ok(Some(location));
+            if location.is_certain {
+                return Ok(Some(location));
+            }
+            if let Some(location) = self.check_loaded(key, location, has_key_at)? {
+                return Ok(Some(location));
+            }
         }
         let lookups = &self.parts.options.lookups;
         count(&lookups.by_index);
@@ -376,7 +381,11 @@ impl SSTable {
         self.parts.resample_summary(level.clamp(1, FULL_LEVEL))
     }
 
-    fn remember(&self, key: &DecoratedKey, location: &Location) {
+    pub(crate) fn parts(&self) -> &Arc<OpenedParts> {
+        &self.parts
+    }
+
+    pub(crate) fn remember(&self, key: &DecoratedKey, location: &Location) {
         if let Some((cache, number)) = &self.parts.cached_as {
             let location = Location {
                 is_certain: true,
@@ -386,12 +395,17 @@ impl SSTable {
         }
     }
 
+    /// True if there is a key cache, and no token map that knows more.
+    pub fn asks_key_cache(&self) -> bool {
+        self.parts.cached_as.is_some() && self.parts.tokens.load().is_none()
+    }
+
     /// Puts a partition into the key cache, as after a look-up; false if it is not here, or nothing would ask the cache.
     ///
     /// # Errors
     /// The index or the data is damaged or cannot be read.
     pub fn load_key(&self, key: &DecoratedKey) -> Result<bool> {
-        if self.parts.cached_as.is_none() || self.parts.tokens.load().is_some() || self.is_outside(key) {
+        if !self.asks_key_cache() || self.is_outside(key) {
             return Ok(false);
         }
         let location = self.parts.index()?.find(key)?;

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use ilion_codec::{Reader, Writer};
 use ilion_env::account::{FileKind, begin_trace, finish_trace};
 use ilion_env::{Env, MemEnv};
 use ilion_rows::notation::parse_table;
@@ -16,8 +17,8 @@ use ilion_rows::{
 use ilion_schema::TableSchema;
 use ilion_sstable::verify::verify;
 use ilion_sstable::{
-    ChunkCache, Component, Descriptor, Finding, Format, KeyCache, OpenOptions, SSTable, SSTableId,
-    SSTableWriter, Scan, Version, WriterOptions,
+    ChunkCache, Component, Descriptor, Finding, Format, IndexForm, KeyCache, OpenOptions, SSTable, SSTableId,
+    SSTableWriter, SavedPlace, Scan, Version, WriterOptions,
 };
 use ilion_types::{Partitioner, Token};
 
@@ -399,6 +400,118 @@ fn the_key_cache_remembers_what_the_index_was_asked_for() {
         assert_eq!(partition(&case, &sstable, known, &all_rows()), expected);
         assert_eq!(cache.hits() + cache.misses(), 4);
     }
+}
+
+/// What the key cache has of an SSTable, as it is saved.
+fn saved_places(cache: &KeyCache, sstable: &SSTable) -> Vec<(Bytes, SavedPlace)> {
+    let header = sstable.header();
+    let types = header.clustering_types.iter().map(|class| &class.ty);
+    let form = IndexForm::of(sstable.descriptor().version, types);
+    let cached = cache.keys(usize::MAX).into_iter();
+    let saved = cached.filter_map(|cached| {
+        let mut out = Writer::new();
+        let is_saved = sstable.save_place(&cached, &mut out).unwrap();
+        assert_eq!(is_saved, !out.is_empty());
+        out.bytes(b"junk");
+        let mut input = Reader::new(out.as_slice());
+        let place = is_saved.then(|| SavedPlace::decode(&mut input, &form).unwrap());
+        assert_eq!(input.rest(), b"junk");
+        place.map(|place| (cached.key, place))
+    });
+    saved.collect()
+}
+
+#[test]
+fn places_that_were_saved_are_used_without_asking_the_index_and_never_believed_blindly() {
+    for case in cases().filter(|case| case.descriptor.format == Format::Big) {
+        let open = || {
+            let cache = Arc::new(KeyCache::new(1 << 20));
+            let options = OpenOptions {
+                partitioner: case.partitioner,
+                finding: Finding::Summary,
+                key_cache: Some((case.table.id, cache.clone())),
+                ..OpenOptions::default()
+            };
+            (
+                Arc::new(SSTable::open(&case.env, &case.descriptor, &options).unwrap()),
+                cache,
+            )
+        };
+        let (sstable, cache) = open();
+        // The first has a row index, the second has not.
+        let (wide, narrow) = (&case.keys[40], &case.keys[41]);
+        let slice = Arc::new(ClusteringFilter {
+            slices: vec![Slice::exactly(&Clustering::of([Bytes::copy_from_slice(
+                &50_i32.to_be_bytes(),
+            )]))],
+            ..ClusteringFilter::all()
+        });
+        let expected = [wide, narrow].map(|key| {
+            let whole = partition(&case, &sstable, key, &all_rows());
+            (whole, partition(&case, &sstable, key, &slice))
+        });
+        let saved = saved_places(&cache, &sstable);
+        assert_eq!(saved.len(), 2);
+        let (again, cache) = open();
+        for (key, place) in &saved {
+            let key = DecoratedKey::new(case.partitioner, key.clone());
+            assert!(again.load_place(&key, *place).unwrap());
+        }
+        // Saved before it was looked at: the same.
+        let by_key = |mut places: Vec<(Bytes, SavedPlace)>| {
+            places.sort_by(|a, b| a.0.cmp(&b.0));
+            places
+        };
+        assert_eq!(by_key(saved_places(&cache, &again)), by_key(saved.clone()));
+        let read = kinds_read(|| {
+            assert_eq!(partition(&case, &again, narrow, &all_rows()), expected[1].0);
+        });
+        assert!(!read.contains(&FileKind::Index), "{read:?}");
+        for (key, expected) in [wide, narrow].into_iter().zip(&expected) {
+            assert_eq!(partition(&case, &again, key, &slice), expected.1);
+            assert_eq!(partition(&case, &again, key, &all_rows()), expected.0);
+        }
+        assert_eq!((cache.hits(), cache.misses()), (5, 0));
+        // Of another file of the same name, which has something else there.
+        for (key, place) in [(wide, saved[0].1), (narrow, saved[1].1)]
+            .into_iter()
+            .flat_map(|(key, place)| wrong(place).map(|place| (key, place)))
+        {
+            let (other, cache) = open();
+            assert!(other.load_place(key, place).unwrap());
+            assert_eq!(
+                partition(&case, &other, key, &slice),
+                partition(&case, &sstable, key, &slice)
+            );
+            assert_eq!(cache.entry_count(), 1, "the right place is known now");
+            assert_eq!(
+                partition(&case, &other, key, &slice),
+                partition(&case, &sstable, key, &slice)
+            );
+            assert_eq!(cache.hits(), 2);
+        }
+        let far = SavedPlace::Plain { position: 1 << 40 };
+        assert!(!again.load_place(wide, far).unwrap());
+    }
+}
+
+fn wrong(place: SavedPlace) -> [SavedPlace; 3] {
+    let (SavedPlace::Plain { position }
+    | SavedPlace::Indexed { position }
+    | SavedPlace::Entry { position, .. }) = place;
+    [
+        SavedPlace::Plain {
+            position: position + 1,
+        },
+        SavedPlace::Entry {
+            position,
+            entry_at: 1000,
+        },
+        SavedPlace::Entry {
+            position: 7,
+            entry_at: 1 << 40,
+        },
+    ]
 }
 
 #[test]

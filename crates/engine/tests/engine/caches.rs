@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use ilion_engine::{CacheFacts, EngineOptions};
-use ilion_env::account;
+use ilion_engine::{CacheFacts, EngineOptions, Finding, SSTableVersion};
+use ilion_env::{Env, MemEnv, account};
 
-use crate::support::{Store, delete_row, new_store, open, small_options};
+use crate::support::{Store, add_column, delete_row, new_store, open, small_options};
 
 fn with_row_cache() -> EngineOptions {
     let mut options = small_options();
@@ -93,4 +93,113 @@ fn the_keys_of_the_row_cache_come_back_after_a_restart() {
     store.engine.wait_caches_loaded();
     assert_eq!(cache(&store, "rows").entries, 0);
     assert_eq!(store.row("a", 1).as_deref(), Some("v"));
+}
+
+fn with_key_cache() -> EngineOptions {
+    let mut options = small_options();
+    options.finding = Finding::Summary;
+    options.key_cache.save_period = Some(Duration::from_secs(3600));
+    options
+}
+
+/// Many rows below `wide`, one below other keys.
+fn wide_and_narrow(options: EngineOptions) -> Store {
+    let store = new_store(44, options);
+    for clustering in 0..3000 {
+        store.write_without_waiting("wide", clustering, &format!("{clustering:0100}"), 10);
+    }
+    for key in ["a", "b", "c"] {
+        store.put(key, 1, "v", 10);
+    }
+    store.flush();
+    store
+}
+
+fn read_all(store: &Store) -> [Option<String>; 3] {
+    [store.row("wide", 2500), store.row("a", 1), store.row("c", 1)]
+}
+
+#[test]
+fn the_key_cache_comes_back_after_a_restart_without_a_look_into_data() {
+    for version in [SSTableVersion::NB, SSTableVersion::OA] {
+        let mut options = with_key_cache();
+        options.sstable_version = version;
+        let store = wide_and_narrow(options.clone());
+        let expected = read_all(&store);
+        assert!(expected.iter().all(Option::is_some));
+        assert_eq!(cache(&store, "keys").entries, 3);
+        let store = store.restart(options.clone());
+        store.engine.wait_caches_loaded();
+        assert_eq!(cache(&store, "keys").entries, 3);
+        let by_index = store.engine.facts().lookups.by_index;
+        assert_eq!(read_all(&store), expected);
+        assert_eq!(store.engine.facts().lookups.by_index, by_index);
+        assert_eq!(cache(&store, "keys").hits, 3);
+
+        store.engine.set_cache_keys_to_save("keys", 1).unwrap();
+        let store = store.restart(options.clone());
+        store.engine.wait_caches_loaded();
+        assert_eq!(cache(&store, "keys").entries, 1);
+        // Token maps know all of it, so that nothing is loaded, and nothing to be saved.
+        options.finding = Finding::TokenMap;
+        let store = store.restart(options.clone());
+        store.engine.wait_caches_loaded();
+        store.engine.wait_idle();
+        assert_eq!(read_all(&store), expected);
+    }
+}
+
+#[test]
+fn a_saved_key_cache_of_other_files_of_another_schema_or_damaged_is_left_alone() {
+    let options = with_key_cache();
+    let file = |end: &str| options.saved_caches_dir.join(format!("KeyCache-g.{end}"));
+    let store = wide_and_narrow(options.clone());
+    let expected = read_all(&store);
+    let store = store.restart(options.clone());
+    let saved =
+        ["db", "crc", "metadata"].map(|end| (file(end), store.env.read_all(&file(end), 1 << 20).unwrap()));
+    let put_back = |env: &MemEnv| {
+        for (path, bytes) in &saved {
+            env.write_atomically(path, bytes).unwrap();
+        }
+    };
+    // Its SSTable goes, and another one takes its place.
+    store.put("a", 2, "v", 11);
+    store.flush();
+    store.engine.compact(store.table().id).unwrap();
+    let reopen = |store: Store, change: &dyn Fn(&MemEnv)| {
+        let Store { env, engine } = store;
+        drop(engine);
+        put_back(&env);
+        change(&env);
+        let store = open(&env, options.clone()).unwrap();
+        store.engine.wait_caches_loaded();
+        assert_eq!(cache(&store, "keys").entries, 0);
+        assert_eq!(read_all(&store), expected);
+        store
+    };
+    let mut store = reopen(store, &|_| {});
+    for (path, _) in &saved {
+        store = reopen(store, &|env| env.corrupt_byte(path, 5, 0xFF).unwrap());
+        store = reopen(store, &|env| env.remove_file(path).unwrap());
+    }
+    store.alter(&add_column("w"));
+    reopen(store, &|_| {});
+}
+
+#[test]
+fn what_a_cache_may_take_is_changed_while_it_runs() {
+    let store = wide_and_narrow(with_key_cache());
+    read_all(&store);
+    store.engine.set_cache_capacity("keys", 0).unwrap();
+    assert_eq!(
+        (cache(&store, "keys").entries, cache(&store, "keys").bytes_max),
+        (0, 0)
+    );
+    store.engine.set_cache_capacity("rows", 1 << 20).unwrap();
+    store.partition("a", false);
+    store.partition("a", false);
+    assert_eq!(cache(&store, "rows").hits, 1);
+    assert!(store.engine.set_cache_capacity("columns", 1).is_err());
+    assert!(store.engine.set_cache_keys_to_save("chunks", 1).is_err());
 }

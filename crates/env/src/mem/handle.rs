@@ -19,6 +19,8 @@ pub(super) struct MemReadFile {
     served: Arc<Served>,
 }
 
+const BLOCK_BYTES: usize = 4096;
+
 impl MemReadFile {
     pub(super) fn new(file: Arc<MemFile>, path: &Path, served: &Arc<Served>) -> Self {
         Self {
@@ -54,6 +56,20 @@ impl ReadFile for MemReadFile {
 
     fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// By blocks, as file systems have them.
+    fn data_from(&self, offset: u64) -> Result<Option<u64>> {
+        let mut block = [0; BLOCK_BYTES];
+        let mut at = offset - offset % BLOCK_BYTES as u64;
+        while at < self.size_bytes {
+            let count = self.file.read_at(at, &mut block);
+            if block[..count].iter().any(|byte| *byte != 0) {
+                return Ok(Some(at.max(offset)));
+            }
+            at += BLOCK_BYTES as u64;
+        }
+        Ok(None)
     }
 
     fn map(&self) -> Result<FileMap> {

@@ -15,8 +15,8 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
 use super::{
-    Access, Admin, AdminError, AutoCompactionOrder, CacheChoice, CompactionOrder, IndexOrder, StopOrder,
-    TableChoice, TablePlace, ThroughputOrder, TopPartitionsOrder, TraceProbabilityReport,
+    Access, Admin, AdminError, AutoCompactionOrder, CacheChoice, CacheOrder, CompactionOrder, IndexOrder,
+    StopOrder, TableChoice, TablePlace, ThroughputOrder, TopPartitionsOrder, TraceProbabilityReport,
 };
 
 use crate::dashboard::{self, QueryOrder, SlowestOrder, SpectrogramOrder, SpectrogramReport};
@@ -87,6 +87,7 @@ fn router(access: Access, admin: Arc<dyn Admin>) -> Router {
         .route("/admin/flush", post(flush))
         .route("/admin/compact", post(compact))
         .route("/admin/invalidate-caches", post(invalidate_caches))
+        .route("/admin/cache", post(change_cache))
         .route("/admin/compactions", get(compactions))
         .route("/admin/stop", post(stop))
         .route("/admin/autocompaction", post(auto_compaction))
@@ -180,6 +181,14 @@ async fn invalidate_caches(State(admin): Shared, Query(choice): Query<CacheChoic
     in_thread(move || {
         let caches = admin.invalidate_caches(choice.cache.as_deref())?;
         Ok(Json(json!({ "caches": caches })).into_response())
+    })
+    .await
+}
+
+async fn change_cache(State(admin): Shared, Query(order): Query<CacheOrder>) -> Response {
+    in_thread(move || {
+        admin.change_cache(&order)?;
+        Ok(Json(json!({})).into_response())
     })
     .await
 }

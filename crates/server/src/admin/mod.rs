@@ -12,6 +12,7 @@
 //! | `POST /admin/autocompaction` | `?on=true` or `false`, `&keyspace=k&table=t`: until the next start |
 //! | `POST /admin/compaction-throughput` | `?bytes_per_sec=n`; 0 is no limit; until the next start |
 //! | `POST /admin/invalidate-caches` | `?cache=rows`, optional: forgets what caches hold |
+//! | `POST /admin/cache` | `?cache=rows&bytes_max=n&keys_to_save=n`, either: what a cache may take, and how many of its keys are saved (without: all); until the next start |
 //! | `GET /admin/statements` | JSON: [`StatementsReport`] |
 //! | `POST /admin/statements/reset` | what statements have cost is forgotten |
 //! | `GET`, `POST /admin/trace-probability` | `?probability=p`: how many requests are traced that do not ask; JSON: [`TraceProbabilityReport`] |
@@ -116,6 +117,11 @@ pub trait Admin: Send + Sync {
     /// # Errors
     /// See [`AdminError`].
     fn invalidate_caches(&self, cache: Option<&str>) -> Result<u64, AdminError>;
+    /// Changes what a cache may take, and how many of its keys are saved.
+    ///
+    /// # Errors
+    /// See [`AdminError`].
+    fn change_cache(&self, order: &CacheOrder) -> Result<(), AdminError>;
     /// What statements have cost.
     fn statements(&self) -> StatementsReport;
     /// Forgets what statements have cost.
@@ -153,6 +159,17 @@ pub trait Admin: Send + Sync {
 pub struct CacheChoice {
     /// As `system_views.caches` names it; nothing is all.
     pub cache: Option<String>,
+}
+
+/// What is to change of a cache, until the next start.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+pub struct CacheOrder {
+    /// As `system_views.caches` names it.
+    pub cache: String,
+    /// What it may take.
+    pub bytes_max: Option<u64>,
+    /// How many of its keys are saved; `-1` is all.
+    pub keys_to_save: Option<i64>,
 }
 
 /// Which tables are meant.

@@ -14,8 +14,8 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
 use super::{
-    Admin, AdminError, AutoCompactionOrder, CacheReport, CompactionOrder, CompactionReport, ExportReport,
-    ImportReport, ImportedFile, ImportedFrom, IndexOrder, IndexReport, InfoReport, LeftFile,
+    Admin, AdminError, AutoCompactionOrder, CacheOrder, CacheReport, CompactionOrder, CompactionReport,
+    ExportReport, ImportReport, ImportedFile, ImportedFrom, IndexOrder, IndexReport, InfoReport, LeftFile,
     StatementsReport, StatusReport, StopOrder, TableChoice, TablePlace, TableReport, TableStats,
     TableStatsReport, ThroughputOrder, TopPartitionsOrder, TopPartitionsReport,
 };
@@ -257,6 +257,21 @@ impl Admin for EngineAdmin {
             self.engine().invalidate_cache(cache).map_err(failed)?;
         }
         Ok(chosen.len() as u64)
+    }
+
+    fn change_cache(&self, order: &CacheOrder) -> Result<(), AdminError> {
+        if let Some(bytes_max) = order.bytes_max {
+            self.engine()
+                .set_cache_capacity(&order.cache, bytes_max)
+                .map_err(failed)?;
+        }
+        if let Some(keys) = order.keys_to_save {
+            let keys_max = usize::try_from(keys).unwrap_or(usize::MAX);
+            self.engine()
+                .set_cache_keys_to_save(&order.cache, keys_max)
+                .map_err(failed)?;
+        }
+        Ok(())
     }
 
     fn drain(&self) -> Result<(), AdminError> {

@@ -101,7 +101,11 @@ impl fmt::Display for CacheReport {
             f,
             "{:<12} {bytes} of {bytes_max}, {} entries, {} hits, {} misses",
             self.name, self.entries, self.hits, self.misses
-        )
+        )?;
+        match self.hits + self.misses {
+            0 => Ok(()),
+            lookups => write!(f, ", hit rate {:.3}", self.hits as f64 / lookups as f64),
+        }
     }
 }
 

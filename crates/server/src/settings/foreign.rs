@@ -30,8 +30,6 @@ const BIG: &[&str] = &["big"];
 pub const FOREIGN: &[Foreign] = &[
     Foreign {
         names: &[
-            "key_cache_save_period",
-            "key_cache_keys_to_save",
             "key_cache_migrate_during_compaction",
             "key_cache_invalidate_after_sstable_deletion",
             "row_cache_class_name",

@@ -145,6 +145,10 @@ settings! {
     sstable_lookup: SSTableLookup = "token_map";
     /// Memory for places of partitions that were looked up in an index; used where no token map knows them. auto: 16MiB.
     key_cache_size: Option<Size> = "auto", was "key_cache_size_in_mb" in "MiB";
+    /// How often the places of the key cache are saved, and whether at the end; 0s is never.
+    key_cache_save_period: Duration = "4h";
+    /// Places of the key cache that are saved; -1 is all.
+    key_cache_keys_to_save: Limit = "-1";
     /// Memory for index summaries, where there is no token map; they are thinned out to fit. auto: a twentieth of the machine's memory.
     index_summary_capacity: Option<Size> = "auto", was "index_summary_capacity_in_mb" in "MiB";
     /// How often index summaries are brought to what they may take; 0s is never.

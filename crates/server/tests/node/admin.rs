@@ -118,6 +118,22 @@ fn info_says_which_node_it_is() {
 }
 
 #[test]
+fn a_cache_is_made_smaller_while_it_runs() {
+    let setup = start();
+    let (_door, admin) = open(&setup);
+    admin
+        .post("/admin/cache?cache=keys&bytes_max=1048576&keys_to_save=-1")
+        .unwrap();
+    let info: InfoReport = admin.get("/admin/info").unwrap();
+    let keys = info.caches.iter().find(|cache| cache.name == "keys").unwrap();
+    assert_eq!(keys.bytes_max, 1 << 20);
+    assert!(matches!(
+        admin.post("/admin/cache?cache=chunks&keys_to_save=1"),
+        Err(ClientError::Refused(reason)) if reason.contains("not saved")
+    ));
+}
+
+#[test]
 fn what_is_not_there_is_said() {
     let setup = start();
     let (_door, admin) = open(&setup);

@@ -1,0 +1,83 @@
+//! The bytes of a segment, read as far as somebody asks.
+//!
+//! Space is reserved for a segment before it is written, so most of the last ones is zeros that nobody wrote. Records are only ever
+//! taken from bytes that were read. Where zeros stand in place of a record, the file system is asked whether anything but
+//! zeros follows; if it knows that nothing does, the rest is not read.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use ilion_env::{Env, ReadFile};
+
+use crate::{Error, Result, SegmentId, segment};
+
+/// Segments are at most 1 GiB (see `Options::check`).
+const SEGMENT_BYTES_MAX: u64 = 1 << 30;
+const FIRST_READ_BYTES: usize = 64 << 10;
+const READ_BYTES_MAX: usize = 8 << 20;
+
+pub(crate) struct SegmentFile {
+    file: Arc<dyn ReadFile>,
+    bytes: Vec<u8>,
+}
+
+impl SegmentFile {
+    /// Opens a segment and reads its first bytes.
+    pub(crate) fn open(env: &dyn Env, dir: &Path, id: SegmentId) -> Result<Self> {
+        let path = segment::path_of(dir, id);
+        let file = env.open_read(&path)?;
+        if file.size_bytes() > SEGMENT_BYTES_MAX {
+            return Err(Error::refused(format!(
+                "{} has {} bytes, and no segment has more than {SEGMENT_BYTES_MAX}",
+                path.display(),
+                file.size_bytes()
+            )));
+        }
+        let bytes = Vec::new();
+        let mut opened = Self { file, bytes };
+        opened.read_more()?;
+        Ok(opened)
+    }
+
+    /// All that follows here are zeros, if anything does.
+    pub(crate) fn open_whole(env: &dyn Env, dir: &Path, id: SegmentId) -> Result<Self> {
+        let mut opened = Self::open(env, dir, id)?;
+        while !opened.is_rest_unwritten()? {
+            opened.read_more()?;
+        }
+        Ok(opened)
+    }
+
+    /// What was read, from the start of the segment on.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Of the whole file.
+    pub(crate) fn size_bytes(&self) -> u64 {
+        self.file.size_bytes()
+    }
+
+    /// Nothing is left to be read.
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.left() == 0
+    }
+
+    /// The file system knows that only zeros follow on what was read.
+    pub(crate) fn is_rest_unwritten(&self) -> Result<bool> {
+        Ok(self.is_at_end() || self.file.data_from(self.bytes.len() as u64)?.is_none())
+    }
+
+    /// Reads on, as much again as was read so far.
+    pub(crate) fn read_more(&mut self) -> Result<()> {
+        let from = self.bytes.len();
+        let count = from.clamp(FIRST_READ_BYTES, READ_BYTES_MAX).min(self.left());
+        self.bytes.resize(from + count, 0);
+        Ok(self.file.read_exact_at(from as u64, &mut self.bytes[from..])?)
+    }
+
+    fn left(&self) -> usize {
+        let size_bytes = usize::try_from(self.file.size_bytes()).unwrap_or(usize::MAX);
+        size_bytes.saturating_sub(self.bytes.len())
+    }
+}
