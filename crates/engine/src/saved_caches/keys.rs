@@ -116,7 +116,7 @@ impl Shared {
             };
             entries += 1;
             let Some(known) = &sstable.known else { continue };
-            let key = DecoratedKey::new(known.partitioner.clone(), Bytes::copy_from_slice(key));
+            let key = DecoratedKey::new(known.partitioner, Bytes::copy_from_slice(key));
             match known.sstable.load_place(&key, place) {
                 Ok(is_loaded) => loaded += usize::from(is_loaded),
                 Err(error) => tracing::debug!(%error, "an entry of the saved key cache was not loaded"),
@@ -141,7 +141,7 @@ impl Shared {
                     let known = Known {
                         table: store.id,
                         index: index.to_owned(),
-                        partitioner: partitioner.clone(),
+                        partitioner,
                         sstable: live.sstable.clone(),
                     };
                     all.insert(live.descriptor().clone(), known);
