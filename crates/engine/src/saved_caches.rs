@@ -2,7 +2,7 @@
 //! when the engine serves already, they are filled again in the background.
 //!
 //! Of rows and counters only keys are saved (`entries`), so what comes back is as new as a read; of the key cache places in SSTables,
-//! too (`keys`), which never change. What is damaged, or of another schema, is left alone with a warning.
+//! too (`keys`), which never change. What is damaged is left alone with a warning.
 //! Compat: `AutoSavingCache` of Cassandra 5.0.
 
 mod entries;
@@ -163,9 +163,8 @@ fn load_entries(
     name: &'static str,
     go_on: &dyn Fn() -> bool,
 ) -> (usize, usize, Option<String>) {
-    let version = shared.schema.load().version;
     let directory = &shared.options.saved_caches_dir;
-    let saved = Saved::read(&*shared.env, directory, name, version, name == COUNTERS);
+    let saved = Saved::read(&*shared.env, directory, name, name == COUNTERS);
     let mut loaded = 0;
     for entry in saved.entries.iter().take_while(|_| go_on()) {
         match load_entry(shared, entry) {

@@ -78,14 +78,8 @@ impl Saved {
     }
 
     /// Reads the files of a cache; what cannot be used is left out with a complaint.
-    pub(super) fn read(
-        env: &dyn Env,
-        directory: &Path,
-        cache: &str,
-        schema_version: Uuid,
-        has_cells: bool,
-    ) -> Self {
-        let contents = match Files::of(env, directory, cache).read(schema_version) {
+    pub(super) fn read(env: &dyn Env, directory: &Path, cache: &str, has_cells: bool) -> Self {
+        let contents = match Files::of(env, directory, cache).read() {
             None => return Self::default(),
             Some(Err(complaint)) => return Self::refused(complaint),
             Some(Ok(contents)) => contents,
@@ -165,7 +159,7 @@ mod tests {
 
     const DIRECTORY: &str = "/saved_caches";
 
-    fn saved(entries: usize) -> (MemEnv, Uuid, TableId) {
+    fn saved(entries: usize) -> (MemEnv, TableId) {
         let env = MemEnv::new(1);
         let (version, table) = (Uuid::from_u128(7), TableId(Uuid::from_u128(9)));
         let mut draft = Draft::default();
@@ -175,41 +169,39 @@ mod tests {
         draft
             .write(&*env.shared(), Path::new(DIRECTORY), "RowCache", version)
             .unwrap();
-        (env, version, table)
+        (env, table)
     }
 
-    fn read(env: &MemEnv, version: Uuid) -> Saved {
-        Saved::read(&*env.shared(), Path::new(DIRECTORY), "RowCache", version, false)
+    fn read(env: &MemEnv) -> Saved {
+        Saved::read(&*env.shared(), Path::new(DIRECTORY), "RowCache", false)
     }
 
     #[test]
-    fn what_is_saved_is_read_again_and_nothing_of_another_schema() {
-        let (env, version, table) = saved(3);
-        let again = read(&env, version);
+    fn what_is_saved_is_read_again() {
+        let (env, table) = saved(3);
+        let again = read(&env);
         assert_eq!((again.entries.len(), again.complaint), (3, None));
         assert_eq!(again.entries[2].table, table);
         assert_eq!(&again.entries[2].key[..], b"key 2");
-        let foreign = read(&env, Uuid::from_u128(8));
-        assert!(foreign.entries.is_empty() && foreign.complaint.is_some());
     }
 
     #[test]
     fn damage_costs_what_comes_after_it() {
-        let (env, version, _) = saved(20_000);
+        let (env, _) = saved(20_000);
         let path = Path::new(DIRECTORY).join("RowCache-g.db");
         env.corrupt_byte(&path, 100_000, 1).unwrap();
-        let again = read(&env, version);
+        let again = read(&env);
         assert!(again.entries.len() > 3000 && again.entries.len() < 7000);
         assert!(again.complaint.is_some());
     }
 
     #[test]
     fn an_empty_cache_removes_what_was_saved() {
-        let (env, version, _) = saved(3);
+        let (env, _) = saved(3);
         Draft::default()
-            .write(&*env.shared(), Path::new(DIRECTORY), "RowCache", version)
+            .write(&*env.shared(), Path::new(DIRECTORY), "RowCache", Uuid::nil())
             .unwrap();
-        assert!(read(&env, version).entries.is_empty());
+        assert!(read(&env).entries.is_empty());
         assert!(!env.shared().exists(&Path::new(DIRECTORY).join("RowCache-g.crc")));
     }
 

@@ -7,7 +7,8 @@
 //!                       and of the key cache what `keys` says
 //! ```
 //!
-//! Other versions than `g` are left alone. Entries up to the first damaged chunk are used.
+//! Other versions than `g` are left alone. Entries up to the first damaged chunk are used. Compat: Cassandra leaves a file alone
+//! that was saved with another schema; here every entry is looked at by itself, so it is used.
 
 use std::path::{Path, PathBuf};
 
@@ -129,13 +130,11 @@ impl<'e> Files<'e> {
     }
 
     /// Nothing if the cache was not saved; else what was, or why it cannot be used.
-    pub(super) fn read(&self, schema_version: Uuid) -> Option<Result<Contents, String>> {
-        self.env
-            .exists(&self.entries)
-            .then(|| self.read_saved(schema_version))
+    pub(super) fn read(&self) -> Option<Result<Contents, String>> {
+        self.env.exists(&self.entries).then(|| self.read_saved())
     }
 
-    fn read_saved(&self, schema_version: Uuid) -> Result<Contents, String> {
+    fn read_saved(&self) -> Result<Contents, String> {
         let read = |path: &Path| {
             let bytes = self.env.read_all(path, FILE_BYTES_MAX);
             bytes.map_err(|error| error.to_string())
@@ -145,11 +144,8 @@ impl<'e> Files<'e> {
         let metadata = read(&self.metadata)?;
         let crcs = CrcFile::decode(&crcs, &self.crc).map_err(|_| "its .crc is damaged")?;
         let (whole, complaint) = checked(&entries, &crcs);
-        let Some((version, _)) = whole.split_first_chunk::<VERSION_BYTES>() else {
+        if whole.len() < VERSION_BYTES {
             return Err("its .db is damaged".to_owned());
-        };
-        if Uuid::from_bytes(*version) != schema_version {
-            return Err("it was saved with another schema".to_owned());
         }
         Ok(Contents {
             metadata,

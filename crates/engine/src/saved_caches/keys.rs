@@ -99,7 +99,7 @@ impl Shared {
     /// Loads what was saved: how many entries there were, and how many are in the cache now. Tells of what cannot be used.
     pub(super) fn load_keys(&self, go_on: &dyn Fn() -> bool) -> (usize, usize, Option<String>) {
         let files = Files::of(&*self.env, &self.options.saved_caches_dir, KEYS);
-        let contents = match files.read(self.schema.load().version) {
+        let contents = match files.read() {
             None => return (0, 0, None),
             Some(Err(complaint)) => return (0, 0, Some(complaint)),
             Some(Ok(contents)) => contents,

@@ -136,6 +136,8 @@ fn the_key_cache_comes_back_after_a_restart_without_a_look_into_data() {
         assert_eq!(store.engine.facts().lookups.by_index, by_index);
         assert_eq!(cache(&store, "keys").hits, 3);
 
+        // A changed schema does not matter: the files are the same.
+        store.alter(&add_column("w"));
         store.engine.set_cache_keys_to_save("keys", 1).unwrap();
         let store = store.restart(options.clone());
         store.engine.wait_caches_loaded();
@@ -150,7 +152,7 @@ fn the_key_cache_comes_back_after_a_restart_without_a_look_into_data() {
 }
 
 #[test]
-fn a_saved_key_cache_of_other_files_of_another_schema_or_damaged_is_left_alone() {
+fn a_saved_key_cache_of_other_files_or_damaged_is_left_alone() {
     let options = with_key_cache();
     let file = |end: &str| options.saved_caches_dir.join(format!("KeyCache-g.{end}"));
     let store = wide_and_narrow(options.clone());
@@ -179,12 +181,11 @@ fn a_saved_key_cache_of_other_files_of_another_schema_or_damaged_is_left_alone()
         store
     };
     let mut store = reopen(store, &|_| {});
+    assert_eq!(store.sstables(), 1);
     for (path, _) in &saved {
         store = reopen(store, &|env| env.corrupt_byte(path, 5, 0xFF).unwrap());
         store = reopen(store, &|env| env.remove_file(path).unwrap());
     }
-    store.alter(&add_column("w"));
-    reopen(store, &|_| {});
 }
 
 #[test]
