@@ -173,10 +173,10 @@ impl Shared {
             };
             return applied.grown_bytes;
         };
-        let mut entries = Vec::new();
+        let mut scratch = Vec::new();
         let mut grown = 0;
         let applied = active.memtable.apply_observed(mutation, position, &mut |change| {
-            grown += indexes.take_in(&*self.env, &mutation.key, change, &mut entries);
+            grown += indexes.take_in(&*self.env, &mutation.key, change, &mut scratch);
         });
         applied.grown_bytes + grown
     }

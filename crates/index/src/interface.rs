@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ilion_env::Env;
-use ilion_rows::{DecoratedKey, KeyRange, Mutation, ReadError, Row, RowChange};
+use ilion_rows::{DecoratedKey, Entry, KeyRange, Mutation, ReadError, Row, RowChange};
 use ilion_schema::TableSchema;
 
 use crate::{Candidate, Candidates, Definition, EntryMark, Place, Predicate, Ranked};
@@ -126,9 +126,24 @@ pub trait HiddenTable: Send + Sync {
     /// The hidden table. Its name is `<table>.<index>`, its directory `.<index>` in that of the table, as Cassandra has it.
     fn table(&self) -> &Arc<TableSchema>;
 
-    /// The entries that a change of a row of this partition adds and removes. Pure. Rows that the index does not look at change
-    /// nothing.
-    fn entries(&self, key: &DecoratedKey, change: RowChange<'_>, moment: Moment, out: &mut Vec<Mutation>);
+    /// Tells the entries that a change of a row of this partition adds and removes. Rows that the index does not look at change
+    /// nothing. Called for each row that is written: `moment` is asked only if it matters.
+    fn each_entry(
+        &self,
+        key: &DecoratedKey,
+        change: RowChange<'_>,
+        moment: &dyn Fn() -> Moment,
+        take: &mut dyn FnMut(&Entry<'_>),
+    );
+
+    /// The same as mutations of the hidden table.
+    fn entries(&self, key: &DecoratedKey, change: RowChange<'_>, moment: Moment) -> Vec<Mutation> {
+        let mut entries = Vec::new();
+        self.each_entry(key, change, &|| moment, &mut |entry| {
+            entries.push(entry.to_mutation(self.table()));
+        });
+        entries
+    }
 
     /// The partitions of the hidden table that have what is asked for, in ranges of few partitions; nothing if it does not serve
     /// the predicate.

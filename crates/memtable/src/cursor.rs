@@ -10,6 +10,7 @@ use ilion_rows::{
     Markers, PartitionHead, ReadError, Row, Slice, Unfiltered,
 };
 
+use crate::entries::EntryCursor;
 use crate::memtable::Memtable;
 use crate::partition::Partition;
 use crate::row_list::Span;
@@ -103,7 +104,16 @@ impl Reading {
 }
 
 /// Reads one partition of a memtable.
-pub struct PartitionCursor {
+pub struct PartitionCursor(OfOne);
+
+#[expect(clippy::large_enum_variant, reason = "the large one is the usual one")]
+enum OfOne {
+    Rows(RowsCursor),
+    Entries(EntryCursor),
+}
+
+/// Reads one partition of rows.
+struct RowsCursor {
     comparator: ClusteringComparator,
     filter: Arc<ClusteringFilter>,
     /// Until the partition is asked for.
@@ -113,23 +123,51 @@ pub struct PartitionCursor {
 
 impl PartitionCursor {
     pub(crate) fn open(
-        memtable: &Memtable,
+        memtable: &Arc<Memtable>,
         key: &DecoratedKey,
         filter: &Arc<ClusteringFilter>,
     ) -> Option<Self> {
+        if let Some(entries) = memtable.entries() {
+            let range = KeyRange::exactly(key);
+            let cursor = EntryCursor::new(memtable.clone(), entries, &range, filter.clone());
+            return (!cursor.is_empty()).then_some(Self(OfOne::Entries(cursor)));
+        }
         let shard = memtable.shards()[memtable.shard_of(&key.token)].read();
         let partition = shard.partitions.get(key)?.clone();
         drop(shard);
-        Some(Self {
+        Some(Self(OfOne::Rows(RowsCursor {
             comparator: memtable.comparator().clone(),
             filter: filter.clone(),
             key: Some(key.clone()),
             reading: Reading::new(partition),
-        })
+        })))
     }
 }
 
 impl Cursor for PartitionCursor {
+    fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError> {
+        match &mut self.0 {
+            OfOne::Rows(cursor) => cursor.next_partition(),
+            OfOne::Entries(cursor) => cursor.next_partition(),
+        }
+    }
+
+    fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>, ReadError> {
+        match &mut self.0 {
+            OfOne::Rows(cursor) => cursor.next_unfiltered(),
+            OfOne::Entries(cursor) => cursor.next_unfiltered(),
+        }
+    }
+
+    fn lower_bound(&self) -> Option<DecoratedKey> {
+        match &self.0 {
+            OfOne::Rows(cursor) => cursor.lower_bound(),
+            OfOne::Entries(cursor) => cursor.lower_bound(),
+        }
+    }
+}
+
+impl Cursor for RowsCursor {
     fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError> {
         let key = self.key.take();
         if key.is_none() {
@@ -148,11 +186,20 @@ impl Cursor for PartitionCursor {
 }
 
 /// Reads a range of partitions of a memtable.
-pub struct MemtableCursor {
+pub struct MemtableCursor(OfRange);
+
+#[expect(clippy::large_enum_variant, reason = "the large one is the usual one")]
+enum OfRange {
+    Rows(RangeCursor),
+    Entries(EntryCursor),
+}
+
+/// Reads a range of partitions of rows.
+struct RangeCursor {
     memtable: Arc<Memtable>,
     range: KeyRange,
     filter: Arc<ClusteringFilter>,
-    /// Where the next snapshots are taken, or anything if partitions are scattered; nothing once the range is done.
+    /// Where the next snapshots are taken; nothing once the range is done.
     shard: Option<usize>,
     last_key: Option<DecoratedKey>,
     batch_partitions: usize,
@@ -163,6 +210,16 @@ pub struct MemtableCursor {
 
 impl MemtableCursor {
     pub(crate) fn new(memtable: Arc<Memtable>, range: KeyRange, filter: Arc<ClusteringFilter>) -> Self {
+        if let Some(entries) = memtable.entries() {
+            let cursor = EntryCursor::new(memtable.clone(), entries, &range, filter);
+            return Self(OfRange::Entries(cursor));
+        }
+        Self(OfRange::Rows(RangeCursor::new(memtable, range, filter)))
+    }
+}
+
+impl RangeCursor {
+    fn new(memtable: Arc<Memtable>, range: KeyRange, filter: Arc<ClusteringFilter>) -> Self {
         let shard = range.start.token().map_or(0, |token| memtable.shard_of(token));
         Self {
             memtable,
@@ -195,10 +252,7 @@ impl MemtableCursor {
 
     /// Takes snapshots of the next partitions; none at the end of the range.
     fn take(&mut self) {
-        if self.memtable.is_scattered() && self.shard.is_some() {
-            self.take_scattered();
-        }
-        while let Some(index) = self.shard.filter(|_| !self.memtable.is_scattered())
+        while let Some(index) = self.shard
             && self.taken.is_empty()
         {
             self.take_from(index);
@@ -207,46 +261,6 @@ impl MemtableCursor {
         if let Some((key, _)) = self.taken.back() {
             self.last_key = Some(key.clone());
         }
-    }
-
-    /// Takes as many from each shard that may have some, and keeps those up to the least of the last ones: no shard has another
-    /// that stands before them.
-    fn take_scattered(&mut self) {
-        let start = self.start_side();
-        let shards = self.memtable.shards();
-        let (first, last) = (self.range.start.token(), self.range.end.token());
-        let only = first.filter(|first| Some(*first) == last);
-        let chosen = match only.map(|token| self.memtable.shard_of(token)) {
-            Some(index) => &shards[index..=index],
-            None => shards,
-        };
-        let each = (self.batch_partitions / chosen.len()).max(4);
-        let mut found: Vec<(DecoratedKey, Partition)> = Vec::new();
-        let mut known_upto: Option<DecoratedKey> = None;
-        for lock in chosen {
-            let shard = lock.read();
-            let here = shard.partitions.range((start.clone(), Side::Unbounded));
-            let here = here
-                .skip_while(|(key, _)| self.range.start.compare(key).is_gt())
-                .take_while(|(key, _)| !self.range.end.compare(key).is_lt());
-            let before = found.len();
-            found.extend(
-                here.take(each)
-                    .map(|(key, partition)| (key.clone(), partition.clone())),
-            );
-            if found.len() == before + each
-                && let Some((key, _)) = found.last()
-                && known_upto.as_ref().is_none_or(|upto| key < upto)
-            {
-                known_upto = Some(key.clone());
-            }
-        }
-        found.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-        match known_upto {
-            Some(upto) => found.retain(|(key, _)| *key <= upto),
-            None => self.shard = None,
-        }
-        self.taken = found.into();
     }
 
     /// Takes what a shard has, up to a whole batch, and goes on to the next shard if there is not more.
@@ -275,6 +289,29 @@ impl MemtableCursor {
 }
 
 impl Cursor for MemtableCursor {
+    fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError> {
+        match &mut self.0 {
+            OfRange::Rows(cursor) => cursor.next_partition(),
+            OfRange::Entries(cursor) => cursor.next_partition(),
+        }
+    }
+
+    fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>, ReadError> {
+        match &mut self.0 {
+            OfRange::Rows(cursor) => cursor.next_unfiltered(),
+            OfRange::Entries(cursor) => cursor.next_unfiltered(),
+        }
+    }
+
+    fn lower_bound(&self) -> Option<DecoratedKey> {
+        match &self.0 {
+            OfRange::Rows(cursor) => cursor.lower_bound(),
+            OfRange::Entries(cursor) => cursor.lower_bound(),
+        }
+    }
+}
+
+impl Cursor for RangeCursor {
     fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError> {
         if self.taken.is_empty() {
             self.take();

@@ -11,9 +11,11 @@
 //! | `memtable` | [`Memtable`]: shards, apply, counts |
 //! | `partition` | one partition and how an update changes it |
 //! | `row_list` | rows in clustering order |
+//! | `entries` | the memtable of a hidden table: entries of an index |
 //! | `cursor` | [`MemtableCursor`], [`PartitionCursor`]: reading |
 
 mod cursor;
+mod entries;
 mod memtable;
 mod partition;
 mod row_list;

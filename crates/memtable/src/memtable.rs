@@ -6,14 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicIsize, Ordering};
 
 use ilion_rows::{
-    ClusteringComparator, ClusteringFilter, Data, DecoratedKey, Detacher, KeyRange, Mutation,
-    PartitionUpdate, RowChange,
+    ClusteringComparator, ClusteringFilter, Data, DecoratedKey, Detacher, Entry as IndexEntry, KeyRange,
+    Mutation, PartitionUpdate, RowChange,
 };
 use ilion_schema::TableSchema;
 use ilion_types::Token;
 use parking_lot::RwLock;
 
 use crate::cursor::{MemtableCursor, PartitionCursor};
+use crate::entries::Entries;
 use crate::partition::{Observer, Partition};
 
 /// A place in the commit log: segment, and offset in it.
@@ -50,7 +51,7 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    const NONE: Self = Self {
+    pub(crate) const NONE: Self = Self {
         size_bytes: 0,
         partitions: 0,
         operations: 0,
@@ -66,7 +67,15 @@ impl Statistics {
         });
     }
 
-    fn take_in(&mut self, other: &Self) {
+    /// Counts an operation of one timestamp.
+    #[inline]
+    pub(crate) fn see(&mut self, timestamp_micros: i64) {
+        self.operations += 1;
+        self.min_timestamp_micros = self.min_timestamp_micros.min(timestamp_micros);
+        self.max_timestamp_micros = self.max_timestamp_micros.max(timestamp_micros);
+    }
+
+    pub(crate) fn take_in(&mut self, other: &Self) {
         self.partitions += other.partitions;
         self.operations += other.operations;
         self.min_timestamp_micros = self.min_timestamp_micros.min(other.min_timestamp_micros);
@@ -87,8 +96,10 @@ pub(crate) struct Shard {
 pub struct Memtable {
     table: Arc<TableSchema>,
     comparator: ClusteringComparator,
-    /// By ascending token ranges, unless [`Self::is_scattered`]. A lock is held for one write, or while few rows are copied.
+    /// By ascending token ranges. A lock is held for one write, or while few rows are copied.
     shards: Box<[RwLock<Shard>]>,
+    /// What there is instead of them if the table is the hidden one of an index.
+    entries: Option<Entries>,
     size_bytes: AtomicIsize,
 }
 
@@ -101,10 +112,13 @@ impl Memtable {
                 statistics: Statistics::NONE,
             })
         };
+        let entries = Entries::of(&table, shards);
+        let sharded = if entries.is_some() { 0 } else { shards.max(1) };
         Self {
             comparator: ClusteringComparator::of(&table),
             table,
-            shards: std::iter::repeat_with(shard).take(shards.max(1)).collect(),
+            shards: std::iter::repeat_with(shard).take(sharded).collect(),
+            entries,
             size_bytes: AtomicIsize::new(0),
         }
     }
@@ -119,9 +133,25 @@ impl Memtable {
         &self.comparator
     }
 
-    /// Applies a mutation that is not in a commit log.
+    /// Applies a mutation that is not in a commit log. Requires of a hidden table: its rows are entries, and there is nothing else.
     pub fn apply(&self, mutation: &Mutation) -> Applied {
         self.apply_with(mutation, None, None)
+    }
+
+    /// Applies an entry of a hidden table; `scratch` is memory to use.
+    ///
+    /// # Panics
+    /// The table is not a hidden one.
+    #[inline]
+    pub fn apply_entry(&self, entry: &IndexEntry<'_>, scratch: &mut Vec<u8>) -> Applied {
+        let entries = self.entries.as_ref();
+        assert!(entries.is_some(), "only a hidden table has entries");
+        self.grow(entries.map_or(0, |entries| entries.apply(entry, scratch)))
+    }
+
+    fn grow(&self, grown_bytes: isize) -> Applied {
+        self.size_bytes.fetch_add(grown_bytes, Ordering::Relaxed);
+        Applied { grown_bytes }
     }
 
     /// Applies a mutation and remembers its place in the commit log.
@@ -146,6 +176,9 @@ impl Memtable {
         position: Option<LogPosition>,
         observer: Observer<'_>,
     ) -> Applied {
+        if let Some(entries) = &self.entries {
+            return self.grow(entries.apply_mutation(mutation));
+        }
         // Copying happens before the lock is taken.
         let mut detacher = Detacher::of(mutation);
         let key = detacher.key(&mutation.key);
@@ -177,17 +210,14 @@ impl Memtable {
             statistics.cover(position);
         }
         drop(guard);
-        self.size_bytes.fetch_add(grown, Ordering::Relaxed);
-        Applied { grown_bytes: grown }
+        self.grow(grown)
     }
 
-    /// Whether partitions are spread over the shards by a hash: those of hidden tables of indexes stand by their values, which have
-    /// much in common, so that ranges of them would leave most shards empty and writers waiting for one.
-    pub(crate) fn is_scattered(&self) -> bool {
-        self.table.key_order.is_some()
+    pub(crate) fn entries(&self) -> Option<&Entries> {
+        self.entries.as_ref()
     }
 
-    /// The shard of a token; ascends with the token, unless [`Self::is_scattered`].
+    /// The shard of a token; ascends with the token.
     #[inline]
     pub(crate) fn shard_of(&self, token: &Token) -> usize {
         let place = match token {
@@ -195,8 +225,7 @@ impl Memtable {
             Token::Random(token) => token.value().map_or(0, |value| {
                 u64::try_from((value >> 63).min(u128::from(u64::MAX))).unwrap_or(u64::MAX)
             }),
-            Token::Bytes(bytes) => leading(bytes),
-            Token::Comparable(bytes) => scattered(bytes),
+            Token::Bytes(bytes) | Token::Comparable(bytes) => leading(bytes),
         };
         let scaled = (u128::from(place) * self.shards.len() as u128) >> 64;
         usize::try_from(scaled).unwrap_or(0)
@@ -232,7 +261,10 @@ impl Memtable {
 
     /// Counts over all shards.
     pub fn statistics(&self) -> Statistics {
-        let mut all = Statistics::NONE;
+        let mut all = self
+            .entries
+            .as_ref()
+            .map_or(Statistics::NONE, Entries::statistics);
         for shard in &self.shards {
             all.take_in(&shard.read().statistics);
         }
@@ -240,7 +272,7 @@ impl Memtable {
         all
     }
 
-    /// Number of partitions.
+    /// Number of partitions; about, if the table is a hidden one.
     pub fn partition_count(&self) -> usize {
         self.statistics().partitions
     }
@@ -250,12 +282,20 @@ impl Memtable {
         let rows = |shard: &RwLock<Shard>| -> usize {
             shard.read().partitions.values().map(Partition::row_count).sum()
         };
-        self.shards.iter().map(rows).sum()
+        let entries = self.entries.as_ref();
+        let entries = entries.map_or(0, |entries| entries.count(&KeyRange::all()));
+        entries + self.shards.iter().map(rows).sum::<usize>()
+    }
+
+    /// About how many entries lie in a range of a hidden table; nothing of other tables.
+    pub fn entry_count(&self, range: &KeyRange) -> Option<usize> {
+        self.entries.as_ref().map(|entries| entries.count(range))
     }
 
     /// True if nothing was applied.
     pub fn is_empty(&self) -> bool {
-        self.shards.iter().all(|shard| shard.read().partitions.is_empty())
+        self.entries.as_ref().is_none_or(Entries::is_empty)
+            && self.shards.iter().all(|shard| shard.read().partitions.is_empty())
     }
 }
 
@@ -274,18 +314,6 @@ fn leading(bytes: &[u8]) -> u64 {
     let len = bytes.len().min(8);
     head[..len].copy_from_slice(&bytes[..len]);
     u64::from_be_bytes(head)
-}
-
-/// A hash of bytes, good enough to spread them.
-fn scattered(bytes: &[u8]) -> u64 {
-    const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
-    bytes
-        .chunks(8)
-        .fold(bytes.len() as u64, |hash, chunk| {
-            let mixed = (hash ^ leading(chunk)).wrapping_mul(SPREAD);
-            mixed ^ (mixed >> 29)
-        })
-        .wrapping_mul(SPREAD)
 }
 
 /// Lowest and highest timestamp of an update.

@@ -208,8 +208,9 @@ impl ClusteringComparator {
         self.columns.get(index).map(|(ty, _)| ty)
     }
 
+    /// Orders two values of one column.
     #[inline]
-    fn compare_values(&self, index: usize, a: &Option<Bytes>, b: &Option<Bytes>) -> Ordering {
+    pub fn compare_values(&self, index: usize, a: Option<&[u8]>, b: Option<&[u8]>) -> Ordering {
         let Some((ty, order)) = self.columns.get(index) else {
             return Ordering::Equal;
         };
@@ -226,7 +227,7 @@ impl ClusteringComparator {
     #[inline]
     fn compare_common(&self, a: &Values, b: &Values) -> Ordering {
         for (index, (a, b)) in a.iter().zip(b.iter()).enumerate() {
-            let ordering = self.compare_values(index, a, b);
+            let ordering = self.compare_values(index, a.as_deref(), b.as_deref());
             if ordering != Ordering::Equal {
                 return ordering;
             }

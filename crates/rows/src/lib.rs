@@ -17,6 +17,7 @@
 //! | `mutation` | [`Mutation`], [`PartitionUpdate`]: one change to one partition |
 //! | `mutation_codec` | mutations as bytes, for the commit log |
 //! | `detach` | copies of mutations that own their bytes |
+//! | `entry` | [`Entry`]: rows of nothing but their key |
 //! | `cursor` | [`Cursor`]: the one way to read partitions |
 //! | `vec_cursor` | [`VecCursor`]: partitions in memory as a cursor |
 //! | `filter_cursor` | [`FilterCursor`]: slices and direction for sources that give everything |
@@ -39,6 +40,7 @@ mod clustering;
 pub mod counter;
 mod cursor;
 mod detach;
+mod entry;
 mod filter_cursor;
 mod key;
 mod merge;
@@ -62,6 +64,7 @@ pub use cell::{Cell, DeletionTime, Liveness, NO_DELETION_TIME, NO_TIMESTAMP, NO_
 pub use clustering::{Bound, BoundKind, Clustering, ClusteringComparator, Values};
 pub use cursor::{Cursor, PartitionHead, ReadError};
 pub use detach::Detacher;
+pub use entry::Entry;
 pub use filter_cursor::FilterCursor;
 pub use key::DecoratedKey;
 pub use merge::MergeCursor;

@@ -80,6 +80,14 @@ impl CqlType {
         matches!(self, Self::Custom(class) if partitioner_of_order(class).is_some())
     }
 
+    /// The partitioner of a type of [`CqlType::partition_keys`].
+    pub fn partitioner_of_keys(&self) -> Option<Partitioner> {
+        match self {
+            Self::Custom(class) => partitioner_of_order(class),
+            _ => None,
+        }
+    }
+
     fn write_class(&self, out: &mut String, around: Around) {
         let wrap = around == Around::Nothing && self.is_markable() && !self.is_multi_cell();
         if wrap {

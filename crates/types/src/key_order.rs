@@ -45,11 +45,17 @@ impl KeyOrder {
     /// Where a key stands.
     pub(crate) fn token(self, key: &[u8]) -> Token {
         let mut out = Vec::with_capacity(key.len() + 4);
-        match self.0 {
-            Parts::One(ty, is_reversed) => ty.encode_comparable_component(Some(key), *is_reversed, &mut out),
-            Parts::Composite(types) => encode_composite(types, key, &mut out),
-        }
+        self.encode(key, &mut out);
         Token::Comparable(out.into())
+    }
+
+    /// Appends the bytes of the token of a key, a [`Token::Comparable`].
+    #[inline]
+    pub fn encode(self, key: &[u8], out: &mut Vec<u8>) {
+        match self.0 {
+            Parts::One(ty, is_reversed) => ty.encode_comparable_component(Some(key), *is_reversed, out),
+            Parts::Composite(types) => encode_composite(types, key, out),
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use ilion_index::{HiddenTable, RowChange, Storage};
 use ilion_memtable::Memtable;
 use ilion_rows::{
-    ClusteringFilter, Cursor, DecoratedKey, Direction, KeyBound, KeyRange, MergeCursor, Mutation, ReadError,
+    ClusteringFilter, Cursor, DecoratedKey, Direction, KeyBound, KeyRange, MergeCursor, ReadError,
     Row, Unfiltered,
 };
 use ilion_sstable::{Descriptor, Scan, list_directory};
@@ -365,7 +365,8 @@ struct HiddenBuild<'a> {
     index: &'a dyn HiddenTable,
     hidden: &'a Arc<TableStore>,
     gathered: Arc<Memtable>,
-    entries: Vec<Mutation>,
+    /// Memory for an entry being made.
+    scratch: Vec<u8>,
     /// The last partition that was read to its end.
     complete: Option<DecoratedKey>,
     /// Where that is written down.
@@ -384,7 +385,7 @@ impl<'a> HiddenBuild<'a> {
             index,
             hidden,
             gathered: Arc::new(Memtable::new(hidden.schema(), 1)),
-            entries: Vec::new(),
+            scratch: Vec::new(),
             complete: None,
             progress,
         }
@@ -395,11 +396,13 @@ impl<'a> HiddenBuild<'a> {
             before: None,
             after: row,
         };
-        let moment = self.hidden.moment(&*self.shared.env);
-        self.index.entries(key, change, moment, &mut self.entries);
-        for entry in self.entries.drain(..) {
-            self.gathered.apply(&entry);
-        }
+        let Self {
+            gathered, scratch, ..
+        } = self;
+        let moment = || self.hidden.moment(&*self.shared.env);
+        self.index.each_entry(key, change, &moment, &mut |entry| {
+            gathered.apply_entry(entry, scratch);
+        });
         match self.gathered.size_bytes() >= GATHERED_BYTES_MAX {
             true => self.flush(),
             false => Ok(()),

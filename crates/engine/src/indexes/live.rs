@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
 
 use ilion_env::Env;
 use ilion_index::{MemtableIndex, SecondaryIndex, Storage};
-use ilion_rows::{DecoratedKey, Mutation, RowChange};
+use ilion_rows::{DecoratedKey, RowChange};
 use parking_lot::Mutex;
 
 use crate::table_store::TableStore;
@@ -121,7 +121,7 @@ impl MemtableIndexes {
             .all(|hidden| hidden.active.read_recursive().memtable.is_empty())
     }
 
-    /// Takes in how a row changed; returns by how many bytes memory grew. `entries` is empty before and after.
+    /// Takes in how a row changed; returns by how many bytes memory grew. `scratch` is memory to use.
     ///
     /// Requires: the memtable's `active` lock is held.
     pub(crate) fn take_in(
@@ -129,16 +129,16 @@ impl MemtableIndexes {
         env: &dyn Env,
         key: &DecoratedKey,
         change: RowChange<'_>,
-        entries: &mut Vec<Mutation>,
+        scratch: &mut Vec<u8>,
     ) -> isize {
         let mut grown = 0;
         for live in &self.hidden {
             if let (Storage::HiddenTable(index), Some(hidden)) = (live.index.storage(), &live.hidden) {
-                index.entries(key, change, hidden.moment(env), entries);
                 let active = hidden.active.read();
-                for entry in entries.drain(..) {
-                    grown += active.memtable.apply(&entry).grown_bytes;
-                }
+                let moment = || hidden.moment(env);
+                index.each_entry(key, change, &moment, &mut |entry| {
+                    grown += active.memtable.apply_entry(entry, scratch).grown_bytes;
+                });
             }
         }
         for (_, index) in &self.attached {

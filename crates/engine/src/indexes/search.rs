@@ -7,7 +7,6 @@ use ilion_index::{
     Candidate, Candidates, EntryMark, Estimate, HiddenTable, NoCandidates, Place, Predicate, RowPart,
     Storage, Union,
 };
-use ilion_memtable::Memtable;
 use ilion_rows::{
     Bound, ClusteringComparator, ClusteringFilter, Cursor, DecoratedKey, KeyRange, ReadError, ReadPurge, Row,
     Slice, Unfiltered,
@@ -63,19 +62,9 @@ impl Shared {
         let (index, hidden) = hidden_of(live)?;
         let mut estimate = Estimate::default();
         let view = hidden.view();
-        let mean_of = |memtable: &Arc<Memtable>| {
-            let statistics = memtable.statistics();
-            statistics
-                .operations
-                .div_ceil(statistics.partitions.max(1) as u64)
-        };
-        let means: Vec<u64> = view.memtables.iter().map(mean_of).collect();
         for range in ranges_of(index, predicate)? {
-            for (memtable, mean) in view.memtables.iter().zip(&means) {
-                let mut cursor = memtable.cursor(range.clone(), Arc::new(heads_only()));
-                while cursor.next_partition()?.is_some() {
-                    estimate.rows += mean;
-                }
+            for memtable in &view.memtables {
+                estimate.rows += memtable.entry_count(&range).unwrap_or(0) as u64;
             }
             for sstable in view.sstables.iter().map(|live| &live.sstable) {
                 if sstable

@@ -171,15 +171,13 @@ impl Verifier<'_> {
 
     /// Entries of a row that the index has not.
     fn missing(&self, key: &DecoratedKey, row: &Row) -> Result<Vec<Mutation>> {
-        let mut entries = Vec::new();
         let change = RowChange {
             before: None,
             after: row,
         };
         let moment = self.hidden.moment(&*self.shared.env);
-        self.index.entries(key, change, moment, &mut entries);
         let mut missing = Vec::new();
-        for entry in entries {
+        for entry in self.index.entries(key, change, moment) {
             if !self.has(&entry)? {
                 missing.push(entry);
             }

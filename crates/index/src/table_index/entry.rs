@@ -1,12 +1,15 @@
 //! Entries that a changed row adds and removes.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use bytes::Bytes;
 use ilion_rows::{
-    Cell, Clustering, Data, DecoratedKey, DeletionTime, Liveness, Mutation, PartitionUpdate, Row, Values,
+    Cell, Clustering, Data, DecoratedKey, DeletionTime, Entry, Liveness, Mutation, NO_DELETION_TIME,
+    PartitionUpdate, Row,
 };
 use ilion_types::{decode_composite, encode_composite};
+use smallvec::SmallVec;
 
 use super::TableIndex;
 use super::source::Source;
@@ -15,47 +18,139 @@ use crate::{EntryMark, Moment, RowChange};
 /// A cell with its path, which is empty if the column has one cell.
 type Pathed<'r> = (&'r Bytes, &'r Cell);
 
+/// The clustering of an entry.
+type Parts<'r> = SmallVec<[Option<&'r [u8]>; 4]>;
+
+/// Takes entries.
+type Take<'t> = &'t mut dyn FnMut(&Entry<'_>);
+
 /// The path of a column of one cell.
 static NO_PATH: Bytes = Bytes::new();
+
+/// Told by the clock only if somebody wants to know.
+type When<'w> = &'w dyn Fn() -> Moment;
+
+fn is_live(cell: &Cell, moment: When<'_>) -> bool {
+    cell.local_deletion_secs == NO_DELETION_TIME || (cell.is_expiring() && cell.is_live(moment().now_secs))
+}
 
 impl TableIndex {
     pub(super) fn entries_of(
         &self,
         key: &DecoratedKey,
         change: RowChange<'_>,
-        moment: Moment,
-        out: &mut Vec<Mutation>,
+        moment: When<'_>,
+        take: Take<'_>,
     ) {
-        let now_secs = moment.now_secs;
+        let after = change.after;
         if self.source.is_of_rows() {
-            if self.indexes_row(change.after) && change.after.is_live(now_secs) {
-                let clustering = self.entry_clustering(key, &change.after.clustering, &NO_PATH);
-                let value = self.row_value(&key.key, &change.after.clustering);
-                out.extend(
-                    value.map(|value| self.addition(value, clustering, Liveness::live(moment.entry_micros))),
-                );
-            }
+            return self.entry_of_row(key, after, moment, take);
+        }
+        if !self.definition.looks_at(after) {
             return;
         }
-        if !self.definition.looks_at(change.after) {
-            return;
+        if self.source == Source::Whole {
+            let simple = |row| self.cells(row).first().copied();
+            return self.entries_of_cell(
+                key,
+                change.before.and_then(simple),
+                (after, simple(after)),
+                moment,
+                take,
+            );
         }
         let old = change.before.map(|row| self.cells(row)).unwrap_or_default();
-        let new = self.cells(change.after);
+        let new = self.cells(after);
         let (old_by_path, new_by_path) = (ByPath::of(&old), ByPath::of(&new));
         for (path, cell) in &new {
-            let known = old_by_path.find(path);
-            if known != Some(*cell) && cell.is_live(now_secs) {
-                out.extend(self.entry_of_cell(key, change.after, path, cell));
+            if old_by_path.find(path) != Some(*cell) && is_live(cell, moment) {
+                self.add_cell(key, after, (path, cell), take);
             }
         }
         for (path, cell) in &old {
-            let follower = new_by_path.find(path).filter(|new| new.is_live(now_secs));
+            let follower = new_by_path.find(path).filter(|new| is_live(new, moment));
             let is_same = follower.is_some_and(|new| self.has_same_value(new, cell));
-            if cell.is_live(now_secs) && !is_same {
-                out.extend(self.removal_of_cell(key, change.after, path, cell, now_secs));
+            if is_live(cell, moment) && !is_same {
+                self.remove_cell(key, after, (path, cell), moment, take);
             }
         }
+    }
+
+    /// What the row of a key adds.
+    fn entry_of_row(&self, key: &DecoratedKey, row: &Row, moment: When<'_>, take: Take<'_>) {
+        let is_live = || match row.liveness.ttl_secs == ilion_rows::NO_TTL && !row.liveness.is_none() {
+            true => true,
+            false => row.is_live(moment().now_secs),
+        };
+        if !self.indexes_row(row) || !is_live() {
+            return;
+        }
+        if let Some(value) = self.row_value(&key.key, &row.clustering) {
+            let liveness = Liveness::live(moment().entry_micros);
+            self.tell(key, row, (&NO_PATH, value), (liveness, DeletionTime::LIVE), take);
+        }
+    }
+
+    /// What a change of the only cell of a column adds and removes.
+    fn entries_of_cell(
+        &self,
+        key: &DecoratedKey,
+        old: Option<Pathed<'_>>,
+        (row, new): (&Row, Option<Pathed<'_>>),
+        moment: When<'_>,
+        take: Take<'_>,
+    ) {
+        let new = new.filter(|(_, cell)| is_live(cell, moment));
+        if let Some(new) = new.filter(|new| Some(*new) != old) {
+            self.add_cell(key, row, new, take);
+        }
+        if let Some(old) = old.filter(|(_, cell)| is_live(cell, moment))
+            && new.is_none_or(|new| new.1.value != old.1.value)
+        {
+            self.remove_cell(key, row, old, moment, take);
+        }
+    }
+
+    fn add_cell(&self, key: &DecoratedKey, row: &Row, (path, cell): Pathed<'_>, take: Take<'_>) {
+        let liveness = Liveness {
+            timestamp_micros: cell.timestamp_micros,
+            ttl_secs: cell.ttl_secs,
+            expires_secs: cell.local_deletion_secs,
+        };
+        if let Some(value) = self.cell_value(path, cell) {
+            self.tell(key, row, (path, &value), (liveness, DeletionTime::LIVE), take);
+        }
+    }
+
+    fn remove_cell(
+        &self,
+        key: &DecoratedKey,
+        row: &Row,
+        (path, cell): Pathed<'_>,
+        moment: When<'_>,
+        take: Take<'_>,
+    ) {
+        if let Some(value) = self.cell_value(path, cell) {
+            let deletion = DeletionTime::new(cell.timestamp_micros, moment().now_secs);
+            self.tell(key, row, (path, &value), (Liveness::NONE, deletion), take);
+        }
+    }
+
+    fn tell(
+        &self,
+        key: &DecoratedKey,
+        row: &Row,
+        (path, value): (&[u8], &[u8]),
+        (liveness, deletion): (Liveness, DeletionTime),
+        take: Take<'_>,
+    ) {
+        take(&Entry {
+            value,
+            key_token: &key.token,
+            clustering: &self.entry_clustering(key, &row.clustering, path),
+            liveness,
+            deletion,
+        });
     }
 
     /// True if rows like this one have entries by their key.
@@ -65,22 +160,19 @@ impl TableIndex {
     }
 
     /// The value that a key column gives a row.
-    fn row_value(&self, key: &Bytes, clustering: &Clustering) -> Option<Bytes> {
+    fn row_value<'r>(&self, key: &'r [u8], clustering: &'r Clustering) -> Option<&'r [u8]> {
         match self.source {
-            Source::PartitionKey(position) => {
-                let component = *decode_composite(key).ok()?.get(position)?;
-                Some(key.slice_ref(component))
-            }
-            Source::Clustering(position) => clustering.values().get(position)?.clone(),
+            Source::PartitionKey(position) => decode_composite(key).ok()?.get(position).copied(),
+            Source::Clustering(position) => clustering.values().get(position)?.as_deref(),
             _ => None,
         }
     }
 
     /// The cells of the indexed column.
-    fn cells<'r>(&self, row: &'r Row) -> Vec<Pathed<'r>> {
+    fn cells<'r>(&self, row: &'r Row) -> SmallVec<[Pathed<'r>; 1]> {
         match row.column(self.definition.column.id) {
-            None => Vec::new(),
-            Some(Data::Simple(cell)) => vec![(&NO_PATH, cell)],
+            None => SmallVec::new(),
+            Some(Data::Simple(cell)) => SmallVec::from_buf([(&NO_PATH, cell)]),
             Some(Data::Complex(complex)) => complex.cells.iter().map(|(path, cell)| (path, cell)).collect(),
         }
     }
@@ -92,68 +184,33 @@ impl TableIndex {
 
     /// The value that a cell is found by; nothing if it is too long for a key, which only values can be that were there before
     /// the index.
-    fn cell_value(&self, path: &Bytes, cell: &Cell) -> Option<Bytes> {
+    fn cell_value<'r>(&self, path: &'r [u8], cell: &'r Cell) -> Option<Cow<'r, [u8]>> {
         let value = match self.source {
-            Source::Paths => path.clone(),
+            Source::Paths => Cow::Borrowed(path),
             Source::Entries => {
                 let mut composite = Vec::with_capacity(path.len() + cell.value.len() + 6);
-                encode_composite([&path[..], &cell.value[..]], &mut composite).ok()?;
-                composite.into()
+                encode_composite([path, &cell.value[..]], &mut composite).ok()?;
+                Cow::Owned(composite)
             }
-            _ => cell.value.clone(),
+            _ => Cow::Borrowed(&cell.value[..]),
         };
         (value.len() < super::VALUE_LEN_LIMIT).then_some(value)
     }
 
-    fn entry_of_cell(&self, key: &DecoratedKey, row: &Row, path: &Bytes, cell: &Cell) -> Option<Mutation> {
-        let liveness = Liveness {
-            timestamp_micros: cell.timestamp_micros,
-            ttl_secs: cell.ttl_secs,
-            expires_secs: cell.local_deletion_secs,
-        };
-        let clustering = self.entry_clustering(key, &row.clustering, path);
-        Some(self.addition(self.cell_value(path, cell)?, clustering, liveness))
-    }
-
-    fn removal_of_cell(
-        &self,
-        key: &DecoratedKey,
-        row: &Row,
-        path: &Bytes,
-        cell: &Cell,
-        now_secs: u32,
-    ) -> Option<Mutation> {
-        let mark = EntryMark {
-            value: self.value_key(self.cell_value(path, cell)?),
-            clustering: self.entry_clustering(key, &row.clustering, path),
-            timestamp_micros: cell.timestamp_micros,
-            is_expiring: cell.is_expiring(),
-        };
-        Some(self.removal_of(&mark, now_secs))
-    }
-
     /// Compat: of a static row only the partition key is known. The path of an element is there all the same, which
     /// Cassandra leaves out and does not look at: so elements with the same value do not share an entry.
-    fn entry_clustering(&self, key: &DecoratedKey, row: &Clustering, path: &Bytes) -> Clustering {
-        let mut values: Values = Values::new();
-        values.push(Some(key.key.clone()));
+    fn entry_clustering<'r>(&self, key: &'r DecoratedKey, row: &'r Clustering, path: &'r [u8]) -> Parts<'r> {
+        let mut values = Parts::new();
+        values.push(Some(&key.key));
         for (position, _) in self.definition.table.clustering().enumerate() {
             if self.source != Source::Clustering(position) {
-                values.push(row.values().get(position).cloned().flatten());
+                values.push(row.values().get(position).and_then(Option::as_deref));
             }
         }
         if self.source == Source::Elements {
-            values.push(Some(path.clone()));
+            values.push(Some(path));
         }
-        Clustering::new(values)
-    }
-
-    fn addition(&self, value: Bytes, clustering: Clustering, liveness: Liveness) -> Mutation {
-        let row = Row {
-            liveness,
-            ..Row::empty(clustering)
-        };
-        self.mutation(self.value_key(value), row)
+        values
     }
 
     pub(super) fn removal_of(&self, entry: &EntryMark, now_secs: u32) -> Mutation {
@@ -161,13 +218,9 @@ impl TableIndex {
             deletion: DeletionTime::new(entry.timestamp_micros, now_secs),
             ..Row::empty(entry.clustering.clone())
         };
-        self.mutation(entry.value.clone(), row)
-    }
-
-    fn mutation(&self, key: DecoratedKey, row: Row) -> Mutation {
         Mutation {
             table: self.hidden.clone(),
-            key,
+            key: entry.value.clone(),
             update: PartitionUpdate {
                 rows: vec![row],
                 ..PartitionUpdate::default()
@@ -185,7 +238,7 @@ impl TableIndex {
         for row in update.rows.iter().chain(&update.static_row) {
             if self.source.is_of_rows() {
                 if let Some(value) = self.row_value(&key.key, &row.clustering) {
-                    show(&value);
+                    show(value);
                 }
             } else if self.definition.looks_at(row) {
                 for (path, cell) in self.cells(row) {

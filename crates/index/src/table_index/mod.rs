@@ -33,7 +33,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use ilion_rows::{Bound, DecoratedKey, KeyRange, Mutation, ReadError, Row};
+use ilion_rows::{Bound, DecoratedKey, Entry, KeyRange, Mutation, ReadError, Row};
 use ilion_schema::TableSchema;
 
 use crate::{
@@ -123,8 +123,14 @@ impl HiddenTable for TableIndex {
         &self.hidden
     }
 
-    fn entries(&self, key: &DecoratedKey, change: RowChange<'_>, moment: Moment, out: &mut Vec<Mutation>) {
-        self.entries_of(key, change, moment, out);
+    fn each_entry(
+        &self,
+        key: &DecoratedKey,
+        change: RowChange<'_>,
+        moment: &dyn Fn() -> Moment,
+        take: &mut dyn FnMut(&Entry<'_>),
+    ) {
+        self.entries_of(key, change, moment, take);
     }
 
     fn lookup(&self, predicate: &Predicate) -> Option<Vec<KeyRange>> {

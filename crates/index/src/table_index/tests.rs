@@ -79,13 +79,11 @@ fn complex(column: &str, cells: &[(Bytes, Cell)]) -> Row {
 }
 
 fn entries(index: &TableIndex, before: Option<&Row>, after: &Row) -> Vec<Mutation> {
-    let mut out = Vec::new();
     let moment = Moment {
         now_secs: SECS,
         entry_micros: NOW,
     };
-    index.entries(&key(), RowChange { before, after }, moment, &mut out);
-    out
+    index.entries(&key(), RowChange { before, after }, moment)
 }
 
 /// Value, timestamp, and whether it is added.

@@ -1,0 +1,191 @@
+//! The entries of a hidden table of an index: rows of nothing but their key and a liveness or a deletion, many and small.
+//!
+//! They are records in [`Runs`], in shards by their values, and become rows when they are read. A reader keeps the runs of a
+//! moment, so within a shard, and so within a partition, it sees what was there then, wholly.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | `record` | entries as bytes, and their order |
+//! | `distinct` | about how many partitions there are |
+//! | `cursor` | [`EntryCursor`]: reading |
+
+mod cursor;
+mod distinct;
+mod record;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use ilion_rows::{Entry, KeyRange, Mutation, Row};
+use ilion_runs::{Run, Runs, Walk};
+use ilion_schema::TableSchema;
+use ilion_types::KeyOrder;
+use parking_lot::{RwLock, RwLockUpgradableReadGuard};
+use smallvec::SmallVec;
+
+pub(crate) use self::cursor::EntryCursor;
+use self::distinct::Distinct;
+use self::record::{EntryOrder, head_of};
+use crate::memtable::Statistics;
+
+#[derive(Debug)]
+struct EntryShard {
+    runs: Runs,
+    /// By how many bytes reads made it grow, until a write tells.
+    untold_bytes: isize,
+    values: Distinct,
+    statistics: Statistics,
+}
+
+/// The entries.
+#[derive(Debug)]
+pub(crate) struct Entries {
+    order: EntryOrder,
+    key_order: KeyOrder,
+    shards: Box<[RwLock<EntryShard>]>,
+}
+
+impl Entries {
+    /// Nothing if the table is not a hidden one.
+    pub(crate) fn of(table: &Arc<TableSchema>, shards: usize) -> Option<Self> {
+        let key_order = table.key_order?;
+        let shard = || {
+            RwLock::new(EntryShard {
+                runs: Runs::default(),
+                untold_bytes: 0,
+                values: Distinct::default(),
+                statistics: Statistics::NONE,
+            })
+        };
+        Some(Self {
+            order: EntryOrder::of(table)?,
+            key_order,
+            shards: std::iter::repeat_with(shard).take(shards.max(1)).collect(),
+        })
+    }
+
+    /// Takes in an entry; returns by how many bytes memory grew. `token` is memory to use.
+    pub(crate) fn apply(&self, entry: &Entry<'_>, token: &mut Vec<u8>) -> isize {
+        token.clear();
+        self.key_order.encode(entry.value, token);
+        let hash = scattered(token);
+        let mut shard = self.shards[self.shard_of(hash)].write();
+        let shard = &mut *shard;
+        let is_deletion = entry.liveness.is_none();
+        let timestamp_micros = match is_deletion {
+            true => entry.deletion.marked_at_micros,
+            false => entry.liveness.timestamp_micros,
+        };
+        shard.values.see(hash);
+        shard.statistics.see(timestamp_micros);
+        let grown = shard.runs.push(&self.order, head_of(token), |out| {
+            self.order.encode(entry, token, out);
+        });
+        grown + std::mem::take(&mut shard.untold_bytes)
+    }
+
+    /// Takes in the rows of a mutation. Requires: they are entries.
+    pub(crate) fn apply_mutation(&self, mutation: &Mutation) -> isize {
+        let update = &mutation.update;
+        let has_rows_only =
+            update.deletion.is_none() && update.static_row.is_none() && update.ranges.is_empty();
+        assert!(has_rows_only, "a hidden table has nothing but entries");
+        let mut token = Vec::new();
+        let rows = update.rows.iter();
+        rows.map(|row| self.apply_row(&mutation.key.key, row, &mut token))
+            .sum()
+    }
+
+    fn apply_row(&self, value: &[u8], row: &Row, token: &mut Vec<u8>) -> isize {
+        assert!(row.columns.is_empty(), "an entry has no columns");
+        let clustering: SmallVec<[Option<&[u8]>; 4]> =
+            row.clustering.values().iter().map(Option::as_deref).collect();
+        let key = clustering.first().copied().flatten().unwrap_or_default();
+        let entry = Entry {
+            value,
+            key_token: &self.order.token_of_key(key),
+            clustering: &clustering,
+            liveness: row.liveness,
+            deletion: row.deletion,
+        };
+        self.apply(&entry, token)
+    }
+
+    fn shard_of(&self, hash: u64) -> usize {
+        let scaled = (u128::from(hash) * self.shards.len() as u128) >> 64;
+        usize::try_from(scaled).unwrap_or(0)
+    }
+
+    /// The shards that may have partitions of a range.
+    fn chosen(&self, range: &KeyRange) -> &[RwLock<EntryShard>] {
+        let only = range
+            .start
+            .token()
+            .filter(|first| Some(*first) == range.end.token());
+        match only {
+            Some(token) => {
+                let index = self.shard_of(scattered(record::bytes_of(token)));
+                &self.shards[index..=index]
+            }
+            None => &self.shards,
+        }
+    }
+
+    fn walk(&self, range: &KeyRange) -> Walk {
+        let runs = self.chosen(range).iter().flat_map(|shard| self.runs_of(shard));
+        Walk::between(
+            &self.order,
+            runs,
+            |record| record::is_before_bound(record.bytes, &range.start),
+            |record| record::is_before_bound(record.bytes, &range.end),
+        )
+    }
+
+    fn runs_of(&self, shard: &RwLock<EntryShard>) -> Vec<Arc<Run>> {
+        let shard = shard.upgradable_read();
+        if shard.runs.is_closed() {
+            return shard.runs.runs().cloned().collect();
+        }
+        let mut shard = RwLockUpgradableReadGuard::upgrade(shard);
+        let grown = shard.runs.close_tail(&self.order);
+        shard.untold_bytes += grown;
+        shard.runs.runs().cloned().collect()
+    }
+
+    /// Counts over all shards; the number of partitions is about right.
+    pub(crate) fn statistics(&self) -> Statistics {
+        let mut all = Statistics::NONE;
+        for shard in &self.shards {
+            let shard = shard.read();
+            let mut here = shard.statistics;
+            here.partitions = shard.values.estimate().min(shard.runs.len());
+            all.take_in(&here);
+        }
+        all
+    }
+
+    /// Entries; those that were written again are perhaps counted again.
+    pub(crate) fn count(&self, range: &KeyRange) -> usize {
+        self.walk(range).len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.shards.iter().all(|shard| shard.read().runs.is_empty())
+    }
+}
+
+/// A hash of bytes, good enough to spread them.
+#[inline]
+fn scattered(bytes: &[u8]) -> u64 {
+    const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let (chunks, rest) = bytes.as_chunks::<8>();
+    let mix = |hash: u64, word: u64| {
+        let mixed = (hash ^ word).wrapping_mul(SPREAD);
+        mixed ^ (mixed >> 29)
+    };
+    let hash = chunks.iter().fold(bytes.len() as u64, |hash, chunk| {
+        mix(hash, u64::from_be_bytes(*chunk))
+    });
+    mix(hash, head_of(rest)).wrapping_mul(SPREAD)
+}

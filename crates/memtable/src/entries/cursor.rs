@@ -1,0 +1,135 @@
+//! Reading entries as partitions and rows.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use ilion_rows::{
+    ClusteringFilter, Cursor, DecoratedKey, KeyRange, PartitionHead, ReadError, Row, Unfiltered,
+};
+use ilion_runs::Walk;
+
+use super::Entries;
+use super::record::{is_same_value, key_of, row_of};
+use crate::memtable::Memtable;
+
+/// Reads a range of partitions.
+pub(crate) struct EntryCursor {
+    memtable: Arc<Memtable>,
+    filter: Arc<ClusteringFilter>,
+    walk: Walk,
+    /// A record of the current partition; empty between partitions.
+    partition: Vec<u8>,
+    /// How many slices are done.
+    slices: usize,
+    /// Rows of the current partition from the last to the first; nothing if they are read forwards.
+    turned: Option<VecDeque<Row>>,
+    record: Vec<u8>,
+}
+
+impl EntryCursor {
+    pub(crate) fn new(
+        memtable: Arc<Memtable>,
+        entries: &Entries,
+        range: &KeyRange,
+        filter: Arc<ClusteringFilter>,
+    ) -> Self {
+        Self {
+            walk: entries.walk(range),
+            memtable,
+            filter,
+            partition: Vec::new(),
+            slices: 0,
+            turned: None,
+            record: Vec::new(),
+        }
+    }
+
+    /// True if there is no partition in the range.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.walk.is_empty()
+    }
+
+    /// Passes over what is left of the current partition.
+    fn leave(&mut self, entries: &Entries) {
+        let Self { walk, partition, .. } = self;
+        if !partition.is_empty() {
+            walk.seek(&entries.order, |record| {
+                entries.order.is_not_after_value(record.bytes, partition)
+            });
+            partition.clear();
+        }
+    }
+
+    fn next_forwards(&mut self, entries: &Entries) -> Option<Row> {
+        let order = &entries.order;
+        loop {
+            let slice = self.filter.slices.get(self.slices)?;
+            let Self { walk, partition, .. } = self;
+            let is_here = |bytes: &[u8]| is_same_value(bytes, partition);
+            if !is_here(walk.peek()?.bytes) {
+                return None;
+            }
+            walk.seek(order, |record| {
+                is_here(record.bytes) && order.compare_bound(&slice.start, record.bytes).is_gt()
+            });
+            let next = walk.peek()?;
+            if !is_here(next.bytes) {
+                return None;
+            }
+            if order.compare_bound(&slice.end, next.bytes).is_lt() {
+                self.slices += 1;
+                continue;
+            }
+            self.record.clear();
+            self.walk.take(order, &mut self.record);
+            return Some(row_of(&self.record));
+        }
+    }
+
+    fn next_turned(&mut self, entries: &Entries) -> Option<Row> {
+        if self.turned.is_none() {
+            let mut rows = VecDeque::new();
+            while let Some(row) = self.next_forwards(entries) {
+                rows.push_front(row);
+            }
+            self.turned = Some(rows);
+        }
+        self.turned.as_mut()?.pop_front()
+    }
+}
+
+impl Cursor for EntryCursor {
+    fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError> {
+        let memtable = self.memtable.clone();
+        let Some(entries) = memtable.entries() else {
+            return Ok(None);
+        };
+        self.leave(entries);
+        (self.slices, self.turned) = (0, None);
+        let Some(record) = self.walk.peek() else {
+            return Ok(None);
+        };
+        self.partition.extend_from_slice(record.bytes);
+        Ok(Some(PartitionHead {
+            key: key_of(&self.partition),
+            deletion: ilion_rows::DeletionTime::LIVE,
+            static_row: None,
+        }))
+    }
+
+    fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>, ReadError> {
+        let memtable = self.memtable.clone();
+        let Some(entries) = memtable.entries().filter(|_| !self.partition.is_empty()) else {
+            return Ok(None);
+        };
+        let row = match self.filter.reversed {
+            true => self.next_turned(entries),
+            false => self.next_forwards(entries),
+        };
+        Ok(row.map(Unfiltered::Row))
+    }
+
+    fn lower_bound(&self) -> Option<DecoratedKey> {
+        self.walk.peek().map(|record| key_of(record.bytes))
+    }
+}

@@ -1,0 +1,319 @@
+//! Entries as bytes.
+//!
+//! ```text
+//! record := token_len:u32  value_len:u32  key_code:u64  token  value  part *  state      little-endian
+//! part   := (len + 1):u32  bytes                    of the clustering; null is 0
+//! state  := [timestamp:i64  ttl:u32  expires:u32]  [marked_at:i64  local:u32]  flags:u8    1: liveness, 2: deletion
+//! ```
+//! The head of a record is the first eight bytes of its token. Both come from us, so what is short is our own bug and reads as
+//! zeros. Not here: when records are sorted (`ilion_runs`).
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ilion_rows::{
+    Bound, Clustering, ClusteringComparator, DecoratedKey, DeletionTime, Entry, KeyBound, Liveness, Row,
+    Values,
+};
+use ilion_runs::Order;
+use ilion_schema::TableSchema;
+use ilion_types::{Partitioner, Token};
+
+const HEADER_BYTES: usize = 16;
+const LIVENESS: u8 = 1;
+const DELETION: u8 = 2;
+const LIVENESS_BYTES: usize = 16;
+const DELETION_BYTES: usize = 12;
+
+/// The order of entries: value, then clustering.
+#[derive(Clone, Debug)]
+pub(super) struct EntryOrder {
+    table: Arc<TableSchema>,
+    comparator: ClusteringComparator,
+    /// Of the keys of the indexed table.
+    partitioner: Partitioner,
+}
+
+/// The first eight bytes as a number.
+#[inline]
+pub(super) fn head_of(bytes: &[u8]) -> u64 {
+    if let Some(head) = bytes.first_chunk() {
+        return u64::from_be_bytes(*head);
+    }
+    let mut head = [0; 8];
+    head[..bytes.len()].copy_from_slice(bytes);
+    u64::from_be_bytes(head)
+}
+
+pub(super) fn bytes_of(token: &Token) -> &[u8] {
+    match token {
+        Token::Comparable(bytes) | Token::Bytes(bytes) => bytes,
+        Token::Murmur3(_) | Token::Random(_) => &[],
+    }
+}
+
+/// Whole for hashes of 64 bits, which order as their codes do; nothing of others.
+#[inline]
+fn code_of(token: &Token) -> u64 {
+    token.murmur3().map_or(0, |hash| hash.cast_unsigned() ^ (1 << 63))
+}
+
+#[inline]
+fn u32_at(record: &[u8], at: usize) -> usize {
+    let bytes = record.get(at..at + 4).and_then(|bytes| bytes.first_chunk());
+    bytes.map_or(0, |bytes| u32::from_le_bytes(*bytes) as usize)
+}
+
+#[inline]
+fn u64_at(record: &[u8], at: usize) -> u64 {
+    let bytes = record.get(at..at + 8).and_then(|bytes| bytes.first_chunk());
+    bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
+#[inline]
+pub(super) fn token_of(record: &[u8]) -> &[u8] {
+    &record[HEADER_BYTES..HEADER_BYTES + u32_at(record, 0)]
+}
+
+#[inline]
+fn parts_at(record: &[u8]) -> usize {
+    HEADER_BYTES + u32_at(record, 0) + u32_at(record, 4)
+}
+
+#[inline]
+pub(super) fn value_of(record: &[u8]) -> &[u8] {
+    &record[HEADER_BYTES + u32_at(record, 0)..parts_at(record)]
+}
+
+fn flags_of(record: &[u8]) -> u8 {
+    record.last().copied().unwrap_or(0)
+}
+
+fn state_len(flags: u8) -> usize {
+    let len = |flag, len| if flags & flag == 0 { 0 } else { len };
+    1 + len(LIVENESS, LIVENESS_BYTES) + len(DELETION, DELETION_BYTES)
+}
+
+#[inline]
+fn parts_of(record: &[u8]) -> &[u8] {
+    &record[parts_at(record)..record.len() - state_len(flags_of(record))]
+}
+
+/// The values of a clustering, one after another.
+struct Parts<'r>(&'r [u8]);
+
+impl<'r> Iterator for Parts<'r> {
+    type Item = Option<&'r [u8]>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let len = u32_at(self.0, 0);
+        let rest = &self.0[4..];
+        let (part, rest) = rest.split_at(len.saturating_sub(1));
+        self.0 = rest;
+        Some((len > 0).then_some(part))
+    }
+}
+
+fn len32(len: usize) -> [u8; 4] {
+    u32::try_from(len).unwrap_or(u32::MAX).to_le_bytes()
+}
+
+/// True if two records are of one partition.
+pub(super) fn is_same_value(a: &[u8], b: &[u8]) -> bool {
+    token_of(a) == token_of(b) && value_of(a) == value_of(b)
+}
+
+/// True if the record's partition stands before a bound.
+pub(super) fn is_before_bound(record: &[u8], bound: &KeyBound) -> bool {
+    let token = token_of(record);
+    let compare = |key: &DecoratedKey| {
+        token
+            .cmp(bytes_of(&key.token))
+            .then_with(|| value_of(record).cmp(&key.key))
+    };
+    match bound {
+        KeyBound::Start => false,
+        KeyBound::End => true,
+        KeyBound::BeforeToken(limit) => token < bytes_of(limit),
+        KeyBound::AfterToken(limit) => token <= bytes_of(limit),
+        KeyBound::Before(key) => compare(key).is_lt(),
+        KeyBound::After(key) => compare(key).is_le(),
+    }
+}
+
+pub(super) fn key_of(record: &[u8]) -> DecoratedKey {
+    DecoratedKey {
+        token: Token::Comparable(token_of(record).into()),
+        key: Bytes::copy_from_slice(value_of(record)),
+    }
+}
+
+/// The row of an entry.
+pub(super) fn row_of(record: &[u8]) -> Row {
+    let (liveness, deletion) = state_of(record);
+    // One allocation for all values.
+    let parts = Bytes::copy_from_slice(parts_of(record));
+    let values: Values = Parts(&parts)
+        .map(|part| part.map(|part| parts.slice_ref(part)))
+        .collect();
+    Row {
+        liveness,
+        deletion,
+        ..Row::empty(Clustering::new(values))
+    }
+}
+
+fn state_of(record: &[u8]) -> (Liveness, DeletionTime) {
+    let flags = flags_of(record);
+    let mut at = record.len() - state_len(flags);
+    let (mut liveness, mut deletion) = (Liveness::NONE, DeletionTime::LIVE);
+    let secs = |at| u32::try_from(u32_at(record, at)).unwrap_or(0);
+    if flags & LIVENESS != 0 {
+        liveness = Liveness {
+            timestamp_micros: u64_at(record, at).cast_signed(),
+            ttl_secs: secs(at + 8),
+            expires_secs: secs(at + 12),
+        };
+        at += LIVENESS_BYTES;
+    }
+    if flags & DELETION != 0 {
+        deletion = DeletionTime::new(u64_at(record, at).cast_signed(), secs(at + 8));
+    }
+    (liveness, deletion)
+}
+
+fn encode_state(liveness: &Liveness, deletion: &DeletionTime, out: &mut Vec<u8>) {
+    let mut flags = 0;
+    if !liveness.is_none() {
+        flags |= LIVENESS;
+        out.extend_from_slice(&liveness.timestamp_micros.to_le_bytes());
+        out.extend_from_slice(&liveness.ttl_secs.to_le_bytes());
+        out.extend_from_slice(&liveness.expires_secs.to_le_bytes());
+    }
+    if !deletion.is_live() {
+        flags |= DELETION;
+        out.extend_from_slice(&deletion.marked_at_micros.to_le_bytes());
+        out.extend_from_slice(&deletion.local_secs.to_le_bytes());
+    }
+    out.push(flags);
+}
+
+impl EntryOrder {
+    /// Nothing if the table is not one of entries.
+    pub(super) fn of(table: &Arc<TableSchema>) -> Option<Self> {
+        let keys = &table.clustering().next()?.ty;
+        Some(Self {
+            table: table.clone(),
+            comparator: ClusteringComparator::of(table),
+            partitioner: keys.partitioner_of_keys()?,
+        })
+    }
+
+    /// True if the record's partition is that of another record or stands before it.
+    pub(super) fn is_not_after_value(&self, record: &[u8], other: &[u8]) -> bool {
+        let values = token_of(record)
+            .cmp(token_of(other))
+            .then_with(|| value_of(record).cmp(value_of(other)));
+        values.is_le()
+    }
+
+    pub(super) fn token_of_key(&self, key: &[u8]) -> Token {
+        self.partitioner.token(key)
+    }
+
+    #[inline]
+    pub(super) fn encode(&self, entry: &Entry<'_>, token: &[u8], out: &mut Vec<u8>) {
+        out.extend_from_slice(&len32(token.len()));
+        out.extend_from_slice(&len32(entry.value.len()));
+        out.extend_from_slice(&code_of(entry.key_token).to_le_bytes());
+        out.extend_from_slice(token);
+        out.extend_from_slice(entry.value);
+        for part in entry.clustering {
+            match part {
+                None => out.extend_from_slice(&len32(0)),
+                Some(part) => {
+                    out.extend_from_slice(&len32(part.len() + 1));
+                    out.extend_from_slice(part);
+                }
+            }
+        }
+        encode_state(&entry.liveness, &entry.deletion, out);
+    }
+
+    /// Orders two values of a column of the clustering. Of the first one codes were equal.
+    fn compare_values(&self, index: usize, a: Option<&[u8]>, b: Option<&[u8]>) -> Ordering {
+        match (index, a, b) {
+            (0, Some(a), Some(b)) => match self.partitioner {
+                Partitioner::Murmur3 => a.cmp(b),
+                _ => {
+                    let tokens = (self.token_of_key(a), self.token_of_key(b));
+                    tokens.0.cmp(&tokens.1).then_with(|| a.cmp(b))
+                }
+            },
+            _ => self.comparator.compare_values(index, a, b),
+        }
+    }
+
+    /// Orders a bound of clusterings and a record; never equal.
+    pub(super) fn compare_bound(&self, bound: &Bound, record: &[u8]) -> Ordering {
+        let mut parts = Parts(parts_of(record));
+        for (index, wanted) in bound.values.iter().enumerate() {
+            let (wanted, part) = (wanted.as_deref(), parts.next().flatten());
+            let codes = match (index, wanted) {
+                (0, Some(key)) => code_of(&self.token_of_key(key)).cmp(&u64_at(record, 8)),
+                _ => Ordering::Equal,
+            };
+            let ordering = codes.then_with(|| self.compare_values(index, wanted, part));
+            if ordering.is_ne() {
+                return ordering;
+            }
+        }
+        match bound.kind.is_before() {
+            true => Ordering::Less,
+            false => Ordering::Greater,
+        }
+    }
+}
+
+impl Order for EntryOrder {
+    #[inline]
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        let values = token_of(a)
+            .cmp(token_of(b))
+            .then_with(|| value_of(a).cmp(value_of(b)));
+        let ordering = values.then_with(|| u64_at(a, 8).cmp(&u64_at(b, 8)));
+        if ordering.is_ne() {
+            return ordering;
+        }
+        let (a, b) = (parts_of(a), parts_of(b));
+        if a == b {
+            return Ordering::Equal;
+        }
+        for (index, (a, b)) in Parts(a).zip(Parts(b)).enumerate() {
+            let ordering = self.compare_values(index, a, b);
+            if ordering.is_ne() {
+                return ordering;
+            }
+        }
+        Ordering::Equal
+    }
+
+    fn merge(&self, older: &[u8], newer: &[u8], out: &mut Vec<u8>) {
+        let row = |record| {
+            let (liveness, deletion) = state_of(record);
+            Row {
+                liveness,
+                deletion,
+                ..Row::empty(Clustering::empty())
+            }
+        };
+        let mut merged = row(older);
+        merged.merge(row(newer), &self.table);
+        out.extend_from_slice(&older[..older.len() - state_len(flags_of(older))]);
+        encode_state(&merged.liveness, &merged.deletion, out);
+    }
+}

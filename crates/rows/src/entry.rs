@@ -1,0 +1,49 @@
+//! Entries of hidden tables of indexes: rows of nothing but their key and a liveness or a deletion.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ilion_schema::TableSchema;
+use ilion_types::{Partitioner, Token};
+
+use crate::{Clustering, DecoratedKey, DeletionTime, Liveness, Mutation, PartitionUpdate, Row};
+
+/// A change of one entry. It has no memory of its own, since a write makes one for each index of its table.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<'e> {
+    /// The partition key of the hidden table: the indexed value.
+    pub value: &'e [u8],
+    /// The token of the first component of the clustering, which is a partition key of the indexed table.
+    pub key_token: &'e Token,
+    /// The clustering, all of it.
+    pub clustering: &'e [Option<&'e [u8]>],
+    /// [`Liveness::NONE`] of an entry that is removed.
+    pub liveness: Liveness,
+    /// [`DeletionTime::LIVE`] of an entry that is added.
+    pub deletion: DeletionTime,
+}
+
+impl Entry<'_> {
+    /// The same as a mutation of the hidden table.
+    pub fn to_mutation(&self, hidden: &Arc<TableSchema>) -> Mutation {
+        let values = self
+            .clustering
+            .iter()
+            .map(|value| value.map(Bytes::copy_from_slice));
+        let row = Row {
+            liveness: self.liveness,
+            deletion: self.deletion,
+            ..Row::empty(Clustering::new(values.collect()))
+        };
+        // A hidden table has an order of its own, whatever the node's partitioner.
+        let partitioner = hidden.partitioner(Partitioner::default());
+        Mutation {
+            table: hidden.clone(),
+            key: DecoratedKey::new(partitioner, Bytes::copy_from_slice(self.value)),
+            update: PartitionUpdate {
+                rows: vec![row],
+                ..PartitionUpdate::default()
+            },
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! What a write costs with indexes, to count its instructions:
+//!
+//! ```text
+//! cargo build --release -p ilion-server --example index_cost
+//! for indexes in none table table3 sai sai3; do
+//!     valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect='*index_cost::measured*' \
+//!         target/release/examples/index_cost $indexes 30000
+//! done
+//! ```
+//! Instructions collected, divided by the count, are those of one INSERT of a new row; with a third argument `update`, of one that
+//! changes the indexed values of a row in memory. Also tells the pages that were touched for the first time.
+
+#![expect(clippy::unwrap_used, reason = "a tool for developers")]
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ilion_env::MemEnv;
+use ilion_query::{ClientState, ExecuteOptions, Prepared, QueryProcessor, Value, Values};
+use ilion_server::Node;
+use ilion_server::settings::{CommitLogSync, Settings};
+
+const ROWS_OF_A_VALUE: u64 = 10;
+
+fn mixed(number: u64) -> u64 {
+    let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed ^ (mixed >> 31)
+}
+
+fn row(number: u64, count: u64, generation: u64) -> Values {
+    let bytes = |bytes: &[u8]| Value::Bytes(Bytes::copy_from_slice(bytes));
+    let value = |column: u64| {
+        let value = mixed(number * 3 + column + generation * count * 3) % (count / ROWS_OF_A_VALUE).max(1);
+        bytes(&u32::try_from(value).unwrap().to_be_bytes())
+    };
+    let mut key = [0; 10];
+    key[2..].copy_from_slice(&mixed(number).to_be_bytes());
+    Values::Positional(vec![
+        bytes(&key),
+        value(0),
+        value(1),
+        value(2),
+        Value::Bytes(Bytes::from_static(&[7; 100])),
+    ])
+}
+
+#[inline(never)]
+fn measured(
+    processor: &QueryProcessor,
+    client: &mut ClientState,
+    statement: &Arc<Prepared>,
+    all: &[ExecuteOptions],
+) {
+    for options in all {
+        processor.execute(client, statement, options).unwrap();
+    }
+}
+
+fn page_faults() -> u64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let fields = stat.rsplit(')').next().unwrap();
+    fields.split_whitespace().nth(7).unwrap().parse().unwrap()
+}
+
+#[expect(clippy::print_stdout, reason = "this is what it is for")]
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let indexes = arguments.next().unwrap_or_else(|| "none".to_owned());
+    let count: u64 = arguments.next().map_or(30_000, |count| count.parse().unwrap());
+    let is_update = arguments.next().is_some_and(|what| what == "update");
+    let settings = Settings {
+        directory: "/ilion".into(),
+        commitlog_sync: CommitLogSync::Periodic,
+        ..Settings::default()
+    };
+    let node = Node::open(Arc::new(MemEnv::new(1)), &settings).unwrap();
+    let processor = node.processor();
+    let mut client = ClientState::default();
+    let mut run = |text: &str| {
+        let result = processor.query(&mut client, text, &ExecuteOptions::default());
+        result.unwrap();
+    };
+    run("CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}");
+    run("CREATE TABLE ks.t (k blob PRIMARY KEY, a int, b int, c int, v blob)");
+    let columns = if indexes.ends_with('3') { &["a", "b", "c"][..] } else { &["a"] };
+    let using = if indexes.starts_with("sai") { " USING 'sai'" } else { "" };
+    for column in columns.iter().filter(|_| indexes != "none") {
+        run(&format!("CREATE INDEX ON ks.t ({column}){using}"));
+    }
+    let insert = "INSERT INTO ks.t (k, a, b, c, v) VALUES (?, ?, ?, ?, ?)";
+    let insert = processor.prepare(&client, insert, None).unwrap();
+    let rows = |generation| -> Vec<ExecuteOptions> {
+        let with = |number| ExecuteOptions {
+            values: row(number, count, generation),
+            ..ExecuteOptions::default()
+        };
+        (0..count).map(with).collect()
+    };
+    if is_update {
+        for options in rows(0) {
+            processor.execute(&mut client, &insert, &options).unwrap();
+        }
+    }
+    let all = rows(u64::from(is_update));
+    let before = page_faults();
+    measured(processor, &mut client, &insert, &all);
+    let faults = (page_faults() - before) as f64 / count as f64;
+    println!("{indexes}: {count} rows, {faults:.3} page faults each");
+}
