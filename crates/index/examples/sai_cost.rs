@@ -103,7 +103,7 @@ fn apply_to_memtable(rows: u64) {
             before: None,
             after: row,
         };
-        weight += memtable.apply(key, change);
+        weight += memtable.apply(key, change, &mut Vec::new());
     }
     let nanos = start.elapsed().as_nanos() / rows.len().max(1) as u128;
     println!(

@@ -215,8 +215,9 @@ pub trait RowNumbers: Send + Sync {
 /// The entries of one memtable.
 pub trait MemtableIndex: Send + Sync {
     /// Takes in a change of a row of the partition. Called under the lock of the memtable's shard, by many threads at once.
-    /// The key is a slice of what the client sent: whoever keeps it copies it. Returns by how many bytes it grew.
-    fn apply(&self, key: &DecoratedKey, change: RowChange<'_>) -> isize;
+    /// The key is a slice of what the client sent: whoever keeps it copies it. `scratch` is memory to use. Returns by how many bytes
+    /// it grew.
+    fn apply(&self, key: &DecoratedKey, change: RowChange<'_>, scratch: &mut Vec<u8>) -> isize;
 
     /// How many rows [`Self::search`] may give.
     fn estimate(&self, predicate: &Predicate) -> Estimate;

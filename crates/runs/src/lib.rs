@@ -32,6 +32,11 @@ pub trait Order {
 
     /// Appends what two equal records mean together; `older` was put in first. Associative.
     fn merge(&self, older: &[u8], newer: &[u8], out: &mut Vec<u8>);
+
+    /// True if a record means nothing once there is no older one that it is equal to: it may be dropped.
+    fn is_void(&self, _record: &[u8]) -> bool {
+        false
+    }
 }
 
 /// Orders two records.

@@ -48,8 +48,7 @@ impl Runs {
         let before = self.tail.size_bytes();
         let run = self.sort_tail(order);
         self.tail.clear();
-        let mut grown = run.size_bytes().cast_signed() - before.cast_signed();
-        self.runs.push((0, Arc::new(run)));
+        let mut grown = self.keep(order, 0, run).cast_signed() - before.cast_signed();
         while let Some(level) = self.level_to_merge() {
             grown += self.merge(order, level);
         }
@@ -118,10 +117,33 @@ impl Runs {
             walk.step(order);
         }
         equal.finish(&mut run);
-        let grown = run.size_bytes().cast_signed() - before.cast_signed();
-        self.runs.push((level + 1, Arc::new(run)));
-        grown
+        self.keep(order, level + 1, run).cast_signed() - before.cast_signed()
     }
+
+    /// Puts a run behind the others; returns what it takes.
+    fn keep(&mut self, order: &impl Order, level: u8, mut run: Run) -> usize {
+        if self.runs.is_empty() {
+            run = without_void(order, run);
+        }
+        let size_bytes = run.size_bytes();
+        if !run.is_empty() {
+            self.runs.push((level, Arc::new(run)));
+        }
+        size_bytes
+    }
+}
+
+/// The records of the oldest run that mean something.
+fn without_void(order: &impl Order, run: Run) -> Run {
+    let is_void = |number: &usize| order.is_void(run.record(*number).bytes);
+    if !(0..run.len()).any(|number| is_void(&number)) {
+        return run;
+    }
+    let mut kept = Run::default();
+    for number in (0..run.len()).filter(|number| !is_void(number)) {
+        kept.push_record(run.record(number));
+    }
+    kept
 }
 
 /// Makes one of records that are equal and come one after another.

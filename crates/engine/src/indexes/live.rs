@@ -142,7 +142,7 @@ impl MemtableIndexes {
             }
         }
         for (_, index) in &self.attached {
-            let bytes = index.apply(key, change);
+            let bytes = index.apply(key, change, scratch);
             self.attached_bytes.fetch_add(bytes, Ordering::Relaxed);
             grown += bytes;
         }

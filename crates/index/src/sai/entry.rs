@@ -1,18 +1,18 @@
-//! Entries of a memtable's index: a term and a place, in order of both.
-//!
-//! An entry is the term's first bytes, the token, and one allocation with the rest; a clustering is there twice, as bytes in
-//! its order and as it is:
+//! An entry of a memtable's index: a term and the place of a row, as bytes that are compared without being decoded.
 //!
 //! ```text
-//! rest       := term_len:u32  order_len:u32  key_len:u32  rest of the term  order  key  clustering
+//! record     := token:u64  term_len:u32  order_len:u32  key_len:u32  rest of the term  order  key  clustering  is_there:u8
 //! clustering := (len + 1:uvint  bytes) *              null is 0
 //! ```
+//! little-endian; the head of a record is the first eight bytes of its term. A clustering is there twice, as bytes in its order and as
+//! it is. Of records that are equal but for `is_there` the last one holds.
 
 use std::cmp::Ordering;
 
 use bytes::Bytes;
 use ilion_codec::{Reader, Writer};
 use ilion_rows::{Clustering, DecoratedKey};
+use ilion_runs::{Order, Record};
 use ilion_schema::{ClusteringOrder, TableSchema};
 use ilion_types::{CqlType, Partitioner, STATIC_CLUSTERING};
 
@@ -21,66 +21,102 @@ use crate::row_numbers::code_of;
 use crate::{Place, RowPart};
 
 const TERM_HEAD_LEN: usize = 8;
-const LENS: usize = 12;
+/// Token and lengths.
+const HEADER: usize = 20;
 
-/// A term and a place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
-    head: u64,
-    token: u64,
-    rest: Box<[u8]>,
+/// The order of entries: term, then place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TermOrder;
+
+impl Order for TermOrder {
+    #[inline]
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        let (a, b) = (Entry { head: 0, bytes: a }, Entry { head: 0, bytes: b });
+        a.compare_tails(&b).then_with(|| a.compare_places(&b))
+    }
+
+    fn merge(&self, _older: &[u8], newer: &[u8], out: &mut Vec<u8>) {
+        out.extend_from_slice(newer);
+    }
+
+    fn is_void(&self, record: &[u8]) -> bool {
+        record.last() != Some(&1)
+    }
 }
 
-impl Entry {
+/// A term and a place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry<'r> {
+    head: u64,
+    bytes: &'r [u8],
+}
+
+impl<'r> From<Record<'r>> for Entry<'r> {
+    fn from(record: Record<'r>) -> Self {
+        Self {
+            head: record.head,
+            bytes: record.bytes,
+        }
+    }
+}
+
+impl<'r> Entry<'r> {
     #[inline]
     fn len_at(&self, at: usize) -> usize {
-        let bytes = self.rest.get(at..at + 4).and_then(|bytes| bytes.first_chunk());
+        let bytes = self.bytes.get(at..at + 4).and_then(|bytes| bytes.first_chunk());
         bytes.map_or(0, |bytes| u32::from_le_bytes(*bytes) as usize)
     }
 
-    /// Bytes of its own.
-    pub(super) fn rest_len(&self) -> usize {
-        self.rest.len()
+    #[inline]
+    fn token(&self) -> u64 {
+        self.bytes
+            .first_chunk()
+            .map_or(0, |bytes| u64::from_le_bytes(*bytes))
     }
 
     #[inline]
     fn term_len(&self) -> usize {
-        self.len_at(0)
+        self.len_at(8)
     }
 
     #[inline]
     fn order_at(&self) -> usize {
-        LENS + self.term_len().saturating_sub(TERM_HEAD_LEN)
+        HEADER + self.term_len().saturating_sub(TERM_HEAD_LEN)
     }
 
     #[inline]
-    fn tail(&self) -> &[u8] {
-        &self.rest[LENS..self.order_at()]
+    fn tail(&self) -> &'r [u8] {
+        &self.bytes[HEADER..self.order_at()]
     }
 
     #[inline]
     fn key_at(&self) -> usize {
-        self.order_at() + self.len_at(4)
+        self.order_at() + self.len_at(12)
     }
 
     #[inline]
-    fn order(&self) -> &[u8] {
-        &self.rest[self.order_at()..self.key_at()]
+    fn order(&self) -> &'r [u8] {
+        &self.bytes[self.order_at()..self.key_at()]
     }
 
     #[inline]
-    fn key(&self) -> &[u8] {
+    fn key(&self) -> &'r [u8] {
         let at = self.key_at();
-        &self.rest[at..at + self.len_at(8)]
+        &self.bytes[at..at + self.len_at(16)]
     }
 
-    fn clustering(&self) -> &[u8] {
-        &self.rest[self.key_at() + self.len_at(8)..]
+    fn clustering(&self) -> &'r [u8] {
+        &self.bytes[self.key_at() + self.len_at(16)..self.bytes.len() - 1]
+    }
+
+    /// False if the row has the term no more.
+    pub(super) fn is_there(&self) -> bool {
+        self.bytes.last() == Some(&1)
     }
 
     /// Orders two entries by what follows the heads of their terms.
     #[inline]
-    fn compare_tails(&self, other: &Self) -> Ordering {
+    fn compare_tails(&self, other: &Entry<'_>) -> Ordering {
         let lens = (self.term_len(), other.term_len());
         if lens.0 <= TERM_HEAD_LEN && lens.1 <= TERM_HEAD_LEN {
             // Heads of short terms have zeros in place of nothing.
@@ -91,11 +127,18 @@ impl Entry {
 
     /// Orders two entries by their places alone.
     #[inline]
-    pub(super) fn compare_places(&self, other: &Self) -> Ordering {
-        self.token
-            .cmp(&other.token)
+    pub(super) fn compare_places(&self, other: &Entry<'_>) -> Ordering {
+        self.token()
+            .cmp(&other.token())
             .then_with(|| self.key().cmp(other.key()))
             .then_with(|| self.order().cmp(other.order()))
+    }
+
+    /// Orders two entries.
+    #[inline]
+    pub(super) fn compare(&self, other: &Entry<'_>) -> Ordering {
+        let heads = self.head.cmp(&other.head);
+        heads.then_with(|| TermOrder.compare(self.bytes, other.bytes))
     }
 
     /// Where it is.
@@ -108,32 +151,39 @@ impl Entry {
         };
         Place { key, row }
     }
-}
 
-impl Ord for Entry {
-    #[inline]
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.head
-            .cmp(&other.head)
-            .then_with(|| self.compare_tails(other))
-            .then_with(|| self.compare_places(other))
+    /// The same with memory of its own.
+    pub(super) fn to_kept(self) -> KeptEntry {
+        KeptEntry {
+            head: self.head,
+            bytes: self.bytes.into(),
+        }
     }
 }
 
-impl PartialOrd for Entry {
-    #[inline]
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
+/// An entry with memory of its own.
+#[derive(Clone, Debug)]
+pub(super) struct KeptEntry {
+    head: u64,
+    bytes: Box<[u8]>,
+}
+
+impl KeptEntry {
+    pub(super) fn as_entry(&self) -> Entry<'_> {
+        Entry {
+            head: self.head,
+            bytes: &self.bytes,
+        }
     }
 }
 
 /// An entry in the order of places.
 #[derive(Clone, Debug)]
-pub(super) struct ByPlace(pub(super) Entry);
+pub(super) struct ByPlace(pub(super) KeptEntry);
 
 impl Ord for ByPlace {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.0.compare_places(&other.0)
+        self.0.as_entry().compare_places(&other.0.as_entry())
     }
 }
 
@@ -173,63 +223,61 @@ impl Layout {
         !self.clusterings.is_empty()
     }
 
-    /// The entry of a term and a row; nothing for the clustering: the static row. `scratch` is memory to use.
+    /// Appends the entry of a term and a row; nothing for the clustering: the static row.
     #[inline]
-    pub(super) fn entry(
+    pub(super) fn encode(
         &self,
         term: &[u8],
         key: &DecoratedKey,
         row: Option<&Clustering>,
-        scratch: &mut Vec<u8>,
-    ) -> Entry {
-        let term_tail = term.get(TERM_HEAD_LEN..).unwrap_or_default();
-        scratch.clear();
+        is_there: bool,
+        out: &mut Vec<u8>,
+    ) {
+        out.extend_from_slice(&code_of(&key.token).to_le_bytes());
+        out.extend_from_slice(&len32(term.len()));
+        let order_len_at = out.len();
+        out.extend_from_slice(&[0; 4]);
+        out.extend_from_slice(&len32(key.key.len()));
+        out.extend_from_slice(term.get(TERM_HEAD_LEN..).unwrap_or_default());
+        let order_at = out.len();
         match row {
-            None => scratch.push(STATIC_CLUSTERING),
-            Some(row) => self.encode_order(row, scratch),
+            None => out.push(STATIC_CLUSTERING),
+            Some(row) => self.encode_order(row, out),
         }
-        let order_len = scratch.len();
+        let order_len = len32(out.len() - order_at);
+        out[order_len_at..order_len_at + 4].copy_from_slice(&order_len);
+        out.extend_from_slice(&key.key);
         if let Some(row) = row {
-            encode_clustering(row, scratch);
+            encode_clustering(row, out);
         }
-        let mut lens = [0; LENS];
-        lens[..4].copy_from_slice(&len32(term.len()));
-        lens[4..8].copy_from_slice(&len32(order_len));
-        lens[8..].copy_from_slice(&len32(key.key.len()));
-        let (order, clustering) = scratch.split_at(order_len);
-        let len = LENS + term_tail.len() + scratch.len() + key.key.len();
-        let mut rest = Vec::with_capacity(len);
-        rest.extend_from_slice(&lens);
-        rest.extend_from_slice(term_tail);
-        rest.extend_from_slice(order);
-        rest.extend_from_slice(&key.key);
-        rest.extend_from_slice(clustering);
-        Entry {
-            head: head_of(term),
-            token: code_of(&key.token),
-            rest: rest.into_boxed_slice(),
-        }
+        out.push(u8::from(is_there));
     }
 
     /// Just before every entry of a term.
-    pub(super) fn before_term(term: &[u8]) -> Entry {
-        let mut rest = len32(term.len()).to_vec();
-        rest.extend_from_slice(&[0; LENS - 4]);
-        rest.extend_from_slice(term.get(TERM_HEAD_LEN..).unwrap_or_default());
-        Entry {
+    pub(super) fn before_term(term: &[u8]) -> KeptEntry {
+        let mut bytes = vec![0; 8];
+        bytes.extend_from_slice(&len32(term.len()));
+        bytes.extend_from_slice(&[0; 8]);
+        bytes.extend_from_slice(term.get(TERM_HEAD_LEN..).unwrap_or_default());
+        bytes.push(0);
+        KeptEntry {
             head: head_of(term),
-            token: 0,
-            rest: rest.into(),
+            bytes: bytes.into(),
         }
     }
 
     /// The entry of a term at a place, whether it is there or not.
-    pub(super) fn at(&self, term: &[u8], place: &Place) -> Entry {
+    pub(super) fn at(&self, term: &[u8], place: &Place) -> KeptEntry {
         let row = match &place.row {
             RowPart::Static => None,
             RowPart::Row(clustering) => Some(clustering),
         };
-        self.entry(term, &place.key, row, &mut Vec::new())
+        let mut bytes = Vec::new();
+        self.encode(term, &place.key, row, true, &mut bytes);
+        KeptEntry {
+            head: head_of(term),
+            bytes: bytes.into(),
+        }
     }
 
     fn encode_order(&self, row: &Clustering, out: &mut Vec<u8>) {

@@ -88,6 +88,15 @@ impl Indexed {
         matches!(self.source, Source::PartitionKey(_))
     }
 
+    /// True if a row has one term at most.
+    pub(super) fn has_one_term(&self) -> bool {
+        matches!(
+            self.source,
+            Source::PartitionKey(_) | Source::Clustering(_) | Source::Cell
+        ) && self.analyzer.is_none()
+            && self.patterns == Patterns::None
+    }
+
     /// In words, to tell other terms by: a file with other words is made again.
     pub(super) fn words(&self) -> String {
         let Self {

@@ -1,37 +1,31 @@
-//! The terms of one memtable: sorted sets of entries, in shards by partition.
+//! The terms of one memtable: entries in sorted runs, in shards by term.
 //!
-//! A search takes what it gives from the shards bit by bit and holds no lock meanwhile: it gives what was there when it began
-//! and lasts, and perhaps what comes later.
+//! A search keeps the runs of the moment when it began and holds no lock: it gives what was there then.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::{Arc, OnceLock};
 
-use ilion_rows::{DecoratedKey, Row};
+use ilion_rows::{Clustering, DecoratedKey, Row};
+use ilion_runs::{Record, Run, Runs};
 use ilion_types::{Partitioner, Token};
-use parking_lot::RwLock;
+use parking_lot::{RwLock, RwLockUpgradableReadGuard};
 
-use super::entry::{Entry, Layout};
+use super::entry::{Entry, KeptEntry, Layout, TermOrder};
 use super::indexed::Indexed;
 use super::lookup::TermRange;
 use super::memtable_search::{ByPasses, ByTerm};
+use super::sorter::head_of;
 use crate::{Candidates, Estimate, MemtableIndex, NoCandidates, Predicate, Ranked, RowChange};
 
-/// Shards; partitions are spread over them by token.
+/// Shards; terms are spread over them.
 const SHARDS: usize = 16;
-/// What an entry weighs beside its own bytes: its share of a node, and the allocator's.
-const ENTRY_BYTES: usize = 60;
-/// So many entries of a shard are counted for an estimate.
-const COUNTED_MAX: usize = 512;
 
-/// Entries of some partitions.
 #[derive(Default)]
-pub(super) struct Shard {
-    pub(super) set: BTreeSet<Entry>,
-    /// Memory for a term being made,
-    term: Vec<u8>,
-    /// and for an entry.
-    scratch: Vec<u8>,
+struct Shard {
+    runs: Runs,
+    /// By how many bytes reads made it grow, until a write tells.
+    untold_bytes: isize,
 }
 
 /// The entries.
@@ -55,15 +49,78 @@ impl Shards {
         self.partitioner.get().copied().unwrap_or_default()
     }
 
-    pub(super) fn all(&self) -> &[RwLock<Shard>] {
-        &self.shards
+    /// The shard of a term.
+    #[inline]
+    fn of(&self, term: &[u8]) -> &RwLock<Shard> {
+        let (chunks, rest) = term.as_chunks::<8>();
+        let mix = |hash: u64, word: u64| (hash.rotate_left(23) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let hash = chunks
+            .iter()
+            .fold(0, |hash, chunk| mix(hash, u64::from_be_bytes(*chunk)));
+        let high = mix(hash, head_of(rest)) >> 60;
+        &self.shards[usize::try_from(high).unwrap_or(0) % SHARDS]
     }
 
-    fn of(&self, key: &DecoratedKey) -> &RwLock<Shard> {
-        let code = crate::row_numbers::code_of(&key.token);
-        // High bits of a hash are as good as any; those of bytes are the same too often.
-        let mixed = code.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 60;
-        &self.shards[usize::try_from(mixed).unwrap_or(0) % SHARDS]
+    /// The runs that may have entries of a range.
+    pub(super) fn runs(&self, range: &TermRange) -> Vec<Arc<Run>> {
+        match range.only() {
+            Some(term) => runs_of(self.of(term)),
+            None => self.shards.iter().flat_map(runs_of).collect(),
+        }
+    }
+
+    fn push(&self, term: &[u8], write: impl FnOnce(&mut Vec<u8>)) -> isize {
+        let mut shard = self.of(term).write();
+        let shard = &mut *shard;
+        let grown = shard.runs.push(&TermOrder, head_of(term), write);
+        grown + std::mem::take(&mut shard.untold_bytes)
+    }
+}
+
+fn runs_of(shard: &RwLock<Shard>) -> Vec<Arc<Run>> {
+    let shard = shard.upgradable_read();
+    if shard.runs.is_closed() {
+        return shard.runs.runs().cloned().collect();
+    }
+    let mut shard = RwLockUpgradableReadGuard::upgrade(shard);
+    let grown = shard.runs.close_tail(&TermOrder);
+    shard.untold_bytes += grown;
+    shard.runs.runs().cloned().collect()
+}
+
+/// The ends of a range of terms as entries.
+pub(super) struct Ends {
+    from: KeptEntry,
+    /// Nothing: all that follow.
+    to: Option<KeptEntry>,
+}
+
+impl Ends {
+    pub(super) fn of(range: &TermRange) -> Self {
+        // An empty range ends where it begins.
+        let to = match range.is_empty() {
+            true => Some(&range.from),
+            false => range.to.as_ref(),
+        };
+        Self {
+            from: Layout::before_term(&range.from),
+            to: to.map(|to| Layout::before_term(to)),
+        }
+    }
+
+    pub(super) fn is_before_start(&self, record: Record<'_>) -> bool {
+        Entry::from(record).compare(&self.from.as_entry()).is_lt()
+    }
+
+    pub(super) fn is_before_end(&self, record: Record<'_>) -> bool {
+        let to = self.to.as_ref();
+        to.is_none_or(|to| Entry::from(record).compare(&to.as_entry()).is_lt())
+    }
+
+    /// The records of a run between them.
+    pub(super) fn stretch(&self, run: &Run) -> std::ops::Range<usize> {
+        let from = run.find(0, run.len(), |record| self.is_before_start(record));
+        from..run.find(from, run.len(), |record| self.is_before_end(record))
     }
 }
 
@@ -85,105 +142,69 @@ impl MemtableTerms {
         row.clustering.is_empty() && self.shards.layout.has_clusterings()
     }
 
-    fn entry(&self, term: &[u8], key: &DecoratedKey, row: &Row, scratch: &mut Vec<u8>) -> Entry {
+    /// Puts in that a row has a term, or has it no more.
+    fn put(&self, term: &[u8], key: &DecoratedKey, row: &Row, is_there: bool) -> isize {
         let is_whole = self.indexed.is_of_partitions() || self.is_static(row);
-        let clustering = (!is_whole).then_some(&row.clustering);
-        self.shards.layout.entry(term, key, clustering, scratch)
+        let clustering: Option<&Clustering> = (!is_whole).then_some(&row.clustering);
+        let layout = &self.shards.layout;
+        self.shards.push(term, |out| {
+            layout.encode(term, key, clustering, is_there, out);
+        })
     }
 
-    fn terms(&self, key: &DecoratedKey, row: &Row, buffer: &mut Vec<u8>) -> BTreeSet<Vec<u8>> {
+    /// Puts in every term of a row.
+    fn put_all(&self, key: &DecoratedKey, row: &Row, is_there: bool, scratch: &mut Vec<u8>) -> isize {
+        let mut grown = 0;
+        let Ok(()) = self
+            .indexed
+            .each_term(key, row, self.is_static(row), scratch, &mut |term| {
+                grown += self.put(term, key, row, is_there);
+                Ok::<(), Infallible>(())
+            });
+        grown
+    }
+
+    fn terms(&self, key: &DecoratedKey, row: &Row, scratch: &mut Vec<u8>) -> BTreeSet<Vec<u8>> {
         let mut terms = BTreeSet::new();
         let Ok(()) = self
             .indexed
-            .each_term(key, row, self.is_static(row), buffer, &mut |term| {
+            .each_term(key, row, self.is_static(row), scratch, &mut |term| {
                 terms.insert(term.to_vec());
                 Ok::<(), Infallible>(())
             });
         terms
     }
 
-    /// Takes in a row that was not there.
-    fn apply_new(&self, key: &DecoratedKey, row: &Row, shard: &mut Shard) -> isize {
-        let Shard { set, term, scratch } = shard;
-        let mut grown = 0;
-        let Ok(()) = self
-            .indexed
-            .each_term(key, row, self.is_static(row), term, &mut |term| {
-                grown += insert(set, self.entry(term, key, row, scratch));
-                Ok::<(), Infallible>(())
-            });
-        grown
+    fn apply_changed(&self, key: &DecoratedKey, before: &Row, after: &Row, scratch: &mut Vec<u8>) -> isize {
+        if self.indexed.has_one_term() {
+            return self.put_all(key, before, false, scratch) + self.put_all(key, after, true, scratch);
+        }
+        let (old, new) = (self.terms(key, before, scratch), self.terms(key, after, scratch));
+        let added = new.difference(&old).map(|term| self.put(term, key, after, true));
+        let removed = old
+            .difference(&new)
+            .map(|term| self.put(term, key, before, false));
+        added.chain(removed).sum()
     }
 
-    fn apply_changed(&self, key: &DecoratedKey, before: &Row, after: &Row, shard: &mut Shard) -> isize {
-        let Shard { set, term, scratch } = shard;
-        let (old, new) = (self.terms(key, before, term), self.terms(key, after, term));
-        let mut grown = 0;
-        for term in new.difference(&old) {
-            grown += insert(set, self.entry(term, key, after, scratch));
-        }
-        for term in old.difference(&new) {
-            let entry = self.entry(term, key, before, scratch);
-            if set.remove(&entry) {
-                grown -= weight_of(&entry);
-            }
-        }
-        grown
-    }
-
-    /// About how many entries lie in a range, from what some shards have.
+    /// Entries in a range; those that changed are perhaps counted more than once.
     fn count(&self, range: &TermRange) -> u64 {
-        let mut counted = 0;
-        for (index, shard) in self.shards.all().iter().enumerate() {
-            let shard = shard.read();
-            let entries = entries_of(&shard.set, range).take(COUNTED_MAX).count();
-            if entries == COUNTED_MAX {
-                // There may be as many as there are entries.
-                return (shard.set.len() * SHARDS) as u64;
-            }
-            counted += entries;
-            if counted > COUNTED_MAX {
-                return (counted * SHARDS / (index + 1)) as u64;
-            }
-        }
-        counted as u64
+        let ends = Ends::of(range);
+        let runs = self.shards.runs(range);
+        runs.iter().map(|run| ends.stretch(run).len() as u64).sum()
     }
-}
-
-fn insert(set: &mut BTreeSet<Entry>, entry: Entry) -> isize {
-    let weight = weight_of(&entry);
-    if set.insert(entry) { weight } else { 0 }
-}
-
-fn weight_of(entry: &Entry) -> isize {
-    isize::try_from(entry.rest_len() + ENTRY_BYTES).unwrap_or(isize::MAX)
-}
-
-/// The entries of a set with terms in a range.
-pub(super) fn entries_of<'s>(
-    set: &'s BTreeSet<Entry>,
-    range: &TermRange,
-) -> impl Iterator<Item = &'s Entry> + use<'s> {
-    use std::ops::Bound;
-    let from = Bound::Included(Layout::before_term(&range.from));
-    let to = match &range.to {
-        Some(to) => Bound::Excluded(Layout::before_term(to)),
-        None => Bound::Unbounded,
-    };
-    let is_empty = range.is_empty();
-    (!is_empty).then(|| set.range((from, to))).into_iter().flatten()
 }
 
 impl MemtableIndex for MemtableTerms {
-    fn apply(&self, key: &DecoratedKey, change: RowChange<'_>) -> isize {
+    fn apply(&self, key: &DecoratedKey, change: RowChange<'_>, scratch: &mut Vec<u8>) -> isize {
         if self.shards.partitioner.get().is_none() {
             self.shards.partitioner.get_or_init(|| partitioner_of(&key.token));
         }
         let after = change.after;
         match change.before {
-            None => self.apply_new(key, after, &mut self.shards.of(key).write()),
+            None => self.put_all(key, after, true, scratch),
             Some(before) if self.indexed.is_same(before, after) => 0,
-            Some(before) => self.apply_changed(key, before, after, &mut self.shards.of(key).write()),
+            Some(before) => self.apply_changed(key, before, after, scratch),
         }
     }
 
@@ -199,8 +220,8 @@ impl MemtableIndex for MemtableTerms {
         let ranges = self.indexed.lookup(predicate).unwrap_or_default();
         match &ranges[..] {
             [] => Box::new(NoCandidates),
-            [range] if range.only().is_some() => Box::new(ByTerm::new(self.shards.clone(), range.clone())),
-            _ => Box::new(ByPasses::new(self.shards.clone(), ranges)),
+            [range] if range.only().is_some() => Box::new(ByTerm::new(self.shards.clone(), range)),
+            _ => Box::new(ByPasses::new(self.shards.clone(), &ranges)),
         }
     }
 

@@ -159,7 +159,7 @@ fn a_memtable_gives_the_rows_that_match_after_any_changes() {
                 after: &after,
             };
             for index in &indexes {
-                weight += index.apply(&place.key, change);
+                weight += index.apply(&place.key, change, &mut Vec::new());
             }
         }
         assert!(weight > 0);
@@ -190,32 +190,22 @@ fn values_that_are_cut_are_found_with_others_like_them() {
 }
 
 #[test]
-fn rows_that_are_gone_weigh_nothing() {
+fn a_row_that_is_written_again_and_again_weighs_little() {
     let mut random = Seeded::new(24);
-    let mut model = Model::new(0, &mut random);
-    // The entry of a partition stays with it.
-    let targets: Vec<_> = Target::all()
-        .into_iter()
-        .filter(|target| !target.is_of_partitions())
-        .collect();
-    for target in targets {
-        let index = attached(&*target.open(&model.table)).begin_memtable();
-        let mut weight = 0;
-        let mut apply = |(place, before, after): (Place, Option<ilion_rows::Row>, ilion_rows::Row)| {
-            let change = RowChange {
-                before: before.as_ref(),
-                after: &after,
-            };
-            weight += index.apply(&place.key, change);
+    let mut model = Model::new(50, &mut random);
+    let target = Target::named("t");
+    let index = attached(&*target.open(&model.table)).begin_memtable();
+    let (mut weight, mut before) = (0, None);
+    for round in 0..40_000_u32 {
+        let (place, after) = model.set_text(7, round.to_be_bytes().to_vec().into());
+        let change = RowChange {
+            before: before.as_ref(),
+            after: &after,
         };
-        for _ in 0..200 {
-            apply(model.random_change(&mut random));
-        }
-        while let Some(change) = model.remove_last() {
-            apply(change);
-        }
-        assert_eq!(weight, 0, "{target:?}");
+        weight += index.apply(&place.key, change, &mut Vec::new());
+        before = Some(after);
     }
+    assert!((1..1_200_000).contains(&weight), "{weight}");
 }
 
 #[test]
@@ -229,7 +219,7 @@ fn searches_go_on_while_rows_are_written() {
             before: before.as_ref(),
             after,
         };
-        index.apply(&place.key, change);
+        index.apply(&place.key, change, &mut Vec::new());
     };
     for _ in 0..500 {
         apply(&model.random_change(&mut random));

@@ -57,7 +57,7 @@ impl MemtableVectors {
 const CLUSTERING_BYTES: usize = 32;
 
 impl MemtableIndex for MemtableVectors {
-    fn apply(&self, key: &DecoratedKey, change: RowChange<'_>) -> isize {
+    fn apply(&self, key: &DecoratedKey, change: RowChange<'_>, _scratch: &mut Vec<u8>) -> isize {
         let before = change.before.and_then(|row| self.values.bytes(row));
         let after = self.values.bytes(change.after);
         if before == after {

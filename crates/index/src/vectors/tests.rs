@@ -88,7 +88,7 @@ fn place(partition: i32, clustering: i32) -> Place {
 }
 
 fn put(memtable: &dyn MemtableIndex, partition: i32, before: Option<&Row>, after: &Row) -> isize {
-    memtable.apply(&key(partition), RowChange { before, after })
+    memtable.apply(&key(partition), RowChange { before, after }, &mut Vec::new())
 }
 
 fn all(mut ranked: Box<dyn Ranked>) -> Vec<(Place, f32)> {

@@ -305,28 +305,23 @@ impl Model {
     }
 
     /// Gives one of the rows that are not static a text.
-    pub(super) fn set_text(&mut self, which: usize, text: Bytes) {
+    /// Gives a row another text; returns where it is, and what it became.
+    pub(super) fn set_text(&mut self, which: usize, text: Bytes) -> (Place, Row) {
         let column = self.table.column_named("t").unwrap().id;
-        let mut rows: Vec<&mut Row> = self
+        let mut rows: Vec<&mut (Place, Row)> = self
             .rows
             .iter_mut()
-            .map(|(_, row)| row)
-            .filter(|row| !row.clustering.is_empty())
+            .filter(|(_, row)| !row.clustering.is_empty())
             .collect();
         let which = which % rows.len();
-        let row = &mut rows[which];
+        let (place, row) = &mut *rows[which];
         row.columns.retain(|data| data.column != column);
         row.columns.push(ColumnData {
             column,
             data: Data::Simple(Cell::live(3, text)),
         });
         row.columns.sort_by_key(|data| data.column);
-    }
-
-    pub(super) fn remove_last(&mut self) -> Option<Change> {
-        let (place, before) = self.rows.pop()?;
-        let after = Row::empty(before.clustering.clone());
-        Some((place, Some(before), after))
+        (place.clone(), row.clone())
     }
 
     /// The places that an index of the target must give.

@@ -164,7 +164,7 @@ fn like_finds_the_texts_that_are_like_it() {
                 before: None,
                 after: &row,
             };
-            memtable.apply(&key, change);
+            memtable.apply(&key, change, &mut Vec::new());
         }
         for _ in 0..60 {
             let part = random_text(&mut random, 4);
