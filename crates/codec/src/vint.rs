@@ -23,12 +23,13 @@ pub(crate) fn read_unsigned(bytes: &[u8]) -> Option<(u64, usize)> {
         return Some((u64::from(first), 1));
     }
     let extra = first.leading_ones() as usize;
+    let high = u64::from(first) & (0x7F >> extra);
+    if let Some([_, tail @ ..]) = bytes.first_chunk::<9>() {
+        // The usual case, of bytes that are not the last: no loop over the tail. In two steps, since 64 is no shift.
+        let low = u64::from_be_bytes(*tail) >> (64 - 8 * extra);
+        return Some(((high << (8 * extra - 8) << 8) | low, extra + 1));
+    }
     let tail = bytes.get(1..=extra)?;
-    let high = if extra >= 7 {
-        0
-    } else {
-        u64::from(first) & (0x7F >> extra)
-    };
     let value = tail
         .iter()
         .fold(high, |value, byte| (value << 8) | u64::from(*byte));

@@ -27,6 +27,7 @@ pub struct Cell {
 
 impl Cell {
     /// A cell that does not expire.
+    #[inline]
     pub fn live(timestamp_micros: i64, value: Bytes) -> Self {
         Self {
             timestamp_micros,

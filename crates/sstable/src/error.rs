@@ -8,6 +8,10 @@ use ilion_rows::ReadError;
 /// The result of an operation on SSTables.
 pub type Result<T> = std::result::Result<T, Error>;
 
+/// The result of one of the many small steps of decoding: what went wrong is behind a pointer, so that what went well stays in
+/// registers.
+pub type Step<T> = std::result::Result<T, Box<Error>>;
+
 /// Why an operation on an SSTable failed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
@@ -52,6 +56,13 @@ impl Error {
     }
 }
 
+impl From<Box<Self>> for Error {
+    #[cold]
+    fn from(error: Box<Self>) -> Self {
+        *error
+    }
+}
+
 impl From<ilion_pages::Error> for Error {
     fn from(error: ilion_pages::Error) -> Self {
         match error {
@@ -62,6 +73,13 @@ impl From<ilion_pages::Error> for Error {
             } => Self::corrupt(&file, offset, expected),
             ilion_pages::Error::Env(error) => Self::Io(error),
         }
+    }
+}
+
+impl From<Box<Error>> for ReadError {
+    #[cold]
+    fn from(error: Box<Error>) -> Self {
+        (*error).into()
     }
 }
 

@@ -30,6 +30,7 @@ use ilion_schema::{ColumnKind, TableSchema};
 
 use self::body::BodyDecoder;
 use self::columns::FileColumns;
+use crate::error::Step;
 use crate::{DataStream, Error, Result, SerializationHeader, Version};
 
 pub(crate) use self::prefix::{ClusteringFormat, Place};
@@ -104,10 +105,16 @@ impl RowFormat {
     }
 
     /// The deletion and static row that follow a partition's key.
-    pub(crate) fn partition_head(&self, input: &mut DataStream) -> Result<(DeletionTime, Option<Row>)> {
+    pub(crate) fn partition_head(&self, input: &mut DataStream) -> Step<(DeletionTime, Option<Row>)> {
         let deletion = self.times.partition_deletion(input)?;
         let static_row = self.static_row(input, Wanted::ALL, None)?;
         Ok((deletion, static_row))
+    }
+
+    /// True if partitions have a static row.
+    #[inline]
+    pub(crate) fn has_statics(&self) -> bool {
+        !self.statics.columns.is_empty()
     }
 
     /// The static row that follows the deletion of a partition, if the table has any; nothing if it is empty.
@@ -116,14 +123,14 @@ impl RowFormat {
         input: &mut DataStream,
         wanted: Wanted<'_>,
         parts: Option<Bytes>,
-    ) -> Result<Option<Row>> {
-        if self.statics.columns.is_empty() {
+    ) -> Step<Option<Row>> {
+        if !self.has_statics() {
             return Ok(None);
         }
         let flags = input.u8()?;
         let is_row = flags & (END_OF_PARTITION | IS_MARKER) == 0 && flags & IS_EXTENDED != 0;
         if !is_row || input.u8()? & EXTENDED_IS_STATIC == 0 {
-            return Err(input.corrupt("a static row before it"));
+            return Err(ByteSource::corrupt(input, "a static row before it"));
         }
         let head = RowHead {
             clustering: Clustering::empty(),
@@ -136,8 +143,8 @@ impl RowFormat {
     }
 
     /// The next unfiltered up to its body; nothing after the last one of the partition.
-    #[inline]
-    pub(crate) fn head(&self, input: &mut DataStream) -> Result<Option<Head>> {
+    #[inline(always)]
+    pub(crate) fn head(&self, input: &mut DataStream) -> Step<Option<Head>> {
         let flags = input.u8()?;
         if flags == END_OF_PARTITION {
             return Ok(None);
@@ -146,7 +153,10 @@ impl RowFormat {
             return self.marker(input).map(|marker| Some(Head::Marker(marker)));
         }
         if flags & (END_OF_PARTITION | IS_MARKER) != 0 {
-            return Err(input.corrupt("flags of a row, a marker or the end of the partition before it"));
+            return Err(ByteSource::corrupt(
+                input,
+                "flags of a row, a marker or the end of the partition before it",
+            ));
         }
         if flags & IS_EXTENDED != 0 {
             check_extended(input)?;
@@ -162,37 +172,33 @@ impl RowFormat {
     }
 
     /// The row whose head was just read. It may be empty, if all that it had was dropped.
-    #[inline]
-    pub(crate) fn row(&self, input: &mut DataStream, head: RowHead, wanted: Wanted<'_>) -> Result<Row> {
+    #[inline(always)]
+    pub(crate) fn row(&self, input: &mut DataStream, head: RowHead, wanted: Wanted<'_>) -> Step<Row> {
         self.body(input, head, &self.regulars, wanted)
     }
 
+    #[inline(always)]
     fn body(
         &self,
         input: &mut DataStream,
         head: RowHead,
         columns: &FileColumns,
         wanted: Wanted<'_>,
-    ) -> Result<Row> {
+    ) -> Step<Row> {
         let size = usize::try_from(head.body_size).unwrap_or(usize::MAX);
         let mut row = Row::empty(head.clustering);
         let mut decoder = BodyDecoder::new(head.flags, &self.times, columns, wanted);
         if !wanted.is_all() && (head.parts.is_some() || is_worth_skipping(input, size)) {
-            let end = input.position().saturating_add(head.body_size);
-            let subset = decoder.start(&mut Within::new(input, end), &mut row)?;
-            match head.parts {
-                Some(parts) => decoder.decode_mapped(input, end, &subset, &parts, &mut row)?,
-                None => decoder.decode_columns(&mut Within::new(input, end), &subset, &mut row)?,
-            }
+            walk_through(&mut decoder, input, head.body_size, head.parts, &mut row)?;
             return Ok(row);
         }
-        let mut stretch = Stretch::ahead(input, size)?;
-        decoder.decode_into(&mut stretch, &mut row)?;
+        decoder.decode_at_hand(Stretch::ahead(input, size)?, &mut row)?;
         input.consume(size);
         Ok(row)
     }
 
-    fn marker(&self, input: &mut DataStream) -> Result<Marker> {
+    #[inline(never)]
+    fn marker(&self, input: &mut DataStream) -> Step<Marker> {
         let kind = input.u8()?;
         let bound = self.clustering.bound_of(kind, input)?;
         let body_size = input.uvint()?;
@@ -207,9 +213,26 @@ impl RowFormat {
             (Some(first), None)
         };
         if input.position() != end_of_body {
-            return Err(input.corrupt("the end of the marker"));
+            return Err(ByteSource::corrupt(input, "the end of the marker"));
         }
         Ok(Marker { bound, end, start })
+    }
+}
+
+/// Decodes a body whose chunks are not all fetched.
+#[inline(never)]
+fn walk_through(
+    decoder: &mut BodyDecoder<'_>,
+    input: &mut DataStream,
+    size: u64,
+    parts: Option<Bytes>,
+    row: &mut Row,
+) -> Step<()> {
+    let end = input.position().saturating_add(size);
+    let subset = decoder.start(&mut Within::new(input, end), row)?;
+    match parts {
+        Some(parts) => decoder.decode_mapped(input, end, &subset, &parts, row),
+        None => decoder.decode_columns(&mut Within::new(input, end), &subset, row),
     }
 }
 
@@ -219,7 +242,7 @@ fn is_worth_skipping(input: &DataStream, size: usize) -> bool {
 }
 
 #[cold]
-fn check_extended(input: &mut DataStream) -> Result<()> {
+fn check_extended(input: &mut DataStream) -> Step<()> {
     let extended = input.u8()?;
     if extended & EXTENDED_IS_SHADOWABLE != 0 {
         let reason = format!(
@@ -227,7 +250,10 @@ fn check_extended(input: &mut DataStream) -> Result<()> {
             input.chunks().path().display(),
             input.position()
         );
-        return Err(Error::Refused(reason));
+        return Err(Error::Refused(reason).into());
     }
-    Err(input.corrupt("a regular row without an extension before it"))
+    Err(ByteSource::corrupt(
+        input,
+        "a regular row without an extension before it",
+    ))
 }

@@ -325,8 +325,10 @@ impl ChunkReader {
             return self.check_plain(first, &out[at..]);
         }
         STORED.with_borrow_mut(|stored| {
-            stored.clear();
-            stored.resize(run_len, 0);
+            if stored.len() < run_len {
+                stored.resize(run_len, 0);
+            }
+            let stored = &mut stored[..run_len];
             self.read_stored(first, run_start, stored)?;
             for index in first..first + count {
                 let (start, end) = self.stored_range(index)?;

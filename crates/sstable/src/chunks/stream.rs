@@ -9,6 +9,7 @@ use bytes::Bytes;
 
 use super::buffers::Buffers;
 use super::reader::{ChunkReader, offset_in};
+use crate::error::Step;
 use crate::row_decode::read_uvint;
 use crate::{Error, Result};
 
@@ -124,7 +125,7 @@ impl DataStream {
     /// # Errors
     /// Corrupt: the data ends before, or a chunk is damaged.
     #[inline]
-    pub fn require(&mut self, len: usize) -> Result<()> {
+    pub fn require(&mut self, len: usize) -> Step<()> {
         if self.window.len() - self.offset >= len {
             return Ok(());
         }
@@ -136,7 +137,7 @@ impl DataStream {
     /// # Errors
     /// A chunk is damaged.
     #[inline]
-    pub fn peek(&mut self, len: usize) -> Result<&[u8]> {
+    pub fn peek(&mut self, len: usize) -> Step<&[u8]> {
         if self.window.len() - self.offset < len {
             let left = self.chunks.data_length().saturating_sub(self.position());
             let len = len.min(usize::try_from(left).unwrap_or(usize::MAX));
@@ -163,7 +164,7 @@ impl DataStream {
     /// # Errors
     /// Corrupt: the data ends before, or a chunk is damaged.
     #[inline]
-    pub fn take(&mut self, len: usize) -> Result<Bytes> {
+    pub fn take(&mut self, len: usize) -> Step<Bytes> {
         self.require(len)?;
         let taken = self.window.slice(self.offset..self.offset + len);
         self.offset += len;
@@ -174,14 +175,14 @@ impl DataStream {
     ///
     /// # Errors
     /// Corrupt: the data ends before.
-    pub fn skip(&mut self, len: u64) -> Result<()> {
+    pub fn skip(&mut self, len: u64) -> Step<()> {
         let target = self.position().checked_add(len);
         match target.filter(|target| *target <= self.chunks.data_length()) {
             Some(target) => {
                 self.seek(target);
                 Ok(())
             }
-            None => Err(self.corrupt(format!("{len} more bytes of data"))),
+            None => Err(self.corrupt(format!("{len} more bytes of data")).into()),
         }
     }
 
@@ -190,7 +191,7 @@ impl DataStream {
     /// # Errors
     /// Corrupt: the data ends before, or a chunk is damaged.
     #[inline]
-    pub fn u8(&mut self) -> Result<u8> {
+    pub fn u8(&mut self) -> Step<u8> {
         self.require(1)?;
         let byte = self.window[self.offset];
         self.offset += 1;
@@ -202,11 +203,17 @@ impl DataStream {
     /// # Errors
     /// Corrupt: the data ends before, or a chunk is damaged.
     #[inline]
-    pub fn uvint(&mut self) -> Result<u64> {
+    pub fn uvint(&mut self) -> Step<u64> {
         if let Some((value, len)) = read_uvint(self.rest()) {
             self.offset += len;
             return Ok(value);
         }
+        self.uvint_over_end()
+    }
+
+    /// A vint of which not all is at hand.
+    #[cold]
+    fn uvint_over_end(&mut self) -> Step<u64> {
         let at = self.position();
         let read = read_uvint(self.peek(9)?);
         match read {
@@ -214,7 +221,7 @@ impl DataStream {
                 self.offset += len;
                 Ok(value)
             }
-            None => Err(self.chunks.corrupt(at, "an unsigned vint")),
+            None => Err(self.chunks.corrupt(at, "an unsigned vint").into()),
         }
     }
 
@@ -224,7 +231,8 @@ impl DataStream {
     }
 
     #[cold]
-    fn extend(&mut self, len: usize) -> Result<()> {
+    #[inline(never)]
+    fn extend(&mut self, len: usize) -> Step<()> {
         let position = self.position();
         self.chunks.check_range(position, len)?;
         if self.read_ahead_bytes == 0 && self.offset == self.window.len() {

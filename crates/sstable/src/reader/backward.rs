@@ -8,6 +8,7 @@ use ilion_rows::{DeletionTime, Direction, Marker, Slice, Unfiltered};
 use super::partition_reader::Unfiltereds;
 use super::row_index::{Blocks, RowIndex};
 use crate::Result;
+use crate::error::Step;
 use crate::row_decode::Head;
 
 /// Where a backward walk stands.
@@ -40,7 +41,7 @@ impl Backward {
         }
     }
 
-    pub(super) fn next(&mut self, rows: &mut Unfiltereds, slices: &[Slice]) -> Result<Option<Unfiltered>> {
+    pub(super) fn next(&mut self, rows: &mut Unfiltereds, slices: &[Slice]) -> Step<Option<Unfiltered>> {
         loop {
             if let Some(unfiltered) = self.buffer.pop() {
                 return Ok(Some(unfiltered));
@@ -57,7 +58,7 @@ impl Backward {
     }
 
     /// Finds the blocks of a slice.
-    fn enter(&mut self, rows: &Unfiltereds, slice: &Slice) -> Result<()> {
+    fn enter(&mut self, rows: &Unfiltereds, slice: &Slice) -> Step<()> {
         self.is_at_slice_end = true;
         let Some(index) = &rows.row_index else {
             self.blocks = Blocks::Whole { is_taken: false };
@@ -97,7 +98,7 @@ impl Backward {
     }
 
     /// Fills the buffer with what the slice wants of a block.
-    fn load(&mut self, rows: &mut Unfiltereds, slice: &Slice, run: &Run) -> Result<()> {
+    fn load(&mut self, rows: &mut Unfiltereds, slice: &Slice, run: &Run) -> Step<()> {
         let is_first_of_slice = self.blocks.is_done();
         let mut open = run.open_before;
         let mut is_inside = false;

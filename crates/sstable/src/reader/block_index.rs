@@ -97,15 +97,15 @@ impl BlockIndex {
         let offset = input.uvint()?;
         let width = WIDTH_BASE.checked_add(input.svint()?);
         let Some(width) = width.and_then(|width| u64::try_from(width).ok()) else {
-            return Err(input.corrupt("a width before it"));
+            return Err(input.corrupt("a width before it").into());
         };
         let open = match input.u8()? {
             0 => None,
             1 => Some(self.format.times.partition_deletion(&mut input)?),
-            _ => return Err(input.corrupt("a boolean before it")),
+            _ => return Err(input.corrupt("a boolean before it").into()),
         };
         if input.remaining() != 0 {
-            return Err(input.corrupt("the end of the block's entry"));
+            return Err(input.corrupt("the end of the block's entry").into());
         }
         Ok(Block {
             first,

@@ -7,6 +7,7 @@ use ilion_rows::{Cursor, DecoratedKey, PartitionHead, ReadError, Unfiltered};
 use ilion_schema::TableSchema;
 use ilion_types::Partitioner;
 
+use crate::error::Step;
 use crate::row_decode::{ByteSource as _, Head, RowFormat, Wanted};
 use crate::{ChunkReader, DataStream, Result, SerializationHeader, Version};
 
@@ -117,7 +118,7 @@ impl DataScan {
     }
 
     /// After an error, what follows is no row.
-    fn next_head(&mut self) -> Result<Option<Head>> {
+    fn next_head(&mut self) -> Step<Option<Head>> {
         let head = self.format.head(&mut self.stream);
         self.is_within = matches!(head, Ok(Some(_)));
         head

@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use ilion_rows::{Bound, ClusteringComparator, DeletionTime, Direction, Marker, Slice, Unfiltered};
 
 use super::partition_reader::Unfiltereds;
-use crate::Result;
+use crate::error::Step;
 use crate::row_decode::Head;
 
 impl Head {
@@ -37,7 +37,7 @@ pub(super) struct Forward {
 }
 
 impl Forward {
-    pub(super) fn next(&mut self, rows: &mut Unfiltereds, slices: &[Slice]) -> Result<Option<Unfiltered>> {
+    pub(super) fn next(&mut self, rows: &mut Unfiltereds, slices: &[Slice]) -> Step<Option<Unfiltered>> {
         while let Some(slice) = slices.get(self.slice) {
             if !self.is_inside {
                 self.enter(rows, slice)?;
@@ -67,7 +67,7 @@ impl Forward {
     }
 
     /// Moves to the first unfiltered after the start of the slice.
-    fn enter(&mut self, rows: &mut Unfiltereds, slice: &Slice) -> Result<()> {
+    fn enter(&mut self, rows: &mut Unfiltereds, slice: &Slice) -> Step<()> {
         self.jump(rows, &slice.start)?;
         loop {
             let Some(head) = self.take_head(rows)? else {
@@ -83,7 +83,7 @@ impl Forward {
     }
 
     /// Moves to the block where `bound` is, unless it has been reached.
-    fn jump(&mut self, rows: &mut Unfiltereds, bound: &Bound) -> Result<()> {
+    fn jump(&mut self, rows: &mut Unfiltereds, bound: &Bound) -> Step<()> {
         let (Some(index), false) = (&rows.row_index, bound.values.is_empty()) else {
             return Ok(());
         };
@@ -103,7 +103,7 @@ impl Forward {
     }
 
     /// The next head if it is before `end`; else it stays.
-    fn take_before(&mut self, rows: &mut Unfiltereds, end: &Bound) -> Result<Option<Head>> {
+    fn take_before(&mut self, rows: &mut Unfiltereds, end: &Bound) -> Step<Option<Head>> {
         let Some(head) = self.take_head(rows)? else {
             return Ok(None);
         };
@@ -115,7 +115,7 @@ impl Forward {
         Ok(None)
     }
 
-    fn take_head(&mut self, rows: &mut Unfiltereds) -> Result<Option<Head>> {
+    fn take_head(&mut self, rows: &mut Unfiltereds) -> Step<Option<Head>> {
         if self.pending.is_some() {
             return Ok(self.pending.take());
         }

@@ -10,6 +10,7 @@ use super::forward::Forward;
 use super::location::Location;
 use super::row_index::RowIndex;
 use crate::cells::CellLookup;
+use crate::error::Step;
 use crate::open::OpenedParts;
 use crate::row_decode::{ByteSource as _, Head, RowFormat, Wanted};
 use crate::{DataStream, Result};
@@ -31,8 +32,8 @@ pub(super) struct Unfiltereds {
 
 impl Unfiltereds {
     /// The next one up to its body; nothing after the last one.
-    #[inline]
-    pub(super) fn next_head(&mut self) -> Result<Option<Head>> {
+    #[inline(always)]
+    pub(super) fn next_head(&mut self) -> Step<Option<Head>> {
         if self.cells.is_none() {
             return self.format.head(&mut self.stream);
         }
@@ -63,8 +64,8 @@ impl Unfiltereds {
     }
 
     /// The rest of the one whose head was just read; nothing for a row of which all was dropped.
-    #[inline]
-    pub(super) fn finish(&mut self, head: Head) -> Result<Option<Unfiltered>> {
+    #[inline(always)]
+    pub(super) fn finish(&mut self, head: Head) -> Step<Option<Unfiltered>> {
         match head {
             Head::Marker(marker) => Ok(Some(Unfiltered::Marker(marker))),
             Head::Row(head) => {
@@ -76,7 +77,7 @@ impl Unfiltereds {
     }
 
     /// Moves past the one whose head was just read.
-    pub(super) fn skip(&mut self, head: &Head) -> Result<()> {
+    pub(super) fn skip(&mut self, head: &Head) -> Step<()> {
         match head {
             Head::Marker(_) => Ok(()),
             Head::Row(row) => self.stream.skip(row.body_size),
@@ -84,8 +85,12 @@ impl Unfiltereds {
     }
 
     /// The deletion and the static row that follow a key.
-    fn partition_head(&mut self) -> Result<(DeletionTime, Option<Row>)> {
+    #[inline(always)]
+    fn partition_head(&mut self) -> Step<(DeletionTime, Option<Row>)> {
         let deletion = self.format.times.partition_deletion(&mut self.stream)?;
+        if !self.format.has_statics() {
+            return Ok((deletion, None));
+        }
         let parts = self.look_up();
         let wanted = Wanted::of(&self.filter);
         let static_row = self.format.static_row(&mut self.stream, wanted, parts)?;
@@ -93,13 +98,17 @@ impl Unfiltereds {
     }
 
     /// The key at the start of a partition.
-    fn key(&mut self) -> Result<Bytes> {
-        self.look_up();
+    #[inline(always)]
+    fn key(&mut self) -> Step<Bytes> {
+        if self.cells.is_some() {
+            self.look_up();
+        }
         let len = usize::from(u16::from_be_bytes(self.stream.array()?));
         self.stream.take(len)
     }
 
-    fn next(&mut self) -> Result<Option<Unfiltered>> {
+    #[inline(always)]
+    fn next(&mut self) -> Step<Option<Unfiltered>> {
         while let Some(head) = self.next_head()? {
             if let Some(unfiltered) = self.finish(head)? {
                 return Ok(Some(unfiltered));
@@ -174,7 +183,7 @@ impl PartitionReader {
     }
 
     /// Starts the partition at `location`.
-    pub(super) fn begin_at(&mut self, location: &Location) -> Result<Started> {
+    pub(super) fn begin_at(&mut self, location: &Location) -> Step<Started> {
         self.unfiltereds.stream.seek(location.position);
         self.unfiltereds.row_index = None;
         let has_row_index = location.row_index.is_some() || location.entry_at.is_some();
@@ -195,7 +204,8 @@ impl PartitionReader {
     }
 
     /// Reads the start of the partition at which the stream stands.
-    fn begin(&mut self) -> Result<Started> {
+    #[inline(always)]
+    fn begin(&mut self) -> Step<Started> {
         let rows = &mut self.unfiltereds;
         rows.start = rows.stream.position();
         let key = rows.key()?;
@@ -233,7 +243,8 @@ impl PartitionReader {
 
     /// Moves to the next partition, after all that is left of this one, and starts it; nothing at the end of the
     /// data. Requires: all is read, see [`PartitionReader::reads_all`].
-    pub(super) fn begin_following(&mut self) -> Result<Option<Started>> {
+    #[inline(always)]
+    pub(super) fn begin_following(&mut self) -> Step<Option<Started>> {
         while let Walk::All | Walk::End = self.walk {
             match self.unfiltereds.next_head()? {
                 Some(head) => self.unfiltereds.skip(&head)?,
@@ -247,8 +258,8 @@ impl PartitionReader {
     }
 
     /// The next wanted unfiltered of the partition.
-    #[inline]
-    pub(super) fn next(&mut self) -> Result<Option<Unfiltered>> {
+    #[inline(always)]
+    pub(super) fn next(&mut self) -> Step<Option<Unfiltered>> {
         let rows = &mut self.unfiltereds;
         let next = match &mut self.walk {
             Walk::Done | Walk::End => return Ok(None),

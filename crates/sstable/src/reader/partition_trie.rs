@@ -200,7 +200,7 @@ impl PartitionTrie {
 pub(crate) fn key_in_data(data: &Arc<ChunkReader>, position: u64) -> Result<Bytes> {
     let mut input = DataStream::cached(data.clone(), position);
     let len = usize::from(u16::from_be_bytes(input.array()?));
-    input.take(len)
+    Ok(input.take(len)?)
 }
 
 struct Leaf {

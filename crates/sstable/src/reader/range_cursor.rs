@@ -13,7 +13,8 @@ use ilion_types::Partitioner;
 
 use super::partition_index::IndexCursor;
 use super::partition_reader::{PartitionReader, Started};
-use crate::{Result, SSTable, Scan};
+use crate::error::Step;
+use crate::{SSTable, Scan};
 
 /// Partitions of an SSTable that lie in a range. Nothing is read before the first one is asked for.
 #[derive(Debug)]
@@ -66,7 +67,8 @@ impl RangeCursor {
         }
     }
 
-    fn advance(&mut self) -> Result<Option<PartitionHead>> {
+    #[inline(always)]
+    fn advance(&mut self) -> Step<Option<PartitionHead>> {
         let started = match &mut self.place {
             Place::After => None,
             Place::Before => self.start()?,
@@ -86,7 +88,7 @@ impl RangeCursor {
         }))
     }
 
-    fn start(&mut self) -> Result<Option<Started>> {
+    fn start(&mut self) -> Step<Option<Started>> {
         let reader = self
             .sstable
             .partition_reader(&self.table, &self.filter, self.scan)?;
@@ -106,7 +108,7 @@ impl RangeCursor {
 
 impl Walk {
     /// The first partition above `bound`: a walk by a token map may begin with some that are not.
-    fn advance_above(&mut self, bound: &KeyBound, partitioner: Partitioner) -> Result<Option<Started>> {
+    fn advance_above(&mut self, bound: &KeyBound, partitioner: Partitioner) -> Step<Option<Started>> {
         loop {
             let started = self.advance()?;
             match &started {
@@ -121,9 +123,18 @@ impl Walk {
         }
     }
 
-    fn advance(&mut self) -> Result<Option<Started>> {
+    #[inline(always)]
+    fn advance(&mut self) -> Step<Option<Started>> {
+        match &mut self.index {
+            None => self.reader.begin_following(),
+            Some(_) => self.advance_by_index(),
+        }
+    }
+
+    #[inline(never)]
+    fn advance_by_index(&mut self) -> Step<Option<Started>> {
         let Some(index) = &mut self.index else {
-            return self.reader.begin_following();
+            return Ok(None);
         };
         let Some(entry) = index.next_entry()? else {
             return Ok(None);
@@ -132,7 +143,8 @@ impl Walk {
         if entry.key.is_some_and(|key| key != started.key) {
             return Err(self
                 .reader
-                .corrupt_start("the partition that the index has there"));
+                .corrupt_start("the partition that the index has there")
+                .into());
         }
         Ok(Some(started))
     }

@@ -13,11 +13,11 @@ use ilion_rows::{
 };
 
 use super::columns::{FileColumn, FileColumns};
-use super::source::{BodySource, ByteSource};
+use super::source::{BodySource, ByteSource, Stretch};
 use super::subset::Subset;
 use super::times::Times;
 use super::wanted::Wanted;
-use crate::Result;
+use crate::error::Step;
 
 const HAS_TIMESTAMP: u8 = 0x04;
 const HAS_TTL: u8 = 0x08;
@@ -34,6 +34,36 @@ const CELL_FLAGS: u8 = 0x1F;
 
 /// Cells that are made room for before they were seen.
 const CELLS_FORESEEN_MAX: usize = 1024;
+
+/// A cell without its value.
+#[derive(Clone, Copy)]
+pub(super) struct CellTimes {
+    pub(super) timestamp_micros: i64,
+    ttl_secs: u32,
+    local_deletion_secs: u32,
+}
+
+impl CellTimes {
+    #[inline]
+    fn live(timestamp_micros: i64) -> Self {
+        Self {
+            timestamp_micros,
+            ttl_secs: NO_TTL,
+            local_deletion_secs: NO_DELETION_TIME,
+        }
+    }
+
+    /// The cell, with its value.
+    #[inline]
+    pub(super) fn cell(self, value: Bytes) -> Cell {
+        Cell {
+            timestamp_micros: self.timestamp_micros,
+            ttl_secs: self.ttl_secs,
+            local_deletion_secs: self.local_deletion_secs,
+            value,
+        }
+    }
+}
 
 /// Decodes the body of one row.
 pub(super) struct BodyDecoder<'d> {
@@ -56,14 +86,23 @@ impl<'d> BodyDecoder<'d> {
         }
     }
 
-    /// Fills a row that has its clustering, from the whole body.
-    pub(super) fn decode_into<S: BodySource>(&mut self, input: &mut S, row: &mut Row) -> Result<()> {
-        let subset = self.start(input, row)?;
-        self.decode_columns(input, &subset, row)
+    /// Fills a row that has its clustering, from a body that is at hand.
+    #[inline(always)]
+    pub(super) fn decode_at_hand(&mut self, mut input: Stretch<'_>, row: &mut Row) -> Step<()> {
+        let subset = self.start(&mut input, row)?;
+        let done = match subset {
+            Subset::First(count) if self.wanted.is_all() => {
+                let law = (self.liveness.timestamp_micros, self.times);
+                plain_cells(&self.columns.columns[..count], law, &mut input, &mut row.columns)
+            }
+            _ => 0,
+        };
+        self.decode_from(done, &mut input, &subset, row)
     }
 
     /// Reads what stands before the columns; gives which ones there are.
-    pub(super) fn start<S: BodySource>(&mut self, input: &mut S, row: &mut Row) -> Result<Subset> {
+    #[inline(always)]
+    pub(super) fn start<S: BodySource>(&mut self, input: &mut S, row: &mut Row) -> Step<Subset> {
         input.uvint()?;
         self.liveness = self.liveness(input)?;
         row.liveness = self.liveness;
@@ -76,7 +115,7 @@ impl<'d> BodyDecoder<'d> {
         } else {
             Subset::decode(input, columns.columns.len())?
         };
-        row.columns.reserve_exact(subset.len());
+        row.columns = Vec::with_capacity(subset.len());
         Ok(subset)
     }
 
@@ -86,9 +125,21 @@ impl<'d> BodyDecoder<'d> {
         input: &mut S,
         subset: &Subset,
         row: &mut Row,
-    ) -> Result<()> {
+    ) -> Step<()> {
+        self.decode_from(0, input, subset, row)
+    }
+
+    /// Reads the columns from the one with that index on.
+    #[inline(always)]
+    fn decode_from<S: BodySource>(
+        &self,
+        first: usize,
+        input: &mut S,
+        subset: &Subset,
+        row: &mut Row,
+    ) -> Step<()> {
         let columns = self.columns;
-        let mut next = subset.next_from(0);
+        let mut next = subset.next_from(first);
         while let Some(index) = next {
             self.column(input, &columns.columns[index], row)?;
             next = subset.next_from(index + 1);
@@ -108,7 +159,8 @@ impl<'d> BodyDecoder<'d> {
         }
     }
 
-    fn liveness(&self, input: &mut impl ByteSource) -> Result<Liveness> {
+    #[inline]
+    fn liveness(&self, input: &mut impl ByteSource) -> Step<Liveness> {
         match self.flags & (HAS_TIMESTAMP | HAS_TTL) {
             0 => Ok(Liveness::NONE),
             HAS_TIMESTAMP => Ok(Liveness::live(self.times.timestamp(input)?)),
@@ -123,26 +175,49 @@ impl<'d> BodyDecoder<'d> {
     }
 
     /// Reads one column into the row.
-    #[inline]
     pub(super) fn column<S: BodySource>(
         &self,
         input: &mut S,
         column: &FileColumn,
         row: &mut Row,
-    ) -> Result<()> {
-        let data = if column.is_complex {
-            self.complex(input, column)?
+    ) -> Step<()> {
+        if column.is_complex {
+            return self.complex_column(input, column, row);
+        }
+        let flags = input.u8()?;
+        let times = self.cell_times(flags, input)?;
+        let value = if flags & CELL_HAS_EMPTY_VALUE != 0 {
+            Bytes::new()
         } else {
-            let (_, cell) = self.cell(input, column, self.wanted.has(column))?;
-            column.keeps(cell.timestamp_micros).then_some(Data::Simple(cell))
+            let len = match column.fixed_len {
+                Some(len) => len,
+                None => input.len()?,
+            };
+            if flags & CELL_IS_DELETED == 0 && self.wanted.has(column) {
+                input.take_value(len)?
+            } else {
+                input.skip_value(len)?;
+                Bytes::new()
+            }
         };
-        if let (Some(column), Some(data)) = (column.column, data) {
+        if let Some(id) = column.column
+            && column.keeps(times.timestamp_micros)
+        {
+            let data = Data::Simple(times.cell(value));
+            row.columns.push(ColumnData { column: id, data });
+        }
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn complex_column<S: BodySource>(&self, input: &mut S, column: &FileColumn, row: &mut Row) -> Step<()> {
+        if let (Some(data), Some(column)) = (self.complex(input, column)?, column.column) {
             row.columns.push(ColumnData { column, data });
         }
         Ok(())
     }
 
-    fn complex<S: BodySource>(&self, input: &mut S, column: &FileColumn) -> Result<Option<Data>> {
+    fn complex<S: BodySource>(&self, input: &mut S, column: &FileColumn) -> Step<Option<Data>> {
         let mut deletion = DeletionTime::LIVE;
         if self.flags & HAS_COMPLEX_DELETION != 0 {
             deletion = self.times.deletion(input)?;
@@ -158,7 +233,7 @@ impl<'d> BodyDecoder<'d> {
         let is_wanted = self.wanted.has(column);
         let mut cells = Vec::with_capacity(count.min(CELLS_FORESEEN_MAX));
         for _ in 0..count {
-            let (path, cell) = self.cell(input, column, is_wanted)?;
+            let (path, cell) = self.element(input, column, is_wanted)?;
             if column.keeps(cell.timestamp_micros) {
                 cells.push((path, cell));
             }
@@ -169,42 +244,38 @@ impl<'d> BodyDecoder<'d> {
         Ok(Some(Data::Complex(Box::new(ComplexColumn { deletion, cells }))))
     }
 
-    /// A cell with its path, empty in a simple column.
-    #[inline]
-    fn cell<S: BodySource>(
+    /// A cell of a complex column, with its path.
+    fn element<S: BodySource>(
         &self,
         input: &mut S,
         column: &FileColumn,
         is_wanted: bool,
-    ) -> Result<(Bytes, Cell)> {
+    ) -> Step<(Bytes, Cell)> {
         let flags = input.u8()?;
-        let mut cell = self.cell_times(flags, input)?;
-        let path = if column.is_complex {
-            input.bytes_vint()?
-        } else {
-            Bytes::new()
-        };
+        let times = self.cell_times(flags, input)?;
+        let path = input.bytes_vint()?;
         if flags & CELL_HAS_EMPTY_VALUE != 0 {
-            return Ok((path, cell));
+            return Ok((path, times.cell(Bytes::new())));
         }
-        let len = match column.fixed_len {
-            Some(len) if !column.is_complex => len,
-            _ => input.len()?,
-        };
-        let is_wanted = is_wanted
-            && flags & CELL_IS_DELETED == 0
-            && (!column.is_complex || self.wanted.has_element(column, &path));
-        if is_wanted {
-            cell.value = input.take_value(len)?;
-        } else {
-            input.skip_value(len)?;
+        let len = input.len()?;
+        if is_wanted && flags & CELL_IS_DELETED == 0 && self.wanted.has_element(column, &path) {
+            return Ok((path, times.cell(input.take_value(len)?)));
         }
-        Ok((path, cell))
+        input.skip_value(len)?;
+        Ok((path, times.cell(Bytes::new())))
     }
 
-    /// A cell without its value: the times that follow its flags.
+    /// The times that follow the flags of a cell.
     #[inline]
-    pub(super) fn cell_times(&self, flags: u8, input: &mut impl ByteSource) -> Result<Cell> {
+    pub(super) fn cell_times(&self, flags: u8, input: &mut impl ByteSource) -> Step<CellTimes> {
+        if flags == CELL_USES_ROW_TIMESTAMP {
+            // What an INSERT leaves.
+            return Ok(CellTimes::live(self.liveness.timestamp_micros));
+        }
+        self.own_times(flags, input)
+    }
+
+    fn own_times(&self, flags: u8, input: &mut impl ByteSource) -> Step<CellTimes> {
         if flags & !CELL_FLAGS != 0 || flags & (CELL_IS_DELETED | CELL_IS_EXPIRING) == 3 {
             return Err(input.corrupt("the flags of a cell before it"));
         }
@@ -214,17 +285,15 @@ impl<'d> BodyDecoder<'d> {
             self.times.timestamp(input)?
         };
         let (ttl_secs, local_deletion_secs) = self.expiry(flags, input)?;
-        Ok(Cell {
+        Ok(CellTimes {
             timestamp_micros,
             ttl_secs,
             local_deletion_secs,
-            value: Bytes::new(),
         })
     }
 
     /// TTL and local deletion time of a cell.
-    #[inline]
-    fn expiry(&self, flags: u8, input: &mut impl ByteSource) -> Result<(u32, u32)> {
+    fn expiry(&self, flags: u8, input: &mut impl ByteSource) -> Step<(u32, u32)> {
         let (liveness, times) = (self.liveness, self.times);
         if flags & CELL_USES_ROW_TTL != 0 {
             if flags & CELL_IS_EXPIRING == 0 || liveness.ttl_secs == NO_TTL {
@@ -241,4 +310,49 @@ impl<'d> BodyDecoder<'d> {
         }
         Ok((NO_TTL, NO_DELETION_TIME))
     }
+}
+
+/// Reads simple columns as long as their cells have a timestamp, that of the row or their own, and no other times; gives how many
+/// there were. Most cells are so: nothing but these is looked for here, which the processor does in registers.
+#[inline(never)]
+fn plain_cells(
+    columns: &[FileColumn],
+    (row_micros, times): (i64, &Times),
+    input: &mut Stretch<'_>,
+    out: &mut Vec<ColumnData>,
+) -> usize {
+    let mut left = input.clone();
+    let mut done = 0;
+    for file_column in columns {
+        let Some(column) = file_column.plain else {
+            break;
+        };
+        let Some(cell) = plain_cell(file_column.fixed_len, row_micros, times, &mut left) else {
+            break;
+        };
+        let data = Data::Simple(cell);
+        out.push(ColumnData { column, data });
+        input.go_to(&left);
+        done += 1;
+    }
+    done
+}
+
+#[inline(always)]
+fn plain_cell(
+    fixed_len: Option<usize>,
+    row_micros: i64,
+    times: &Times,
+    input: &mut Stretch<'_>,
+) -> Option<Cell> {
+    let timestamp_micros = match input.next_u8()? {
+        CELL_USES_ROW_TIMESTAMP => row_micros,
+        0 => times.timestamp_of(input.next_uvint()?),
+        _ => return None,
+    };
+    let len = match fixed_len {
+        Some(len) => len,
+        None => usize::try_from(input.next_uvint()?).ok()?,
+    };
+    Some(Cell::live(timestamp_micros, input.next_bytes(len)?))
 }

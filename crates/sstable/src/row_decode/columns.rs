@@ -15,6 +15,8 @@ pub(super) struct FileColumn {
     pub(super) is_counter: bool,
     /// Length of values that have no length of their own. Compat: values in complex columns always have one.
     pub(super) fixed_len: Option<usize>,
+    /// The same column of the table, if it has one cell and was never dropped: most are so.
+    pub(super) plain: Option<ColumnId>,
     /// What was written up to here is gone, even if the column was added again.
     pub(super) dropped_micros: i64,
 }
@@ -63,8 +65,10 @@ impl FileColumn {
                 header.name, table.keyspace, table.name, header.class.text
             )));
         }
+        let column = current.map(|column| column.id);
         Ok(Self {
-            column: current.map(|column| column.id),
+            column,
+            plain: column.filter(|_| !is_complex && dropped.is_none()),
             is_complex,
             is_counter: header.class.ty == CqlType::Counter,
             fixed_len: header.class.ty.fixed_len(),

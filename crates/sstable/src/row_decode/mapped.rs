@@ -12,7 +12,8 @@ use super::columns::FileColumn;
 use super::source::{BodySource, ByteSource, Piece, Within};
 use super::subset::Subset;
 use crate::cells::{Part, parse_parts};
-use crate::{ChunkReader, DataStream, Error, Result};
+use crate::error::Step;
+use crate::{ChunkReader, DataStream, Error};
 
 impl BodyDecoder<'_> {
     /// Reads the columns by what the map has of them, up to the end of the body.
@@ -23,7 +24,7 @@ impl BodyDecoder<'_> {
         subset: &Subset,
         mapped: &Bytes,
         row: &mut Row,
-    ) -> Result<()> {
+    ) -> Step<()> {
         let mut position = stream.position();
         let Some(parts) = parse_parts(mapped, subset.len(), end.saturating_sub(position)) else {
             return self.decode_columns(&mut Within::new(stream, end), subset, row);
@@ -57,7 +58,7 @@ impl BodyDecoder<'_> {
         columns: &[&FileColumn],
         at: &Located<'_>,
         row: &mut Row,
-    ) -> Result<()> {
+    ) -> Step<()> {
         match part {
             Part::Run { times, .. } => self.run(stream, times.clone(), columns, at, row),
             Part::Complex { cells, .. } if columns.iter().all(|column| column.is_complex) => {
@@ -81,7 +82,7 @@ impl BodyDecoder<'_> {
                     false => Err(skeleton.corrupt(EXPECTED)),
                 }
             }
-            Part::Complex { .. } => Err(stream.chunks().corrupt(at.position, EXPECTED)),
+            Part::Complex { .. } => Err(stream.chunks().corrupt(at.position, EXPECTED).into()),
             Part::Read { .. } => self.read(stream, columns, at, row),
         }
     }
@@ -93,7 +94,7 @@ impl BodyDecoder<'_> {
         columns: &[&FileColumn],
         at: &Located<'_>,
         row: &mut Row,
-    ) -> Result<()> {
+    ) -> Step<()> {
         stream.seek(at.position);
         let mut within = Within::new(stream, at.end);
         for column in columns {
@@ -113,7 +114,7 @@ impl BodyDecoder<'_> {
         columns: &[&FileColumn],
         at: &Located<'_>,
         row: &mut Row,
-    ) -> Result<()> {
+    ) -> Step<()> {
         let last = columns.iter().rposition(|column| self.wanted.has(column));
         let read = last.map_or(0, |last| last + 1);
         if read == columns.len() {
@@ -129,15 +130,15 @@ impl BodyDecoder<'_> {
         let file = stream.chunks().clone();
         let mut input = Piece::new(at.mapped.slice(times), at.position, &file);
         let flags = input.u8()?;
-        let cell = self.cell_times(flags, &mut input)?;
+        let times = self.cell_times(flags, &mut input)?;
         if input.remaining() != 0 || columns.iter().any(|column| column.is_complex) {
             return Err(input.corrupt(EXPECTED));
         }
         for column in &columns[read..] {
-            if let (Some(id), true) = (column.column, column.keeps(cell.timestamp_micros)) {
+            if let (Some(id), true) = (column.column, column.keeps(times.timestamp_micros)) {
                 row.columns.push(ColumnData {
                     column: id,
-                    data: Data::Simple(cell.clone()),
+                    data: Data::Simple(times.cell(Bytes::new())),
                 });
             }
         }
@@ -171,7 +172,7 @@ impl Skeleton<'_> {
         self.at.saturating_add(offset)
     }
 
-    fn pass(&mut self, len: usize) -> Result<()> {
+    fn pass(&mut self, len: usize) -> Step<()> {
         if len as u64 > self.remaining() {
             return Err(self.corrupt(EXPECTED));
         }
@@ -181,25 +182,25 @@ impl Skeleton<'_> {
 }
 
 impl ByteSource for Skeleton<'_> {
-    fn u8(&mut self) -> Result<u8> {
+    fn u8(&mut self) -> Step<u8> {
         self.cells.u8()
     }
 
-    fn uvint(&mut self) -> Result<u64> {
+    fn uvint(&mut self) -> Step<u64> {
         self.cells.uvint()
     }
 
-    fn take(&mut self, len: usize) -> Result<Bytes> {
+    fn take(&mut self, len: usize) -> Step<Bytes> {
         self.cells.take(len)
     }
 
     #[cold]
-    fn corrupt(&self, expected: &'static str) -> Error {
+    fn corrupt(&self, expected: &'static str) -> Box<Error> {
         let file: &ChunkReader = self.stream.chunks();
-        file.corrupt(self.position(), expected)
+        Box::new(file.corrupt(self.position(), expected))
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+    fn array<const N: usize>(&mut self) -> Step<[u8; N]> {
         self.cells.array()
     }
 }
@@ -209,14 +210,14 @@ impl BodySource for Skeleton<'_> {
         self.end.saturating_sub(self.position())
     }
 
-    fn take_value(&mut self, len: usize) -> Result<Bytes> {
+    fn take_value(&mut self, len: usize) -> Step<Bytes> {
         let position = self.position();
         self.pass(len)?;
         self.stream.seek(position);
         self.stream.take(len)
     }
 
-    fn skip_value(&mut self, len: usize) -> Result<()> {
+    fn skip_value(&mut self, len: usize) -> Step<()> {
         self.pass(len)
     }
 }

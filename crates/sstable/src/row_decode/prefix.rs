@@ -14,7 +14,7 @@ use bytes::Bytes;
 use ilion_rows::{Bound, BoundKind, Clustering, ClusteringComparator, Values};
 
 use super::source::ByteSource;
-use crate::Result;
+use crate::error::Step;
 
 /// Ordinal of a row's place (`ClusteringPrefix.Kind.CLUSTERING`).
 const KIND_ROW: u8 = 4;
@@ -46,11 +46,12 @@ pub(crate) struct ClusteringFormat {
 impl ClusteringFormat {
     /// The clustering of a row.
     #[inline]
-    pub(crate) fn clustering(&self, input: &mut impl ByteSource) -> Result<Clustering> {
+    pub(crate) fn clustering(&self, input: &mut impl ByteSource) -> Step<Clustering> {
         Ok(Clustering::new(self.values(input, self.fixed_lens.len())?))
     }
 
-    fn values(&self, input: &mut impl ByteSource, count: usize) -> Result<Values> {
+    #[inline]
+    fn values(&self, input: &mut impl ByteSource, count: usize) -> Step<Values> {
         let mut values = Values::with_capacity(count);
         for batch in self.fixed_lens[..count].chunks(BATCH_LEN) {
             let header = input.uvint()?;
@@ -62,7 +63,7 @@ impl ClusteringFormat {
     }
 
     /// The bound of a marker whose kind was read.
-    pub(crate) fn bound_of(&self, kind: u8, input: &mut impl ByteSource) -> Result<Bound> {
+    pub(crate) fn bound_of(&self, kind: u8, input: &mut impl ByteSource) -> Step<Bound> {
         let Some(kind) = BoundKind::from_ordinal(kind) else {
             return Err(input.corrupt("the kind of a bound before it"));
         };
@@ -74,7 +75,7 @@ impl ClusteringFormat {
     }
 
     /// A place in an index.
-    pub(crate) fn place(&self, input: &mut impl ByteSource) -> Result<Place> {
+    pub(crate) fn place(&self, input: &mut impl ByteSource) -> Step<Place> {
         match input.u8()? {
             KIND_ROW => Ok(Place::Row(self.clustering(input)?)),
             kind => Ok(Place::Bound(self.bound_of(kind, input)?)),
@@ -83,7 +84,7 @@ impl ClusteringFormat {
 }
 
 #[inline]
-fn read_value(input: &mut impl ByteSource, bits: u64, fixed_len: Option<usize>) -> Result<Option<Bytes>> {
+fn read_value(input: &mut impl ByteSource, bits: u64, fixed_len: Option<usize>) -> Step<Option<Bytes>> {
     match (bits & 3, fixed_len) {
         (0, Some(len)) => input.take(len).map(Some),
         (0, None) => input.bytes_vint().map(Some),

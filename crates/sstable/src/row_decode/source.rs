@@ -1,40 +1,41 @@
 //! Where decoders take bytes from: a stream over a file, or a piece of it at hand.
 
-use std::borrow::Borrow;
-
 use bytes::Bytes;
 use ilion_codec::Reader;
 
-use crate::{ChunkReader, DataStream, Error, Result};
+use crate::error::Step;
+use crate::{ChunkReader, DataStream, Error};
 
 /// Bytes that are taken one after another; errors name file and offset.
 pub(crate) trait ByteSource {
     /// The next byte.
-    fn u8(&mut self) -> Result<u8>;
+    fn u8(&mut self) -> Step<u8>;
     /// An unsigned vint.
-    fn uvint(&mut self) -> Result<u64>;
+    fn uvint(&mut self) -> Step<u64>;
     /// The next `len` bytes, copied only where they lie in several chunks.
-    fn take(&mut self, len: usize) -> Result<Bytes>;
+    fn take(&mut self, len: usize) -> Step<Bytes>;
     /// Damage at the position.
-    fn corrupt(&self, expected: &'static str) -> Error;
+    fn corrupt(&self, expected: &'static str) -> Box<Error>;
 
     /// The next `N` bytes.
-    fn array<const N: usize>(&mut self) -> Result<[u8; N]>;
+    fn array<const N: usize>(&mut self) -> Step<[u8; N]>;
 
     /// An unsigned vint that is the length of what follows.
-    fn len(&mut self) -> Result<usize> {
+    #[inline(always)]
+    fn len(&mut self) -> Step<usize> {
         let len = self.uvint()?;
         usize::try_from(len).map_err(|_| self.corrupt("a length within the file"))
     }
 
     /// Length and bytes.
-    fn bytes_vint(&mut self) -> Result<Bytes> {
+    #[inline]
+    fn bytes_vint(&mut self) -> Step<Bytes> {
         let len = self.len()?;
         self.take(len)
     }
 
     /// A signed (zigzag) vint.
-    fn svint(&mut self) -> Result<i64> {
+    fn svint(&mut self) -> Step<i64> {
         let zigzag = self.uvint()?;
         Ok((zigzag >> 1).cast_signed() ^ -(zigzag & 1).cast_signed())
     }
@@ -44,21 +45,22 @@ pub(crate) trait ByteSource {
         clippy::cast_possible_truncation,
         reason = "the encoding is a sign-extended i32"
     )]
-    fn uvint32(&mut self) -> Result<u32> {
+    fn uvint32(&mut self) -> Step<u32> {
         Ok(self.uvint()? as u32)
     }
 }
 
 /// The unsigned vint at the start of `bytes`, and its length.
-#[inline]
+#[inline(always)]
 pub(crate) fn read_uvint(bytes: &[u8]) -> Option<(u64, usize)> {
     match *bytes {
-        [first @ ..0x80, ..] => return Some((u64::from(first), 1)),
-        [first @ 0x80..0xC0, second, ..] => {
-            return Some((u64::from(first & 0x3F) << 8 | u64::from(second), 2));
-        }
-        _ => {}
+        [first @ ..0x80, ..] => Some((u64::from(first), 1)),
+        _ => read_long_uvint(bytes),
     }
+}
+
+#[inline]
+fn read_long_uvint(bytes: &[u8]) -> Option<(u64, usize)> {
     let mut input = Reader::new(bytes);
     let value = input.uvint().ok()?;
     Some((value, input.offset()))
@@ -70,70 +72,130 @@ pub(super) trait BodySource: ByteSource {
     fn remaining(&self) -> u64;
 
     /// The value that comes next.
-    fn take_value(&mut self, len: usize) -> Result<Bytes> {
+    #[inline(always)]
+    fn take_value(&mut self, len: usize) -> Step<Bytes> {
         self.take(len)
     }
 
     /// Moves past the value that comes next.
-    fn skip_value(&mut self, len: usize) -> Result<()>;
+    fn skip_value(&mut self, len: usize) -> Step<()>;
 }
 
 impl ByteSource for DataStream {
     #[inline]
-    fn u8(&mut self) -> Result<u8> {
+    fn u8(&mut self) -> Step<u8> {
         Self::u8(self)
     }
 
     #[inline]
-    fn uvint(&mut self) -> Result<u64> {
+    fn uvint(&mut self) -> Step<u64> {
         Self::uvint(self)
     }
 
     #[inline]
-    fn take(&mut self, len: usize) -> Result<Bytes> {
+    fn take(&mut self, len: usize) -> Step<Bytes> {
         Self::take(self, len)
     }
 
     #[cold]
-    fn corrupt(&self, expected: &'static str) -> Error {
-        Self::corrupt(self, expected)
+    fn corrupt(&self, expected: &'static str) -> Box<Error> {
+        Box::new(Self::corrupt(self, expected))
     }
 
     #[inline]
-    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+    fn array<const N: usize>(&mut self) -> Step<[u8; N]> {
         self.require(N)?;
         let Some(array) = self.rest().first_chunk::<N>().copied() else {
-            return Err(Self::corrupt(self, "more bytes"));
+            return Err(ByteSource::corrupt(self, "more bytes"));
         };
         self.consume(N);
         Ok(array)
     }
 }
 
-/// Bytes of a file that are at hand: their own, or a stretch of a stream's window, of which nothing is counted or copied before it
-/// is taken.
-pub(crate) struct Piece<'f, B = Bytes> {
-    bytes: B,
+/// Bytes of a file that are at hand.
+pub(crate) struct Piece<'f> {
+    bytes: Bytes,
     offset: usize,
-    end: usize,
     /// Position of the first byte of `bytes` in the file.
     base: u64,
     file: &'f ChunkReader,
 }
 
-/// A stretch of a stream's window.
-pub(crate) type Stretch<'f> = Piece<'f, &'f Bytes>;
-
 impl<'f> Piece<'f> {
     pub(crate) fn new(bytes: Bytes, base: u64, file: &'f ChunkReader) -> Self {
         Self {
-            offset: 0,
-            end: bytes.len(),
             bytes,
+            offset: 0,
             base,
             file,
         }
     }
+
+    pub(crate) fn remaining(&self) -> usize {
+        self.bytes.len() - self.offset
+    }
+
+    /// Where it stands, in its bytes.
+    pub(super) fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// The stretch from where it stands to its end.
+    fn stretch(&self) -> Stretch<'_> {
+        Stretch {
+            rest: &self.bytes[self.offset..],
+            window: &self.bytes,
+            end: self.bytes.len(),
+            base: self.base,
+            file: self.file,
+        }
+    }
+
+    /// Takes from what is left of it.
+    #[inline]
+    fn taking<T>(&mut self, take: impl FnOnce(&mut Stretch<'_>) -> Step<T>) -> Step<T> {
+        let mut stretch = self.stretch();
+        let taken = take(&mut stretch)?;
+        self.offset = stretch.offset();
+        Ok(taken)
+    }
+}
+
+impl ByteSource for Piece<'_> {
+    fn u8(&mut self) -> Step<u8> {
+        self.taking(|stretch| stretch.u8())
+    }
+
+    fn uvint(&mut self) -> Step<u64> {
+        self.taking(|stretch| stretch.uvint())
+    }
+
+    fn take(&mut self, len: usize) -> Step<Bytes> {
+        self.taking(|stretch| stretch.take(len))
+    }
+
+    #[cold]
+    fn corrupt(&self, expected: &'static str) -> Box<Error> {
+        self.stretch().corrupt(expected)
+    }
+
+    fn array<const N: usize>(&mut self) -> Step<[u8; N]> {
+        self.taking(|stretch| stretch.array())
+    }
+}
+
+/// Bytes at hand of which nothing is counted or copied before it is taken: a stretch of a stream's window.
+#[derive(Clone)]
+pub(crate) struct Stretch<'f> {
+    /// What is left of it.
+    rest: &'f [u8],
+    window: &'f Bytes,
+    /// Where it ends in the window.
+    end: usize,
+    /// Position of the window's first byte in the file.
+    base: u64,
+    file: &'f ChunkReader,
 }
 
 impl<'f> Stretch<'f> {
@@ -142,100 +204,114 @@ impl<'f> Stretch<'f> {
     /// # Errors
     /// Corrupt: the data ends before, or a chunk is damaged.
     #[inline]
-    pub(crate) fn ahead(stream: &'f mut DataStream, len: usize) -> Result<Self> {
+    pub(crate) fn ahead(stream: &'f mut DataStream, len: usize) -> Step<Self> {
         stream.require(len)?;
         let stream: &'f DataStream = stream;
         let (window, offset) = stream.window();
+        let end = offset + len;
         Ok(Self {
-            bytes: window,
-            offset,
-            end: offset + len,
+            rest: &window[offset..end],
+            window,
+            end,
             base: stream.position().saturating_sub(offset as u64),
             file: stream.chunks(),
         })
     }
+
+    /// Where it stands in the window.
+    #[inline(always)]
+    fn offset(&self) -> usize {
+        self.end - self.rest.len()
+    }
+
+    /// Goes to where `other`, a copy of it, stands.
+    #[inline(always)]
+    pub(super) fn go_to(&mut self, other: &Self) {
+        self.rest = other.rest;
+    }
+
+    /// The next byte, if there is one.
+    #[inline(always)]
+    pub(super) fn next_u8(&mut self) -> Option<u8> {
+        let (byte, rest) = self.rest.split_first()?;
+        self.rest = rest;
+        Some(*byte)
+    }
+
+    /// The unsigned vint that comes next, if all of it is here.
+    #[inline(always)]
+    pub(super) fn next_uvint(&mut self) -> Option<u64> {
+        let (value, len) = read_uvint(self.rest)?;
+        self.rest = &self.rest[len..];
+        Some(value)
+    }
+
+    /// The next `len` bytes, if they are here.
+    #[inline(always)]
+    pub(super) fn next_bytes(&mut self, len: usize) -> Option<Bytes> {
+        let (_, rest) = self.rest.split_at_checked(len)?;
+        let offset = self.offset();
+        self.rest = rest;
+        Some(self.window.slice(offset..offset + len))
+    }
 }
 
-impl<B: Borrow<Bytes>> Piece<'_, B> {
-    #[inline]
-    pub(crate) fn remaining(&self) -> usize {
-        self.end - self.offset
-    }
-
-    /// Where it stands, in its bytes.
-    pub(super) fn offset(&self) -> usize {
-        self.offset
-    }
-
-    #[inline]
-    fn rest(&self) -> &[u8] {
-        &self.bytes.borrow()[self.offset..self.end]
-    }
-}
-
-impl<B: Borrow<Bytes>> ByteSource for Piece<'_, B> {
-    #[inline]
-    fn u8(&mut self) -> Result<u8> {
-        match self.rest().first().copied() {
-            Some(byte) => {
-                self.offset += 1;
-                Ok(byte)
-            }
+impl ByteSource for Stretch<'_> {
+    #[inline(always)]
+    fn u8(&mut self) -> Step<u8> {
+        match self.next_u8() {
+            Some(byte) => Ok(byte),
             None => Err(self.corrupt("a byte")),
         }
     }
 
-    #[inline]
-    fn uvint(&mut self) -> Result<u64> {
-        match read_uvint(self.rest()) {
-            Some((value, len)) => {
-                self.offset += len;
-                Ok(value)
-            }
+    #[inline(always)]
+    fn uvint(&mut self) -> Step<u64> {
+        match self.next_uvint() {
+            Some(value) => Ok(value),
             None => Err(self.corrupt("an unsigned vint")),
         }
     }
 
-    #[inline]
-    fn take(&mut self, len: usize) -> Result<Bytes> {
-        if len > self.remaining() {
-            return Err(self.corrupt("a length within what holds it"));
+    #[inline(always)]
+    fn take(&mut self, len: usize) -> Step<Bytes> {
+        match self.next_bytes(len) {
+            Some(bytes) => Ok(bytes),
+            None => Err(self.corrupt("a length within what holds it")),
         }
-        let taken = self.bytes.borrow().slice(self.offset..self.offset + len);
-        self.offset += len;
-        Ok(taken)
     }
 
     #[cold]
-    fn corrupt(&self, expected: &'static str) -> Error {
-        self.file
-            .corrupt(self.base.saturating_add(self.offset as u64), expected)
+    #[inline(never)]
+    fn corrupt(&self, expected: &'static str) -> Box<Error> {
+        let at = self.base.saturating_add(self.offset() as u64);
+        Box::new(self.file.corrupt(at, expected))
     }
 
     #[inline]
-    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
-        match self.rest().first_chunk::<N>().copied() {
-            Some(array) => {
-                self.offset += N;
-                Ok(array)
+    fn array<const N: usize>(&mut self) -> Step<[u8; N]> {
+        match self.rest.split_first_chunk::<N>() {
+            Some((array, rest)) => {
+                self.rest = rest;
+                Ok(*array)
             }
             None => Err(self.corrupt("more bytes")),
         }
     }
 }
 
-impl<B: Borrow<Bytes>> BodySource for Piece<'_, B> {
-    #[inline]
+impl BodySource for Stretch<'_> {
+    #[inline(always)]
     fn remaining(&self) -> u64 {
-        Self::remaining(self) as u64
+        self.rest.len() as u64
     }
 
     #[inline]
-    fn skip_value(&mut self, len: usize) -> Result<()> {
-        if len > Self::remaining(self) {
-            return Err(self.corrupt("a length within what holds it"));
+    fn skip_value(&mut self, len: usize) -> Step<()> {
+        match self.rest.split_at_checked(len) {
+            Some((_, rest)) => self.rest = rest,
+            None => return Err(self.corrupt("a length within what holds it")),
         }
-        self.offset += len;
         Ok(())
     }
 }
@@ -252,7 +328,7 @@ impl<'s> Within<'s> {
         Self { stream, end }
     }
 
-    fn check(&self, len: usize) -> Result<()> {
+    fn check(&self, len: usize) -> Step<()> {
         if len as u64 > BodySource::remaining(self) {
             return Err(self.corrupt("a length within what holds it"));
         }
@@ -261,25 +337,25 @@ impl<'s> Within<'s> {
 }
 
 impl ByteSource for Within<'_> {
-    fn u8(&mut self) -> Result<u8> {
+    fn u8(&mut self) -> Step<u8> {
         self.stream.u8()
     }
 
-    fn uvint(&mut self) -> Result<u64> {
+    fn uvint(&mut self) -> Step<u64> {
         self.stream.uvint()
     }
 
-    fn take(&mut self, len: usize) -> Result<Bytes> {
+    fn take(&mut self, len: usize) -> Step<Bytes> {
         self.check(len)?;
         self.stream.take(len)
     }
 
     #[cold]
-    fn corrupt(&self, expected: &'static str) -> Error {
-        self.stream.corrupt(expected)
+    fn corrupt(&self, expected: &'static str) -> Box<Error> {
+        ByteSource::corrupt(self.stream, expected)
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+    fn array<const N: usize>(&mut self) -> Step<[u8; N]> {
         self.stream.array()
     }
 }
@@ -289,7 +365,7 @@ impl BodySource for Within<'_> {
         self.end.saturating_sub(self.stream.position())
     }
 
-    fn skip_value(&mut self, len: usize) -> Result<()> {
+    fn skip_value(&mut self, len: usize) -> Step<()> {
         self.check(len)?;
         self.stream.skip(len as u64)
     }

@@ -7,7 +7,7 @@
 //! ```
 
 use super::source::ByteSource;
-use crate::Result;
+use crate::error::Step;
 
 const BITMAP_COLUMNS: usize = 64;
 
@@ -20,7 +20,7 @@ pub(super) enum Subset {
 }
 
 impl Subset {
-    pub(super) fn decode(input: &mut impl ByteSource, column_count: usize) -> Result<Self> {
+    pub(super) fn decode(input: &mut impl ByteSource, column_count: usize) -> Step<Self> {
         let encoded = input.uvint()?;
         if encoded == 0 {
             return Ok(Self::First(column_count));
@@ -35,7 +35,7 @@ impl Subset {
         Ok(Self::Bits(all & !encoded))
     }
 
-    fn decode_list(input: &mut impl ByteSource, missing: u64, column_count: usize) -> Result<Self> {
+    fn decode_list(input: &mut impl ByteSource, missing: u64, column_count: usize) -> Step<Self> {
         let missing = usize::try_from(missing)
             .ok()
             .filter(|count| *count <= column_count);
@@ -76,7 +76,7 @@ impl Subset {
     }
 }
 
-fn decode_indexes(input: &mut impl ByteSource, count: usize, column_count: usize) -> Result<Vec<usize>> {
+fn decode_indexes(input: &mut impl ByteSource, count: usize, column_count: usize) -> Step<Vec<usize>> {
     let mut indexes: Vec<usize> = Vec::with_capacity(count);
     for _ in 0..count {
         let index = usize::try_from(input.uvint()?).unwrap_or(usize::MAX);

@@ -11,11 +11,12 @@ use super::prefix::ClusteringFormat;
 use super::source::{ByteSource, Piece};
 use super::subset::Subset;
 use super::times::Times;
+use crate::error::Step;
 use crate::values::encode_values;
-use crate::{ChunkReader, EncodingStats, Result, Version};
+use crate::{ChunkReader, EncodingStats, Version};
 
 /// Decodes all of `bytes` and checks that no shorter input does.
-fn decode<T: std::fmt::Debug>(bytes: &[u8], decode: impl Fn(&mut Piece<'_>) -> Result<T>) -> T {
+fn decode<T: std::fmt::Debug>(bytes: &[u8], decode: impl Fn(&mut Piece<'_>) -> Step<T>) -> T {
     let env = MemEnv::new(1).shared();
     let path = Path::new("Data.db");
     env.create(path).unwrap();
@@ -31,7 +32,7 @@ fn decode<T: std::fmt::Debug>(bytes: &[u8], decode: impl Fn(&mut Piece<'_>) -> R
     decoded
 }
 
-fn is_refused<T>(bytes: &[u8], decode: impl Fn(&mut Piece<'_>) -> Result<T>) -> bool {
+fn is_refused<T>(bytes: &[u8], decode: impl Fn(&mut Piece<'_>) -> Step<T>) -> bool {
     let env = MemEnv::new(1).shared();
     let path = Path::new("Data.db");
     env.create(path).unwrap();

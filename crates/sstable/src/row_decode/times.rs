@@ -3,7 +3,8 @@
 use ilion_rows::{DeletionTime, NO_DELETION_TIME, NO_TIMESTAMP};
 
 use super::source::ByteSource;
-use crate::{EncodingStats, Result, Version};
+use crate::error::Step;
+use crate::{EncodingStats, Version};
 
 /// "None" of the versions that hold deletion times as `i32`.
 const NO_DELETION_TIME_I32: u32 = i32::MAX as u32;
@@ -22,12 +23,17 @@ impl Times {
     }
 
     #[inline]
-    pub(super) fn timestamp(&self, input: &mut impl ByteSource) -> Result<i64> {
-        let delta = input.uvint()?.cast_signed();
-        Ok(self.least.min_timestamp_micros.wrapping_add(delta))
+    pub(super) fn timestamp(&self, input: &mut impl ByteSource) -> Step<i64> {
+        Ok(self.timestamp_of(input.uvint()?))
     }
 
-    pub(super) fn ttl(&self, input: &mut impl ByteSource) -> Result<u32> {
+    /// The timestamp that is stored as `delta`.
+    #[inline]
+    pub(super) fn timestamp_of(&self, delta: u64) -> i64 {
+        self.least.min_timestamp_micros.wrapping_add(delta.cast_signed())
+    }
+
+    pub(super) fn ttl(&self, input: &mut impl ByteSource) -> Step<u32> {
         let ttl_secs = input.uvint32()?.wrapping_add(self.least.min_ttl_secs);
         if ttl_secs == 0 || ttl_secs > TTL_MAX {
             return Err(input.corrupt("a TTL above 0"));
@@ -36,7 +42,7 @@ impl Times {
     }
 
     /// When something was deleted or expires; never none.
-    pub(super) fn local_deletion(&self, input: &mut impl ByteSource) -> Result<u32> {
+    pub(super) fn local_deletion(&self, input: &mut impl ByteSource) -> Step<u32> {
         let secs = self.any_local_deletion(input)?;
         if secs == NO_DELETION_TIME {
             return Err(input.corrupt("a local deletion time"));
@@ -44,7 +50,7 @@ impl Times {
         Ok(secs)
     }
 
-    fn any_local_deletion(&self, input: &mut impl ByteSource) -> Result<u32> {
+    fn any_local_deletion(&self, input: &mut impl ByteSource) -> Step<u32> {
         let delta = input.uvint32()?;
         let secs = delta.wrapping_add(self.least.min_local_deletion_secs);
         if self.version.is_oa_or_later() {
@@ -58,7 +64,7 @@ impl Times {
     }
 
     /// A deletion inside a row or marker.
-    pub(super) fn deletion(&self, input: &mut impl ByteSource) -> Result<DeletionTime> {
+    pub(super) fn deletion(&self, input: &mut impl ByteSource) -> Step<DeletionTime> {
         let marked_at_micros = self.timestamp(input)?;
         if marked_at_micros == NO_TIMESTAMP {
             // Compat: 4.x and 5.0 disagree on the seconds of a live deletion.
@@ -70,7 +76,8 @@ impl Times {
     }
 
     /// The deletion of a partition, and any deletion in an index: of fixed size, not relative to anything.
-    pub(crate) fn partition_deletion(&self, input: &mut impl ByteSource) -> Result<DeletionTime> {
+    #[inline]
+    pub(crate) fn partition_deletion(&self, input: &mut impl ByteSource) -> Step<DeletionTime> {
         if self.version.is_oa_or_later() {
             return partition_deletion_oa(input);
         }
@@ -89,7 +96,7 @@ impl Times {
     }
 }
 
-fn partition_deletion_oa(input: &mut impl ByteSource) -> Result<DeletionTime> {
+fn partition_deletion_oa(input: &mut impl ByteSource) -> Step<DeletionTime> {
     let first = input.u8()?;
     if first == 0x80 {
         return Ok(DeletionTime::LIVE);

@@ -73,7 +73,10 @@ impl CellMapCheck {
         let read = self
             .format
             .static_row(&mut stream, Wanted::of(&self.filter), entry.parts);
-        let read = verification.findings.take(read)?.flatten();
+        let read = verification
+            .findings
+            .take(read.map_err(|error| *error))?
+            .flatten();
         self.compare(position, row, read, verification);
         Ok(())
     }
@@ -93,7 +96,10 @@ impl CellMapCheck {
             }
             _ => Ok(None),
         });
-        let read = verification.findings.take(read)?.flatten();
+        let read = verification
+            .findings
+            .take(read.map_err(|error| *error))?
+            .flatten();
         self.compare(position, row, read, verification);
         Ok(())
     }

@@ -1,0 +1,152 @@
+//! What rows cost to read, for a profiler: `measure_read SHAPE PARTITIONS ROUNDS`, shapes `blobs` (one row of five blobs of 34
+//! bytes a partition), `rows` (1000 rows of 34 bytes a partition), `chunks` (the bytes of `blobs` without any rows).
+//!
+//! The difference of two numbers of rounds is what reading costs; `read_rows` is what a profiler may be told to count alone.
+
+#![expect(clippy::unwrap_used, reason = "a measurement stops at the first surprise")]
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use ilion_env::{Env, RealEnv};
+use ilion_rows::notation::parse_table;
+use ilion_rows::{
+    Cell, Clustering, ClusteringFilter, ColumnData, Cursor, Data, DecoratedKey, DeletionTime, KeyRange,
+    Liveness, PartitionHead, Row, Unfiltered,
+};
+use ilion_schema::TableSchema;
+use ilion_sstable::{
+    ChunkReader, DataStream, Descriptor, EncodingStats, Format, OpenOptions, SSTable, SSTableId,
+    SSTableWriter, Scan, Version, WriterOptions, chunks,
+};
+use ilion_types::Partitioner;
+
+const MICROS: i64 = 1_700_000_000_000_000;
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let shape = arguments.next().unwrap_or_else(|| "blobs".to_owned());
+    let mut number = |default: u64| arguments.next().map_or(default, |text| text.parse().unwrap());
+    let (partitions, rounds) = (number(50_000), number(10));
+    let (text, rows_each) = match &shape[..] {
+        "rows" => ("k bigint pk, c bigint ck, v blob", 1000),
+        _ => ("k blob pk, a blob, b blob, c blob, d blob, e blob", 1),
+    };
+    let table = parse_table(text).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let env: Arc<dyn Env> = RealEnv::new();
+    let descriptor = Descriptor::new(directory.path(), Version::NB, SSTableId::Sequence(1), Format::Big);
+    write(&env, &descriptor, &table, partitions / rows_each, rows_each);
+    let rows = partitions / rows_each * rows_each;
+    let mut best = u128::MAX;
+    for _ in 0..rounds {
+        let started = Instant::now();
+        match &shape[..] {
+            "chunks" => read_chunks(&env, &descriptor),
+            _ => assert_eq!(read_rows(&env, &descriptor, &table), rows),
+        }
+        best = best.min(started.elapsed().as_nanos());
+    }
+    println!(
+        "{shape}: {rows} rows, {} ns a row at best",
+        best / u128::from(rows.max(1))
+    );
+}
+
+#[inline(never)]
+fn read_rows(env: &Arc<dyn Env>, descriptor: &Descriptor, table: &Arc<TableSchema>) -> u64 {
+    let options = OpenOptions {
+        chunk_cache: None,
+        ..OpenOptions::default()
+    };
+    let sstable = Arc::new(SSTable::open(env, descriptor, &options).unwrap());
+    let filter = Arc::new(ClusteringFilter::all());
+    let mut cursor = sstable.cursor(table, KeyRange::all(), filter, Scan::Sequential);
+    let mut rows = 0;
+    while let Some(head) = cursor.next_partition().unwrap() {
+        black_box(&head);
+        while let Some(unfiltered) = cursor.next_unfiltered().unwrap() {
+            black_box(&unfiltered);
+            rows += 1;
+        }
+    }
+    rows
+}
+
+#[inline(never)]
+fn read_chunks(env: &Arc<dyn Env>, descriptor: &Descriptor) {
+    let chunks = ChunkReader::open(&**env, descriptor, None).unwrap();
+    let chunks = Arc::new(chunks.reopen_for_scan(&**env).unwrap());
+    let mut stream = DataStream::sequential(chunks, 0, chunks::READ_AHEAD_BYTES);
+    while !stream.is_at_end() {
+        stream.require(1).unwrap();
+        stream.consume(black_box(stream.rest()).len());
+    }
+}
+
+fn write(
+    env: &Arc<dyn Env>,
+    descriptor: &Descriptor,
+    table: &Arc<TableSchema>,
+    partitions: u64,
+    rows_each: u64,
+) {
+    let mut keys: Vec<DecoratedKey> = (0..partitions)
+        .map(|key| DecoratedKey::new(Partitioner::Murmur3, Bytes::copy_from_slice(&key.to_be_bytes())))
+        .collect();
+    keys.sort();
+    let options = WriterOptions {
+        estimated_partitions: partitions,
+        encoding_stats: EncodingStats {
+            min_timestamp_micros: MICROS,
+            ..EncodingStats::NONE
+        },
+        ..WriterOptions::default()
+    };
+    let mut writer = SSTableWriter::new(env, descriptor, table, options).unwrap();
+    let mut state = 1_u64;
+    for key in keys {
+        let head = PartitionHead {
+            key,
+            deletion: DeletionTime::LIVE,
+            static_row: None,
+        };
+        writer.begin_partition(&head).unwrap();
+        for row in 0..rows_each {
+            let clustering = match rows_each {
+                1 => Clustering::empty(),
+                _ => Clustering::of([Bytes::copy_from_slice(&row.to_be_bytes())]),
+            };
+            let row = row_of(clustering, table, &mut state);
+            writer.add(&Unfiltered::Row(row)).unwrap();
+        }
+        writer.finish_partition().unwrap();
+    }
+    writer.finish().unwrap();
+}
+
+fn row_of(clustering: Clustering, table: &TableSchema, state: &mut u64) -> Row {
+    let column = |column: &ilion_schema::Column| ColumnData {
+        column: column.id,
+        data: Data::Simple(Cell::live(MICROS + 5, random_bytes(state))),
+    };
+    Row {
+        liveness: Liveness::live(MICROS + 5),
+        columns: table.regulars().map(column).collect(),
+        ..Row::empty(clustering)
+    }
+}
+
+fn random_bytes(state: &mut u64) -> Bytes {
+    let mut bytes = Vec::new();
+    while bytes.len() < 34 {
+        *state ^= *state << 13;
+        *state ^= *state >> 7;
+        *state ^= *state << 17;
+        bytes.extend_from_slice(&state.to_le_bytes());
+    }
+    bytes.truncate(34);
+    Bytes::from(bytes)
+}
