@@ -48,6 +48,7 @@ def simple():
     yield "INSERT INTO {t} (k, a) VALUES (1002, 'dies later') USING TIMESTAMP {ts} AND TTL 864000"
 
 
+VECTOR = "v vector<float, 3>, "
 TYPES = (
     "k int PRIMARY KEY, a ascii, b bigint, c blob, d boolean, e date, f decimal, g double, h duration, i float, j inet, "
     "l smallint, m text, n time, o timestamp, p timeuuid, q tinyint, r uuid, s varint, t tuple<int, text>, "
@@ -151,3 +152,12 @@ TABLES = [
     Table("deflate", ONE_VALUE, compressed, "WITH compression = {'class': 'DeflateCompressor'}"),
     Table("zstd", ONE_VALUE, compressed, "WITH compression = {'class': 'ZstdCompressor'}"),
 ]
+
+
+def leave_out_vectors():
+    """For a Cassandra before 5.0."""
+    [types_table] = [table for table in TABLES if table.name == "types"]
+    types_table.columns = TYPES.replace(VECTOR, "")
+    types_table.fill = lambda: (
+        statement.replace(", u, v, w)", ", u, w)").replace("[0.5, -1, 2], ", "") for statement in types()
+    )

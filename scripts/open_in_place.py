@@ -1,61 +1,209 @@
 """The work of open-in-place.sh: a data directory goes from Cassandra to Ilion and back."""
 
 import os
+import shutil
 import sys
 import tempfile
 
 import check_sstables_data as data
-from check_sstables import Cassandra, Verdicts, equal, fill, read
+import open_in_place_data as kinds
+from cassandra import InvalidRequest, Unauthorized
+from cassandra.auth import PlainTextAuthProvider
+from check_sstables import Cassandra, Verdicts, equal, read
 from conftest import connect
 from node import OwnNode
 
+VERSION = tuple(map(int, os.environ.get("CASSANDRA_VERSION", "5.0.9").split(".")))
+SCHEMA_TABLES = ["keyspaces", "tables", "columns", "dropped_columns", "types", "views", "indexes", "aggregates", "functions"]
 
-def write_again(node):
-    """Every statement once more, so that counters grow and lists are written anew; returns the rows of each table."""
-    cluster = connect(node)
-    session = cluster.connect()
-    before = read(session)
+
+class Client:
+    """A session and its cluster, both closed at the end."""
+
+    def __init__(self, node, user="cassandra", password="cassandra"):
+        self.cluster = connect(node, auth_provider=PlainTextAuthProvider(user, password))
+        self.session = self.cluster.connect()
+
+    def __enter__(self):
+        return self.session
+
+    def __exit__(self, *_):
+        self.cluster.shutdown()
+
+
+def answer(session, query):
+    """Rows as text, in an order of their own: what is asked of an index has none."""
+    rows = [str(tuple(row)) for row in session.execute(query)]
+    return sorted(rows) if "WHERE" in query else rows
+
+
+def answers(session, queries):
+    return {query: answer(session, query) for query in queries}
+
+
+def schema_of(session):
+    """The rows of system_schema about the keyspaces of the test."""
+    names = [row.keyspace_name for row in session.execute("SELECT keyspace_name FROM system_schema.keyspaces")]
+    seen = {}
+    for keyspace in filter(lambda name: not name.startswith("system"), names):
+        for table in SCHEMA_TABLES:
+            for row in session.execute(f"SELECT * FROM system_schema.{table} WHERE keyspace_name = %s", (keyspace,)):
+                row = row._asdict()
+                key = [str(row[name]) for name in row if name.endswith("_name") and row[name] is not None]
+                seen[" ".join([table, *key, *map(str, row.get("argument_types") or ())])] = row
+    return seen
+
+
+def same_schema(seen, expected):
+    """Rows that one side lacks, or columns that both have and that differ."""
+    equal(sorted(seen), sorted(expected))
+    for name, row in seen.items():
+        both = row.keys() & expected[name].keys()
+        equal({c: row[c] for c in sorted(both)}, {c: expected[name][c] for c in sorted(both)})
+
+
+def roles_of(session):
+    return {table: answer(session, f"SELECT * FROM system_auth.{table}") for table in kinds.ROLE_TABLES}
+
+
+def fill(session):
+    for statement in data.schema():
+        session.execute(statement)
     for table in data.TABLES:
         for statement in table.statements():
             session.execute(statement)
-    after = read(session)
-    cluster.shutdown()
-    return before, after
+    session.execute(kinds.create_keyspace())
+    session.set_keyspace(kinds.KEYSPACE)
+    for kind in kinds.KINDS:
+        for statement in kind.before:
+            session.execute(statement)
+    for statement in kinds.ROLES:
+        session.execute(statement)
 
 
-def rows_of(node):
-    cluster = connect(node)
-    rows = read(cluster.connect())
-    cluster.shutdown()
-    return rows
-
-
-def check(verdicts, what, seen, expected):
+def write_again(session):
+    """Every statement once more, so that counters grow and lists are written anew; then what Ilion alone is told."""
     for table in data.TABLES:
-        verdicts.check(f"{table.name}: {what}", lambda: equal(seen[table.name], expected[table.name]))
+        for statement in table.statements():
+            session.execute(statement)
+    for kind in kinds.KINDS:
+        for statement in [*kind.during, *getattr(kind, "unshared", ())]:
+            session.execute(statement)
 
 
-def main():
-    home = os.path.join(tempfile.mkdtemp(), "cassandra")
-    verdicts = Verdicts()
+def queries(kind, after=()):
+    gone = getattr(kind, "gone", ()) if after else ()
+    return [query for query in [*kind.queries, *(getattr(kind, after) if after and hasattr(kind, after) else ())]
+            if query not in gone]
+
+
+def state(session, after=()):
+    """All that can be asked."""
+    session.set_keyspace(kinds.KEYSPACE)
+    seen = {f"table {name}": rows for name, rows in read(session).items()}
+    for kind in kinds.KINDS:
+        seen[kind.name] = answers(session, queries(kind, after))
+    seen["roles"] = roles_of(session)
+    return seen
+
+
+def same_state(verdicts, what, seen, expected):
+    for name in expected:
+        verdicts.check(f"{name}: {what}", lambda: equal(seen[name], expected[name]))
+
+
+def refuses(session, statement):
+    try:
+        session.execute(statement)
+    except InvalidRequest as refused:
+        assert "Cassandra 4" in str(refused), f"{statement}: {refused}"
+        return
+    raise AssertionError(f"{statement} was accepted")
+
+
+def roles_work(cassandra):
+    """Passwords and permissions still mean what they meant."""
+    with Client(cassandra, "alice", "secret") as alice:
+        alice.execute(f"SELECT * FROM {kinds.KEYSPACE}.a")
+        try:
+            alice.execute(f"INSERT INTO {kinds.KEYSPACE}.emptied (k) VALUES (1)")
+        except Unauthorized:
+            return
+        raise AssertionError("alice may write")
+
+
+def in_cassandra(home, work):
     cassandra = Cassandra(home)
     try:
-        theirs = fill(cassandra)
+        with Client(cassandra) as session:
+            done = work(cassandra, session)
         cassandra.tool("nodetool", "drain")
     finally:
         cassandra.stop()
+    return done
 
+
+def in_ilion(home, work):
     ilion = OwnNode(os.environ["ILION"], home)
     ilion.start()
-    before, after = write_again(ilion)
-    assert ilion.stop() == 0, ilion.last_words()
-    check(verdicts, "Ilion reads what Cassandra wrote", before, theirs)
-
-    cassandra = Cassandra(home)
     try:
-        check(verdicts, "Cassandra reads what Ilion wrote", rows_of(cassandra), after)
+        with Client(ilion) as session:
+            done = work(ilion, session)
     finally:
-        cassandra.stop()
+        code = ilion.stop()
+    assert code == 0, ilion.last_words()
+    return done
+
+
+def main():
+    work = tempfile.mkdtemp()
+    settings = os.path.join(work, "more.yaml")
+    with open(settings, "w", encoding="utf-8") as file:
+        file.write(kinds.SETTINGS)
+    os.environ["CASSANDRA_YAML"] = settings
+    if VERSION < (5, 0):
+        data.leave_out_vectors()
+    home = os.path.join(work, "cassandra")
+    verdicts = Verdicts()
+
+    def first(_, session):
+        fill(session)
+        return state(session), schema_of(session)
+
+    def ours(ilion, session):
+        before = state(session), schema_of(session)
+        session.set_keyspace(kinds.KEYSPACE)
+        write_again(session)
+        if VERSION < (5, 0):
+            for statement in kinds.REFUSED_BY_4:
+                verdicts.check(f"refused: {statement}", lambda: refuses(session, statement))
+        release = session.execute("SELECT release_version FROM system.local").one()[0]
+        return before, (state(session, "after"), schema_of(session)), release
+
+    def again(cassandra, session):
+        back = state(session, "after"), schema_of(session)
+        for kind in kinds.KINDS:
+            for query in getattr(kind, "theirs", ()):
+                verdicts.check(f"{kind.name}: {query}", lambda: answer(session, query))
+        verdicts.check("roles: still work", lambda: roles_work(cassandra))
+        return back
+
+    theirs = in_cassandra(home, first)
+    before, after, release = in_ilion(home, ours)
+    same_state(verdicts, "Ilion reads what Cassandra wrote", before[0], theirs[0])
+    verdicts.check("schema: Ilion's is Cassandra's", lambda: same_schema(before[1], theirs[1]))
+    kept = ".".join(map(str, VERSION))
+    verdicts.check("release_version stays", lambda: equal(release, kept))
+    # A restart, since what Ilion flushed is now read from its files.
+    in_ilion(home, lambda ilion, session: same_state(verdicts, "the same after a restart", state(session, "after"), after[0]))
+    back = in_cassandra(home, again)
+    same_state(verdicts, "Cassandra reads what Ilion wrote", back[0], after[0])
+    verdicts.check("schema: Cassandra's is Ilion's", lambda: same_schema(back[1], after[1]))
+    in_ilion(home, lambda ilion, session: same_state(verdicts, "the same on the second way", state(session, "after"), back[0]))
+    if not verdicts.failed:
+        shutil.rmtree(work)
+    else:
+        print(f"left in {work}")
     return verdicts.close()
 
 

@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 use ilion_commitlog::{Callback, CommitLog, Position};
 use ilion_env::{Env, FileLock};
 use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange, ReadLaw, TombstoneLimits};
-use ilion_schema::{Schema, TableId, TableSchema};
+use ilion_schema::{Release, Schema, TableId, TableSchema};
 use ilion_sstable::{ChunkCache, KeyCache, Lookups};
 use ilion_types::Partitioner;
 use parking_lot::Mutex;
@@ -35,6 +35,8 @@ pub(crate) struct Shared {
     pub env: Arc<dyn Env>,
     pub options: EngineOptions,
     pub schema: ArcSwap<Schema>,
+    /// Which Cassandra must be able to read what is written.
+    pub release: Release,
     pub tables: ArcSwap<TableMap>,
     pub budget: Budget,
     /// Compactions that go on.
@@ -75,6 +77,7 @@ impl Shared {
         Self {
             id,
             schema: ArcSwap::from_pointee(Schema::with_system()),
+            release: Release::default(),
             tables: ArcSwap::from_pointee(TableMap::default()),
             budget: Budget::new(options.memtable_bytes_max),
             tasks: Tasks::default(),

@@ -15,6 +15,7 @@
 //! | `engine` | [`Engine`]: the public calls, what its threads share |
 //! | `options`, `error` | what it is told; why it refuses |
 //! | `recovery` | opening a data directory |
+//! | `origin` | which Cassandra the directory is one of |
 //! | `replay` | records of the log back into memtables |
 //! | `table_store` | [`TableStore`]: one table |
 //! | `view` | what a read sees |
@@ -61,6 +62,7 @@ mod indexes;
 mod large;
 mod link;
 mod options;
+mod origin;
 mod read;
 mod recovery;
 mod replay;

@@ -28,6 +28,8 @@ pub struct EngineOptions {
     pub memtable_shards: usize,
     /// Version of the SSTables that are written; it decides their format.
     pub sstable_version: Version,
+    /// A directory of Cassandra 4.x stays one that it can open; else it becomes one of 5.0 for good.
+    pub stays_compatible: bool,
     /// How partitions of SSTables are found: by token maps, or as Cassandra does. It decides whether maps are written, too.
     pub finding: Finding,
     /// Memory for places of partitions that an index was asked for, where no token map knows them.
@@ -95,6 +97,7 @@ impl EngineOptions {
             memtable_bytes_max: 1 << 30,
             memtable_shards: 16,
             sstable_version: Version::NB,
+            stays_compatible: true,
             finding: Finding::TokenMap,
             key_cache: CacheOptions::of(16 << 20),
             large: LargeLimits::default(),

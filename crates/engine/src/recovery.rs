@@ -18,6 +18,7 @@ use uuid::Uuid;
 
 use crate::background::Work;
 use crate::engine::{Shared, TableMap};
+use crate::origin;
 use crate::replay::replay;
 use crate::table_store::TableStore;
 use crate::view::LiveSSTable;
@@ -40,8 +41,11 @@ pub(crate) fn open(env: Arc<dyn Env>, options: EngineOptions) -> Result<(Shared,
         }
     })?;
     let id = stored_id(&*env, &options.data_dir)?.unwrap_or_else(|| env.random_uuid());
-    let shared = Shared::new(env, options, id);
-    shared.adopt_tables(&Schema::with_system())?;
+    let mut shared = Shared::new(env, options, id);
+    shared.release = origin::release_of(&shared)?;
+    let own = Schema::with_system_of(shared.release);
+    shared.adopt_tables(&own)?;
+    shared.schema.store(Arc::new(own));
     let stored = shared.load_schema_in_part()?;
     shared.adopt_tables(&stored)?;
     shared.schema.store(Arc::new(stored));
@@ -168,7 +172,7 @@ impl Shared {
     fn find_table(&self, table: &Arc<TableSchema>, found: &mut Vec<FoundSSTable>) -> Result<Arc<TableStore>> {
         check_types(
             format_args!("table {}.{}", table.keyspace, table.name),
-            table.select_order().into_iter().map(|column| &column.ty),
+            table.every_column().into_iter().map(|column| &column.ty),
         )?;
         let since = self.barrier();
         let options = &self.options;

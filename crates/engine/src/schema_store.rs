@@ -60,7 +60,7 @@ impl Engine {
                 && keyspace.tables.values().any(|t| is_stored(&t))
             {
                 let rows = encode_keyspace(keyspace).into_iter();
-                missing.extend(rows.filter(|row| !stored.contains(row)));
+                missing.extend(rows.filter(|row| !stored.iter().any(|stored| stored.says_the_same(row))));
             }
         }
         let now_micros = shared.env.unique_micros();
@@ -94,19 +94,27 @@ impl Shared {
 
     /// The schema that `system_schema` holds now, with the server's own keyspaces.
     pub(crate) fn load_schema(&self) -> Result<Schema> {
-        Ok(Schema::from_rows(self.read_schema_rows()?)?)
+        Ok(Schema::from_rows(self.release, self.read_schema_rows()?)?)
     }
 
     /// The same in the middle of a replay, when tables of `system_schema` may stand at different moments: some were
     /// flushed with a change that the log comes to later. What does not decode is either dropped by such a change, or made by
     /// one that the replay has not come to, so it is left out for now.
     pub(crate) fn load_schema_in_part(&self) -> Result<Schema> {
-        Ok(Schema::from_rows_in_part(self.read_schema_rows()?).0)
+        Ok(Schema::from_rows_in_part(self.release, self.read_schema_rows()?).0)
+    }
+
+    /// The tables of `system_schema` that the release has.
+    fn schema_tables(&self) -> impl Iterator<Item = &'static str> {
+        let schema = self.schema.load_full();
+        SCHEMA_TABLES
+            .into_iter()
+            .filter(move |name| schema.table(KEYSPACE, name).is_some())
     }
 
     fn read_schema_rows(&self) -> Result<Vec<SchemaRow>> {
         let mut rows = Vec::new();
-        for name in SCHEMA_TABLES {
+        for name in self.schema_tables() {
             let store = self.table(TableId::of_system_table(KEYSPACE, name));
             // A schema of our own making has all of them.
             let store = store.ok_or_else(|| Error::Refused(format!("{KEYSPACE}.{name} is not there")))?;
@@ -167,7 +175,13 @@ fn mutations_of(shared: &Shared, changes: Vec<RowChange>, now_micros: i64) -> Re
     let now_secs = u32::try_from(now_micros / 1_000_000).unwrap_or(u32::MAX);
     // What a change deletes is older than what it puts: never equal, so that a deletion hides nothing new.
     let deletion = DeletionTime::new(now_micros - 1, now_secs);
-    for change in changes {
+    let known: Vec<&str> = shared.schema_tables().collect();
+    let is_known = |change: &RowChange| match change {
+        RowChange::Put(row) => known.contains(&row.table),
+        RowChange::Delete { table, .. } | RowChange::DeletePartition { table, .. } => known.contains(table),
+    };
+    // What an older release has no table for is refused before it comes here.
+    for change in changes.into_iter().filter(is_known) {
         let (name, keyspace) = match &change {
             RowChange::Put(row) => (row.table, row.keyspace.clone()),
             RowChange::Delete { table, keyspace, .. } | RowChange::DeletePartition { table, keyspace } => {

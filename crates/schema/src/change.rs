@@ -58,10 +58,12 @@ impl Schema {
                 diffs,
             });
         }
-        Ok(Applied {
+        let applied = Applied {
             schema: schema.sealed(self.epoch + 1),
             diffs,
-        })
+        };
+        self.release.check(&applied)?;
+        Ok(applied)
     }
 
     /// The changed schema, or nothing if the change is a no-op by its `IF`.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ilion_types::{CqlType, UserType};
 use uuid::Uuid;
 
-use crate::{TableId, TableSchema};
+use crate::{Release, TableId, TableSchema};
 
 /// All keyspaces, local ones (`system`, `system_schema`, virtual) included.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -17,6 +17,8 @@ pub struct Schema {
     pub version: Uuid,
     /// Counts changes in this process; used to find out of date prepared statements.
     pub epoch: u64,
+    /// Which Cassandra must be able to read what is written.
+    pub release: Release,
 }
 
 impl Schema {

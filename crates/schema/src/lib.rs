@@ -15,6 +15,7 @@
 //! | `describe` | DESCRIBE: objects as the CQL that makes them |
 //! | `rows` | the schema as rows of `system_schema`, both ways |
 //! | `system` | the keyspaces that the server brings along |
+//! | `release` | [`Release`]: which Cassandra must be able to read what is written |
 //! | `version` | the digest that tells schemas apart |
 //! | `names`, `compatible`, `index_target` | rules of names, of re-added columns, of index targets |
 
@@ -29,6 +30,7 @@ mod keyspace;
 mod names;
 mod options;
 mod properties;
+mod release;
 mod replication;
 pub mod rows;
 mod system;
@@ -52,6 +54,7 @@ pub use names::{
 };
 pub use options::{CachingOptions, TableOptions};
 pub use properties::{Properties, PropertyValue};
+pub use release::Release;
 pub use replication::LOCAL_DATACENTER;
 pub use rows::{RowChange, SchemaRow, encode_keyspace, row_changes};
 pub use system::system_keyspaces;

@@ -20,6 +20,8 @@ mod decode_table;
 mod encode;
 mod encode_table;
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 
 pub use changes::{RowChange, row_changes};
@@ -52,6 +54,20 @@ pub struct SchemaRow {
     pub clustering: Vec<Bytes>,
     /// The regular columns, serialized; nothing is a null. None of these columns has many cells.
     pub cells: Vec<(&'static str, Option<Bytes>)>,
+}
+
+impl SchemaRow {
+    /// True if both are the same row with the same values, whichever columns the one or the other has nothing in.
+    pub fn says_the_same(&self, other: &SchemaRow) -> bool {
+        let values = |row: &SchemaRow| -> BTreeMap<&'static str, Bytes> {
+            let cells = row.cells.iter();
+            cells
+                .filter_map(|(name, value)| Some((*name, value.clone()?)))
+                .collect()
+        };
+        (self.table, &self.keyspace, &self.clustering) == (other.table, &other.keyspace, &other.clustering)
+            && values(self) == values(other)
+    }
 }
 
 /// The table's name as [`SchemaRow`] holds it; nothing if it holds no definitions.

@@ -8,6 +8,7 @@
 //! | `local` | `system` |
 //! | `schema_tables` | `system_schema` |
 //! | `replicated` | `system_auth`, `system_distributed`, `system_traces` |
+//! | `since` | tables and columns that are younger than 4.0 |
 //! | `virtual_tables` | `system_views`, `system_virtual_schema` |
 //!
 //! When you add a table that is stored: its id follows from its name, and nothing else has to change.
@@ -15,6 +16,7 @@
 mod local;
 mod replicated;
 mod schema_tables;
+mod since;
 mod virtual_tables;
 
 pub(crate) use schema_tables::column_named as schema_column_named;
@@ -26,7 +28,8 @@ use md5::{Digest, Md5};
 use uuid::Uuid;
 
 use crate::{
-    ClusteringOrder, ColumnKind, Keyspace, Replication, Schema, TableBuilder, TableId, TableKind, TableSchema,
+    ClusteringOrder, ColumnKind, Keyspace, Release, Replication, Schema, TableBuilder, TableId, TableKind,
+    TableSchema,
 };
 
 /// A table of the server.
@@ -55,26 +58,33 @@ impl TableId {
 impl Schema {
     /// The schema of a new node: the server's own keyspaces.
     pub fn with_system() -> Schema {
-        let keyspaces = system_keyspaces().into_iter();
+        Self::with_system_of(Release::default())
+    }
+
+    /// The same of another release.
+    pub fn with_system_of(release: Release) -> Schema {
+        let keyspaces = system_keyspaces(release).into_iter();
         let schema = Schema {
             keyspaces: keyspaces
                 .map(|keyspace| (keyspace.name.clone(), Arc::new(keyspace)))
                 .collect(),
             version: Uuid::nil(),
             epoch: 0,
+            release,
         };
         schema.sealed(0)
     }
 }
 
-/// The server's own keyspaces, virtual ones included.
-pub fn system_keyspaces() -> Vec<Keyspace> {
+/// The server's own keyspaces, virtual ones included, as a release has them. Virtual ones are always those of today: they are
+/// not stored.
+pub fn system_keyspaces(release: Release) -> Vec<Keyspace> {
     vec![
-        local::keyspace(),
-        schema_tables::keyspace(),
-        replicated::auth(),
-        replicated::distributed(),
-        replicated::traces(),
+        local::keyspace(release),
+        schema_tables::keyspace(release),
+        replicated::auth(release),
+        replicated::distributed(release),
+        replicated::traces(release),
         virtual_tables::views(),
         virtual_tables::virtual_schema(),
     ]
@@ -82,25 +92,38 @@ pub fn system_keyspaces() -> Vec<Keyspace> {
 
 /// A keyspace of these tables; `adjust` sets what differs from the default options.
 fn keyspace(
+    release: Release,
     name: &str,
     replication: Replication,
     definitions: &[Definition],
     adjust: impl Fn(&mut TableBuilder),
 ) -> Keyspace {
     let mut keyspace = Keyspace::new(name, replication, true);
-    for definition in definitions {
-        let table = build(name, definition, &adjust);
+    let known = |definition: &&Definition| since::table(name, definition.name) <= release;
+    for definition in definitions.iter().filter(known) {
+        let table = build(release, name, definition, &adjust);
         keyspace.tables.insert(table.name.clone(), table);
     }
     keyspace
 }
 
-fn build(keyspace: &str, definition: &Definition, adjust: &impl Fn(&mut TableBuilder)) -> Arc<TableSchema> {
+fn build(
+    release: Release,
+    keyspace: &str,
+    definition: &Definition,
+    adjust: &impl Fn(&mut TableBuilder),
+) -> Arc<TableSchema> {
     let id = TableId::of_system_table(keyspace, definition.name);
     let mut builder = TableBuilder::new(keyspace, definition.name, id);
     definition.comment.clone_into(&mut builder.options.comment);
     adjust(&mut builder);
     let mut columns: Vec<(&str, CqlType, ColumnKind)> = definition.columns.split(';').map(column).collect();
+    columns.retain(|(name, ..)| since::column(keyspace, definition.name, name) <= release);
+    for (name, ty, _) in &mut columns {
+        if let Some(older) = since::older_type(release, keyspace, definition.name, name) {
+            *ty = cql_type(older);
+        }
+    }
     // As CREATE TABLE does: keys in their order, then the others by name.
     columns.sort_by_key(|(name, _, kind)| match kind {
         ColumnKind::PartitionKey => (0, ""),
@@ -131,8 +154,12 @@ fn column(text: &'static str) -> (&'static str, CqlType, ColumnKind) {
         .into_iter()
         .find_map(|(suffix, kind)| Some((rest.strip_suffix(suffix)?, kind)))
         .unwrap_or((rest, ColumnKind::Regular));
-    let ty = CqlType::parse_cql(ty, "", &|_| None).expect("the type of a system table parses");
-    (name, ty, kind)
+    (name, cql_type(ty), kind)
+}
+
+#[expect(clippy::expect_used, reason = "as above")]
+fn cql_type(text: &'static str) -> CqlType {
+    CqlType::parse_cql(text, "", &|_| None).expect("the type of a system table parses")
 }
 
 fn virtual_kind(builder: &mut TableBuilder) {

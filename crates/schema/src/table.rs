@@ -187,8 +187,15 @@ impl TableSchema {
         self.columns_of(&self.regulars)
     }
 
-    /// Every column in the order of `SELECT *`: partition key, clustering, statics by name, regulars by name.
+    /// The columns in the order of `SELECT *`: partition key, clustering, statics by name, regulars by name.
     pub fn select_order(&self) -> Vec<&Column> {
+        let mut columns = self.every_column();
+        columns.retain(|column| !self.is_hidden(column));
+        columns
+    }
+
+    /// The same, with the hidden ones.
+    pub fn every_column(&self) -> Vec<&Column> {
         let mut statics: Vec<&Column> = self.statics().collect();
         let mut regulars: Vec<&Column> = self.regulars().collect();
         statics.sort_by(|a, b| a.name.as_bytes().cmp(b.name.as_bytes()));
@@ -224,6 +231,24 @@ impl TableSchema {
     pub fn is_compact(&self) -> bool {
         let has = |flag: &str| self.flags.iter().any(|known| known == flag);
         has("dense") || has("super") || !has("compound")
+    }
+
+    /// True for compact tables without clustering columns in CQL: what is stored as a static row is the row. A column of the
+    /// clustering and a regular one are hidden.
+    pub fn is_static_compact(&self) -> bool {
+        let has = |flag: &str| self.flags.iter().any(|known| known == flag);
+        !has("dense") && !has("compound") && !has("super")
+    }
+
+    /// True for columns that only the layout of a compact table needs: no statement knows them.
+    pub fn is_hidden(&self, column: &Column) -> bool {
+        match column.kind {
+            ColumnKind::Clustering => self.is_static_compact(),
+            ColumnKind::Regular => {
+                self.is_static_compact() || (column.ty == CqlType::Empty && self.is_compact())
+            }
+            ColumnKind::PartitionKey | ColumnKind::Static => false,
+        }
     }
 
     /// A builder that starts from this table and keeps its column ids.
@@ -415,5 +440,41 @@ impl TableBuilder {
             key_order: self.key_order,
             columns: self.columns,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compact_tables_hide_what_only_their_layout_needs() {
+        let table = |flags: &[&str], value: CqlType| {
+            let mut builder = TableBuilder::new("ks", "t", TableId(uuid::Uuid::nil()))
+                .partition_key("k", CqlType::Int)
+                .clustering("column1", CqlType::Text, ClusteringOrder::Asc)
+                .add(
+                    "value".to_owned(),
+                    ColumnKind::Regular,
+                    value,
+                    ClusteringOrder::Asc,
+                );
+            builder.flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
+            builder.static_column("a", CqlType::Int).build()
+        };
+        let shown = |table: &TableSchema| -> Vec<String> {
+            let columns = table.select_order().into_iter();
+            columns.map(|column| column.name.clone()).collect()
+        };
+        assert_eq!(shown(&table(&[], CqlType::Blob)), ["k", "a"]);
+        assert_eq!(
+            shown(&table(&["dense", "compound"], CqlType::Empty)),
+            ["k", "column1", "a"]
+        );
+        assert_eq!(
+            shown(&table(&["compound"], CqlType::Int)),
+            ["k", "column1", "a", "value"]
+        );
+        assert_eq!(table(&[], CqlType::Blob).every_column().len(), 4);
     }
 }

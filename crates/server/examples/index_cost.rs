@@ -82,8 +82,16 @@ fn main() {
     };
     run("CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}");
     run("CREATE TABLE ks.t (k blob PRIMARY KEY, a int, b int, c int, v blob)");
-    let columns = if indexes.ends_with('3') { &["a", "b", "c"][..] } else { &["a"] };
-    let using = if indexes.starts_with("sai") { " USING 'sai'" } else { "" };
+    let columns = if indexes.ends_with('3') {
+        &["a", "b", "c"][..]
+    } else {
+        &["a"]
+    };
+    let using = if indexes.starts_with("sai") {
+        " USING 'sai'"
+    } else {
+        ""
+    };
     for column in columns.iter().filter(|_| indexes != "none") {
         run(&format!("CREATE INDEX ON ks.t ({column}){using}"));
     }

@@ -9,6 +9,7 @@ use ilion_engine::{CacheOptions, Engine, EngineOptions, Finding, LargeLimits, SS
 use ilion_env::Env;
 use ilion_query::{ClusterFacts, EngineStore, LogPosition, QueryOptions, QueryProcessor, Store};
 use ilion_rows::TombstoneLimits;
+use ilion_schema::TableId;
 
 use crate::costs::SlowLog;
 use crate::durability::{Durability, DurableCallback};
@@ -16,7 +17,9 @@ use crate::guardrails::guardrails;
 use crate::memory::machine_bytes;
 use crate::observers::Observers;
 use crate::server::{Server, Services, StartError};
-use crate::settings::{CommitLogSync, Limit, SSTableFormat, SSTableLookup, Settings, Size};
+use crate::settings::{
+    CommitLogSync, Limit, SSTableFormat, SSTableLookup, Settings, Size, StorageCompatibility,
+};
 use crate::system::{self, LocalError, LocalNode, NodeFacts, StoredTraces};
 use crate::traces::TraceProbability;
 use crate::{ServerOptions, Statements};
@@ -62,6 +65,10 @@ impl Node {
         };
         let store: Arc<dyn Store> = Arc::new(EngineStore::new(engine.clone(), nobody));
         let local = Arc::new(LocalNode::open(store, node_facts(settings, &engine))?);
+        if local.is_of_another_version() {
+            // Read before the commit log is, at the next start.
+            engine.flush(TableId::of_system_table("system", "local"))?;
+        }
         let store: Arc<dyn Store> = Arc::new(EngineStore::new(engine.clone(), local.cluster()));
         let processor = Arc::new(QueryProcessor::new(store.clone(), query_options(settings)));
         system::register(&engine, settings);
@@ -310,6 +317,7 @@ fn engine_options(env: &dyn Env, settings: &Settings) -> Result<EngineOptions, O
             save_period: Some(settings.key_cache_save_period).filter(|period| !period.is_zero()),
             keys_to_save: count(settings.key_cache_keys_to_save),
         },
+        stays_compatible: settings.storage_compatibility_mode == StorageCompatibility::Cassandra4,
         finding: match settings.sstable_lookup {
             SSTableLookup::TokenMap => Finding::TokenMap,
             SSTableLookup::Summary => Finding::Summary,

@@ -4,6 +4,7 @@
 //! with the partition.
 
 mod cells;
+mod debug;
 mod instant;
 mod layout;
 
@@ -16,6 +17,8 @@ use ilion_rows::{
 use ilion_schema::TableSchema;
 use ilion_types::{CqlType, decode_composite, hex};
 
+use cells::path_text;
+pub use debug::{debug_head, debug_unfiltered};
 pub use instant::Times;
 use layout::JsonWriter;
 pub use layout::Layout;

@@ -43,6 +43,8 @@ use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use ilion_env::{Env, RealEnv};
 
+pub use metadata::TimestampUnit;
+
 pub use bench::{BenchArguments, Shape};
 pub use target::TargetFormat;
 
@@ -83,6 +85,9 @@ pub struct DumpArguments {
     /// Instead of JSON, every byte of the uncompressed Data.db: offset, length, bytes and what they are.
     #[arg(long, conflicts_with_all = ["lines", "raw_times", "keys_only", "excluded"])]
     pub annotate: bool,
+    /// Instead of JSON, a line for each row as Cassandra's own objects print themselves, timestamps and TTLs included.
+    #[arg(short = 'd', long = "debug", conflicts_with_all = ["annotate", "lines", "raw_times", "keys_only"])]
+    pub debug: bool,
     /// One partition a line.
     #[arg(short = 'l', long)]
     pub lines: bool,
@@ -108,6 +113,25 @@ pub struct MetadataArguments {
     /// Grace period for the estimate of droppable tombstones.
     #[arg(short = 'g', long, default_value_t = 0, value_name = "SECONDS")]
     pub gc_grace_seconds: u64,
+    /// Reads all rows, and says how many there are and which partitions are the largest.
+    #[arg(short = 's', long)]
+    pub scan: bool,
+    /// With colors of a terminal.
+    #[arg(short = 'c', long)]
+    pub colors: bool,
+    /// Histograms of finer bars, not of ASCII.
+    #[arg(short = 'u', long)]
+    pub unicode: bool,
+    /// What the writers of the rows took for the unit of timestamps.
+    #[arg(
+        short = 't',
+        long,
+        value_enum,
+        ignore_case = true,
+        default_value = "MICROSECONDS",
+        value_name = "UNIT"
+    )]
+    pub timestamp_unit: TimestampUnit,
 }
 
 /// What to write in which format.

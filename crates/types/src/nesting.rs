@@ -42,6 +42,11 @@ impl CqlType {
         self.contains(&|ty| matches!(ty, Self::Duration))
     }
 
+    /// True if it is a vector or holds one.
+    pub fn contains_vector(&self) -> bool {
+        self.contains(&|ty| matches!(ty, Self::Vector { .. }))
+    }
+
     /// True for what may be a primary key column: not a counter, not many cells, no durations.
     pub fn may_be_key(&self) -> bool {
         !self.is_multi_cell() && !self.contains_counter() && !self.contains_duration()

@@ -1,5 +1,7 @@
 //! CREATE TABLE and ALTER TABLE.
 
+use std::collections::BTreeMap;
+
 use ilion_cql::ast::{AlterTable, ColumnDefinition, CreateTable, CreateTableLike, Direction, TableChange};
 use ilion_schema::{
     ClusteringOrder, CopyTable, NewColumn, Properties, PropertyValue, SchemaChange, TableAlteration,
@@ -48,7 +50,13 @@ pub(super) fn clustering_order(given: &[(String, Direction)]) -> Vec<(String, Cl
 }
 
 fn with_default_compaction(mut properties: Properties, context: &PlanContext<'_>) -> Properties {
-    if let Some(default) = &context.options.default_compaction {
+    let release = context.schema.release;
+    let is_known = |default: &&BTreeMap<String, String>| {
+        !default
+            .get("class")
+            .is_some_and(|class| release.lacks_compaction(class))
+    };
+    if let Some(default) = context.options.default_compaction.as_ref().filter(is_known) {
         let given = properties.0.entry("compaction".to_owned());
         given.or_insert_with(|| PropertyValue::Map(default.clone()));
     }

@@ -68,7 +68,8 @@ fn index_expression(name: &str, table: &TableSchema, context: &PlanContext<'_>) 
 
 /// The column of this name, with Cassandra's error.
 pub(crate) fn existing<'t>(table: &'t TableSchema, name: &str) -> Result<&'t Column, Error> {
-    table.column_named(name).ok_or_else(|| {
+    let known = table.column_named(name).filter(|column| !table.is_hidden(column));
+    known.ok_or_else(|| {
         Error::invalid(format!(
             "Undefined column name {} in table {}.{}",
             quote_name(name),

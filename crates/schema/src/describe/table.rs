@@ -88,36 +88,24 @@ fn dropped_columns(table: &TableSchema) -> Vec<&DroppedColumn> {
     dropped
 }
 
-/// A compact table without clustering columns hides one, and its regular value, and calls static what is regular.
-pub(super) fn is_static_compact(table: &TableSchema) -> bool {
-    let has = |flag: &str| table.flags.iter().any(|known| known == flag);
-    !has("dense") && !has("compound") && !has("super")
-}
-
 pub(super) fn clustering(table: &TableSchema) -> Vec<&Column> {
-    if is_static_compact(table) {
-        Vec::new()
-    } else {
-        table.clustering().collect()
-    }
+    table
+        .clustering()
+        .filter(|column| !table.is_hidden(column))
+        .collect()
 }
 
 /// What a CREATE statement lists, in storage order.
 fn columns(table: &TableSchema) -> impl Iterator<Item = &Column> {
-    let is_static_compact = is_static_compact(table);
     table
         .partition_key()
         .chain(clustering(table))
         .chain(table.statics())
-        .chain(
-            table
-                .regulars()
-                .filter(move |column| !is_static_compact && column.ty != CqlType::Empty),
-        )
+        .chain(table.regulars().filter(|column| !table.is_hidden(column)))
 }
 
 fn column_definition(table: &TableSchema, column: &Column) -> String {
-    let is_hidden_static = column.kind == ColumnKind::Static && is_static_compact(table);
+    let is_hidden_static = column.kind == ColumnKind::Static && table.is_static_compact();
     let kind = if is_hidden_static {
         ColumnKind::Regular
     } else {

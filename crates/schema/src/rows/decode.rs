@@ -11,25 +11,28 @@ use super::decode_table::{Columns, decode_table, decode_view};
 use crate::names::LOCAL_KEYSPACES;
 use crate::system::system_keyspaces;
 use crate::{
-    AggregateSchema, Error, FunctionSchema, IndexKind, IndexSchema, Keyspace, Replication, Schema,
+    AggregateSchema, Error, FunctionSchema, IndexKind, IndexSchema, Keyspace, Release, Replication, Schema,
     TriggerSchema,
 };
 
 impl Schema {
-    /// The schema that a node starts with: its own keyspaces as this version defines them, and what the rows say. Rows
+    /// The schema that a node starts with: its own keyspaces as the release defines them, and what the rows say. Rows
     /// about the node's own keyspaces are not read; tables of the replicated ones that the rows lack are added.
     ///
     /// # Errors
     /// Rows do not decode or contradict each other; restore `system_schema`.
-    pub fn from_rows(rows: impl IntoIterator<Item = SchemaRow>) -> Result<Schema, Error> {
-        load(rows, &mut Faults::Refused)
+    pub fn from_rows(release: Release, rows: impl IntoIterator<Item = SchemaRow>) -> Result<Schema, Error> {
+        load(release, rows, &mut Faults::Refused)
     }
 
     /// As [`Self::from_rows`], but what does not decode is left out and told: for rows of different moments, as a replay
     /// of the commit log meets them, when half of a later DROP is on disk already.
-    pub fn from_rows_in_part(rows: impl IntoIterator<Item = SchemaRow>) -> (Schema, Vec<Error>) {
+    pub fn from_rows_in_part(
+        release: Release,
+        rows: impl IntoIterator<Item = SchemaRow>,
+    ) -> (Schema, Vec<Error>) {
         let mut faults = Faults::Kept(Vec::new());
-        let schema = load(rows, &mut faults).unwrap_or_default();
+        let schema = load(release, rows, &mut faults).unwrap_or_default();
         match faults {
             Faults::Kept(errors) => (schema, errors),
             Faults::Refused => (schema, Vec::new()),
@@ -58,12 +61,17 @@ impl Faults {
     }
 }
 
-fn load(rows: impl IntoIterator<Item = SchemaRow>, faults: &mut Faults) -> Result<Schema, Error> {
+fn load(
+    release: Release,
+    rows: impl IntoIterator<Item = SchemaRow>,
+    faults: &mut Faults,
+) -> Result<Schema, Error> {
     let rows = rows
         .into_iter()
         .filter(|row| !LOCAL_KEYSPACES.contains(&row.keyspace.as_str()));
     let mut schema = decode_keyspaces(rows, faults)?;
-    for own in system_keyspaces() {
+    schema.release = release;
+    for own in system_keyspaces(release) {
         match schema.keyspaces.get_mut(&own.name) {
             None => {
                 schema.keyspaces.insert(own.name.clone(), Arc::new(own));

@@ -47,7 +47,7 @@ fn row(name: &'static str, table: &TableSchema, mut cells: Cells) -> SchemaRow {
 /// The rows of the columns, present and dropped.
 pub(super) fn table_rows(table: &TableSchema) -> impl Iterator<Item = SchemaRow> {
     let columns = table
-        .select_order()
+        .every_column()
         .into_iter()
         .map(|column| column_row(table, column));
     columns.chain(table.dropped.values().map(|dropped| dropped_row(table, dropped)))

@@ -5,7 +5,7 @@ use ilion_types::CqlType;
 use super::*;
 use crate::{
     ClusteringOrder, CreateAggregate, CreateFunction, CreateIndex, CreateTable, CreateView, Error, IndexPart,
-    IndexTarget, NewColumn, Properties, Schema, SchemaChange, TableAlteration,
+    IndexTarget, NewColumn, Properties, Release, Schema, SchemaChange, TableAlteration,
 };
 
 fn names(list: &[&str]) -> Vec<String> {
@@ -186,7 +186,7 @@ fn applied(changes: Vec<RowChange>, stored: &mut BTreeMap<(&'static str, String,
 #[test]
 fn every_kind_of_object_reads_back_as_it_was() {
     let schema = populated();
-    let back = Schema::from_rows(schema.to_rows()).unwrap();
+    let back = Schema::from_rows(Release::V5_0, schema.to_rows()).unwrap();
     let (before, after) = (schema.keyspace("ks").unwrap(), back.keyspace("ks").unwrap());
     assert_eq!(before.types, after.types);
     assert_eq!(before.indexes, after.indexes);
@@ -212,9 +212,9 @@ fn every_kind_of_object_reads_back_as_it_was() {
 #[test]
 fn system_keyspaces_read_back_as_they_were() {
     let schema = Schema::with_system();
-    let back = Schema::from_rows(schema.to_rows()).unwrap();
+    let back = Schema::from_rows(Release::V5_0, schema.to_rows()).unwrap();
     assert_eq!(schema, back);
-    assert_eq!(Schema::from_rows([]).unwrap(), schema);
+    assert_eq!(Schema::from_rows(Release::V5_0, []).unwrap(), schema);
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn changes_of_rows_lead_from_schema_to_schema() {
         (&altered, &dropped),
     ] {
         applied(row_changes(old, new), &mut stored);
-        let back = Schema::from_rows(stored.values().cloned()).unwrap();
+        let back = Schema::from_rows(Release::V5_0, stored.values().cloned()).unwrap();
         assert_eq!(back.version, new.version);
     }
     assert_eq!(dropped.version, system.version);
@@ -260,7 +260,7 @@ fn damaged_rows_are_refused_by_name() {
             row.cells.retain(|(name, _)| *name != "type");
         }
     }
-    let refused = Schema::from_rows(rows).unwrap_err();
+    let refused = Schema::from_rows(Release::V5_0, rows).unwrap_err();
     assert!(
         matches!(refused, Error::Corrupt { table: "columns", .. }),
         "{refused}"
@@ -274,6 +274,6 @@ fn damaged_rows_are_refused_by_name() {
             *value = Some(bytes.slice(..bytes.len() / 2));
         }
         // Whatever it says, it does not panic.
-        let _ = Schema::from_rows(rows);
+        let _ = Schema::from_rows(Release::V5_0, rows);
     }
 }

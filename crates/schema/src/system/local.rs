@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::{Definition, keyspace as keyspace_of, table};
 use crate::options::compaction;
-use crate::{DroppedColumn, Keyspace, Replication, TableBuilder};
+use crate::{DroppedColumn, Keyspace, Release, Replication, TableBuilder};
 
-const TABLES: [Definition; 22] = [
+const TABLES: [Definition; 23] = [
     table(
         "local",
         "information about the local node",
@@ -31,12 +31,12 @@ const TABLES: [Definition; 22] = [
     table(
         "peer_events_v2",
         "events related to peers",
-        "peer inet pk; peer_port int ck; hints_dropped map<uuid, int>",
+        "peer inet pk; peer_port int ck; hints_dropped map<timeuuid, int>",
     ),
     table(
         "peer_events",
         "events related to peers",
-        "peer inet pk; hints_dropped map<uuid, int>",
+        "peer inet pk; hints_dropped map<timeuuid, int>",
     ),
     table(
         "batches",
@@ -51,6 +51,11 @@ const TABLES: [Definition; 22] = [
          proposal blob; proposal_ballot timeuuid; proposal_version int",
     ),
     table(
+        "paxos_repair_history",
+        "paxos repair history",
+        "keyspace_name text pk; table_name text ck; points frozen<list<frozen<tuple<blob, timeuuid>>>>",
+    ),
+    table(
         "IndexInfo",
         "built column indexes",
         "table_name text pk; index_name text ck; value blob",
@@ -58,7 +63,7 @@ const TABLES: [Definition; 22] = [
     table(
         "compaction_history",
         "week-long compaction history",
-        "id uuid pk; bytes_in bigint; bytes_out bigint; columnfamily_name text; compacted_at timestamp; \
+        "id timeuuid pk; bytes_in bigint; bytes_out bigint; columnfamily_name text; compacted_at timestamp; \
          compaction_properties frozen<map<text, text>>; keyspace_name text; rows_merged map<int, bigint>",
     ),
     table(
@@ -129,13 +134,13 @@ const TABLES: [Definition; 22] = [
     table(
         "top_partitions",
         "Stores the top partitions",
-        "keyspace_name text pk; table_name text pk; top_type text ck; last_update timestamp; \
+        "keyspace_name text pk; table_name text ck; top_type text ck; last_update timestamp; \
          top frozen<list<frozen<tuple<text, bigint>>>>",
     ),
 ];
 
-pub(super) fn keyspace() -> Keyspace {
-    keyspace_of("system", Replication::local(), &TABLES, |builder| {
+pub(super) fn keyspace(release: Release) -> Keyspace {
+    keyspace_of(release, "system", Replication::local(), &TABLES, |builder| {
         builder.options.gc_grace_secs = 0;
         builder.options.memtable_flush_period_ms = 3_600_000;
         match builder.name.as_str() {

@@ -3,7 +3,7 @@
 
 use super::local::compact;
 use super::{Definition, keyspace, table};
-use crate::{Keyspace, Replication};
+use crate::{Keyspace, Release, Replication};
 
 const AUTH: [Definition; 8] = [
     table(
@@ -92,28 +92,34 @@ const TRACES: [Definition; 2] = [
     ),
 ];
 
-pub(super) fn auth() -> Keyspace {
-    keyspace("system_auth", Replication::simple(), &AUTH, |builder| {
+pub(super) fn auth(release: Release) -> Keyspace {
+    keyspace(release, "system_auth", Replication::simple(), &AUTH, |builder| {
         builder.options.gc_grace_secs = 90 * 86_400;
     })
 }
 
-pub(super) fn distributed() -> Keyspace {
-    keyspace("system_distributed", simple(3), &DISTRIBUTED, |builder| {
-        if builder.name.ends_with("repair_history") {
-            builder.options.default_time_to_live_secs = 30 * 86_400;
-            let daily = [
-                ("class", "TimeWindowCompactionStrategy"),
-                ("compaction_window_unit", "DAYS"),
-                ("compaction_window_size", "1"),
-            ];
-            compact(builder, &daily);
-        }
-    })
+pub(super) fn distributed(release: Release) -> Keyspace {
+    keyspace(
+        release,
+        "system_distributed",
+        simple(3),
+        &DISTRIBUTED,
+        |builder| {
+            if builder.name.ends_with("repair_history") {
+                builder.options.default_time_to_live_secs = 30 * 86_400;
+                let daily = [
+                    ("class", "TimeWindowCompactionStrategy"),
+                    ("compaction_window_unit", "DAYS"),
+                    ("compaction_window_size", "1"),
+                ];
+                compact(builder, &daily);
+            }
+        },
+    )
 }
 
-pub(super) fn traces() -> Keyspace {
-    keyspace("system_traces", simple(2), &TRACES, |builder| {
+pub(super) fn traces(release: Release) -> Keyspace {
+    keyspace(release, "system_traces", simple(2), &TRACES, |builder| {
         builder.options.gc_grace_secs = 0
     })
 }

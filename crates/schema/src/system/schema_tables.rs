@@ -1,7 +1,7 @@
 //! `system_schema`: where the schema is stored, as rows of ordinary tables (see `rows`).
 
 use super::{Definition, keyspace as keyspace_of, table};
-use crate::{Keyspace, Replication};
+use crate::{Keyspace, Release, Replication};
 
 const TABLES: [Definition; 11] = [
     table(
@@ -83,11 +83,17 @@ const TABLES: [Definition; 11] = [
     ),
 ];
 
-pub(super) fn keyspace() -> Keyspace {
-    keyspace_of("system_schema", Replication::local(), &TABLES, |builder| {
-        builder.options.gc_grace_secs = 7 * 86_400;
-        builder.options.memtable_flush_period_ms = 3_600_000;
-    })
+pub(super) fn keyspace(release: Release) -> Keyspace {
+    keyspace_of(
+        release,
+        "system_schema",
+        Replication::local(),
+        &TABLES,
+        |builder| {
+            builder.options.gc_grace_secs = 7 * 86_400;
+            builder.options.memtable_flush_period_ms = 3_600_000;
+        },
+    )
 }
 
 /// The name of a column as the definitions hold it.

@@ -37,7 +37,7 @@ fn system_tables_have_cassandras_ids() {
 
 #[test]
 fn every_system_table_has_a_key_and_unique_columns() {
-    for keyspace in system_keyspaces() {
+    for keyspace in system_keyspaces(Release::V5_0) {
         for table in keyspace.tables.values() {
             assert!(
                 table.partition_key().len() > 0,
@@ -56,4 +56,55 @@ fn every_system_table_has_a_key_and_unique_columns() {
             assert_eq!(names.len(), count, "{}.{}", table.keyspace, table.name);
         }
     }
+}
+
+/// Lines of `RELEASE KEYSPACE TABLE COLUMN KIND POSITION TYPE`, as real Cassandras have them.
+const CASSANDRAS: &str = include_str!("cassandra_columns.txt");
+
+#[test]
+fn stored_tables_have_the_columns_that_cassandra_has_in_each_release() {
+    for release in [Release::V4_0, Release::V4_1, Release::V5_0] {
+        let version = &release.to_string()["Cassandra ".len()..];
+        let lines = CASSANDRAS.lines().filter_map(|line| line.strip_prefix(version));
+        let theirs: Vec<&str> = lines.map(str::trim).collect();
+        let mut ours = Vec::new();
+        for keyspace in system_keyspaces(release) {
+            let stored = keyspace
+                .tables
+                .values()
+                .filter(|table| table.kind != TableKind::Virtual);
+            ours.extend(stored.flat_map(|table| columns_of(table)));
+        }
+        ours.sort();
+        let missing: Vec<_> = theirs
+            .iter()
+            .filter(|line| !ours.iter().any(|own| own == *line))
+            .collect();
+        let added: Vec<_> = ours
+            .iter()
+            .filter(|own| !theirs.contains(&own.as_str()))
+            .collect();
+        assert!(
+            missing.is_empty() && added.is_empty(),
+            "{release} has {missing:#?}, and not {added:#?}"
+        );
+    }
+}
+
+fn columns_of(table: &TableSchema) -> Vec<String> {
+    let (mut partition_key, mut clustering) = (0.., 0..);
+    let line = |column: &crate::Column| {
+        let (kind, position) = match column.kind {
+            ColumnKind::PartitionKey => ("partition_key", partition_key.next().unwrap_or(-1)),
+            ColumnKind::Clustering => ("clustering", clustering.next().unwrap_or(-1)),
+            ColumnKind::Static => ("static", -1),
+            ColumnKind::Regular => ("regular", -1),
+        };
+        let (keyspace, name) = (&table.keyspace, &table.name);
+        format!(
+            "{keyspace} {name} {} {kind} {position} {}",
+            column.name, column.ty
+        )
+    };
+    table.select_order().into_iter().map(line).collect()
 }

@@ -1,7 +1,7 @@
 //! `system_views` and `system_virtual_schema`: tables whose rows the server computes when they are read.
 
 use super::{Definition, keyspace, table, virtual_kind};
-use crate::{Keyspace, Replication};
+use crate::{Keyspace, Release, Replication};
 
 const VIEWS: [Definition; 20] = [
     table(
@@ -150,11 +150,18 @@ const VIRTUAL_SCHEMA: [Definition; 3] = [
 ];
 
 pub(super) fn views() -> Keyspace {
-    keyspace("system_views", Replication::local(), &VIEWS, virtual_kind)
+    keyspace(
+        Release::default(),
+        "system_views",
+        Replication::local(),
+        &VIEWS,
+        virtual_kind,
+    )
 }
 
 pub(super) fn virtual_schema() -> Keyspace {
     keyspace(
+        Release::default(),
         "system_virtual_schema",
         Replication::local(),
         &VIRTUAL_SCHEMA,

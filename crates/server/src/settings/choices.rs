@@ -22,6 +22,13 @@ choices!(SSTableFormat, "Format of the SSTables that are written (`sstable_forma
     Da = "da",
 });
 
+choices!(StorageCompatibility, "What becomes of the directory of an older Cassandra (`storage_compatibility_mode`).", {
+    /// It stays one that it can open.
+    Cassandra4 = "CASSANDRA_4",
+    /// It becomes one of 5.0.
+    None = "NONE",
+});
+
 choices!(SSTableLookup, "How partitions are found in SSTables (`sstable_lookup`).", {
     /// By the token map.
     TokenMap = "token_map",

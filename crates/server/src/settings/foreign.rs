@@ -122,7 +122,6 @@ pub const FOREIGN: &[Foreign] = &[
             "trickle_fsync",
             "trickle_fsync_interval",
             "prepared_statements_cache_size",
-            "storage_compatibility_mode",
             "uuid_sstable_identifiers_enabled",
             "available_processors",
             "native_transport_flush_in_batches_legacy",

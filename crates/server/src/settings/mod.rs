@@ -17,7 +17,9 @@ use std::path::Path;
 
 use ilion_env::Env;
 
-pub use choices::{Authenticator, Authorizer, CommitLogSync, SSTableFormat, SSTableLookup};
+pub use choices::{
+    Authenticator, Authorizer, CommitLogSync, SSTableFormat, SSTableLookup, StorageCompatibility,
+};
 pub use compaction::DefaultCompaction;
 pub use document::document;
 pub use foreign::{FOREIGN, Fate, Foreign};

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use ilion_types::Partitioner;
 
-use super::choices::{Authenticator, Authorizer, CommitLogSync, SSTableFormat, SSTableLookup};
+use super::choices::{
+    Authenticator, Authorizer, CommitLogSync, SSTableFormat, SSTableLookup, StorageCompatibility,
+};
 use super::compaction::DefaultCompaction;
 use super::form::{Form, Limit, Names, Rate, Size};
 
@@ -170,6 +172,8 @@ settings! {
     cache_load_timeout: Duration = "30s", was "cache_load_timeout_seconds" in "s";
     /// Format of the SSTables that are written: nb and oa are BIG, da is BTI; Cassandra 4.x reads nb only. All are read.
     sstable_format: SSTableFormat = "nb";
+    /// What becomes of the data directory of a Cassandra 4.x: CASSANDRA_4 leaves it one that it can open again, and refuses what it does not know; NONE makes it one of 5.0, for good. Directories of 5.0 are not concerned.
+    storage_compatibility_mode: StorageCompatibility = "CASSANDRA_4";
     /// How a table is compacted that does not say: a class, then its options as in `UnifiedCompactionStrategy; scaling_parameters=L4`, or a block as in cassandra.yaml.
     default_compaction: DefaultCompaction = "UnifiedCompactionStrategy";
     /// Compactions that may go on at once. auto: half the processors, from 2 to 8.

@@ -9,7 +9,7 @@ use ilion_rows::{
     Cell, Clustering, ClusteringFilter, ColumnData, ComplexColumn, Data, DecoratedKey, DeletionTime,
     Liveness, Mutation, PartitionUpdate, Row, Unfiltered,
 };
-use ilion_schema::TableSchema;
+use ilion_schema::{Release, TableSchema};
 use ilion_types::{Partitioner, Token};
 use uuid::Uuid;
 
@@ -81,6 +81,9 @@ pub struct LocalNode {
     facts: NodeFacts,
     tokens: Vec<String>,
     host_id: Uuid,
+    /// The directory of an older Cassandra goes on as one.
+    release_version: String,
+    is_of_another_version: bool,
 }
 
 /// What an earlier start has left.
@@ -106,7 +109,16 @@ impl LocalNode {
             _ => facts.host_id,
         };
         let tokens = choose_tokens(&*store, &stored, &facts)?;
+        let stored_version = stored
+            .cell("release_version")
+            .map(|version| String::from_utf8_lossy(version).into_owned());
+        let release_version = match &stored_version {
+            Some(version) if store.schema().release < Release::V5_0 => version.clone(),
+            _ => RELEASE_VERSION.to_owned(),
+        };
         let node = Self {
+            is_of_another_version: stored_version.is_some_and(|stored| stored != release_version),
+            release_version,
             store,
             facts,
             tokens,
@@ -119,6 +131,11 @@ impl LocalNode {
     /// The node's id.
     pub fn host_id(&self) -> Uuid {
         self.host_id
+    }
+
+    /// True if the directory was left by another version of Cassandra than it is of now.
+    pub(crate) fn is_of_another_version(&self) -> bool {
+        self.is_of_another_version
     }
 
     /// What DESCRIBE CLUSTER tells.
@@ -163,7 +180,7 @@ impl LocalNode {
             ("native_protocol_version", text(NATIVE_PROTOCOL_VERSION)),
             ("partitioner", text(self.store.partitioner().class_name())),
             ("rack", text(&facts.rack)),
-            ("release_version", text(RELEASE_VERSION)),
+            ("release_version", text(&self.release_version)),
             ("rpc_address", inet(address)),
             ("rpc_port", int(i32::from(facts.rpc_address.port()))),
             ("schema_version", uuid(self.store.schema().version)),

@@ -1,8 +1,9 @@
 //! What drivers ask of a node when they connect.
 
+use ilion_env::Env as _;
 use ilion_protocol::{Rows, Version};
 
-use crate::client::{Client, rows_of};
+use crate::client::{Client, error_of, rows_of};
 use crate::{make_table, run, start, start_on};
 
 fn ask(client: &mut Client, text: &str) -> Rows {
@@ -144,4 +145,58 @@ fn a_table_that_does_not_say_is_compacted_by_the_default() {
     let kept = cell(&ask(&mut client, of_table), "compaction").unwrap();
     let kept = String::from_utf8_lossy(&kept).into_owned();
     assert!(kept.contains("UnifiedCompactionStrategy"), "{kept}");
+}
+
+/// A node on the directory of a Cassandra 4.1, and its settings.
+fn node_of_4_1() -> std::sync::Arc<ilion_env::MemEnv> {
+    let setup = start();
+    let mut client = setup.client(Version::V5);
+    run(
+        &mut client,
+        "UPDATE system.local SET release_version = '4.1.10' WHERE key = 'local'",
+    );
+    let env = setup.env.clone();
+    drop(client);
+    setup.server.stop(std::time::Duration::from_secs(5));
+    setup.node.engine().drain().unwrap();
+    drop(setup.node);
+    // They tell of columns that a 4.1 would not have.
+    for directory in ["/ilion/data/system_schema", "/ilion/commitlog"] {
+        env.remove_dir_all(directory.as_ref()).unwrap();
+    }
+    env
+}
+
+#[test]
+fn the_directory_of_a_cassandra_4_stays_one_that_it_can_read() {
+    let setup = start_on(node_of_4_1());
+    let mut client = setup.client(Version::V5);
+    let version = cell(&ask(&mut client, "SELECT * FROM system.local"), "release_version");
+    assert_eq!(version, Some(b"4.1.10".to_vec()));
+    let columns = "SELECT column_name FROM system_schema.columns WHERE keyspace_name = 'system_schema' AND table_name = 'tables'";
+    let columns = ask(&mut client, columns);
+    let names: Vec<_> = columns
+        .rows()
+        .map(|row| String::from_utf8_lossy(row[0].unwrap()).into_owned())
+        .collect();
+    assert!(
+        names.iter().any(|name| name == "memtable") && names.iter().all(|name| name != "incremental_backups")
+    );
+
+    make_table(&mut client);
+    let options = ask(
+        &mut client,
+        "SELECT compaction FROM system_schema.tables WHERE keyspace_name = 'ks' AND table_name = 't'",
+    );
+    let compaction = cell(&options, "compaction").unwrap();
+    assert!(String::from_utf8_lossy(&compaction).contains("SizeTieredCompactionStrategy"));
+    for refused in [
+        "CREATE TABLE ks.n (k int PRIMARY KEY, v vector<float, 2>)",
+        "ALTER TABLE ks.t WITH compaction = {'class': 'UnifiedCompactionStrategy'}",
+        "ALTER TABLE ks.t WITH allow_auto_snapshot = false",
+        "CREATE TYPE ks.n (v frozen<list<frozen<vector<float, 2>>>>)",
+    ] {
+        let error = error_of(client.query(refused)).message.to_string();
+        assert!(error.contains("not known to Cassandra 4.1"), "{refused}: {error}");
+    }
 }

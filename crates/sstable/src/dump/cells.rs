@@ -135,7 +135,7 @@ impl Dump {
 }
 
 /// Fields of user types by name; elements and keys by value.
-fn path_text(ty: &CqlType, path: &[u8]) -> String {
+pub(super) fn path_text(ty: &CqlType, path: &[u8]) -> String {
     match ty {
         CqlType::Udt { definition, .. } => {
             let index = path

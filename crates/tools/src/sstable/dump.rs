@@ -1,4 +1,5 @@
-//! `dump`: partitions as JSON, as Cassandra's `sstabledump` prints them, positions and expiry included.
+//! `dump`: partitions as JSON, as Cassandra's `sstabledump` prints them, positions and expiry included; or, with `-d`, a line
+//! for each row.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use anyhow::Context as _;
 use ilion_env::Env;
 use ilion_rows::DecoratedKey;
 use ilion_sstable::DataScan;
-use ilion_sstable::dump::{Dump, DumpOptions, Layout, Times};
+use ilion_sstable::dump::{Dump, DumpOptions, Layout, Times, debug_head, debug_unfiltered};
 
 use super::DumpArguments;
 use super::keys::{parse_key, print_key};
@@ -49,6 +50,7 @@ pub(super) fn print(
             progress: Progress::new("dump", source.sstable.data_length()),
             source: &source,
             arguments,
+            lines: String::new(),
             out,
         };
         printer.run()?;
@@ -61,6 +63,8 @@ struct Printer<'a> {
     arguments: &'a DumpArguments,
     scan: DataScan,
     dump: Dump,
+    /// Those of `-d` that are not written yet.
+    lines: String,
     progress: Progress,
     out: &'a mut dyn Write,
 }
@@ -75,7 +79,7 @@ impl Printer<'_> {
         // What was read before the damage is worth having.
         self.write()?;
         outcome?;
-        if self.arguments.keys_only || !self.arguments.lines {
+        if self.arguments.keys_only || !(self.arguments.lines || self.arguments.debug) {
             self.dump.finish();
         }
         self.write()
@@ -123,33 +127,44 @@ impl Printer<'_> {
             self.write_if_much()?;
             return Ok(true);
         }
-        self.dump.begin(&head, Some(self.scan.position()));
+        if self.arguments.debug {
+            debug_head(&self.source.table, &head, self.scan.position(), &mut self.lines);
+        } else {
+            self.dump.begin(&head, Some(self.scan.position()));
+        }
         loop {
             let position = self.scan.position();
             let Some(unfiltered) = self.scan.next_unfiltered()? else {
                 break;
             };
-            self.dump.unfiltered(&unfiltered, Some(position));
+            if self.arguments.debug {
+                debug_unfiltered(&self.source.table, &head, &unfiltered, position, &mut self.lines);
+            } else {
+                self.dump.unfiltered(&unfiltered, Some(position));
+            }
             self.progress.at(position);
             self.write_if_much()?;
         }
-        self.dump.end();
+        if !self.arguments.debug {
+            self.dump.end();
+        }
         self.write_if_much()?;
         Ok(true)
     }
 
     fn write_if_much(&mut self) -> anyhow::Result<()> {
-        if self.dump.text().len() >= TEXT_BYTES {
+        if self.dump.text().len() + self.lines.len() >= TEXT_BYTES {
             self.write()?;
         }
         Ok(())
     }
 
     fn write(&mut self) -> anyhow::Result<()> {
-        self.out
-            .write_all(self.dump.text().as_bytes())
-            .context("writing to stdout")?;
+        for text in [self.dump.text(), &self.lines] {
+            self.out.write_all(text.as_bytes()).context("writing to stdout")?;
+        }
         self.dump.clear();
+        self.lines.clear();
         Ok(())
     }
 }

@@ -2,10 +2,13 @@
 //! the file.
 
 mod histogram;
+mod scan;
+mod style;
 mod units;
 
 use std::io::Write;
 
+use clap::ValueEnum;
 use ilion_env::Env;
 use ilion_rows::{Bound, NO_DELETION_TIME, Slice};
 use ilion_sstable::compression_info::CompressionInfo;
@@ -17,12 +20,49 @@ use ilion_types::{CqlType, Partitioner, hex};
 
 use super::MetadataArguments;
 use super::keys::print_key;
-use super::source::{descriptors, partitioner_of, read_statistics, table_of};
-use histogram::{Histogram, drop_times, partition_sizes};
-use units::{bytes, date, deletion, double, duration, with_comment};
+use super::source::{Source, descriptors, partitioner_of, read_statistics, table_of};
+use histogram::{Histogram, drop_times, partition_sizes, plain_number};
+use scan::Overview;
+use style::Style;
+use units::{date, deletion, double, duration};
 
 const COMPRESSOR_PACKAGE: &str = "org.apache.cassandra.io.compress";
 const NOT_THERE: &str = "--";
+
+/// What a timestamp counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "UPPER")]
+pub enum TimestampUnit {
+    /// 1,000,000,000 a second.
+    Nanoseconds,
+    /// 1,000,000 a second, as CQL has it.
+    Microseconds,
+    /// 1,000 a second.
+    Milliseconds,
+    /// Seconds.
+    Seconds,
+    /// Minutes.
+    Minutes,
+    /// Hours.
+    Hours,
+    /// Days.
+    Days,
+}
+
+impl TimestampUnit {
+    /// Compat: cut to milliseconds towards zero.
+    fn millis(self, timestamp: i64) -> i64 {
+        match self {
+            Self::Nanoseconds => timestamp / 1_000_000,
+            Self::Microseconds => timestamp / 1000,
+            Self::Milliseconds => timestamp,
+            Self::Seconds => timestamp.saturating_mul(1000),
+            Self::Minutes => timestamp.saturating_mul(60_000),
+            Self::Hours => timestamp.saturating_mul(3_600_000),
+            Self::Days => timestamp.saturating_mul(86_400_000),
+        }
+    }
+}
 
 pub(super) fn run(
     env: &std::sync::Arc<dyn Env>,
@@ -48,9 +88,18 @@ pub(super) fn print(
             env,
             descriptor: &descriptor,
             statistics: &statistics,
+            style: Style {
+                has_colors: arguments.colors,
+                has_unicode: arguments.unicode,
+            },
+            unit: arguments.timestamp_unit,
             text: String::new(),
         };
-        report.file()?;
+        report.name();
+        if arguments.scan {
+            report.scan()?;
+        }
+        report.file();
         report.times();
         report.compression()?;
         report.ends()?;
@@ -66,16 +115,49 @@ struct Report<'a> {
     env: &'a std::sync::Arc<dyn Env>,
     descriptor: &'a Descriptor,
     statistics: &'a Statistics,
+    style: Style,
+    unit: TimestampUnit,
     text: String,
 }
 
 impl Report<'_> {
     fn field(&mut self, name: &str, value: impl std::fmt::Display) {
-        self.text.push_str(&format!("{name}: {value}\n"));
+        self.field_with(name, value, None::<&str>);
     }
 
-    fn file(&mut self) -> anyhow::Result<()> {
+    fn field_with(
+        &mut self,
+        name: &str,
+        value: impl std::fmt::Display,
+        comment: Option<impl std::fmt::Display>,
+    ) {
+        let style = self.style;
+        let (blue, cyan, reset) = (style.blue(), style.cyan(), style.reset());
+        self.text.push_str(&format!("{blue}{name}{cyan}: {reset}{value}"));
+        if let Some(comment) = comment {
+            self.text
+                .push_str(&format!("{} ({comment}){reset}", style.white()));
+        }
+        self.text.push('\n');
+    }
+
+    fn name(&mut self) {
         self.field("SSTable", self.descriptor);
+    }
+
+    fn scan(&mut self) -> anyhow::Result<()> {
+        let overview = Overview::of(&Source::open(self.env, self.descriptor)?)?;
+        for (name, value) in overview.fields() {
+            self.field(name, value);
+        }
+        for (name, lines) in overview.lists(self.style) {
+            self.field(name, "");
+            self.text.push_str(&lines);
+        }
+        Ok(())
+    }
+
+    fn file(&mut self) {
         if let Some(validation) = &self.statistics.validation {
             self.field("Partitioner", &validation.partitioner);
             self.field(
@@ -83,14 +165,31 @@ impl Report<'_> {
                 double(validation.bloom_filter_fp_chance),
             );
         }
-        Ok(())
+    }
+
+    /// A date, and the number that is stored.
+    fn timestamp(&mut self, name: &str, stored: i64) {
+        let date = (stored != 0).then(|| date(self.unit.millis(stored).div_euclid(1000)));
+        self.field_with(name, date.unwrap_or_else(|| NOT_THERE.to_owned()), Some(stored));
+    }
+
+    fn deletion_time(&mut self, name: &str, secs: u32) {
+        let stored = match secs {
+            NO_DELETION_TIME => i64::MAX,
+            secs => i64::from(secs),
+        };
+        self.field_with(name, deletion(secs), Some(stored));
+    }
+
+    fn ttl(&mut self, name: &str, secs: u32) {
+        self.field_with(name, secs, duration(secs));
     }
 
     fn times(&mut self) {
         let stats = &self.statistics.stats;
         let (least, greatest) = (stats.min_timestamp_micros, stats.max_timestamp_micros);
-        self.field("Minimum timestamp", timestamp(least));
-        self.field("Maximum timestamp", timestamp(greatest));
+        self.timestamp("Minimum timestamp", least);
+        self.timestamp("Maximum timestamp", greatest);
         let secs = greatest.wrapping_sub(least) / 1_000_000;
         let (days, second) = (secs / 86_400, secs % 86_400);
         let text = format!(
@@ -100,14 +199,8 @@ impl Report<'_> {
             second % 60
         );
         self.field("Duration", text);
-        self.field(
-            "SSTable min local deletion time",
-            deletion_time(stats.min_local_deletion_secs),
-        );
-        self.field(
-            "SSTable max local deletion time",
-            deletion_time(stats.max_local_deletion_secs),
-        );
+        self.deletion_time("SSTable min local deletion time", stats.min_local_deletion_secs);
+        self.deletion_time("SSTable max local deletion time", stats.max_local_deletion_secs);
     }
 
     fn compression(&mut self) -> anyhow::Result<()> {
@@ -122,8 +215,8 @@ impl Report<'_> {
             }
             None => self.field("Compressor", "-"),
         }
-        self.field("TTL min", ttl(stats.min_ttl_secs));
-        self.field("TTL max", ttl(stats.max_ttl_secs));
+        self.ttl("TTL min", stats.min_ttl_secs);
+        self.ttl("TTL max", stats.max_ttl_secs);
         Ok(())
     }
 
@@ -136,7 +229,7 @@ impl Report<'_> {
         let table = table_of(self.descriptor, self.statistics)?;
         for (name, key) in [("First token", first), ("Last token", last)] {
             let token = partitioner.token(&key);
-            self.field(name, with_comment(token, Some(print_key(&table, &key))));
+            self.field_with(name, token, Some(print_key(&table, &key)));
         }
         Ok(())
     }
@@ -169,7 +262,7 @@ impl Report<'_> {
         self.field("SSTable Level", stats.level);
         let repaired_at = stats.repaired_at_millis;
         let date = (repaired_at != 0).then(|| date(repaired_at.div_euclid(1000)));
-        self.field("Repaired at", with_comment(repaired_at, date));
+        self.field_with("Repaired at", repaired_at, date);
         let or_none =
             |uuid: Option<ilion_types::Uuid>| uuid.map_or(NOT_THERE.to_owned(), |uuid| uuid.to_string());
         self.field("Originating host id", or_none(stats.originating_host));
@@ -183,15 +276,13 @@ impl Report<'_> {
         let stats = &self.statistics.stats;
         self.field("Estimated tombstone drop times", "");
         let bins = stats.tombstone_drop_times.bins().iter().copied();
-        Histogram::new("Drop Time", bins, drop_times).print(&mut self.text);
+        Histogram::new("Drop Time", bins, drop_times).print(self.style, &mut self.text);
         self.field("Partition Size", "");
         Histogram::new("Size (bytes)", buckets(&stats.partition_sizes), partition_sizes)
-            .print(&mut self.text);
+            .print(self.style, &mut self.text);
         self.field("Column Count", "");
-        Histogram::new("Columns", buckets(&stats.cells_per_partition), |count| {
-            count.to_string()
-        })
-        .print(&mut self.text);
+        Histogram::new("Columns", buckets(&stats.cells_per_partition), plain_number)
+            .print(self.style, &mut self.text);
         self.field("Local token space coverage", double(stats.token_space_coverage));
         if let Some(cardinality) = &self.statistics.cardinality {
             self.field("Estimated cardinality", cardinality.estimate());
@@ -205,14 +296,15 @@ impl Report<'_> {
             min_local_deletion_secs,
             min_ttl_secs,
         } = header.stats;
-        self.field("EncodingStats minTTL", ttl(min_ttl_secs));
+        self.ttl("EncodingStats minTTL", min_ttl_secs);
         let secs = i64::from(min_local_deletion_secs);
         let date = (secs != 0).then(|| date(secs));
-        self.field(
+        self.field_with(
             "EncodingStats minLocalDeletionTime",
-            with_comment(date.unwrap_or_else(|| NOT_THERE.to_owned()), Some(secs)),
+            date.unwrap_or_else(|| NOT_THERE.to_owned()),
+            Some(secs),
         );
-        self.field("EncodingStats minTimestamp", timestamp(min_timestamp_micros));
+        self.timestamp("EncodingStats minTimestamp", min_timestamp_micros);
         self.field("KeyType", &header.key_type.text);
         let types: Vec<&str> = header
             .clustering_types
@@ -224,24 +316,6 @@ impl Report<'_> {
         self.field("RegularColumns", columns(&header.regulars));
         self.field("IsTransient", self.statistics.stats.is_transient);
     }
-}
-
-fn timestamp(micros: i64) -> String {
-    // Compat: cut to milliseconds towards zero, and from there downwards.
-    let date = (micros != 0).then(|| date((micros / 1000).div_euclid(1000)));
-    with_comment(date.unwrap_or_else(|| NOT_THERE.to_owned()), Some(micros))
-}
-
-fn deletion_time(secs: u32) -> String {
-    let stored = match secs {
-        NO_DELETION_TIME => i64::MAX,
-        secs => i64::from(secs),
-    };
-    with_comment(deletion(secs), Some(stored))
-}
-
-fn ttl(secs: u32) -> String {
-    with_comment(secs, duration(secs))
 }
 
 fn buckets(histogram: &ilion_sstable::EstimatedHistogram) -> impl Iterator<Item = (u64, u64)> {
@@ -322,11 +396,4 @@ fn columns(columns: &[HeaderColumn]) -> String {
         .iter()
         .map(|column| format!("{}:{}", column.name, column.class.text));
     texts.collect::<Vec<_>>().join(", ")
-}
-
-fn size_text(size: u64) -> String {
-    match bytes(size) {
-        Some(text) => format!("{size} ({text})"),
-        None => format!("{size} "),
-    }
 }

@@ -124,6 +124,7 @@ fn ran(env: &Arc<dyn Env>, command: &Command) -> anyhow::Result<String> {
 fn rows(env: &Arc<dyn Env>, path: &Path) -> Vec<String> {
     let command = Command::Dump(DumpArguments {
         annotate: false,
+        debug: false,
         files: Files {
             files: vec![path.to_path_buf()],
         },

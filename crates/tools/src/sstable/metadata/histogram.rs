@@ -1,25 +1,29 @@
 //! Histograms as `sstablemetadata` draws them: bars, then percentiles of the values in buckets that grow by a fifth.
 
-use super::size_text;
-use super::units::date;
+use super::style::Style;
+use super::units::{bytes, date};
 
-const BAR_WIDTH: u64 = 30;
+const BAR_WIDTH: f64 = 30.0;
 const BUCKETS: usize = 165;
 
 /// A histogram to be drawn.
 pub(super) struct Histogram {
     title: &'static str,
     bins: Vec<(u64, u64)>,
-    name: fn(u64) -> String,
+    name: fn(u64, Style) -> String,
 }
 
-pub(super) fn drop_times(secs: u64) -> String {
+pub(super) fn drop_times(secs: u64, style: Style) -> String {
     let date = i64::try_from(secs).ok().filter(|secs| *secs != 0).map(date);
-    date.map_or_else(|| format!("{secs} "), |date| format!("{secs} ({date})"))
+    format!("{secs} {}", style.quiet(date))
 }
 
-pub(super) fn partition_sizes(size: u64) -> String {
-    size_text(size)
+pub(super) fn partition_sizes(size: u64, style: Style) -> String {
+    format!("{size} {}", style.quiet(bytes(size)))
+}
+
+pub(super) fn plain_number(number: u64, _: Style) -> String {
+    number.to_string()
 }
 
 impl Histogram {
@@ -27,7 +31,7 @@ impl Histogram {
     pub(super) fn new(
         title: &'static str,
         bins: impl Iterator<Item = (u64, u64)>,
-        name: fn(u64) -> String,
+        name: fn(u64, Style) -> String,
     ) -> Self {
         Self {
             title,
@@ -36,18 +40,25 @@ impl Histogram {
         }
     }
 
-    pub(super) fn print(&self, out: &mut String) {
-        let names: Vec<String> = self.bins.iter().map(|(value, _)| (self.name)(*value)).collect();
-        let name_width = names
+    pub(super) fn print(&self, style: Style, out: &mut String) {
+        let (blue, cyan, reset) = (style.blue(), style.cyan(), style.reset());
+        // What has colors is as wide as what has none.
+        let widths: Vec<usize> = self
+            .bins
             .iter()
-            .map(String::len)
+            .map(|(value, _)| (self.name)(*value, Style::default()).len())
+            .collect();
+        let name_width = widths
+            .iter()
+            .copied()
             .chain([self.title.len()])
             .max()
             .unwrap_or(0);
         let counts = self.bins.iter().map(|(_, count)| count.to_string().len());
         let count_width = counts.chain([5]).max().unwrap_or(5);
+        let percent_sign = style.quiet(Some("%".to_owned()));
         out.push_str(&format!(
-            "   {:name_width$} | {:count_width$}  (%)  Histogram \n",
+            "   {blue}{:name_width$} {cyan}|{blue} {:count_width$}  {percent_sign}  {blue}Histogram{reset} \n",
             self.title, "Count"
         ));
         let greatest = self.bins.iter().map(|(_, count)| *count).max().unwrap_or(0);
@@ -55,19 +66,22 @@ impl Histogram {
             .bins
             .iter()
             .fold(0u64, |sum, (_, count)| sum.saturating_add(*count));
-        for (name, (_, count)) in names.iter().zip(&self.bins) {
-            let percent = percent(*count, sum);
-            let bar = bar(*count, greatest);
+        for (width, (value, count)) in widths.iter().zip(&self.bins) {
+            let name = (self.name)(*value, style);
+            let blanks = " ".repeat(name_width - width);
+            let percent = style.quiet(Some(format!("{:3}", percent(*count, sum))));
+            let bar = style.bar(share(*count, greatest) * BAR_WIDTH);
             out.push_str(&format!(
-                "   {name:name_width$} | {count:count_width$} ({percent:3}) {bar}\n"
+                "   {name}{blanks} {cyan}|{reset} {count:count_width$} {percent} {bar}\n"
             ));
         }
-        self.print_percentiles(out);
+        self.print_percentiles(style, out);
     }
 
-    fn print_percentiles(&self, out: &mut String) {
+    fn print_percentiles(&self, style: Style, out: &mut String) {
         let buckets = Buckets::of(&self.bins);
-        out.push_str("   Percentiles\n");
+        let (blue, reset) = (style.blue(), style.reset());
+        out.push_str(&format!("{blue}   Percentiles{reset}\n"));
         let shares = [
             ("50th", 0.5),
             ("75th", 0.75),
@@ -78,37 +92,26 @@ impl Histogram {
         let percentiles = shares.map(|(name, share)| (name, buckets.percentile(share)));
         let ends = [("Min", buckets.least()), ("Max", buckets.greatest())];
         for (name, value) in percentiles.into_iter().chain(ends) {
-            out.push_str(&format!("   {name:10}{}\n", (self.name)(value)));
+            out.push_str(&format!(
+                "   {blue}{name:10}{reset}{}\n",
+                (self.name)(value, style)
+            ));
         }
     }
 }
 
+#[expect(clippy::cast_precision_loss, reason = "a share")]
+fn share(count: u64, whole: u64) -> f64 {
+    count as f64 / whole as f64
+}
+
 #[expect(
-    clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "a share of 100"
 )]
 fn percent(count: u64, sum: u64) -> u64 {
-    (100.0 * (count as f64 / sum as f64)) as u64
-}
-
-/// Whole characters, then a smaller one for what is left.
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a share of the width"
-)]
-fn bar(count: u64, greatest: u64) -> String {
-    let width = count as f64 / greatest as f64 * BAR_WIDTH as f64;
-    let rest = width - width.floor();
-    let last = match rest {
-        rest if rest >= 0.75 => "o",
-        rest if rest >= 0.3 => ".",
-        _ => "",
-    };
-    format!("{}{last}", "O".repeat(width as usize))
+    (100.0 * share(count, sum)) as u64
 }
 
 /// Counts in buckets that grow by a fifth.

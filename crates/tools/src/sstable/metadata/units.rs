@@ -3,14 +3,6 @@
 use ilion_rows::NO_DELETION_TIME;
 use ilion_types::{CqlType, civil_from_days};
 
-/// The value, and the comment in parentheses if there is one.
-pub(super) fn with_comment(value: impl std::fmt::Display, comment: Option<impl std::fmt::Display>) -> String {
-    match comment {
-        Some(comment) => format!("{value} ({comment})"),
-        None => value.to_string(),
-    }
-}
-
 /// `MM/dd/yyyy HH:mm:ss` in UTC.
 pub(super) fn date(secs: i64) -> String {
     let (year, month, day) = civil_from_days(secs.div_euclid(86_400));

@@ -6,6 +6,7 @@ use super::{Fixture, fixtures, ran, real_env};
 fn annotated(fixture: &Fixture) -> String {
     let arguments = DumpArguments {
         annotate: true,
+        debug: false,
         files: Files {
             files: vec![fixture.data.clone()],
         },

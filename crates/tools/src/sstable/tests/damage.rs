@@ -8,7 +8,7 @@ use ilion_sstable::{ChunkReader, Component, Descriptor};
 
 use super::super::{
     Command, ConvertArguments, DumpArguments, Files, MergeArguments, MetadataArguments, ScrubArguments,
-    SplitArguments, TargetFormat,
+    SplitArguments, TargetFormat, TimestampUnit,
 };
 use super::{Fixture, copied, ran, small_fixtures};
 
@@ -21,6 +21,7 @@ fn files(data: &Path) -> Files {
 fn dump(data: &Path, annotate: bool) -> Command {
     Command::Dump(DumpArguments {
         annotate,
+        debug: false,
         files: files(data),
         lines: !annotate,
         raw_times: false,
@@ -40,6 +41,10 @@ fn commands(data: &Path) -> Vec<(Command, Option<PathBuf>)> {
             Command::Metadata(MetadataArguments {
                 files: files(data),
                 gc_grace_seconds: 0,
+                scan: false,
+                colors: false,
+                unicode: false,
+                timestamp_unit: TimestampUnit::Microseconds,
             }),
             None,
         ),

@@ -7,6 +7,7 @@ use super::{Fixture, fixtures, real_env, small_fixtures, text};
 fn arguments(fixture: &Fixture) -> DumpArguments {
     DumpArguments {
         annotate: false,
+        debug: false,
         files: Files {
             files: vec![fixture.data.clone()],
         },

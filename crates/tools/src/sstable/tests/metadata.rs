@@ -1,7 +1,7 @@
 //! `metadata` beside `sstablemetadata`.
 
 use super::super::metadata::print;
-use super::super::{Files, MetadataArguments};
+use super::super::{Files, MetadataArguments, TimestampUnit};
 use super::{fixtures, real_env, text};
 
 /// Cassandra prints columns in the order of a hash map, and estimated what is droppable some time after the rest.
@@ -40,6 +40,10 @@ fn metadata_are_those_of_sstablemetadata() {
                 files: vec![fixture.data.clone()],
             },
             gc_grace_seconds: 0,
+            scan: false,
+            colors: false,
+            unicode: false,
+            timestamp_unit: TimestampUnit::Microseconds,
         };
         let mut out = Vec::new();
         print(&real_env(), &arguments, fixture.written_secs, &mut out).unwrap();
