@@ -7,9 +7,10 @@
 //!         target/release/examples/hot_path $path 20000
 //! done
 //! ```
-//! Instructions collected, divided by the count, are those of one operation.
+//! Instructions collected, divided by the count, are those of one operation. `hot_path memory [count]` prints the resident memory
+//! and the accounted size of a row of 186 bytes.
 
-#![expect(clippy::unwrap_used, reason = "a tool for developers")]
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a tool for developers")]
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -99,6 +100,24 @@ fn scatter(index: u64, count: u64) -> u64 {
     index * 7919 % count
 }
 
+/// Memory of this process, in bytes.
+fn resident_bytes() -> u64 {
+    let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+    pages.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
+}
+
+fn print_memory(memtable: &Memtable, count: u64, fill: impl Fn(i64)) {
+    let before = resident_bytes();
+    for round in 1..=2 {
+        fill(round);
+        println!(
+            "written {round} times: {} bytes resident, {} accounted",
+            (resident_bytes() - before) / count,
+            memtable.size_bytes() as u64 / count
+        );
+    }
+}
+
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let path = arguments.next().unwrap_or_default();
@@ -149,10 +168,11 @@ fn main() {
                 measured_point(&memtable, &key(1), &Arc::new(filter));
             }
         }
+        "memory" => print_memory(&memtable, count, fill),
         "scan" => {
             fill(1);
             measured_scan(&memtable);
         }
-        _ => eprintln!("hot_path insert|update|wide|point|slice|scan [count]"),
+        _ => eprintln!("hot_path insert|update|wide|point|slice|scan|memory [count]"),
     }
 }

@@ -5,9 +5,10 @@ use std::collections::btree_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicIsize, Ordering};
 
+use bytes::Bytes;
 use ilion_rows::{
-    ClusteringComparator, ClusteringFilter, Data, DecoratedKey, Detacher, Entry as IndexEntry, KeyRange,
-    Mutation, PartitionUpdate, RowChange,
+    ClusteringComparator, ClusteringFilter, Data, DecoratedKey, Entry as IndexEntry, KeyRange, Mutation,
+    PartitionUpdate, RowChange,
 };
 use ilion_schema::TableSchema;
 use ilion_types::Token;
@@ -15,7 +16,7 @@ use parking_lot::RwLock;
 
 use crate::cursor::{MemtableCursor, PartitionCursor};
 use crate::entries::Entries;
-use crate::partition::{Observer, Partition};
+use crate::partition::{Copies, Observer, Partition};
 
 /// A place in the commit log: segment, and offset in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -180,8 +181,11 @@ impl Memtable {
             return self.grow(entries.apply_mutation(mutation));
         }
         // Copying happens before the lock is taken.
-        let mut detacher = Detacher::of(mutation);
-        let key = detacher.key(&mutation.key);
+        let copies = Copies::of(&mutation.update);
+        let key = DecoratedKey {
+            token: mutation.key.token.clone(),
+            key: Bytes::copy_from_slice(&mutation.key.key),
+        };
         let (min, max) = timestamps(&mutation.update);
         let mut guard = self.shards[self.shard_of(&key.token)].write();
         let shard = &mut *guard;
@@ -197,7 +201,7 @@ impl Memtable {
         };
         grown += partition.apply(
             &mutation.update,
-            &mut detacher,
+            copies,
             &mutation.table,
             &self.comparator,
             observer,

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use ilion_rows::{
-    ClusteringComparator, DeletionTime, Detacher, Direction, PartitionUpdate, RangeList, Row, RowChange,
-    Slice,
+    ClusteringComparator, DeletionTime, Direction, PartitionUpdate, RangeList, RangeTombstone, Row,
+    RowChange, Slice, Values,
 };
 use ilion_schema::TableSchema;
+use smallvec::SmallVec;
 
 use crate::row_list::{RowList, Span};
+use crate::stored_row::StoredRow;
 
 /// A partition. What few partitions have is kept apart, so that one of a single row stays small.
 ///
@@ -36,6 +38,23 @@ impl Default for Rare {
     }
 }
 
+/// What an update holds, copied before any lock is taken.
+pub(crate) struct Copies {
+    static_row: Option<Row>,
+    rows: SmallVec<[StoredRow; 1]>,
+    ranges: Vec<RangeTombstone>,
+}
+
+impl Copies {
+    pub(crate) fn of(update: &PartitionUpdate) -> Self {
+        Self {
+            static_row: update.static_row.as_ref().map(Row::detached),
+            rows: update.rows.iter().map(StoredRow::copy_of).collect(),
+            ranges: update.ranges.iter().map(RangeTombstone::detached).collect(),
+        }
+    }
+}
+
 /// Tells an observer how a row changed: before (nothing if it was not there) and after.
 pub(crate) type Observer<'o> = Option<&'o mut dyn FnMut(RowChange<'_>)>;
 
@@ -58,11 +77,11 @@ impl Partition {
         self.rows.len()
     }
 
-    /// Takes in an update whose bytes come from `detacher`. Returns by how many bytes the partition grew.
+    /// Takes in an update, whose `copies` are given. Returns by how many bytes the partition grew.
     pub(crate) fn apply(
         &mut self,
         update: &PartitionUpdate,
-        detacher: &mut Detacher,
+        copies: Copies,
         table: &TableSchema,
         comparator: &ClusteringComparator,
         mut observer: Observer<'_>,
@@ -71,17 +90,15 @@ impl Partition {
         if let Some(deletion) = update.deletion {
             grown += self.delete(deletion, &mut observer);
         }
-        // The detacher gives its bytes in the order static row, rows, ranges.
-        if let Some(row) = &update.static_row {
-            let row = detacher.row(row);
+        if let Some(row) = copies.static_row {
             grown += self.merge_static(row, table, &mut observer);
         }
-        for row in &update.rows {
-            let row = detacher.row(row);
-            grown += self.merge_row(row, table, comparator, &mut observer);
+        for (row, original) in copies.rows.into_iter().zip(&update.rows) {
+            let clustering = original.clustering.values();
+            grown += self.merge_row(row, clustering, table, comparator, &mut observer);
         }
-        if !update.ranges.is_empty() {
-            grown += self.delete_ranges(update, detacher, comparator);
+        if !copies.ranges.is_empty() {
+            grown += self.delete_ranges(copies.ranges, comparator);
         }
         grown
     }
@@ -115,7 +132,7 @@ impl Partition {
             rare.static_row = None;
         }
         self.rows
-            .retain(|row| shadow_row(row, deletion, &mut grown, observer));
+            .retain(|row| shadow_stored(row, deletion, &mut grown, observer));
         grown
     }
 
@@ -137,41 +154,37 @@ impl Partition {
 
     fn merge_row(
         &mut self,
-        mut row: Row,
+        mut row: StoredRow,
+        clustering: &Values,
         table: &TableSchema,
         comparator: &ClusteringComparator,
         observer: &mut Observer<'_>,
     ) -> isize {
-        row.shadow(self.deletion());
-        if row.is_empty() {
+        if !row.shadow(self.deletion()) {
             return 0;
         }
-        match self.rows.find(&row.clustering, comparator) {
+        match self.rows.find(clustering, comparator) {
             Ok(place) => match self.rows.at_mut(place) {
-                Some(known) => merge_into(known, row, table, observer),
+                Some(known) => merge_stored(known, row, table, observer),
                 None => 0,
             },
             Err(place) => {
                 let grown = row.size_bytes().cast_signed();
-                report(observer, None, &row);
+                if observer.is_some() {
+                    report(observer, None, &row.row());
+                }
                 self.rows.insert(place, row);
                 grown
             }
         }
     }
 
-    fn delete_ranges(
-        &mut self,
-        update: &PartitionUpdate,
-        detacher: &mut Detacher,
-        comparator: &ClusteringComparator,
-    ) -> isize {
+    fn delete_ranges(&mut self, deleted: Vec<RangeTombstone>, comparator: &ClusteringComparator) -> isize {
         let mut grown = 0;
         let rare = self.rare(&mut grown);
         let deletion = rare.deletion;
         let ranges = Arc::make_mut(rare.ranges.get_or_insert_default());
-        for range in &update.ranges {
-            let range = detacher.range(range);
+        for range in deleted {
             if range.deletion.supersedes(&deletion) {
                 grown += ranges.insert(range, comparator);
             }
@@ -195,7 +208,7 @@ impl Partition {
         comparator: &ClusteringComparator,
     ) -> Option<Row> {
         while let Some(row) = self.rows.take(span, direction) {
-            let mut row = row.clone();
+            let mut row = row.row();
             if let Some(ranges) = self.ranges() {
                 row.shadow(ranges.covering(&row.clustering, comparator));
                 if row.is_empty() {
@@ -227,6 +240,44 @@ fn merge_into(known: &mut Row, row: Row, table: &TableSchema, observer: &mut Obs
     let before = known.clone();
     let grown = known.merge(row, table);
     report(observer, Some(&before), known);
+    grown
+}
+
+/// As [`shadow_row`].
+fn shadow_stored(
+    row: &mut StoredRow,
+    deletion: DeletionTime,
+    grown: &mut isize,
+    observer: &mut Observer<'_>,
+) -> bool {
+    let before = observer.is_some().then(|| row.row());
+    *grown -= row.size_bytes().cast_signed();
+    let is_left = row.shadow(deletion);
+    if is_left {
+        *grown += row.size_bytes().cast_signed();
+    }
+    if let Some(before) = before {
+        let after = match is_left {
+            true => row.row(),
+            false => Row::empty(before.clustering.clone()),
+        };
+        report(observer, Some(&before), &after);
+    }
+    is_left
+}
+
+fn merge_stored(
+    known: &mut StoredRow,
+    row: StoredRow,
+    table: &TableSchema,
+    observer: &mut Observer<'_>,
+) -> isize {
+    if observer.is_none() {
+        return known.merge(row, table);
+    }
+    let before = known.row();
+    let grown = known.merge(row, table);
+    report(observer, Some(&before), &known.row());
     grown
 }
 

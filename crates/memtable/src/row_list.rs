@@ -1,6 +1,6 @@
 //! The rows of one partition in clustering order.
 //!
-//! Most partitions have one row, which costs one allocation. More rows live in chunks of at most [`CHUNK_ROWS`] each, so
+//! Most partitions have one row, which stands right here. More rows live in chunks of at most [`CHUNK_ROWS`] each, so
 //! that an insert moves few rows, a search is two binary searches, and both directions are equally cheap.
 //!
 //! A clone is a snapshot: it shares everything, and a writer that meets a chunk that is shared copies that chunk first.
@@ -8,12 +8,14 @@
 
 use std::sync::Arc;
 
-use ilion_rows::{Bound, Clustering, ClusteringComparator, Direction, Row, Slice};
+use ilion_rows::{Bound, ClusteringComparator, Direction, Slice, Values};
+
+use crate::stored_row::StoredRow;
 
 /// Rows that a chunk holds at most. Measured: 32 to 128 differ little; smaller chunks move less when rows are put in front.
 const CHUNK_ROWS: usize = 64;
 
-type Chunk = Arc<Vec<Row>>;
+type Chunk = Arc<Vec<StoredRow>>;
 
 /// The rows of a partition.
 #[derive(Clone, Debug, Default)]
@@ -22,7 +24,7 @@ pub(crate) enum RowList {
     #[default]
     Empty,
     /// Just one.
-    One(Arc<Row>),
+    One(StoredRow),
     /// Several.
     Many(Arc<Vec<Chunk>>),
 }
@@ -63,7 +65,7 @@ impl RowList {
     }
 
     #[inline]
-    fn chunk(&self, index: usize) -> &[Row] {
+    fn chunk(&self, index: usize) -> &[StoredRow] {
         match self {
             Self::Empty => &[],
             Self::One(row) => std::slice::from_ref(row),
@@ -90,7 +92,7 @@ impl RowList {
     }
 
     /// The place before the first row that is not `before` what is sought.
-    fn lower(&self, mut is_before: impl FnMut(&Row) -> bool) -> Place {
+    fn lower(&self, mut is_before: impl FnMut(&StoredRow) -> bool) -> Place {
         let chunks = self.chunks();
         let (mut low, mut high) = (0, chunks);
         while low < high {
@@ -117,18 +119,18 @@ impl RowList {
                 self.end()
             };
         }
-        self.lower(|row| comparator.compare_bound_to_row(bound, &row.clustering).is_gt())
+        self.lower(|row| row.is_before(bound, comparator))
     }
 
     /// The row of this clustering, or the place where it belongs.
     pub(crate) fn find(
         &self,
-        clustering: &Clustering,
+        clustering: &Values,
         comparator: &ClusteringComparator,
     ) -> Result<Place, Place> {
-        let place = self.lower(|row| comparator.compare(&row.clustering, clustering).is_lt());
+        let place = self.lower(|row| row.compare(clustering, comparator).is_lt());
         match self.at(place) {
-            Some(row) if comparator.compare(&row.clustering, clustering).is_eq() => Ok(place),
+            Some(row) if row.compare(clustering, comparator).is_eq() => Ok(place),
             _ => Err(place),
         }
     }
@@ -165,7 +167,7 @@ impl RowList {
 
     /// The row at `place`.
     #[inline]
-    pub(crate) fn at(&self, place: Place) -> Option<&Row> {
+    pub(crate) fn at(&self, place: Place) -> Option<&StoredRow> {
         if place.chunk >= self.chunks() {
             return None;
         }
@@ -174,10 +176,10 @@ impl RowList {
 
     /// The row at `place`.
     #[inline]
-    pub(crate) fn at_mut(&mut self, place: Place) -> Option<&mut Row> {
+    pub(crate) fn at_mut(&mut self, place: Place) -> Option<&mut StoredRow> {
         match self {
             Self::Empty => None,
-            Self::One(row) => (place == Place { chunk: 0, row: 0 }).then(|| Arc::make_mut(row)),
+            Self::One(row) => (place == Place { chunk: 0, row: 0 }).then_some(row),
             Self::Many(chunks) => {
                 let chunk = Arc::make_mut(chunks).get_mut(place.chunk)?;
                 Arc::make_mut(chunk).get_mut(place.row)
@@ -186,15 +188,15 @@ impl RowList {
     }
 
     /// Puts `row` before the row at `place`.
-    pub(crate) fn insert(&mut self, place: Place, row: Row) {
+    pub(crate) fn insert(&mut self, place: Place, row: StoredRow) {
         match self {
-            Self::Empty => *self = Self::One(Arc::new(row)),
+            Self::Empty => *self = Self::One(row),
             Self::One(_) => {
                 let Self::One(known) = std::mem::take(self) else {
                     return;
                 };
                 let mut chunk = Vec::with_capacity(4);
-                chunk.push(Arc::unwrap_or_clone(known));
+                chunk.push(known);
                 chunk.insert(usize::from(place.chunk == 1), row);
                 *self = Self::Many(Arc::new(vec![Arc::new(chunk)]));
             }
@@ -213,7 +215,7 @@ impl RowList {
     }
 
     /// Takes the next row off the span, from its end if the direction is reversed.
-    pub(crate) fn take(&self, span: &mut Span, direction: Direction) -> Option<&Row> {
+    pub(crate) fn take(&self, span: &mut Span, direction: Direction) -> Option<&StoredRow> {
         if span.from >= span.to {
             return None;
         }
@@ -231,11 +233,11 @@ impl RowList {
     }
 
     /// Changes every row; those for which `change` says false are dropped.
-    pub(crate) fn retain(&mut self, mut change: impl FnMut(&mut Row) -> bool) {
+    pub(crate) fn retain(&mut self, mut change: impl FnMut(&mut StoredRow) -> bool) {
         match self {
             Self::Empty => {}
             Self::One(row) => {
-                if !change(Arc::make_mut(row)) {
+                if !change(row) {
                     *self = Self::Empty;
                 }
             }
@@ -253,7 +255,7 @@ impl RowList {
     }
 }
 
-fn insert_into(chunks: &mut Vec<Chunk>, place: Place, row: Row) {
+fn insert_into(chunks: &mut Vec<Chunk>, place: Place, row: StoredRow) {
     // A row between two chunks goes to the end of the first.
     let (index, at) = if place.row == 0 && place.chunk > 0 {
         (place.chunk - 1, chunks[place.chunk - 1].len())
@@ -289,7 +291,7 @@ fn insert_into(chunks: &mut Vec<Chunk>, place: Place, row: Row) {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use ilion_rows::BoundKind;
+    use ilion_rows::{BoundKind, Clustering, Liveness, Row};
     use ilion_schema::ClusteringOrder;
     use ilion_types::CqlType;
 
@@ -299,8 +301,16 @@ mod tests {
         Clustering::of([Bytes::copy_from_slice(&number.to_be_bytes())])
     }
 
-    fn number(row: &Row) -> i32 {
-        let value = row.clustering.values()[0].as_ref().unwrap();
+    fn row(clustering: Clustering) -> StoredRow {
+        StoredRow::copy_of(&Row {
+            liveness: Liveness::live(1),
+            ..Row::empty(clustering)
+        })
+    }
+
+    fn number(row: &StoredRow) -> i32 {
+        let clustering = row.row().clustering;
+        let value = clustering.values()[0].as_ref().unwrap();
         i32::from_be_bytes(value.as_ref().try_into().unwrap())
     }
 
@@ -319,9 +329,9 @@ mod tests {
         for order in [1, count - 1, 263] {
             let mut list = RowList::default();
             for index in 0..count {
-                let row = clustering((index * order) % count * 2);
-                let place = list.find(&row, &comparator).unwrap_err();
-                list.insert(place, Row::empty(row));
+                let clustering = clustering((index * order) % count * 2);
+                let place = list.find(clustering.values(), &comparator).unwrap_err();
+                list.insert(place, row(clustering));
             }
             let all: Vec<i32> = (0..count).map(|number| number * 2).collect();
             assert_eq!(numbers(&list, Direction::Forward), all);
@@ -329,7 +339,7 @@ mod tests {
             back.reverse();
             assert_eq!(back, all);
             for number in -1..=count * 2 {
-                let found = list.find(&clustering(number), &comparator);
+                let found = list.find(clustering(number).values(), &comparator);
                 assert_eq!(
                     found.is_ok(),
                     number >= 0 && number < 2 * count && number % 2 == 0
@@ -350,9 +360,9 @@ mod tests {
         let mut snapshots = Vec::new();
         for count in 0..200 {
             snapshots.push((list.clone(), numbers(&list, Direction::Forward)));
-            let row = clustering((count * 37) % 200);
-            let place = list.find(&row, &comparator).unwrap_err();
-            list.insert(place, Row::empty(row));
+            let clustering = clustering((count * 37) % 200);
+            let place = list.find(clustering.values(), &comparator).unwrap_err();
+            list.insert(place, row(clustering));
         }
         snapshots.push((list.clone(), (0..200).collect()));
         list.retain(|row| number(row) % 2 == 0);

@@ -226,8 +226,17 @@ impl ClusteringComparator {
 
     #[inline]
     fn compare_common(&self, a: &Values, b: &Values) -> Ordering {
-        for (index, (a, b)) in a.iter().zip(b.iter()).enumerate() {
-            let ordering = self.compare_values(index, a.as_deref(), b.as_deref());
+        self.compare_leading(a.iter().map(Option::as_deref), b)
+    }
+
+    /// Orders leading values, wherever they are, and those of a row or bound: as far as both go.
+    #[inline]
+    pub fn compare_leading<'v>(&self, mut a: impl Iterator<Item = Option<&'v [u8]>>, b: &Values) -> Ordering {
+        for (index, b) in b.iter().enumerate() {
+            let Some(a) = a.next() else {
+                break;
+            };
+            let ordering = self.compare_values(index, a, b.as_deref());
             if ordering != Ordering::Equal {
                 return ordering;
             }

@@ -1,4 +1,4 @@
-//! Copies of mutations that own their bytes: all short values in one allocation, so that a small value kept for long does
+//! Copies of rows that own their bytes: all short values in one allocation, so that a small value kept for long does
 //! not keep the network frame or log record alive that it came in. Long values have allocations of their own: what is left of
 //! a row does not keep a blob alive that was written with it and then replaced.
 
@@ -6,10 +6,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 
-use crate::{
-    Bound, Cell, Clustering, ColumnData, ComplexColumn, Data, DecoratedKey, Mutation, RangeTombstone, Row,
-    Values,
-};
+use crate::{Bound, Cell, Clustering, ColumnData, ComplexColumn, Data, RangeTombstone, Row, Values};
 
 /// Values from here on have allocations of their own.
 const LONG_BYTES: usize = 16 << 10;
@@ -17,28 +14,12 @@ const LONG_BYTES: usize = 16 << 10;
 /// Gives out consecutive slices of one allocation, and the long values between them. Invariant: asked for the same lengths
 /// in the same order as they were put in.
 #[derive(Debug)]
-pub struct Detacher {
+struct Detacher {
     short: Bytes,
     long: VecDeque<Bytes>,
 }
 
 impl Detacher {
-    /// Copies every byte of `mutation`.
-    pub fn of(mutation: &Mutation) -> Self {
-        let mut len = 0;
-        visit_mutation(mutation, &mut |bytes| {
-            if bytes.len() < LONG_BYTES {
-                len += bytes.len();
-            }
-        });
-        let (mut copy, mut long) = (Vec::with_capacity(len), VecDeque::new());
-        visit_mutation(mutation, &mut |bytes| gather(bytes, &mut copy, &mut long));
-        Self {
-            short: Bytes::from(copy),
-            long,
-        }
-    }
-
     #[inline]
     fn bytes(&mut self, original: &Bytes) -> Bytes {
         if original.is_empty() {
@@ -49,14 +30,6 @@ impl Detacher {
             return self.long.pop_front().unwrap_or_else(|| original.clone());
         }
         self.short.split_to(original.len())
-    }
-
-    /// A copy of the key.
-    pub fn key(&mut self, key: &DecoratedKey) -> DecoratedKey {
-        DecoratedKey {
-            token: key.token.clone(),
-            key: self.bytes(&key.key),
-        }
     }
 
     fn values(&mut self, values: &Values) -> Values {
@@ -74,7 +47,7 @@ impl Detacher {
     }
 
     /// A copy of a row.
-    pub fn row(&mut self, row: &Row) -> Row {
+    fn row(&mut self, row: &Row) -> Row {
         Row {
             clustering: Clustering::new(self.values(row.clustering.values())),
             liveness: row.liveness,
@@ -105,15 +78,6 @@ impl Detacher {
             }
         }
     }
-
-    /// A copy of a range.
-    pub fn range(&mut self, range: &RangeTombstone) -> RangeTombstone {
-        RangeTombstone {
-            start: Bound::new(range.start.kind, self.values(&range.start.values)),
-            end: Bound::new(range.end.kind, self.values(&range.end.values)),
-            deletion: range.deletion,
-        }
-    }
 }
 
 #[inline]
@@ -122,19 +86,6 @@ fn gather(bytes: &Bytes, short: &mut Vec<u8>, long: &mut VecDeque<Bytes>) {
         short.extend_from_slice(bytes);
     } else {
         long.push_back(Bytes::copy_from_slice(bytes));
-    }
-}
-
-/// Shows every byte string in the order key, static row, rows, ranges.
-#[inline]
-fn visit_mutation(mutation: &Mutation, see: &mut impl FnMut(&Bytes)) {
-    see(&mutation.key.key);
-    for row in mutation.update.static_row.iter().chain(&mutation.update.rows) {
-        visit_row(row, see);
-    }
-    for range in &mutation.update.ranges {
-        range.start.values.iter().flatten().for_each(&mut *see);
-        range.end.values.iter().flatten().for_each(&mut *see);
     }
 }
 
@@ -163,6 +114,23 @@ impl Row {
         visit_row(self, &mut |bytes| gather(bytes, &mut copy, &mut long));
         let short = Bytes::from(copy);
         Detacher { short, long }.row(self)
+    }
+}
+
+impl RangeTombstone {
+    /// A copy that owns its bytes.
+    #[must_use]
+    pub fn detached(&self) -> Self {
+        let copy = |bound: &Bound| {
+            let values = bound.values.iter();
+            let values = values.map(|value| value.as_deref().map(Bytes::copy_from_slice));
+            Bound::new(bound.kind, values.collect())
+        };
+        Self {
+            start: copy(&self.start),
+            end: copy(&self.end),
+            deletion: self.deletion,
+        }
     }
 }
 

@@ -63,7 +63,6 @@ mod vec_cursor;
 pub use cell::{Cell, DeletionTime, Liveness, NO_DELETION_TIME, NO_TIMESTAMP, NO_TTL};
 pub use clustering::{Bound, BoundKind, Clustering, ClusteringComparator, Values};
 pub use cursor::{Cursor, PartitionHead, ReadError};
-pub use detach::Detacher;
 pub use entry::Entry;
 pub use filter_cursor::FilterCursor;
 pub use key::DecoratedKey;

@@ -1,4 +1,4 @@
-//! Bytes of one mutation to keys, rows and ranges. Values are slices of the record, which they keep alive (`Detacher`
+//! Bytes of one mutation to keys, rows and ranges. Values are slices of the record, which they keep alive ([`Row::detached`]
 //! copies them).
 
 use std::cmp::Ordering;

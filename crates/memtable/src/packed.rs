@@ -1,0 +1,379 @@
+//! A row in one piece of memory: most rows are short and have simple columns only, and what is around their values would take
+//! more than the values do.
+//!
+//! ```text
+//! packed  := flags:u8  value_count:u8  column_count:u8  value *  [ts:i64 [ends]]  column *
+//! value   := len:u16  bytes                           of the clustering; FFFF: a null
+//! column  := id:u16  flags:u8  len:u16  [ts:i64] [ends]  bytes
+//! ends    := ttl_secs:u32  local_secs:u32
+//! ```
+//!
+//! Little-endian; never in a file. A cell without times has those of the row.
+//!
+//! Invariant: it says something, and has no deletion of a whole row.
+
+use bytes::{Buf, Bytes};
+use ilion_rows::{
+    Cell, Clustering, ColumnData, Data, DeletionTime, Liveness, NO_DELETION_TIME, NO_TTL, Row, Values,
+};
+use ilion_schema::ColumnId;
+
+/// Larger rows are not packed: changing one of their columns would copy them all.
+const BYTES_MAX: usize = 8 << 10;
+const COLUMNS_MAX: usize = 64;
+const HEADER_BYTES: usize = 3;
+const LENGTH_BYTES: usize = 2;
+const COLUMN_BYTES: usize = 5;
+const NULL: u16 = u16::MAX;
+
+/// Of the row: it has a liveness.
+const IS_LIVE: u8 = 1;
+/// Of the row: no cell has times of its own, and it has a liveness.
+const IS_UNIFORM: u8 = 2;
+/// Of a cell: it has a timestamp of its own.
+const HAS_TIMESTAMP: u8 = 1;
+/// Of a cell, and of the row's liveness: TTL and local time follow.
+const HAS_ENDS: u8 = 4;
+
+/// A packed row.
+#[derive(Clone, Debug)]
+pub(crate) struct Packed(Bytes);
+
+impl Packed {
+    /// Nothing if the row is not to be packed.
+    pub(crate) fn of(row: &Row) -> Option<Self> {
+        let length = length_of(row)?;
+        let mut out = Vec::with_capacity(length);
+        encode(row, &mut out);
+        debug_assert_eq!(out.len(), length);
+        Some(Self(out.into()))
+    }
+
+    /// Bytes of memory beside this structure.
+    pub(crate) fn size_bytes(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The row, whose values are parts of this memory.
+    pub(crate) fn row(&self) -> Row {
+        let mut parts = self.0.clone();
+        let mut reading = Reading::of(&self.0);
+        let values = reading.values(&mut parts);
+        let liveness = reading.liveness();
+        Row {
+            clustering: Clustering::new(values),
+            liveness,
+            deletion: DeletionTime::LIVE,
+            columns: reading.columns(&liveness, &mut parts),
+        }
+    }
+
+    /// The values of its clustering.
+    #[inline]
+    pub(crate) fn clustering(&self) -> impl Iterator<Item = Option<&[u8]>> {
+        let mut reading = Reading::of(&self.0);
+        (0..reading.header[1]).map(move |_| reading.value())
+    }
+
+    /// True if nothing is left of `known`, a row of the same clustering without counters, once this one was written: it is newer in
+    /// all it has, and has all that is there. False if that is not easily told.
+    pub(crate) fn replaces(&self, known: &Self) -> bool {
+        let (mut new, mut old) = (Reading::of(&self.0), Reading::of(&known.0));
+        if new.header != old.header || new.header[0] & IS_UNIFORM == 0 {
+            return false;
+        }
+        for _ in 0..new.header[1] {
+            new.value();
+            old.value();
+        }
+        new.liveness().timestamp_micros > old.liveness().timestamp_micros
+            && (0..new.header[2]).all(|_| new.column_id() == old.column_id())
+    }
+}
+
+/// Nothing if the row is not to be packed.
+fn length_of(row: &Row) -> Option<usize> {
+    let values = row.clustering.values();
+    if !row.deletion.is_live()
+        || row.is_empty()
+        || row.columns.len() > COLUMNS_MAX
+        || values.len() > usize::from(u8::MAX)
+    {
+        return None;
+    }
+    let mut length = HEADER_BYTES + LENGTH_BYTES * values.len();
+    length += values.iter().flatten().map(Bytes::len).sum::<usize>();
+    if !row.liveness.is_none() {
+        length += 8 + if is_ending(&row.liveness) { 8 } else { 0 };
+    }
+    for entry in &row.columns {
+        let Data::Simple(cell) = &entry.data else {
+            return None;
+        };
+        let flags = flags_of(cell, &row.liveness);
+        length += COLUMN_BYTES + cell.value.len();
+        length += if flags & HAS_TIMESTAMP != 0 { 8 } else { 0 };
+        length += if flags & HAS_ENDS != 0 { 8 } else { 0 };
+    }
+    (length <= BYTES_MAX).then_some(length)
+}
+
+fn is_ending(liveness: &Liveness) -> bool {
+    (liveness.ttl_secs, liveness.expires_secs) != (NO_TTL, NO_DELETION_TIME)
+}
+
+#[inline]
+fn flags_of(cell: &Cell, liveness: &Liveness) -> u8 {
+    let is_of_row = cell.timestamp_micros == liveness.timestamp_micros
+        && cell.ttl_secs == liveness.ttl_secs
+        && cell.local_deletion_secs == liveness.expires_secs
+        && !liveness.is_none();
+    if is_of_row {
+        return 0;
+    }
+    match (cell.ttl_secs, cell.local_deletion_secs) {
+        (NO_TTL, NO_DELETION_TIME) => HAS_TIMESTAMP,
+        _ => HAS_TIMESTAMP | HAS_ENDS,
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a packed row has few columns and few bytes"
+)]
+fn encode(row: &Row, out: &mut Vec<u8>) {
+    let (values, liveness) = (row.clustering.values(), &row.liveness);
+    out.extend_from_slice(&[0, values.len() as u8, row.columns.len() as u8]);
+    for value in values {
+        let len = value.as_ref().map_or(NULL, |value| value.len() as u16);
+        out.extend_from_slice(&len.to_le_bytes());
+        out.extend_from_slice(value.as_deref().unwrap_or_default());
+    }
+    let mut flags = 0;
+    if !liveness.is_none() {
+        flags = IS_LIVE | IS_UNIFORM;
+        out.extend_from_slice(&liveness.timestamp_micros.to_le_bytes());
+        if is_ending(liveness) {
+            flags |= HAS_ENDS;
+            append_ends(liveness.ttl_secs, liveness.expires_secs, out);
+        }
+    }
+    for entry in &row.columns {
+        let Data::Simple(cell) = &entry.data else {
+            continue;
+        };
+        let cell_flags = flags_of(cell, liveness);
+        let ([id_low, id_high], [len_low, len_high]) = (
+            entry.column.0.to_le_bytes(),
+            (cell.value.len() as u16).to_le_bytes(),
+        );
+        out.extend_from_slice(&[id_low, id_high, cell_flags, len_low, len_high]);
+        if cell_flags != 0 {
+            flags &= !IS_UNIFORM;
+            out.extend_from_slice(&cell.timestamp_micros.to_le_bytes());
+            if cell_flags & HAS_ENDS != 0 {
+                append_ends(cell.ttl_secs, cell.local_deletion_secs, out);
+            }
+        }
+        out.extend_from_slice(&cell.value);
+    }
+    out[0] = flags;
+}
+
+fn append_ends(ttl_secs: u32, local_secs: u32, out: &mut Vec<u8>) {
+    out.extend_from_slice(&ttl_secs.to_le_bytes());
+    out.extend_from_slice(&local_secs.to_le_bytes());
+}
+
+/// A packed row being read, from its start. What does not hold what it should reads as zeros: it was made here.
+struct Reading<'p> {
+    header: [u8; HEADER_BYTES],
+    rest: &'p [u8],
+}
+
+impl<'p> Reading<'p> {
+    #[inline]
+    fn of(all: &'p [u8]) -> Self {
+        let mut reading = Self {
+            header: [0; HEADER_BYTES],
+            rest: all,
+        };
+        reading.header = reading.take();
+        reading
+    }
+
+    #[inline]
+    fn take<const N: usize>(&mut self) -> [u8; N] {
+        let Some((taken, rest)) = self.rest.split_first_chunk() else {
+            return [0; N];
+        };
+        self.rest = rest;
+        *taken
+    }
+
+    #[inline]
+    fn bytes(&mut self, len: u16) -> &'p [u8] {
+        let (taken, rest) = self.rest.split_at(usize::from(len).min(self.rest.len()));
+        self.rest = rest;
+        taken
+    }
+
+    /// The next bytes, taken off `parts`, which ends where this does.
+    #[inline]
+    fn part(&mut self, len: u16, parts: &mut Bytes) -> Bytes {
+        parts.advance(parts.len().saturating_sub(self.rest.len()));
+        parts.split_to(self.bytes(len).len())
+    }
+
+    /// The next value of the clustering.
+    #[inline]
+    fn value(&mut self) -> Option<&'p [u8]> {
+        match u16::from_le_bytes(self.take()) {
+            NULL => None,
+            len => Some(self.bytes(len)),
+        }
+    }
+
+    #[inline]
+    fn values(&mut self, parts: &mut Bytes) -> Values {
+        let mut values = Values::new();
+        for _ in 0..self.header[1] {
+            values.push(match u16::from_le_bytes(self.take()) {
+                NULL => None,
+                len => Some(self.part(len, parts)),
+            });
+        }
+        values
+    }
+
+    #[inline]
+    fn liveness(&mut self) -> Liveness {
+        if self.header[0] & IS_LIVE == 0 {
+            return Liveness::NONE;
+        }
+        let mut liveness = Liveness::live(i64::from_le_bytes(self.take()));
+        if self.header[0] & HAS_ENDS != 0 {
+            (liveness.ttl_secs, liveness.expires_secs) = self.ends();
+        }
+        liveness
+    }
+
+    fn ends(&mut self) -> (u32, u32) {
+        (u32::from_le_bytes(self.take()), u32::from_le_bytes(self.take()))
+    }
+
+    #[inline]
+    fn columns(&mut self, liveness: &Liveness, parts: &mut Bytes) -> Vec<ColumnData> {
+        let mut columns = Vec::with_capacity(usize::from(self.header[2]));
+        for _ in 0..self.header[2] {
+            let [id_low, id_high, flags, len_low, len_high] = self.take();
+            let (mut timestamp_micros, mut ends) = (
+                liveness.timestamp_micros,
+                (liveness.ttl_secs, liveness.expires_secs),
+            );
+            if flags & HAS_TIMESTAMP != 0 {
+                timestamp_micros = i64::from_le_bytes(self.take());
+                ends = match flags & HAS_ENDS {
+                    0 => (NO_TTL, NO_DELETION_TIME),
+                    _ => self.ends(),
+                };
+            }
+            columns.push(ColumnData {
+                column: ColumnId(u16::from_le_bytes([id_low, id_high])),
+                data: Data::Simple(Cell {
+                    timestamp_micros,
+                    ttl_secs: ends.0,
+                    local_deletion_secs: ends.1,
+                    value: self.part(u16::from_le_bytes([len_low, len_high]), parts),
+                }),
+            });
+        }
+        columns
+    }
+
+    /// The id of the next column, which has no times of its own.
+    #[inline]
+    fn column_id(&mut self) -> [u8; 2] {
+        let [id_low, id_high, _, len_low, len_high] = self.take();
+        self.bytes(u16::from_le_bytes([len_low, len_high]));
+        [id_low, id_high]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ilion_rows::Clustering;
+
+    use super::*;
+
+    fn value(len: usize) -> Bytes {
+        (0..len).map(|index| index as u8).collect()
+    }
+
+    fn row(liveness: Liveness, cells: impl IntoIterator<Item = (u16, Cell)>) -> Row {
+        let columns = cells.into_iter().map(|(id, cell)| ColumnData {
+            column: ColumnId(id),
+            data: Data::Simple(cell),
+        });
+        Row {
+            liveness,
+            columns: columns.collect(),
+            ..Row::empty(Clustering::new(
+                [Some(value(4)), None, Some(value(0))].into_iter().collect(),
+            ))
+        }
+    }
+
+    #[test]
+    fn rows_come_out_as_they_went_in() {
+        let cells = [
+            (0, Cell::live(5, value(34))),
+            (3, Cell::live(5, value(0))),
+            (400, Cell::live(6, value(500))),
+            (401, Cell::expiring(5, 60, 100, value(1))),
+            (402, Cell::tombstone(7, 9)),
+            (u16::MAX, Cell::expiring(i64::MAX, u32::MAX, u32::MAX, value(1))),
+        ];
+        let livenesses = [Liveness::NONE, Liveness::live(5), Liveness::expiring(5, 60, 100)];
+        for liveness in livenesses {
+            for few in 0..=cells.len() {
+                let row = row(liveness, cells[..few].iter().cloned());
+                let Some(packed) = Packed::of(&row) else {
+                    assert!(row.is_empty());
+                    continue;
+                };
+                assert_eq!(packed.row(), row);
+                let values = row.clustering.values().iter();
+                assert!(packed.clustering().eq(values.map(Option::as_deref)));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_large_or_says_nothing_is_not_packed() {
+        let live = Liveness::live(1);
+        assert!(Packed::of(&row(Liveness::NONE, [])).is_none());
+        assert!(Packed::of(&row(live, [(0, Cell::live(1, value(BYTES_MAX)))])).is_none());
+        assert!(Packed::of(&row(live, (0..65).map(|id| (id, Cell::live(1, value(1)))))).is_none());
+        let mut deleted = row(live, []);
+        assert!(Packed::of(&deleted).is_some());
+        deleted.deletion = DeletionTime::new(0, 1);
+        assert!(Packed::of(&deleted).is_none());
+    }
+
+    #[test]
+    fn a_row_replaces_what_is_older_in_all_its_columns() {
+        let of = |micros: i64, ids: &[u16], cell_micros: i64| {
+            let cells = ids.iter().map(|id| (*id, Cell::live(cell_micros, value(3))));
+            Packed::of(&row(Liveness::live(micros), cells)).unwrap()
+        };
+        let known = of(5, &[1, 2], 5);
+        assert!(of(6, &[1, 2], 6).replaces(&known));
+        assert!(!of(5, &[1, 2], 5).replaces(&known));
+        assert!(!of(4, &[1, 2], 4).replaces(&known));
+        assert!(!of(6, &[1], 6).replaces(&known));
+        assert!(!of(6, &[1, 3], 6).replaces(&known));
+        assert!(!of(6, &[1, 2], 7).replaces(&known));
+        assert!(!of(8, &[1, 2], 8).replaces(&of(5, &[1, 2], 9)));
+    }
+}

@@ -1,0 +1,126 @@
+//! A row as a memtable holds it: packed if it is short, and else as it is read.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use ilion_rows::{Bound, ClusteringComparator, DeletionTime, Row, Values};
+use ilion_schema::TableSchema;
+
+use crate::packed::Packed;
+
+/// A row of a memtable. A clone shares its memory.
+#[derive(Clone, Debug)]
+pub(crate) enum StoredRow {
+    /// In one piece.
+    Packed(Packed),
+    /// Large, deleted, or with columns of many cells.
+    Plain(Arc<Row>),
+}
+
+/// What an allocation takes beside its bytes, about.
+const ALLOCATION_BYTES: usize = 16;
+
+impl StoredRow {
+    /// A copy of a row that says something.
+    pub(crate) fn copy_of(row: &Row) -> Self {
+        match Packed::of(row) {
+            Some(packed) => Self::Packed(packed),
+            None => Self::Plain(Arc::new(row.detached())),
+        }
+    }
+
+    /// The row, which may be kept: its bytes are copied if they are few.
+    fn of(row: Row) -> Self {
+        match Packed::of(&row) {
+            Some(packed) => Self::Packed(packed),
+            None => Self::Plain(Arc::new(row)),
+        }
+    }
+
+    /// Memory that it takes.
+    pub(crate) fn size_bytes(&self) -> usize {
+        let own = match self {
+            Self::Packed(packed) => packed.size_bytes(),
+            Self::Plain(row) => row.size_bytes(),
+        };
+        size_of::<Self>() + ALLOCATION_BYTES + own
+    }
+
+    /// The row as it is read.
+    #[inline]
+    pub(crate) fn row(&self) -> Row {
+        match self {
+            Self::Packed(packed) => packed.row(),
+            Self::Plain(row) => Row::clone(row),
+        }
+    }
+
+    /// Where the values of a row stand beside it.
+    #[inline]
+    pub(crate) fn compare(&self, values: &Values, comparator: &ClusteringComparator) -> Ordering {
+        match self {
+            Self::Packed(packed) => comparator.compare_leading(packed.clustering(), values),
+            Self::Plain(row) => {
+                let own = row.clustering.values().iter().map(Option::as_deref);
+                comparator.compare_leading(own, values)
+            }
+        }
+    }
+
+    /// True if it stands before `bound`.
+    #[inline]
+    pub(crate) fn is_before(&self, bound: &Bound, comparator: &ClusteringComparator) -> bool {
+        match self.compare(&bound.values, comparator) {
+            Ordering::Less => true,
+            Ordering::Equal => !bound.kind.is_before(),
+            Ordering::Greater => false,
+        }
+    }
+
+    /// Takes in another row of the same clustering. Returns by how many bytes it grew.
+    pub(crate) fn merge(&mut self, other: Self, table: &TableSchema) -> isize {
+        if let Self::Plain(known) = self {
+            return Arc::make_mut(known).merge(other.into_row(), table);
+        }
+        let before = self.size_bytes();
+        match (&*self, &other) {
+            (Self::Packed(known), Self::Packed(new)) if !table.is_counter() && new.replaces(known) => {
+                *self = other;
+            }
+            _ => {
+                let mut row = self.row();
+                row.merge(other.into_row(), table);
+                *self = Self::of(row);
+            }
+        }
+        self.size_bytes().cast_signed() - before.cast_signed()
+    }
+
+    fn into_row(self) -> Row {
+        match self {
+            Self::Packed(packed) => packed.row(),
+            Self::Plain(row) => Arc::unwrap_or_clone(row),
+        }
+    }
+
+    /// Removes what `deletion`, of the partition, covers. False if nothing is left.
+    pub(crate) fn shadow(&mut self, deletion: DeletionTime) -> bool {
+        if deletion.is_live() {
+            return true;
+        }
+        let mut row = match self {
+            Self::Packed(packed) => packed.row(),
+            Self::Plain(row) => {
+                let row = Arc::make_mut(row);
+                row.shadow(deletion);
+                return !row.is_empty();
+            }
+        };
+        row.shadow(deletion);
+        let is_left = !row.is_empty();
+        if is_left {
+            *self = Self::of(row);
+        }
+        is_left
+    }
+}
