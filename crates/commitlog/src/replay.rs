@@ -10,6 +10,7 @@
 //! behind a torn tail are set
 //! aside under the name `<segment>.discarded`.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use ilion_env::Env;
@@ -111,6 +112,8 @@ struct Replay<'a> {
     report: Report,
     kept: Vec<Kept>,
     log_id: Option<Uuid>,
+    /// Segments that were only searched: whether they have records.
+    searched: HashMap<SegmentId, bool>,
 }
 
 /// A segment that was read.
@@ -142,6 +145,7 @@ impl<'a> Replay<'a> {
             options,
             report: Report::default(),
             kept: Vec::new(),
+            searched: HashMap::new(),
             log_id: options.log_id,
         }
     }
@@ -297,7 +301,7 @@ impl<'a> Replay<'a> {
     }
 
     /// Looks at everything behind a break.
-    fn judge(&self, file: &[u8], id: SegmentId, at: u32, later: &[SegmentId]) -> Result<Break> {
+    fn judge(&mut self, file: &[u8], id: SegmentId, at: u32, later: &[SegmentId]) -> Result<Break> {
         let here = after_break(file, id, (at + 1).max(HEADER_BYTES as u32), at);
         // A header is synced before the first record is written.
         if here.was_synced || (at == 0 && here.first.is_some()) {
@@ -309,6 +313,7 @@ impl<'a> Replay<'a> {
         for id in later {
             let file = SegmentFile::open_whole(self.env, self.dir, *id)?;
             let next = after_break(file.bytes(), *id, HEADER_BYTES as u32, 0);
+            self.searched.insert(*id, next.records > 0);
             if next.was_synced {
                 return Ok(Break::Damage {
                     resume_at: here.first,
@@ -322,8 +327,13 @@ impl<'a> Replay<'a> {
     /// Takes away a segment that lies wholly behind the end of the log.
     fn discard(&self, id: SegmentId) -> Result<()> {
         let path = segment::path_of(self.dir, id);
-        let file = SegmentFile::open_whole(self.env, self.dir, id)?;
-        let has_records = after_break(file.bytes(), id, HEADER_BYTES as u32, 0).records > 0;
+        let has_records = match self.searched.get(&id) {
+            Some(has_records) => *has_records,
+            None => {
+                let file = SegmentFile::open_whole(self.env, self.dir, id)?;
+                after_break(file.bytes(), id, HEADER_BYTES as u32, 0).records > 0
+            }
+        };
         if has_records {
             let aside = path.with_extension("log.discarded");
             self.env.rename(&path, &aside)?;

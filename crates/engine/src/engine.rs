@@ -117,6 +117,30 @@ impl Shared {
         self.tables.load().get(&id).cloned()
     }
 
+    /// The stores of all tables, and of the hidden tables of their indexes.
+    pub(crate) fn stores(&self) -> Vec<Arc<TableStore>> {
+        let tables = self.tables.load();
+        let mut stores = Vec::with_capacity(tables.len());
+        for store in tables.values() {
+            stores.push(store.clone());
+            stores.extend(store.indexes().hidden().cloned());
+        }
+        stores
+    }
+
+    /// The store of a table, or of a hidden one, and the table's.
+    pub(crate) fn any_table(&self, id: TableId) -> Option<(Arc<TableStore>, Arc<TableStore>)> {
+        if let Some(store) = self.table(id) {
+            return Some((store.clone(), store));
+        }
+        let tables = self.tables.load();
+        tables.values().find_map(|store| {
+            let indexes = store.indexes();
+            let hidden = indexes.hidden().find(|hidden| hidden.id == id)?;
+            Some((hidden.clone(), store.clone()))
+        })
+    }
+
     /// The log. Requires: recovery has replayed it.
     pub(crate) fn log(&self) -> Result<&CommitLog> {
         self.log
@@ -263,14 +287,14 @@ impl Engine {
         Ok(self.shared.log()?.wait_durable(position)?)
     }
 
-    /// Writes all memtables of a table to disk, and returns when they are there.
+    /// Writes all memtables of a table, or of that of a hidden one, to disk, and returns when they are there.
     ///
     /// # Errors
     /// The flush failed; then writes are refused from now on.
     pub fn flush(&self, table: TableId) -> Result<()> {
-        let store = self
+        let (_, store) = self
             .shared
-            .table(table)
+            .any_table(table)
             .ok_or_else(|| Error::Refused(format!("table {table} does not exist")))?;
         self.shared.flush_table(&store)
     }
@@ -307,6 +331,11 @@ impl Engine {
     /// The tables' stores.
     pub fn tables(&self) -> Vec<Arc<TableStore>> {
         self.shared.tables.load().values().cloned().collect()
+    }
+
+    /// The tables' stores, and those of the hidden tables of their indexes.
+    pub fn all_tables(&self) -> Vec<Arc<TableStore>> {
+        self.shared.stores()
     }
 
     /// Returns when saved caches are loaded, as far as they will be. For tests and benchmarks.

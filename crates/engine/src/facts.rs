@@ -159,14 +159,15 @@ impl Engine {
             key_cache_keys: shared.key_cache.entry_count() as u64,
             caches: shared.cache_facts(),
             lookups: shared.lookups.counts(),
-            token_map_bytes: self.tables().iter().map(|store| store.token_map_bytes()).sum(),
+            token_map_bytes: shared.stores().iter().map(|store| store.token_map_bytes()).sum(),
         }
     }
 
-    /// Counts of each table.
+    /// Counts of each table, and of the hidden tables of indexes, which are named `table.index` as in Cassandra.
     pub fn table_facts(&self) -> Vec<TableFacts> {
         let mut facts: Vec<TableFacts> = self
-            .tables()
+            .shared
+            .stores()
             .iter()
             .map(|store| TableFacts {
                 pending_compactions: self.shared.pending_compactions(store) as u64,

@@ -12,7 +12,8 @@ use ilion_env::spectrogram::{Doing, Purpose};
 use ilion_rows::Cursor;
 use ilion_schema::TableSchema;
 use ilion_sstable::{
-    Descriptor, EncodingStats, Finding, OpenOptions, SSTable, Transaction, TransactionKind, WriterOptions,
+    Descriptor, EncodingStats, Finding, Found, OpenOptions, SSTable, Transaction, TransactionKind,
+    WriterOptions,
 };
 
 use crate::background::Work;
@@ -70,6 +71,7 @@ impl Shared {
                 return Err(error);
             }
         }
+        self.note_debt(hidden);
         self.background.send(Work::Compact(hidden.clone()));
         Ok(())
     }
@@ -152,7 +154,20 @@ impl Shared {
         table: &TableSchema,
         descriptor: &Descriptor,
     ) -> Result<Arc<LiveSSTable>> {
-        let options = OpenOptions {
+        let options = self.open_options(table);
+        let sstable = SSTable::open(&self.env, descriptor, &options).map_err(Error::from)?;
+        Ok(LiveSSTable::new(self.env.clone(), sstable))
+    }
+
+    /// Opens an SSTable whose files were just listed.
+    pub(crate) fn open_found_sstable(&self, table: &TableSchema, found: &Found) -> Result<Arc<LiveSSTable>> {
+        let options = self.open_options(table);
+        let sstable = SSTable::open_found(&self.env, found, &options).map_err(Error::from)?;
+        Ok(LiveSSTable::new(self.env.clone(), sstable))
+    }
+
+    fn open_options(&self, table: &TableSchema) -> OpenOptions {
+        OpenOptions {
             partitioner: table.partitioner(self.options.partitioner),
             chunk_cache: Some(self.chunk_cache.clone()),
             finding: self.options.finding,
@@ -162,9 +177,7 @@ impl Shared {
                 .keys
                 .then(|| (table.id, self.key_cache.clone())),
             lookups: self.lookups.clone(),
-        };
-        let sstable = SSTable::open(&self.env, descriptor, &options).map_err(Error::from)?;
-        Ok(LiveSSTable::new(self.env.clone(), sstable))
+        }
     }
 
     /// Lets go of the log segments all of whose records are in SSTables.

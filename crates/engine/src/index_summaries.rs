@@ -84,7 +84,7 @@ impl Shared {
     /// Thins out and fills up the summaries of all SSTables. A failure is told: that summary stays as it is.
     pub(crate) fn resample_summaries(&self) {
         let mut summaries: Vec<(Arc<LiveSSTable>, Candidate)> = Vec::new();
-        for store in self.tables.load().values() {
+        for store in self.stores() {
             let options = store.schema().options.clone();
             let ratio = FULL_LEVEL * u64::from(options.min_index_interval)
                 / u64::from(options.max_index_interval.max(1));

@@ -21,6 +21,7 @@
 //! | `view` | what a read sees |
 //! | `write`, `read` | the two hot paths |
 //! | `survey` | what a read would ask, told without reading |
+//! | `chain` | SSTables with different stretches of a partition, opened as a read comes to them |
 //! | `settle` | rows read source after source, until older sources can add nothing |
 //! | `row_cache`, `cached_read` | heads of partitions in memory, and reads through them |
 //! | `counter_cache` | what this node has counted |
@@ -49,6 +50,7 @@
 mod background;
 mod budget;
 mod cached_read;
+mod chain;
 mod compact;
 mod counter_cache;
 mod engine;

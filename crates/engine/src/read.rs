@@ -1,7 +1,8 @@
 //! The read path: a cursor per source that may have what is wanted, merged.
 //!
 //! A read of rows by their whole key asks source after source and ends early (`settle`); any other read of a partition
-//! leaves out what a deletion of the whole partition covers, and SSTables whose clusterings lie elsewhere.
+//! leaves out what a deletion of the whole partition covers, and SSTables whose clusterings lie elsewhere; those whose clusterings
+//! do not overlap are opened one after another (`chain`).
 
 use std::sync::Arc;
 
@@ -14,6 +15,7 @@ use ilion_rows::{
 use ilion_schema::TableSchema;
 use ilion_sstable::{KeyHash, SSTable, Scan};
 
+use crate::chain::ChainRead;
 use crate::settle::{Settling, Wanted};
 use crate::table_store::TableStore;
 use crate::view::{LiveSSTable, View};
@@ -236,6 +238,7 @@ impl PointRead<'_> {
         cost::add(Count::SSTablesConsidered, view.sstables.len() as u64);
         let hash = KeyHash::of(&self.key.key);
         let mut merged_sstables = 0;
+        let mut later = Vec::new();
         // Whether a partition has a static row matters even if no column of it is wanted.
         let wants_static = self.table.has_statics();
         for (index, live) in view.sstables.iter().enumerate() {
@@ -247,6 +250,11 @@ impl PointRead<'_> {
             }
             if let Some(why) = self.reason_to_skip(sstable, &hash, &self.filter, wants_static) {
                 skip(why, live);
+                continue;
+            }
+            if !is_part_of_head(sstable, wants_static) {
+                merged_sstables += 1;
+                later.push(live.clone());
                 continue;
             }
             touch(live);
@@ -268,6 +276,14 @@ impl PointRead<'_> {
             }
         }
         tell_merged(merged_sstables);
+        if !later.is_empty() {
+            let read = ChainRead {
+                table: self.table.clone(),
+                key: self.key.clone(),
+                filter: self.filter.clone(),
+            };
+            sources.extend(read.sources(later, self.comparator));
+        }
         Ok(merged(sources, self.table, Direction::of(self.filter.reversed)))
     }
 
@@ -293,7 +309,7 @@ impl PointRead<'_> {
 
     /// True if its statistics say that it has nothing that `filter` wants, nor deletes any of it.
     fn has_nothing_of(&self, sstable: &SSTable, filter: &ClusteringFilter, wants_static: bool) -> bool {
-        if may_delete_partitions(sstable) || (wants_static && !sstable.header().statics.is_empty()) {
+        if is_part_of_head(sstable, wants_static) {
             return false;
         }
         let covered = &sstable.stats().covered_clusterings;
@@ -325,7 +341,7 @@ fn skip(why: Count, live: &LiveSSTable) {
 
 /// Counts an SSTable that is asked.
 #[inline]
-fn touch(live: &LiveSSTable) {
+pub(crate) fn touch(live: &LiveSSTable) {
     cost::add(Count::SSTablesTouched, 1);
     trace::note(|| format!("Reading sstable {}", live.sstable.descriptor().base_name()));
 }
@@ -338,6 +354,11 @@ fn tell_merged(sstables: usize) {
 fn may_delete_partitions(sstable: &SSTable) -> bool {
     let stats = sstable.stats();
     stats.has_partition_deletions && stats.min_local_deletion_secs != NO_DELETION_TIME
+}
+
+/// True if it may have a deletion of the whole partition, or a static row that is wanted.
+fn is_part_of_head(sstable: &SSTable, wants_static: bool) -> bool {
+    may_delete_partitions(sstable) || (wants_static && !sstable.header().statics.is_empty())
 }
 
 /// A cursor over a range of one SSTable.

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use ilion_commitlog::{CommitLog, Position};
 use ilion_env::{Env, FileLock};
 use ilion_schema::{Schema, TableKind, TableSchema};
-use ilion_sstable::{Descriptor, finish_transactions, list_directory, unfinished_sstables};
+use ilion_sstable::{Found, TableFiles, finish_transactions};
 use ilion_types::{CqlType, Partitioner};
 use parking_lot::Mutex;
 use uuid::Uuid;
@@ -20,7 +20,7 @@ use crate::background::Work;
 use crate::engine::{Shared, TableMap};
 use crate::origin;
 use crate::replay::replay;
-use crate::table_store::TableStore;
+use crate::table_store::{Left, TableStore};
 use crate::view::LiveSSTable;
 use crate::{EngineOptions, Error, Result};
 
@@ -113,21 +113,13 @@ impl Shared {
         }
         for store in self.tables.load().values() {
             let indexes = store.indexes();
-            for store in indexes
-                .hidden()
-                .chain([store])
-                .filter(|store| self.is_ours(store))
-            {
-                finish_transactions(&*self.env, &store.directory)?;
+            for store in indexes.hidden().chain([store]) {
+                if std::mem::take(&mut store.left.lock().has_transactions) {
+                    finish_transactions(&*self.env, &store.directory)?;
+                }
             }
         }
         Ok(())
-    }
-
-    /// True if the table has files that we read. What Cassandra keeps in the order of a type (its batch log) is left alone.
-    fn is_ours(&self, store: &TableStore) -> bool {
-        store.schema().partitioner(self.options.partitioner) != Partitioner::Local
-            && self.env.exists(&store.directory)
     }
 
     /// Makes stores for the tables that the schema has and we do not, gives changed tables their new schema, and forgets
@@ -189,29 +181,34 @@ impl Shared {
 
     /// Adds the SSTables that a table has in its directory to `found`, but for those that a crash left unfinished.
     pub(crate) fn find_sstables(&self, store: &Arc<TableStore>, found: &mut Vec<FoundSSTable>) -> Result<()> {
-        if !self.is_ours(store) {
+        // What Cassandra keeps in the order of a type (its batch log) is left alone.
+        if store.schema().partitioner(self.options.partitioner) == Partitioner::Local {
             return Ok(());
         }
-        let unfinished = unfinished_sstables(&*self.env, &store.directory)?;
-        for descriptor in &unfinished {
+        let Some(files) = TableFiles::list(&*self.env, &store.directory)? else {
+            return Ok(());
+        };
+        for descriptor in &files.unfinished {
             store.reserve_generation(descriptor.id);
         }
-        for listed in list_directory(&*self.env, &store.directory)? {
+        for listed in files.sstables {
             store.reserve_generation(listed.descriptor.id);
-            if !unfinished.contains(&listed.descriptor) {
-                found.push(FoundSSTable {
-                    store: store.clone(),
-                    descriptor: listed.descriptor,
-                });
-            }
+            found.push(FoundSSTable {
+                store: store.clone(),
+                found: listed,
+            });
         }
+        *store.left.lock() = Left {
+            has_transactions: files.has_transactions,
+            directories: files.directories,
+        };
         Ok(())
     }
 
     /// Opens SSTables, several at a time, and gives them to their tables.
     fn open_found(&self, found: Vec<FoundSSTable>) -> Result<()> {
         let opened = in_parallel(&found, |sstable| {
-            self.open_sstable(&sstable.store.schema(), &sstable.descriptor)
+            self.open_found_sstable(&sstable.store.schema(), &sstable.found)
         });
         let mut by_table: Vec<(Arc<TableStore>, Vec<Arc<LiveSSTable>>)> = Vec::new();
         for (FoundSSTable { store, .. }, live) in found.into_iter().zip(opened) {
@@ -242,7 +239,7 @@ impl Shared {
 /// An SSTable of a table that is being opened.
 pub(crate) struct FoundSSTable {
     store: Arc<TableStore>,
-    descriptor: Descriptor,
+    found: Found,
 }
 
 /// Threads that a start may keep busy.

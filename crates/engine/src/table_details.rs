@@ -28,12 +28,12 @@ pub struct TableDetails {
 }
 
 impl Engine {
-    /// A table in detail.
+    /// A table in detail, or a hidden one.
     ///
     /// # Errors
     /// The table does not exist.
     pub fn table_details(&self, table: TableId) -> Result<TableDetails> {
-        let store = self.shared.table(table);
+        let store = self.shared.any_table(table).map(|(store, _)| store);
         let store = store.ok_or_else(|| Error::Refused(format!("table {table} does not exist")))?;
         let pending = self.shared.pending_compactions(&store) as u64;
         let now_secs = u64::try_from(self.shared.env.now_secs()).unwrap_or(0);

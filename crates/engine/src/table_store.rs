@@ -80,7 +80,18 @@ pub struct TableStore {
     pub(crate) is_dropped: AtomicBool,
     /// Of a hidden table: not all of its files could be opened.
     pub(crate) is_damaged: AtomicBool,
+    /// What was in its directory at the start, beside SSTables.
+    pub(crate) left: Mutex<Left>,
     shards: usize,
+}
+
+/// What a start found in a table's directory and has not looked after yet.
+#[derive(Default)]
+pub(crate) struct Left {
+    /// There are transaction logs.
+    pub has_transactions: bool,
+    /// Those of indexes are hidden.
+    pub directories: Vec<String>,
 }
 
 impl TableStore {
@@ -135,6 +146,7 @@ impl TableStore {
             is_flush_asked: AtomicBool::new(false),
             is_dropped: AtomicBool::new(false),
             is_damaged: AtomicBool::new(false),
+            left: Mutex::default(),
             schema: ArcSwap::new(schema),
             shards,
         }

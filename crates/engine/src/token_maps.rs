@@ -43,9 +43,7 @@ impl Shared {
     }
 
     fn without_token_map(&self) -> impl Iterator<Item = Arc<LiveSSTable>> {
-        let tables = self.tables.load_full();
-        let stores: Vec<_> = tables.values().cloned().collect();
-        stores.into_iter().flat_map(|store| {
+        self.stores().into_iter().flat_map(|store| {
             let view = store.view();
             let missing = view.sstables.iter().filter(|live| live.sstable.wants_token_map());
             missing.cloned().collect::<Vec<_>>()

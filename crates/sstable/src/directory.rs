@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use ilion_env::Env;
 
+use crate::transaction::{doomed, is_log};
 use crate::{Component, Descriptor, Result};
 
 /// An SSTable found in a directory: its Data.db is there.
@@ -13,30 +14,102 @@ use crate::{Component, Descriptor, Result};
 pub struct Found {
     /// Which.
     pub descriptor: Descriptor,
-    /// The components that are there.
-    pub components: Vec<Component>,
+    /// The components that are there, with their sizes.
+    pub components: Vec<(Component, u64)>,
 }
 
-/// The SSTables of a directory, oldest id first. Files with other names, temporary files and sets without a Data.db are
-/// left alone.
+impl Found {
+    /// The size of a component, if it is there.
+    pub fn size_of(&self, component: &Component) -> Option<u64> {
+        let mut all = self.components.iter();
+        all.find_map(|(found, size)| (found == component).then_some(*size))
+    }
+
+    /// Bytes of its files of known names; a secondary index of Cassandra's is not counted.
+    pub fn size_bytes(&self) -> u64 {
+        let known = self.components.iter();
+        known
+            .filter(|(component, _)| !matches!(component, Component::Other(_)))
+            .map(|(_, size)| size)
+            .sum()
+    }
+}
+
+/// What is in a table's directory, as one listing tells it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TableFiles {
+    /// The SSTables, oldest id first, but for those that are not to stay.
+    pub sstables: Vec<Found>,
+    /// SSTables that a crash left unfinished, or finished off but not yet removed: see [`crate::finish_transactions`].
+    pub unfinished: Vec<Descriptor>,
+    /// A crash left transaction logs.
+    pub has_transactions: bool,
+    /// The directories in it.
+    pub directories: Vec<String>,
+}
+
+impl TableFiles {
+    /// Lists a directory; nothing if it is not there. Files with other names, temporary files and sets without a Data.db are left
+    /// alone.
+    ///
+    /// # Errors
+    /// The directory cannot be listed, a transaction log is damaged, or there is an SSTable of a version that cannot be read.
+    pub fn list(env: &dyn Env, directory: &Path) -> Result<Option<Self>> {
+        let entries = match env.list(directory) {
+            Err(error) if error.is_not_found() => return Ok(None),
+            entries => entries?,
+        };
+        let directory: Arc<Path> = directory.into();
+        let mut sets: BTreeMap<Descriptor, Vec<(Component, u64)>> = BTreeMap::new();
+        let mut files = Self::default();
+        for entry in entries {
+            if entry.is_dir {
+                files.directories.push(entry.name);
+            } else if is_log(&entry.name) {
+                files.has_transactions = true;
+                files
+                    .unfinished
+                    .extend(doomed(env, &directory, &directory.join(entry.name))?);
+            } else if let Some((descriptor, component)) = Descriptor::parse(&directory, &entry.name) {
+                sets.entry(descriptor)
+                    .or_default()
+                    .push((component, entry.size_bytes));
+            }
+        }
+        files.sstables = whole_sets(sets)?;
+        let unfinished = &files.unfinished;
+        files
+            .sstables
+            .retain(|found| !unfinished.contains(&found.descriptor));
+        Ok(Some(files))
+    }
+}
+
+/// The SSTables of a directory, oldest id first. What a crash left is among them as far as it has a Data.db.
 ///
 /// # Errors
 /// The directory cannot be listed, or it holds an SSTable of a version that cannot be read.
 pub fn list_directory(env: &dyn Env, directory: &Path) -> Result<Vec<Found>> {
     let directory: Arc<Path> = directory.into();
-    let mut sets: BTreeMap<Descriptor, Vec<Component>> = BTreeMap::new();
+    let mut sets: BTreeMap<Descriptor, Vec<(Component, u64)>> = BTreeMap::new();
     for entry in env.list(&directory)?.into_iter().filter(|entry| !entry.is_dir) {
         if let Some((descriptor, component)) = Descriptor::parse(&directory, &entry.name) {
-            sets.entry(descriptor).or_default().push(component);
+            sets.entry(descriptor)
+                .or_default()
+                .push((component, entry.size_bytes));
         }
     }
-    let mut found: Vec<Found> = sets
-        .into_iter()
-        .filter(|(_, components)| components.contains(&Component::Data))
-        .map(|(descriptor, components)| Found {
-            descriptor,
-            components,
-        })
+    whole_sets(sets)
+}
+
+/// Sets with a Data.db, oldest id first.
+fn whole_sets(sets: BTreeMap<Descriptor, Vec<(Component, u64)>>) -> Result<Vec<Found>> {
+    let found = sets.into_iter().map(|(descriptor, components)| Found {
+        descriptor,
+        components,
+    });
+    let mut found: Vec<Found> = found
+        .filter(|found| found.size_of(&Component::Data).is_some())
         .collect();
     found.sort_by_key(|found| found.descriptor.id);
     for found in &found {

@@ -79,7 +79,7 @@ pub use commit_log_interval::{CommitLogInterval, union_intervals};
 pub use component::Component;
 pub use component_file::{read_component, write_component};
 pub use descriptor::{Descriptor, Format, SSTableId};
-pub use directory::{Found, list_directory};
+pub use directory::{Found, TableFiles, list_directory};
 pub use error::{Error, Result};
 pub use histogram::{EstimatedHistogram, TombstoneHistogram};
 pub use key_cache::{CachedKey, KeyCache};
@@ -93,8 +93,6 @@ pub use statistics::{
     Cardinality, ClassName, CommitLogPosition, EncodingStats, HeaderColumn, SerializationHeader, Statistics,
     StatsMetadata, Validation,
 };
-pub use transaction::{
-    CommittedTransaction, Transaction, TransactionKind, finish_transactions, unfinished_sstables,
-};
+pub use transaction::{CommittedTransaction, Transaction, TransactionKind, finish_transactions};
 pub use version::Version;
 pub use writer::{CellMapLimits, SSTableWriter, WriterOptions};

@@ -14,8 +14,8 @@ use crate::lazy::Lazy;
 use crate::reader::{IndexWalker, PartitionIndex, PartitionTrie, Summary};
 use crate::tokens::{TokenMap, fingerprint_of};
 use crate::{
-    BloomFilter, ChunkReader, Component, Descriptor, Error, Finding, Format, KeyCache, OpenOptions, Result,
-    SerializationHeader, StatsMetadata, read_component, statistics, toc,
+    BloomFilter, ChunkReader, Component, Descriptor, Error, Finding, Format, Found, KeyCache, OpenOptions,
+    Result, SerializationHeader, StatsMetadata, read_component, statistics, toc,
 };
 
 /// What an open SSTable holds. With a token map, only Statistics.db and the end of Tokens.db are read when it is opened.
@@ -52,11 +52,19 @@ pub(crate) struct Ends {
 }
 
 impl OpenedParts {
-    pub(crate) fn open(env: &Arc<dyn Env>, descriptor: &Descriptor, options: &OpenOptions) -> Result<Self> {
+    /// `found` has the sizes of its files, if somebody has just listed them.
+    pub(crate) fn open(
+        env: &Arc<dyn Env>,
+        descriptor: &Descriptor,
+        found: Option<&Found>,
+        options: &OpenOptions,
+    ) -> Result<Self> {
         descriptor.version.check_readable()?;
         let statistics = read_statistics(&**env, descriptor, options)?;
-        let data_path = descriptor.path(&Component::Data);
-        let stored_length = env.file_size(&data_path)?;
+        let stored_length = match found.and_then(|found| found.size_of(&Component::Data)) {
+            Some(length) => length,
+            None => env.file_size(&descriptor.path(&Component::Data))?,
+        };
         let map = match options.finding {
             Finding::TokenMap => {
                 open_token_map(&**env, descriptor, options, &statistics.stats, stored_length)?
@@ -76,7 +84,7 @@ impl OpenedParts {
             env: env.clone(),
             descriptor: descriptor.clone(),
             options: options.clone(),
-            size_bytes: size_of(&**env, descriptor),
+            size_bytes: found.map_or_else(|| size_of(&**env, descriptor), Found::size_bytes),
             stats: statistics.stats,
             header: statistics.header,
             ends,

@@ -22,8 +22,8 @@ use crate::reader::{FULL_LEVEL, IndexCursor, Location, MapWalker, PartitionReade
 use crate::row_decode::RowFormat;
 use crate::tokens::{Candidates, Mapped, TokenMap};
 use crate::{
-    DataScan, DataStream, Descriptor, Finding, KeyHash, OpenOptions, PartitionCursor, RangeCursor, Result,
-    SerializationHeader, StatsMetadata, SummaryShare,
+    DataScan, DataStream, Descriptor, Finding, Found, KeyHash, OpenOptions, PartitionCursor, RangeCursor,
+    Result, SerializationHeader, StatsMetadata, SummaryShare,
 };
 
 /// How a cursor reads Data.db.
@@ -49,10 +49,24 @@ impl SSTable {
     /// # Errors
     /// A component that is needed is damaged or missing, or the version cannot be read.
     pub fn open(env: &Arc<dyn Env>, descriptor: &Descriptor, options: &OpenOptions) -> Result<Self> {
-        Ok(Self {
-            parts: Arc::new(OpenedParts::open(env, descriptor, options)?),
+        let parts = OpenedParts::open(env, descriptor, None, options)?;
+        Ok(Self::of(parts))
+    }
+
+    /// As [`SSTable::open`], of one whose files were just listed.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_found(env: &Arc<dyn Env>, found: &Found, options: &OpenOptions) -> Result<Self> {
+        let parts = OpenedParts::open(env, &found.descriptor, Some(found), options)?;
+        Ok(Self::of(parts))
+    }
+
+    fn of(parts: OpenedParts) -> Self {
+        Self {
+            parts: Arc::new(parts),
             format: RwLock::new(None),
-        })
+        }
     }
 
     /// Which SSTable it is.

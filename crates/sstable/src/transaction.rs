@@ -247,21 +247,12 @@ pub fn finish_transactions(env: &dyn Env, directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What [`finish_transactions`] would remove.
-///
-/// # Errors
-/// As there.
-pub fn unfinished_sstables(env: &dyn Env, directory: &Path) -> Result<Vec<Descriptor>> {
-    let directory: Arc<Path> = directory.into();
-    let mut all = Vec::new();
-    for path in logs(env, &directory)? {
-        all.extend(doomed(env, &directory, &path)?);
-    }
-    Ok(all)
+/// True for the name of a transaction log.
+pub(crate) fn is_log(name: &str) -> bool {
+    name.contains("_txn_") && name.ends_with(".log")
 }
 
 fn logs(env: &dyn Env, directory: &Path) -> Result<Vec<PathBuf>> {
-    let is_log = |name: &str| name.contains("_txn_") && name.ends_with(".log");
     let entries = env.list(directory)?.into_iter();
     let found = entries.filter(|entry| !entry.is_dir && is_log(&entry.name));
     Ok(found.map(|entry| directory.join(entry.name)).collect())
@@ -270,7 +261,8 @@ fn logs(env: &dyn Env, directory: &Path) -> Result<Vec<PathBuf>> {
 /// A log of a compaction of thousands of files stays far below this.
 const LOG_BYTES_MAX: u64 = 16 << 20;
 
-fn doomed(env: &dyn Env, directory: &Arc<Path>, path: &Path) -> Result<Vec<Descriptor>> {
+/// The SSTables that the transaction of a log does not leave there.
+pub(crate) fn doomed(env: &dyn Env, directory: &Arc<Path>, path: &Path) -> Result<Vec<Descriptor>> {
     let bytes = env.read_all(path, LOG_BYTES_MAX)?;
     let lines = parse_log(path, &bytes)?;
     let is_committed = lines.iter().any(|line| line.kind == LineType::Commit);

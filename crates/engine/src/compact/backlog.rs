@@ -118,6 +118,9 @@ impl Backlog {
 }
 
 #[cfg(test)]
+mod model;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -209,8 +209,8 @@ impl Shared {
     }
 
     fn note_worst_debt(&self) {
-        let tables = self.tables.load();
-        let worst = tables.values().map(|store| store.debt.now()).max().unwrap_or(0);
+        let worst = self.stores().iter().map(|store| store.debt.now()).max();
+        let worst = worst.unwrap_or(0);
         self.backlog.note(worst);
         self.pacer
             .press(worst as f64 / super::backlog::SLOWED_FROM as f64);

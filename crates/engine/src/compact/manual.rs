@@ -110,10 +110,10 @@ impl Shared {
 }
 
 impl Engine {
-    fn store(&self, table: TableId) -> Result<Arc<TableStore>> {
-        self.shared
-            .table(table)
-            .ok_or_else(|| Error::Refused(format!("table {table} does not exist")))
+    /// A table, or a hidden one, and the table that it belongs to.
+    fn any_store(&self, table: TableId) -> Result<(Arc<TableStore>, Arc<TableStore>)> {
+        let found = self.shared.any_table(table);
+        found.ok_or_else(|| Error::Refused(format!("table {table} does not exist")))
     }
 
     /// Merges all SSTables of a table as far as its strategy likes it, and returns when that is done.
@@ -125,17 +125,25 @@ impl Engine {
         self.compact_as(table, &request).map(drop)
     }
 
-    /// Flushes the table and compacts what is asked for; returns the number of compactions when they are done.
+    /// Flushes the table and compacts what is asked for; returns the number of compactions when they are done. A major compaction is
+    /// one of its indexes as well.
     ///
     /// # Errors
     /// A file is not of the table, cannot be read or written, or somebody stopped it.
     pub fn compact_as(&self, table: TableId, request: &CompactionRequest) -> Result<usize> {
-        let store = self.store(table)?;
+        let (store, owner) = self.any_store(table)?;
         match request {
             CompactionRequest::Files(files) => files.iter().try_for_each(|file| check_name(&store, file))?,
-            CompactionRequest::Major(_) | CompactionRequest::Range(..) => self.shared.flush_table(&store)?,
+            CompactionRequest::Major(_) | CompactionRequest::Range(..) => self.shared.flush_table(&owner)?,
         }
-        self.shared.compact_now(&store, request)
+        let mut count = self.shared.compact_now(&store, request)?;
+        if matches!(request, CompactionRequest::Major(_)) {
+            let indexes = store.indexes();
+            for hidden in indexes.hidden() {
+                count += self.shared.compact_now(hidden, request)?;
+            }
+        }
+        Ok(count)
     }
 
     /// The table that has an SSTable with this name of Data.db, which may be a path, whole or its end.
@@ -143,7 +151,7 @@ impl Engine {
     /// # Errors
     /// None has, or several have.
     pub fn table_with_file(&self, file: &Path) -> Result<TableId> {
-        let tables = self.tables();
+        let tables = self.shared.stores();
         let mut owners = tables.iter().filter(|store| has_file(store, file));
         match (owners.next(), owners.next()) {
             (Some(owner), None) => Ok(owner.id),
@@ -168,16 +176,19 @@ impl Engine {
         tasks.iter().map(|task| CompactionFacts::of(task)).collect()
     }
 
-    /// Whether the table's SSTables are compacted without being asked, until the next start.
+    /// Whether SSTables of the table and its indexes are compacted without being asked, until the next start.
     ///
     /// # Errors
     /// The table is gone.
     pub fn set_auto_compaction(&self, table: TableId, is_on: bool) -> Result<()> {
-        let store = self.store(table)?;
-        store.set_auto_compacting(is_on);
-        self.shared.note_debt(&store);
-        if is_on {
-            self.shared.background.send(Work::Compact(store));
+        let (store, _) = self.any_store(table)?;
+        let indexes = store.indexes();
+        for store in indexes.hidden().chain([&store]) {
+            store.set_auto_compacting(is_on);
+            self.shared.note_debt(store);
+            if is_on {
+                self.shared.background.send(Work::Compact(store.clone()));
+            }
         }
         Ok(())
     }

@@ -12,8 +12,8 @@ use bytes::Bytes;
 use ilion_index::{HiddenTable, RowChange, Storage};
 use ilion_memtable::Memtable;
 use ilion_rows::{
-    ClusteringFilter, Cursor, DecoratedKey, Direction, KeyBound, KeyRange, MergeCursor, ReadError,
-    Row, Unfiltered,
+    ClusteringFilter, Cursor, DecoratedKey, Direction, KeyBound, KeyRange, MergeCursor, ReadError, Row,
+    Unfiltered,
 };
 use ilion_sstable::{Descriptor, Scan, list_directory};
 

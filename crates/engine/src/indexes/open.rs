@@ -89,20 +89,18 @@ impl Shared {
         let schema = self.schema.load_full();
         for store in self.tables.load().values() {
             let table = store.schema();
-            if !self.env.exists(&store.directory) {
-                continue;
-            }
             let is_index = |name: &str| {
                 let keyspace = schema.keyspace(&table.keyspace);
                 keyspace
                     .is_some_and(|keyspace| keyspace.indexes_of(&table.name).any(|index| index.name == name))
             };
-            for entry in self.env.list(&store.directory)? {
-                let is_left =
-                    entry.is_dir && entry.name.strip_prefix('.').is_some_and(|name| !is_index(name));
-                if is_left {
-                    tracing::info!(directory = %entry.name, ?store, "files of a dropped index are removed");
-                    self.env.remove_dir_all(&store.directory.join(entry.name))?;
+            let directories = std::mem::take(&mut store.left.lock().directories);
+            for name in directories {
+                let directory = store.directory.join(&name);
+                let is_left = name.strip_prefix('.').is_some_and(|name| !is_index(name));
+                if is_left && self.env.exists(&directory) {
+                    tracing::info!(directory = %name, ?store, "files of a dropped index are removed");
+                    self.env.remove_dir_all(&directory)?;
                 }
             }
         }

@@ -1,9 +1,20 @@
 //! What a read is charged: what the disk served, and which SSTables were asked and why others were not.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
 use ilion_env::cost::{self, Cost, Count};
 use ilion_env::trace;
+use ilion_rows::{
+    Bound, BoundKind, Clustering, ClusteringFilter, Cursor as _, DecoratedKey, KeyBound, KeyRange, Slice,
+    Unfiltered, Values,
+};
+use ilion_schema::{CreateTable, NewColumn, SchemaChange, TableSchema};
+use ilion_types::CqlType;
 
-use crate::support::{Store, delete_partition, new_store, open, small_options};
+use crate::support::{
+    Store, clustering_of, decorated, delete_partition, new_store, open, put, small_options,
+};
 
 /// What `read` costs; the disk must say the same.
 fn cost_of<T>(store: &Store, read: impl FnOnce() -> T) -> Cost {
@@ -157,4 +168,176 @@ fn a_traced_read_tells_its_steps() {
     assert!(has("bytes of nb-2-big-Data.db at 0 in"), "{told:#?}");
     assert!(has("Newer data makes sstable nb-1-big needless"), "{told:#?}");
     assert!(has("Merged data from memtables and 1 sstables"), "{told:#?}");
+}
+
+/// How many SSTables there are in the tests of short reads: as many as a burst may leave.
+const BURST: i32 = 108;
+
+/// A table without static columns: those are part of the head of a partition.
+fn plain_table(store: &Store) -> Arc<TableSchema> {
+    let column = |name: &str, ty| NewColumn {
+        name: name.to_owned(),
+        ty,
+        is_static: false,
+    };
+    store.alter(&SchemaChange::CreateTable(Box::new(CreateTable {
+        keyspace: "ks".to_owned(),
+        name: "plain".to_owned(),
+        columns: vec![
+            column("k", CqlType::Text),
+            column("c", CqlType::Int),
+            column("v", CqlType::Text),
+        ],
+        partition_key: vec!["k".to_owned()],
+        clustering: vec!["c".to_owned()],
+        ..CreateTable::default()
+    })));
+    store.engine.schema().table("ks", "plain").unwrap().clone()
+}
+
+/// The clusterings of the first rows of a partition, and what they cost.
+fn first_rows(
+    store: &Store,
+    table: &Arc<TableSchema>,
+    filter: &ClusteringFilter,
+    limit: usize,
+) -> (Vec<Clustering>, Cost) {
+    let mut found = Vec::new();
+    let cost = cost_of(store, || {
+        let mut cursor = store
+            .engine
+            .read_partition(table, &decorated("a"), filter)
+            .unwrap();
+        cursor.next_partition().unwrap().unwrap();
+        while found.len() < limit
+            && let Some(Unfiltered::Row(row)) = cursor.next_unfiltered().unwrap()
+        {
+            found.push(row.clustering);
+        }
+    });
+    (found, cost)
+}
+
+#[test]
+fn two_partitions_of_many_sstables_touch_those_that_have_them() {
+    let store = new_store(77, small_options());
+    let mut random = ilion_env::Seeded::new(77);
+    let mut files_of: BTreeMap<DecoratedKey, BTreeSet<i32>> = BTreeMap::new();
+    for file in 0..BURST {
+        for _ in 0..30 {
+            let key = format!("key {}", random.below(2000));
+            store.write_without_waiting(&key, file, "v", 10);
+            files_of.entry(decorated(&key)).or_default().insert(file);
+        }
+        store.flush();
+    }
+    let store = cold(store);
+    let table = store.table();
+    for limit in [1, 2] {
+        let winners: BTreeSet<i32> = files_of.values().take(limit).flatten().copied().collect();
+        assert!(winners.len() < 10);
+        let all = ClusteringFilter::all();
+        let cost = cost_of(&store, || {
+            let mut cursor = store.engine.read_range(&table, &KeyRange::all(), &all).unwrap();
+            for _ in 0..limit {
+                cursor.next_partition().unwrap().unwrap();
+                while cursor.next_unfiltered().unwrap().is_some() {}
+            }
+        });
+        let [considered, .., touched] = sstables_of(&cost);
+        // The token map has tokens only as far as they tell its own apart: one more may look as if it had the next key.
+        let winners = winners.len() as u64;
+        assert_eq!(considered, 108);
+        assert!(
+            (winners..=winners + 2).contains(&touched),
+            "{touched} for {winners}"
+        );
+    }
+    // From the middle of the ring, the same.
+    let (start, _) = files_of.iter().nth(1000).unwrap();
+    let winners: BTreeSet<i32> = files_of.values().skip(1000).take(2).flatten().copied().collect();
+    let range = KeyRange {
+        start: KeyBound::Before(start.clone()),
+        end: KeyBound::End,
+    };
+    let cost = cost_of(&store, || {
+        let mut cursor = store
+            .engine
+            .read_range(&table, &range, &ClusteringFilter::all())
+            .unwrap();
+        for _ in 0..2 {
+            cursor.next_partition().unwrap().unwrap();
+            while cursor.next_unfiltered().unwrap().is_some() {}
+        }
+    });
+    let [considered, .., touched] = sstables_of(&cost);
+    assert!(
+        considered == 108 && touched <= winners.len() as u64 + 2,
+        "{cost:?}"
+    );
+}
+
+/// One partition, whose rows lie in one SSTable after another.
+fn partition_over_files(seed: u64) -> (Store, Arc<TableSchema>) {
+    let store = new_store(seed, small_options());
+    let table = plain_table(&store);
+    for file in 0..BURST {
+        for clustering in 0..5 {
+            let row = put(&table, "a", file * 10 + clustering, "v", 10);
+            store.engine.apply(&[row]).unwrap();
+        }
+        store.engine.flush(table.id).unwrap();
+    }
+    (cold(store), table)
+}
+
+#[test]
+fn two_rows_of_a_partition_in_many_sstables_touch_those_that_win_also_reversed() {
+    let (store, table) = partition_over_files(78);
+    for (reversed, expected) in [(false, [0, 1]), (true, [1074, 1073])] {
+        let filter = ClusteringFilter {
+            reversed,
+            ..ClusteringFilter::all()
+        };
+        let (found, cost) = first_rows(&store, &table, &filter, 2);
+        assert_eq!(found, expected.map(clustering_of));
+        assert_eq!(sstables_of(&cost), [108, 0, 0, 0, 0, 0, 1]);
+        // All of it is all of them.
+        let (found, cost) = first_rows(&store, &table, &filter, usize::MAX);
+        assert_eq!((found.len(), sstables_of(&cost)[6]), (540, 108));
+        let mut sorted = found.clone();
+        sorted.sort_by_key(|clustering| {
+            let value = clustering.values()[0].as_ref().unwrap();
+            let value = i32::from_be_bytes(value[..].try_into().unwrap());
+            if reversed { -value } else { value }
+        });
+        assert_eq!(found, sorted);
+    }
+}
+
+#[test]
+fn a_slice_of_a_partition_leaves_the_sstables_alone_that_have_nothing_of_it() {
+    let (store, table) = partition_over_files(79);
+    let bound = |kind, clustering: i32| {
+        Bound::new(
+            kind,
+            Values::from_iter(clustering_of(clustering).values().clone()),
+        )
+    };
+    for reversed in [false, true] {
+        let filter = ClusteringFilter {
+            slices: vec![Slice {
+                start: bound(BoundKind::InclStart, 501),
+                end: bound(BoundKind::InclEnd, 512),
+            }],
+            reversed,
+            ..ClusteringFilter::all()
+        };
+        let (found, cost) = first_rows(&store, &table, &filter, usize::MAX);
+        assert_eq!(found.len(), 7);
+        let [considered, _, _, by_clustering, .., touched] = sstables_of(&cost);
+        assert_eq!((considered, by_clustering, touched), (108, 106, 2));
+        let (_, cost) = first_rows(&store, &table, &filter, 2);
+        assert_eq!(sstables_of(&cost)[6], 1);
+    }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use ilion_engine::Finding;
 use ilion_env::Env;
 
-use crate::support::{Store, new_store, small_options};
+use crate::support::{Store, new_store, open, small_options};
 
 fn store_with_data() -> Store {
     let store = new_store(3, small_options());
@@ -16,20 +16,20 @@ fn store_with_data() -> Store {
     store
 }
 
+fn directory(store: &Store) -> PathBuf {
+    let stores = store.engine.tables();
+    let mut stores = stores.iter();
+    let table = stores.find(|table| table.schema().name == "t").unwrap();
+    table.directory().to_path_buf()
+}
+
 fn maps(store: &Store) -> Vec<PathBuf> {
-    let store_directory = store
-        .engine
-        .tables()
-        .iter()
-        .find(|table| table.schema().name == "t")
-        .unwrap()
-        .directory()
-        .to_path_buf();
-    let entries = store.env.list(&store_directory).unwrap();
+    let directory = directory(store);
+    let entries = store.env.list(&directory).unwrap();
     let maps = entries
         .into_iter()
         .filter(|entry| entry.name.ends_with("Tokens.db"));
-    maps.map(|entry| store_directory.join(entry.name)).collect()
+    maps.map(|entry| directory.join(entry.name)).collect()
 }
 
 #[test]
@@ -88,4 +88,55 @@ fn without_token_maps_the_index_answers() {
     store.engine.wait_idle();
     assert_eq!(maps(&store).len(), 1);
     assert_eq!(store.partition("a", false).len(), 1);
+}
+
+#[test]
+fn filters_and_summaries_that_are_gone_or_cut_off_are_done_without_until_the_next_compaction_makes_them() {
+    let mut options = small_options();
+    options.finding = Finding::Summary;
+    for component in ["Filter.db", "Summary.db"] {
+        for keeps in [None, Some(0), Some(7), Some(30)] {
+            let store = new_store(4, options.clone());
+            for number in 0..300 {
+                store.put(&format!("key {number}"), number, "value", 10);
+            }
+            store.flush();
+            let contents = store.contents();
+            let name = store.files().remove(0).replace("Data.db", component);
+            let path = directory(&store).join(name);
+            match keeps {
+                None => store.env.remove_file(&path).unwrap(),
+                Some(bytes) => store.env.open_append(&path).unwrap().truncate(bytes).unwrap(),
+            }
+            let store = store.restart(options.clone());
+            assert_eq!(store.contents(), contents, "{component} {keeps:?}");
+            for number in [0, 1, 150, 299] {
+                let key = format!("key {number}");
+                assert_eq!(store.row(&key, number).as_deref(), Some("value"));
+            }
+            assert_eq!(store.row("no key", 1), None);
+            store.engine.compact(store.table().id).unwrap();
+            let name = store.files().remove(0).replace("Data.db", component);
+            let size = store.env.file_size(&directory(&store).join(name)).unwrap();
+            assert!(size > 30, "{component} has {size} bytes");
+            assert_eq!(store.contents(), contents);
+        }
+    }
+}
+
+#[test]
+fn a_start_at_damaged_statistics_names_the_file() {
+    let store = store_with_data();
+    let name = store.files().remove(0).replace("Data.db", "Statistics.db");
+    let path = directory(&store).join(&name);
+    let size = store.env.file_size(&path).unwrap();
+    let Store { env, engine } = store;
+    drop(engine);
+    for at in [40, size / 2, size - 3] {
+        env.corrupt_byte(&path, at, 0x10).unwrap();
+        let refused = open(&env, small_options()).err().unwrap().to_string();
+        assert!(refused.contains(&name), "{refused}");
+        env.corrupt_byte(&path, at, 0x10).unwrap();
+    }
+    assert_eq!(open(&env, small_options()).unwrap().contents().len(), 200);
 }

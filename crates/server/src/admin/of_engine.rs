@@ -89,12 +89,25 @@ impl EngineAdmin {
                 .map(|table| table.id)
                 .collect());
         };
-        match known.tables.get(table) {
-            Some(table) => Ok(vec![table.id]),
+        // Compat: the hidden table of an index is `table.index`.
+        let hidden = || self.hidden_of(&known.name, |name| name == table).pop();
+        match known.tables.get(table).map(|table| table.id).or_else(hidden) {
+            Some(table) => Ok(vec![table]),
             None => Err(AdminError::Refused(format!(
                 "table {keyspace}.{table} does not exist"
             ))),
         }
+    }
+
+    /// The hidden tables of indexes in a keyspace that have such names, `table.index`.
+    fn hidden_of(&self, keyspace: &str, is_meant: impl Fn(&str) -> bool) -> Vec<TableId> {
+        let all = self.engine().all_tables();
+        let schemas = all.iter().map(|store| store.schema());
+        let hidden = schemas.filter(|table| table.keyspace == keyspace && table.name.contains('.'));
+        hidden
+            .filter(|table| is_meant(&table.name))
+            .map(|table| table.id)
+            .collect()
     }
 
     /// The one table that is meant.
@@ -340,7 +353,15 @@ impl Admin for EngineAdmin {
     fn table_stats(&self, tables: &TableChoice) -> Result<TableStatsReport, AdminError> {
         let costs = self.node.observers().costs.by_table();
         let mut stats = Vec::new();
-        for table in self.choose(tables)? {
+        let mut chosen = self.choose(tables)?;
+        for store in self.engine().tables() {
+            let table = store.schema();
+            if chosen.contains(&table.id) {
+                let prefix = format!("{}.", table.name);
+                chosen.extend(self.hidden_of(&table.keyspace, |name| name.starts_with(&prefix)));
+            }
+        }
+        for table in chosen {
             let details = self.engine().table_details(table).map_err(failed)?;
             let key = (details.facts.keyspace.clone(), details.facts.table.clone());
             let nothing = TableCosts::default();

@@ -493,3 +493,32 @@ fn the_partitions_used_most_are_named() {
     let report = admin.post(path).unwrap();
     assert_eq!(report["reads"].as_array().unwrap().len(), 0);
 }
+
+#[test]
+fn the_hidden_table_of_an_index_is_told_of_and_compacted_by_its_name() {
+    let setup = start();
+    let mut client = setup.client(Version::V5);
+    make_table(&mut client);
+    run(&mut client, "CREATE INDEX by_v ON ks.t (v)");
+    let (_door, admin) = open(&setup);
+    for value in ["one", "two"] {
+        run(
+            &mut client,
+            &format!("INSERT INTO ks.t (k, v) VALUES (1, '{value}')"),
+        );
+        admin.post("/admin/flush?keyspace=ks").unwrap();
+    }
+    let sstables = |admin: &AdminClient| {
+        let stats: TableStatsReport = admin.get("/admin/table-stats?keyspace=ks&table=t").unwrap();
+        let tables = stats.tables.into_iter();
+        tables
+            .map(|table| (table.table, table.sstables))
+            .collect::<Vec<_>>()
+    };
+    let told = |base, hidden| [("t".to_owned(), base), ("t.by_v".to_owned(), hidden)];
+    assert_eq!(sstables(&admin), told(2, 2));
+    admin.post("/admin/compact?keyspace=ks&table=t.by_v").unwrap();
+    assert_eq!(sstables(&admin), told(2, 1));
+    admin.post("/admin/compact?keyspace=ks&table=t").unwrap();
+    assert_eq!(sstables(&admin), told(1, 1));
+}

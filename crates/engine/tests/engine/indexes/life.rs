@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ilion_engine::{Engine, EngineOptions, ImportSource, IndexRepair};
+use ilion_engine::{CompactionRequest, Engine, EngineOptions, ImportSource, IndexRepair};
 use ilion_env::{Env, MemEnv, account};
 use ilion_rows::{Cell, Clustering, ColumnData, Data, Mutation, PartitionUpdate, Row};
 
 use super::table::{
-    INDEXES, Reader, create_index, create_table, drop_index, int, key, predicate, table, write_row,
+    INDEXES, Reader, TABLE, create_index, create_table, drop_index, int, key, predicate, table, write_row,
 };
 use crate::support::{create_keyspace, small_options};
 
@@ -291,4 +291,71 @@ fn an_index_with_a_damaged_file_is_built_anew_and_does_not_keep_the_node_from_st
     let store = store.restart();
     assert_eq!(store.engine.index_builds(), []);
     assert_eq!((verify(&store).missing, verify(&store).entries), (0, 30));
+}
+
+#[test]
+fn the_hidden_table_of_an_index_is_counted_compacted_and_mapped_as_others_are() {
+    let store = Store::new(91, small_options());
+    store.engine.alter_schema(&create_index(INDEXES[0])).unwrap();
+    store.engine.wait_idle();
+    for _ in 0..3 {
+        store.fill(20);
+        store.flush();
+    }
+    let facts = |store: &Store, name: &str| {
+        let all = store.engine.table_facts().into_iter();
+        all.filter(|facts| facts.keyspace == "ks")
+            .find(|facts| facts.table == name)
+            .unwrap()
+    };
+    let hidden = facts(&store, "indexed.by_v");
+    assert_eq!(hidden.sstables, 3);
+    assert!(hidden.sstable_bytes > 0 && hidden.estimated_partitions >= 5);
+    let stores = store.engine.all_tables();
+    let by_v = stores
+        .iter()
+        .find(|store| store.schema().name == "indexed.by_v")
+        .unwrap();
+    assert_eq!(
+        store
+            .engine
+            .table_details(by_v.schema().id)
+            .unwrap()
+            .facts
+            .sstables,
+        3
+    );
+    store.engine.compact(table(&store.engine).id).unwrap();
+    assert_eq!(
+        (
+            facts(&store, TABLE).sstables,
+            facts(&store, "indexed.by_v").sstables
+        ),
+        (1, 1)
+    );
+
+    let (env, directory) = store.stop();
+    let maps = || {
+        let names = env.list(&directory).unwrap().into_iter().map(|entry| entry.name);
+        names
+            .filter(|name| name.ends_with("Tokens.db"))
+            .collect::<Vec<_>>()
+    };
+    let map = maps().remove(0);
+    env.remove_file(&directory.join(&map)).unwrap();
+    let store = Store::open(env.clone(), small_options());
+    store.engine.wait_idle();
+    assert_eq!(maps(), [map]);
+    let data = directory.join(
+        env.list(&directory)
+            .unwrap()
+            .into_iter()
+            .find(|entry| entry.name.ends_with("Data.db"))
+            .unwrap()
+            .name,
+    );
+    let owner = store.engine.table_with_file(&data).unwrap();
+    let alone = CompactionRequest::Files(vec![data.clone()]);
+    assert_eq!(store.engine.compact_as(owner, &alone).unwrap(), 1);
+    assert!(!env.exists(&data), "it was compacted by itself");
 }
