@@ -8,11 +8,8 @@
 #[inline]
 pub fn unsigned_vint_len(value: u64) -> usize {
     let magnitude_bits = 64 - (value | 1).leading_zeros() as usize;
-    if magnitude_bits > 56 {
-        9
-    } else {
-        magnitude_bits.div_ceil(7)
-    }
+    // Seven bits to a byte, up to 56; nine bytes above.
+    (9 * magnitude_bits + 63) >> 6
 }
 
 /// Reads one vint from the front of `bytes`: the value and the bytes used, or nothing if they are too few.
@@ -48,17 +45,18 @@ pub(crate) fn write_unsigned(out: &mut Vec<u8>, value: u64) {
 /// Appends a value of two bytes or more. Apart, so that lengths and flags, which are short, cost next to nothing.
 fn write_long(out: &mut Vec<u8>, value: u64) {
     let len = unsigned_vint_len(value);
-    let mut buffer = [0u8; 9];
-    buffer[1..].copy_from_slice(&value.to_be_bytes());
-    if len == 9 {
-        buffer[0] = 0xFF;
-        out.extend_from_slice(&buffer);
+    if len > 8 {
+        out.push(0xFF);
+        out.extend_from_slice(&value.to_be_bytes());
         return;
     }
-    let start = 9 - len;
-    let ones = !(0xFFu8 >> (len - 1));
-    buffer[start] |= ones;
-    out.extend_from_slice(&buffer[start..]);
+    let unused_bits = 8 * (8 - len);
+    let ones = !(u64::MAX >> (len - 1));
+    let encoded = (value << unused_bits) | ones;
+    // Eight bytes at once, of which those go that are not used: a copy of so few takes longer if their number is not known.
+    let end = out.len() + len;
+    out.extend_from_slice(&encoded.to_be_bytes());
+    out.truncate(end);
 }
 
 /// Maps small magnitudes of either sign to small unsigned numbers.
@@ -76,6 +74,20 @@ pub fn zigzag_decode(value: u64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_length_is_the_shortest_that_holds_the_value() {
+        for bits in 0..64 {
+            for value in [(1_u64 << bits) - 1, 1 << bits, (1 << bits) + 1] {
+                let mut out = vec![0xAA];
+                write_unsigned(&mut out, value);
+                assert_eq!(out.len() - 1, unsigned_vint_len(value));
+                assert_eq!(read_unsigned(&out[1..]), Some((value, out.len() - 1)));
+                let shorter_end = 1_u128 << (7 * (out.len() - 2));
+                assert!(out.len() == 2 || u128::from(value) >= shorter_end, "{value}");
+            }
+        }
+    }
 
     #[test]
     fn the_vectors_of_the_format_notes_hold() {

@@ -2,7 +2,8 @@
 //!
 //! Writes rows of five 34-byte columns (or one of 100 bytes with a fourth argument) under random keys into SSTables, merges
 //! them on one thread, and prints bytes and rows a second. `perf stat -e instructions` around a run with and one without rows
-//! tells the instructions for a row.
+//! tells the instructions for a row. With `load MIB` at the end the rows are only written, with so much memory for memtables and as
+//! much for chunks: the peak of resident memory is told beside the budgets.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a tool for developers")]
 
@@ -50,15 +51,25 @@ fn create(engine: &Engine) {
         .unwrap();
 }
 
+/// The line of the peak of resident memory, as Linux has it.
+fn peak() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM"));
+    line.unwrap_or_default().to_owned()
+}
+
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let directory = PathBuf::from(arguments.next().unwrap());
     let rows: u64 = arguments.next().unwrap().parse().unwrap();
     let sstables: u64 = arguments.next().unwrap().parse().unwrap();
+    let is_load = arguments.next().as_deref() == Some("load");
+    let mib: usize = arguments.next().map_or(8 << 10, |mib| mib.parse().unwrap());
     let options = EngineOptions {
-        is_compacting: false,
+        is_compacting: is_load,
         compaction_bytes_per_sec: None,
-        memtable_bytes_max: 8 << 30,
+        memtable_bytes_max: mib << 20,
+        chunk_cache_bytes: (mib as u64) << 20,
         ..EngineOptions::below(&directory)
     };
     let engine = Engine::open(RealEnv::new(), options).unwrap();
@@ -95,7 +106,11 @@ fn main() {
         }
         engine.flush(table.id).unwrap();
     }
-    if arguments.next().as_deref() == Some("load") {
+    if is_load {
+        println!(
+            "{rows} rows, {mib} MiB for memtables and {mib} for chunks; {}",
+            peak()
+        );
         return;
     }
     let bytes: u64 = engine.table_facts().iter().map(|facts| facts.sstable_bytes).sum();

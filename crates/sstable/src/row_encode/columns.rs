@@ -98,6 +98,12 @@ impl ColumnLayout {
         Some((place, self.columns.get(usize::from(place))?))
     }
 
+    /// In storage order.
+    #[inline]
+    pub(super) fn all(&self) -> impl Iterator<Item = &StoredColumn> {
+        self.columns.iter()
+    }
+
     /// The columns whose bits are not set, in storage order.
     #[inline]
     pub(super) fn without(&self, missing: u64) -> impl Iterator<Item = &StoredColumn> {

@@ -88,22 +88,40 @@ impl<'r> Plain<'r> {
         if self.missing != 0 {
             out.uvint(self.missing);
         }
+        if self.missing == 0 {
+            self.encode_cells(layout.all(), times, stats, out)?;
+        } else {
+            self.encode_cells(layout.without(self.missing), times, stats, out)?;
+        }
+        stats.cells_as_row(self.as_row.count_ones(), liveness);
+        stats.row(self.row.columns.len() as u64);
+        Ok(())
+    }
+
+    #[inline]
+    fn encode_cells<'c>(
+        &self,
+        stored: impl Iterator<Item = &'c StoredColumn>,
+        times: Times,
+        stats: &mut MetadataCollector,
+        out: &mut Writer,
+    ) -> Result<(), Unstorable> {
+        let liveness = &self.row.liveness;
         let flags = flags_as_row(liveness);
-        let stored = layout.without(self.missing);
-        for (bit, (entry, column)) in self.row.columns.iter().zip(stored).enumerate() {
+        let mut as_row = self.as_row;
+        for (entry, column) in self.row.columns.iter().zip(stored) {
             let Data::Simple(cell) = &entry.data else {
                 return Err(Unstorable::WrongShape);
             };
-            if self.as_row >> bit & 1 == 1 {
+            if as_row & 1 == 1 {
                 encode_as_row(cell, column, flags, out);
             } else {
                 stats.cell(cell);
                 encode_cell_head(cell, column, None, liveness, times, out)?;
             }
             out.bytes(&cell.value);
+            as_row >>= 1;
         }
-        stats.cells_as_row(self.as_row.count_ones(), liveness);
-        stats.row(self.row.columns.len() as u64);
         Ok(())
     }
 }

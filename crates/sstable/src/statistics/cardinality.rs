@@ -69,6 +69,12 @@ impl Cardinality {
     /// Sorts and thins a sparse form; makes it normal if it became too long.
     fn tidy(&mut self) {
         if let Form::Sparse(hashes) = &mut self.0 {
+            // Each register that is used has a hash of its own: if there are enough, nothing needs to be sorted.
+            let registers = registers_of(hashes);
+            if registers.iter().filter(|register| **register > 0).count() > SPARSE_MAX {
+                self.0 = Form::Normal(registers);
+                return;
+            }
             sort_encoded(hashes);
             if hashes.len() > SPARSE_MAX {
                 self.0 = Form::Normal(registers_of(hashes));
