@@ -70,6 +70,23 @@ fn lines_are_those_of_sstabledump_with_positions_and_expiry() {
 }
 
 #[test]
+fn rows_as_objects_are_those_of_sstabledump() {
+    for name in ["static_columns-nb", "counters-nb", "tombstones-nb"] {
+        let fixtures = small_fixtures();
+        let fixture = fixtures
+            .iter()
+            .find(|fixture| fixture.directory.ends_with(name))
+            .unwrap();
+        let arguments = DumpArguments {
+            debug: true,
+            ..arguments(fixture)
+        };
+        let expected = text(&fixture.directory.join("debug.txt"));
+        assert_eq!(dumped(fixture, &arguments), expected, "{name}");
+    }
+}
+
+#[test]
 fn single_partitions_are_found_by_key_and_left_out_by_key() {
     for fixture in small_fixtures() {
         let lines = DumpArguments {

@@ -64,3 +64,47 @@ fn metadata_are_those_of_sstablemetadata() {
         );
     }
 }
+
+/// As `sstablemetadata -s` has it, but for the order of partitions of equal size.
+const SCANNED: &str = "Size: 1915
+Partitions: 26
+Rows: 79
+Tombstones: 0
+Cells: 58
+Widest Partitions: 
+  [p1] 5
+";
+
+#[test]
+fn a_scan_counts_what_sstablemetadata_counts() {
+    let fixtures = super::small_fixtures();
+    let fixture = fixtures
+        .iter()
+        .find(|fixture| fixture.name == "static_columns-nb 1")
+        .unwrap();
+    let arguments = MetadataArguments {
+        files: Files {
+            files: vec![fixture.data.clone()],
+        },
+        gc_grace_seconds: 0,
+        scan: true,
+        colors: true,
+        unicode: false,
+        timestamp_unit: TimestampUnit::Microseconds,
+    };
+    let mut out = Vec::new();
+    print(&real_env(), &arguments, fixture.written_secs, &mut out).unwrap();
+    let colored = String::from_utf8(out).unwrap();
+    assert!(
+        colored.contains("\x1b[34mTTL max\x1b[36m: \x1b[0m0\n"),
+        "{colored}"
+    );
+    let codes = ["\x1b[34m", "\x1b[36m", "\x1b[37m", "\x1b[0m"];
+    let plain = codes.iter().fold(colored, |text, code| text.replace(code, ""));
+    let after_name = plain.split_once('\n').unwrap().1;
+    assert!(after_name.starts_with(SCANNED), "{after_name}");
+    assert!(
+        after_name.contains("\nLargest Partitions: \n  [p14] 298 (298 B)\n"),
+        "{after_name}"
+    );
+}
