@@ -159,7 +159,7 @@ impl Settling {
                 slices: left.map(|slot| slot.slice.clone()).collect(),
                 reversed: false,
                 columns: self.filter.columns.clone(),
-                elements: None,
+                elements: self.filter.elements.clone(),
             });
         }
         self.is_static_settled && self.filter.slices.is_empty()

@@ -73,11 +73,11 @@ pub struct ClusteringFilter {
     /// all the same, but what is given of other columns may be old, or not there. If single rows are asked for and
     /// no static column, so may be the static row.
     pub columns: Option<Arc<[ColumnId]>>,
-    /// Of these of the wanted columns, only some elements are wanted.
+    /// Of these of the wanted columns, only some elements are wanted; without paths no value at all, only times.
     pub elements: Option<Arc<[WantedElements]>>,
 }
 
-/// The elements that are wanted of a column of many cells.
+/// The elements that are wanted of a column of many cells; of any column: none, if only its times are wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WantedElements {
     /// Which column.
@@ -111,6 +111,12 @@ impl ClusteringFilter {
         let mut elements = self.elements.iter().flat_map(|elements| elements.iter());
         let found = elements.find(|wanted| wanted.column == column)?;
         Some(&found.paths)
+    }
+
+    /// True if values of the column are wanted, not only the times of its cells.
+    #[inline]
+    pub fn wants_values(&self, column: ColumnId) -> bool {
+        self.wants(column) && self.paths_of(column).is_none_or(|paths| !paths.is_empty())
     }
 
     /// True if every row is wanted.

@@ -11,8 +11,11 @@ use ilion_codec::{Reader, Writer};
 use crate::compression_info::CHUNK_LENGTH_MAX;
 use crate::{Error, Result};
 
-/// What Cassandra writes as chunk length.
+/// What Cassandra writes as chunk length, here and beside its saved caches.
 pub const CRC_CHUNK_LENGTH: u32 = 65_536;
+/// The same in CRC.db of ours. Compat: Cassandra goes by what the file says. So little is read with a small cell, and the CRCs take half
+/// the memory of the chunk map of a compressed file.
+pub const DATA_CRC_CHUNK_LENGTH: u32 = 16 << 10;
 
 /// What CRC.db says.
 #[derive(Clone, Debug, PartialEq, Eq)]

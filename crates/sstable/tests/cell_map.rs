@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ilion_env::account::{FileKind, begin_trace, finish_trace};
+use ilion_env::account::{FileKind, IoEvent, begin_trace, finish_trace};
 use ilion_env::{Env, MemEnv, Seeded};
 use ilion_rows::{
     Cell, Clustering, ClusteringComparator, ClusteringFilter, ColumnData, ComplexColumn, Cursor, Data,
@@ -94,6 +94,10 @@ impl Case {
             ..OpenOptions::default()
         };
         Arc::new(SSTable::open(&self.env, &self.descriptor, &options).unwrap())
+    }
+
+    fn open_without_cache(&self) -> Arc<SSTable> {
+        Arc::new(SSTable::open(&self.env, &self.descriptor, &OpenOptions::default()).unwrap())
     }
 
     fn column(&self, number: usize) -> ColumnId {
@@ -232,6 +236,55 @@ fn one_column_of_a_wide_row_costs_its_bytes_and_a_chunk() {
             .file_size(&case.descriptor.path(&Component::CompressionInfo));
         let bound = bound + opening.unwrap() + 1000;
         assert!(all <= bound, "{version:?}: {all} bytes, {data} of Data.db");
+    }
+}
+
+/// How many reads of Data.db there were.
+fn data_reads_of<T>(read: impl FnOnce() -> T) -> usize {
+    begin_trace();
+    read();
+    let is_data = |event: &&IoEvent| FileKind::of(&event.path) == FileKind::Data;
+    finish_trace().iter().filter(is_data).count()
+}
+
+#[test]
+fn one_column_of_a_hundred_takes_as_many_reads_as_a_blob_in_a_row_of_its_own() {
+    for version in VERSIONS {
+        let wide = Case::write(&Shape::wide(version));
+        let lone = Case::write(&Shape {
+            columns: 1,
+            ..Shape::wide(version)
+        });
+        for case in [&wide, &lone] {
+            let mut counts = Vec::new();
+            for column in (0..case.table.regulars().count()).step_by(11) {
+                for partition in &case.partitions {
+                    // Nothing of Data.db is cached.
+                    let sstable = case.open_without_cache();
+                    sstable.cell_map_bytes().unwrap();
+                    let filter = Arc::new(ClusteringFilter {
+                        columns: Some([case.column(column)].into()),
+                        ..ClusteringFilter::all()
+                    });
+                    let mut value = None;
+                    let data = data_reads_of(|| {
+                        let key = &partition.head.key;
+                        let mut cursor = sstable.partition(&case.table, key, &filter).unwrap().unwrap();
+                        cursor.next_partition().unwrap().unwrap();
+                        value = cursor.next_unfiltered().unwrap();
+                    });
+                    let Some(Unfiltered::Row(row)) = value else {
+                        panic!("the row is there");
+                    };
+                    let Some(Data::Simple(cell)) = row.column(case.column(column)) else {
+                        panic!("the column is there");
+                    };
+                    assert_eq!(cell.value.len(), 10_000);
+                    counts.push(data);
+                }
+            }
+            assert!(counts.iter().all(|reads| *reads == 1), "{version:?}: {counts:?}");
+        }
     }
 }
 

@@ -4,10 +4,12 @@
 use std::path::Path;
 
 use ilion_commitlog::Position;
-use ilion_env::{Env, MemEnv};
+use ilion_env::{Env, MemEnv, cost};
 use ilion_memtable::Memtable;
 use ilion_rows::random::{self, Dice, NOW_SECS};
-use ilion_rows::{ColumnData, Data, FilterCursor, Mutation, ReadLaw, ReadPurge, Row, Slice, TombstoneLimits};
+use ilion_rows::{
+    ColumnData, Data, FilterCursor, Mutation, ReadLaw, ReadPurge, Row, Slice, TombstoneLimits, WantedElements,
+};
 use ilion_schema::ColumnId;
 use ilion_sstable::{CellMapLimits, OpenOptions, SSTableWriter, Version, WriterOptions};
 use ilion_types::Partitioner;
@@ -18,6 +20,7 @@ use super::*;
 const READ_AT_SECS: u32 = NOW_SECS + 61;
 
 struct Case {
+    disk: MemEnv,
     env: Arc<dyn Env>,
     table: Arc<TableSchema>,
     store: TableStore,
@@ -66,10 +69,12 @@ impl Case {
     fn new(seed: u64) -> Self {
         let mut dice = Dice::new(seed);
         let table = random::random_table(&mut dice);
-        let env = MemEnv::new(seed).shared();
+        let disk = MemEnv::new(seed);
+        let env = disk.shared();
         let store = TableStore::new(&*env, Path::new("/data"), table.clone(), 1, Position::START);
         env.create_dir_all(&store.directory).unwrap();
         let mut case = Self {
+            disk,
             env,
             table,
             store,
@@ -160,9 +165,43 @@ impl Case {
             let columns = self.table.regulars().chain(self.table.statics());
             let columns: Vec<ColumnId> = columns.map(|column| column.id).collect();
             filter.columns = Some(columns.into_iter().filter(|_| self.dice.one_in(2)).collect());
+            filter.elements = self.elements();
         }
         filter.reversed = self.dice.one_in(2);
         filter
+    }
+
+    /// Some elements of some maps, and of some columns only the times.
+    fn elements(&mut self) -> Option<Arc<[WantedElements]>> {
+        let (table, dice) = (&self.table, &mut self.dice);
+        let mut elements = Vec::new();
+        for column in table.regulars().chain(table.statics()) {
+            let paths = match column.is_complex() {
+                true if dice.one_in(3) => (0..6_u32).filter(|_| dice.one_in(3)).collect(),
+                _ if dice.one_in(4) => Vec::new(),
+                _ => continue,
+            };
+            let path = |key: u32| bytes::Bytes::copy_from_slice(&key.to_be_bytes());
+            elements.push(WantedElements {
+                column: column.id,
+                paths: paths.into_iter().map(path).collect(),
+            });
+        }
+        (!elements.is_empty()).then(|| elements.into())
+    }
+
+    /// What `read` gives; it must be charged what the disk served.
+    fn charged<T>(&self, read: impl FnOnce() -> T) -> T {
+        let (reads, bytes) = self.disk.served();
+        let scope = cost::begin();
+        let given = read();
+        let io = scope.so_far().io;
+        let (reads_after, bytes_after) = self.disk.served();
+        assert_eq!(
+            (io.reads, io.bytes_read),
+            (reads_after - reads, bytes_after - bytes)
+        );
+        given
     }
 
     /// Every source, whatever its statistics say.
@@ -209,9 +248,8 @@ impl Case {
         let Some(head) = cursor.next_partition().unwrap() else {
             return (None, Vec::new());
         };
-        let wanted = |mut row: Row| {
-            row.columns
-                .retain(|entry: &ColumnData| filter.wants(entry.column));
+        let wanted = |row: Row| {
+            let mut row = projected(row, filter);
             row.liveness = ilion_rows::Liveness::NONE;
             row
         };
@@ -228,6 +266,27 @@ impl Case {
     }
 }
 
+/// What is wanted of a row.
+fn projected(mut row: Row, filter: &ClusteringFilter) -> Row {
+    row.columns
+        .retain(|entry: &ColumnData| filter.wants(entry.column));
+    for entry in &mut row.columns {
+        let Some(paths) = filter.paths_of(entry.column) else {
+            continue;
+        };
+        match &mut entry.data {
+            Data::Simple(cell) => cell.value.clear(),
+            Data::Complex(complex) => {
+                let cells = complex.cells.iter_mut();
+                cells
+                    .filter(|(path, _)| !paths.contains(path))
+                    .for_each(|(_, cell)| cell.value.clear());
+            }
+        }
+    }
+    row
+}
+
 #[test]
 fn a_partition_reads_as_the_merge_of_all_sources() {
     for seed in 0..250 {
@@ -237,12 +296,14 @@ fn a_partition_reads_as_the_merge_of_all_sources() {
             let key = bytes::Bytes::copy_from_slice(&number.to_be_bytes());
             let key = DecoratedKey::new(Partitioner::Murmur3, key);
             let filter = case.filter();
-            let read = case
-                .store
-                .read_partition(&case.table, &key, &filter, READ_AT_SECS)
-                .unwrap();
+            let read = case.charged(|| {
+                let cursor = case
+                    .store
+                    .read_partition(&case.table, &key, &filter, READ_AT_SECS);
+                case.seen(cursor.unwrap(), &filter)
+            });
             assert_eq!(
-                case.seen(read, &filter),
+                read,
                 case.seen(case.everything(&key, &filter), &filter),
                 "seed {seed}: {key:?} {filter:?}"
             );
@@ -258,13 +319,11 @@ fn a_range_reads_some_columns_as_it_reads_all() {
             let filter = case.filter();
             let all = ClusteringFilter {
                 columns: None,
+                elements: None,
                 ..filter.clone()
             };
             let projected = |rows: Vec<(Option<Row>, Vec<Row>)>| -> Vec<(Option<Row>, Vec<Row>)> {
-                let wanted = |mut row: Row| {
-                    row.columns.retain(|entry| filter.wants(entry.column));
-                    row
-                };
+                let wanted = |row: Row| projected(row, &filter);
                 let wants_static = case.table.statics().any(|column| filter.wants(column.id));
                 rows.into_iter()
                     .map(|(static_row, rows)| {
@@ -273,11 +332,8 @@ fn a_range_reads_some_columns_as_it_reads_all() {
                     })
                     .collect()
             };
-            assert_eq!(
-                case.range(&filter),
-                projected(case.range(&all)),
-                "seed {seed}: {filter:?}"
-            );
+            let read = case.charged(|| case.range(&filter));
+            assert_eq!(read, projected(case.range(&all)), "seed {seed}: {filter:?}");
         }
     }
 }

@@ -102,7 +102,7 @@ pub(crate) struct SelectPlan {
     is_distinct: bool,
     /// What point reads of tables without clustering ask for: the columns that all reads want.
     all_rows: ClusteringFilter,
-    /// Maps of which only some elements are wanted.
+    /// Columns of which not all is wanted.
     element_keys: Vec<ElementKeys>,
 }
 
@@ -135,8 +135,14 @@ impl SelectPlan {
             Some(_) => Order::default(),
         };
         restrictions.check_filtering(context)?;
+        let is_needed = |id: ColumnId| {
+            let mut needed = restrictions
+                .checked_columns()
+                .chain(nearest.as_ref().map(|nearest| &nearest.column));
+            needed.any(|column| column.id == id)
+        };
         Ok(Self {
-            element_keys: wanted_elements::element_keys(&ast.selection, &table, &restrictions, context)?,
+            element_keys: wanted_elements::element_keys(&ast.selection, &table, is_needed, context)?,
             order,
             limits: LimitTerms::plan(ast, &Compiler::new(&table, context), context)?,
             is_distinct: ast.distinct,

@@ -39,7 +39,7 @@ pub(super) struct ScanPlan<'p> {
     pub is_reversed: bool,
     /// Static and regular columns that are selected or checked; nothing is all.
     pub columns: &'p Option<Arc<[ColumnId]>>,
-    /// Maps of which only some elements are wanted.
+    /// Columns of which not all is wanted.
     pub element_keys: &'p [ElementKeys],
 }
 

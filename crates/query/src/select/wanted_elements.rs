@@ -1,4 +1,4 @@
-//! Maps of which a SELECT reads single elements only: the values of the others need not be read.
+//! Columns of which a SELECT reads single elements only, or the times (`writetime`, `ttl`): other values need not be read.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,18 +6,17 @@ use std::sync::Arc;
 use bytes::Bytes;
 use ilion_cql::ast::{self, Selection, Selector};
 use ilion_rows::WantedElements;
-use ilion_schema::{Column, TableSchema};
+use ilion_schema::{Column, ColumnId, TableSchema};
 use ilion_types::CqlType;
 
 use super::compile::Compiler;
 use super::expression::element_key;
 use crate::Error;
 use crate::context::{Execution, PlanContext};
-use crate::restrictions::Restrictions;
 use crate::restrictions::relation::existing;
 use crate::term::Term;
 
-/// The elements that are read of a map.
+/// The elements that are read of a map; without keys: no value of any column, only what is known beside.
 #[derive(Debug)]
 pub(super) struct ElementKeys {
     column: Column,
@@ -27,14 +26,15 @@ pub(super) struct ElementKeys {
 /// How the columns of a selection are read, by name: by these keys, or (nothing) as a whole.
 type Uses<'s> = BTreeMap<&'s str, Option<Vec<&'s ast::Term>>>;
 
-/// The maps of which only elements are selected, and nothing is checked.
+/// The columns of which not all is selected, and nothing is checked: `is_needed` says of which all is needed for what else there
+/// is in the statement.
 ///
 /// # Errors
 /// A key is none of its map.
 pub(super) fn element_keys(
     selection: &Selection,
     table: &TableSchema,
-    restrictions: &Restrictions,
+    is_needed: impl Fn(ColumnId) -> bool,
     context: &PlanContext<'_>,
 ) -> Result<Vec<ElementKeys>, Error> {
     let Selection::Items(items) = selection else {
@@ -46,13 +46,20 @@ pub(super) fn element_keys(
     for (name, keys) in uses {
         let Some(keys) = keys else { continue };
         let column = existing(table, name)?;
-        let is_checked = restrictions
-            .checked_columns()
-            .any(|checked| checked.id == column.id);
+        if column.is_primary_key() || is_needed(column.id) {
+            continue;
+        }
+        if keys.is_empty() {
+            all.push(ElementKeys {
+                column: column.clone(),
+                keys: Vec::new(),
+            });
+            continue;
+        }
         let CqlType::Map { key: key_type, .. } = &column.ty else {
             continue;
         };
-        if is_checked || !column.is_complex() || !is_equal_as_bytes(key_type) {
+        if !column.is_complex() || !is_equal_as_bytes(key_type) {
             continue;
         }
         let spec = Compiler::new(table, context).spec(&format!("key({name})"), CqlType::clone(key_type));
@@ -121,10 +128,13 @@ fn note<'s>(selector: &'s Selector, uses: &mut Uses<'s>) {
         | Selector::List(parts)
         | Selector::Set(parts)
         | Selector::Tuple(parts) => parts.iter().for_each(|part| note(part, uses)),
-        Selector::Writetime(of)
-        | Selector::MaxWritetime(of)
-        | Selector::Ttl(of)
-        | Selector::Negate(of)
+        Selector::Writetime(of) | Selector::MaxWritetime(of) | Selector::Ttl(of) => match column_of(of) {
+            Some(name) => {
+                uses.entry(name).or_insert_with(|| Some(Vec::new()));
+            }
+            None => note(of, uses),
+        },
+        Selector::Negate(of)
         | Selector::Cast { selector: of, .. }
         | Selector::TypeHint { selector: of, .. }
         | Selector::Slice { of, .. }
@@ -139,5 +149,18 @@ fn note<'s>(selector: &'s Selector, uses: &mut Uses<'s>) {
                 note(value, uses);
             }
         }
+    }
+}
+
+/// The column that this is, or is a part of.
+fn column_of(selector: &Selector) -> Option<&str> {
+    match selector {
+        Selector::Column(name) => Some(name),
+        Selector::Element { of, .. } | Selector::Slice { of, .. } | Selector::Field { of, .. } => match &**of
+        {
+            Selector::Column(name) => Some(name),
+            _ => None,
+        },
+        _ => None,
     }
 }

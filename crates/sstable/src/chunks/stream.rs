@@ -246,7 +246,11 @@ impl DataStream {
             }
         }
         let mut joined = self.buffers.take();
-        joined.reserve((len + self.chunks.chunk_length() as usize).min(FORESEEN_BYTES_MAX));
+        let whole = len + self.chunks.chunk_length() as usize;
+        // A window that grows as it is read comes to twice as much. Without memory for all of it at once it does.
+        if whole <= FORESEEN_BYTES_MAX || joined.try_reserve_exact(whole).is_err() {
+            joined.reserve(whole.min(FORESEEN_BYTES_MAX));
+        }
         joined.extend_from_slice(self.rest());
         // How many bytes of `joined` lie before `position`.
         let mut before = 0;

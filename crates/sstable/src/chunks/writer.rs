@@ -8,7 +8,7 @@ use ilion_env::{Env, WriteFile};
 use super::compression::Compression;
 use crate::component_file::write_component;
 use crate::compression_info::CompressionInfo;
-use crate::crc_file::{CRC_CHUNK_LENGTH, CrcFile};
+use crate::crc_file::{CrcFile, DATA_CRC_CHUNK_LENGTH};
 use crate::{Component, Descriptor, Error, Result, digest};
 
 /// Stored bytes that are gathered before they go to the file.
@@ -59,7 +59,7 @@ impl ChunkWriter {
         let file = env.create(&descriptor.path(&Component::Data))?;
         let chunk_length = compression
             .as_ref()
-            .map_or(CRC_CHUNK_LENGTH, |compression| compression.chunk_length)
+            .map_or(DATA_CRC_CHUNK_LENGTH, |compression| compression.chunk_length)
             as usize;
         Ok(Self {
             env,
@@ -188,7 +188,7 @@ impl ChunkWriter {
         match &self.compression {
             None => {
                 let crcs = CrcFile {
-                    chunk_length: CRC_CHUNK_LENGTH,
+                    chunk_length: DATA_CRC_CHUNK_LENGTH,
                     crcs: std::mem::take(&mut self.crcs),
                 };
                 (Component::Crc, crcs.encode())

@@ -96,6 +96,10 @@ impl BodyDecoder<'_> {
         row: &mut Row,
     ) -> Step<()> {
         stream.seek(at.position);
+        if columns.iter().all(|column| self.wanted.has_all_of(column)) {
+            // One read, wherever in a chunk they begin.
+            stream.require(at.length())?;
+        }
         let mut within = Within::new(stream, at.end);
         for column in columns {
             self.column(&mut within, column, row)?;
@@ -164,6 +168,12 @@ struct Skeleton<'s> {
     /// Bytes of values up to here.
     passed: u64,
     end: u64,
+}
+
+impl Located<'_> {
+    fn length(&self) -> usize {
+        usize::try_from(self.end - self.position).unwrap_or(usize::MAX)
+    }
 }
 
 impl Skeleton<'_> {

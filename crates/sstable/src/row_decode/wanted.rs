@@ -23,19 +23,19 @@ impl<'f> Wanted<'f> {
         self.0.is_none()
     }
 
-    /// True if something of the column is wanted. Nobody wants what was dropped; counts are needed to be summed up.
+    /// True if a value of the column is wanted. Nobody wants what was dropped; counts are needed to be summed up.
     #[inline]
     pub(super) fn has(self, column: &FileColumn) -> bool {
         match (self.0, column.column) {
             (_, None) => false,
             (None, _) => true,
-            (Some(filter), Some(id)) => filter.wants(id) || column.is_counter,
+            (Some(filter), Some(id)) => filter.wants_values(id) || column.is_counter,
         }
     }
 
     /// True if everything of the column is wanted.
     pub(super) fn has_all_of(self, column: &FileColumn) -> bool {
-        self.has(column) && self.paths_of(column).is_none()
+        self.has(column) && (!column.is_complex || self.paths_of(column).is_none())
     }
 
     /// True if the value with this path is wanted of a column of which [`Self::has`] holds.
