@@ -3,9 +3,11 @@
 Needs Chromium: SMOKE_CHROMIUM names it, or the tests are left out. SMOKE_SHOTS names a directory for screenshots.
 """
 
+import contextlib
 import os
 import re
 import shutil
+import time
 
 import pytest
 
@@ -75,15 +77,53 @@ def view(page, name):
     page.get_by_role("navigation").get_by_role("link", name=name, exact=True).click()
 
 
-def test_the_overview_draws_what_goes_on(page):
+def session_of(node):
+    """A driver's session, to be closed."""
+    from cassandra.cluster import Cluster
+
+    @contextlib.contextmanager
+    def opened():
+        with Cluster([node.host], port=node.port, protocol_version=5) as cluster:
+            yield cluster.connect()
+
+    return opened()
+
+
+def test_the_overview_draws_what_goes_on(page, served):
     from playwright.sync_api import expect
 
     expect(page.locator("#tiles dd")).to_have_count(8)
     expect(page.locator("#chart-requests")).to_have_attribute("aria-label", re.compile(r"now: query \d"))
+    # Only statements that come by now have a latency.
+    with session_of(served) as session:
+        deadline = time.monotonic() + 30
+        while not re.search(r"p50 \d", page.locator("#chart-latency").get_attribute("aria-label")):
+            assert time.monotonic() < deadline
+            session.execute("SELECT v FROM seen.things WHERE k = 1")
+    assert re.search(r"p95 \d.* p99 \d", page.locator("#chart-latency").get_attribute("aria-label"))
     # Something is painted into the chart, not only its frame.
     assert page.locator("#chart-memory canvas").evaluate("(canvas) => canvas.width") > 100
     assert page.locator("#caches tbody tr").count() >= 1
-    assert page.locator("#tasks").inner_text() != ""
+    for cache in ["chunks", "keys", "counters"]:
+        expect(page.locator("#caches td", has_text=cache).first).to_be_visible()
+    for fact in ["commit log", "syncs of the log", "flushes", "compactions"]:
+        row = page.locator("#engine tbody tr", has_text=fact).first
+        assert re.search(r"\d", row.locator("td").nth(1).inner_text())
+    expect(page.locator("#tasks")).to_have_text("No compaction is going on.")
+
+
+def test_running_tasks_have_progress_bars(page):
+    """Told by a node that is made up: real ones are over too soon to be looked at."""
+    from playwright.sync_api import expect
+
+    task = {"id": "1", "kind": "Compaction", "keyspace": "seen", "table": "things", "sstables": 4}
+    report = {"running": [{**task, "done_bytes": 3 << 20, "total_bytes": 4 << 20}], "pending": []}
+    page.route("**/admin/compactions", lambda route: route.fulfill(json=report))
+    bar = page.get_by_role("progressbar", name="Compaction of seen.things")
+    bar.wait_for()
+    assert bar.evaluate("(bar) => bar.value / bar.max") == 0.75
+    expect(page.locator("#tasks")).to_contain_text("4 SSTables")
+    expect(page.locator("#tasks")).to_contain_text("3.0 MiB of 4.0 MiB")
 
 
 def test_the_spectrogram_lists_the_slowest_reads_of_what_is_brushed(page):
@@ -99,6 +139,15 @@ def test_the_spectrogram_lists_the_slowest_reads_of_what_is_brushed(page):
     # With the statement that asked.
     page.locator("#slowest td", has_text="SELECT v FROM seen.things WHERE k = ?").first.wait_for()
     assert page.locator("#slowest tbody tr").count() >= 1
+    # The picture moves: its last column is a later moment.
+    def picture():
+        return page.locator("#spectrogram").evaluate("(canvas) => canvas.toDataURL()")
+
+    before = picture()
+    deadline = time.monotonic() + 30
+    while picture() == before:
+        assert time.monotonic() < deadline
+        page.wait_for_timeout(200)
     # Without its kinds the picture is empty.
     for box in page.locator("#io-kinds input").all():
         box.uncheck()
@@ -164,8 +213,28 @@ def test_statements_are_listed_with_what_they_cost_and_counted_anew(page):
     row = page.locator("#statements-table tbody tr", has_text="INSERT INTO seen.things")
     row.wait_for()
     assert row.locator("td").nth(1).inner_text() == str(ROWS)
+    # By what they read for each byte that was asked for, most first.
+    page.get_by_role("button", name="read per byte of answers").click()
+    column = page.locator("#statements-table th[aria-sort=descending]")
+    assert column.inner_text() == "read per byte of answers"
+    at = page.locator("#statements-table th").all_inner_texts().index("read per byte of answers")
+    shown = page.locator(f"#statements-table tbody td:nth-child({at + 1})").all_inner_texts()
+    found = [float(text) for text in shown]
+    assert found == sorted(found, reverse=True) and found[0] > 0
     page.get_by_role("button", name="Count from now on").click()
     row.wait_for(state="detached")
+
+
+def test_statements_of_the_query_box_are_counted(page):
+    view(page, "Query")
+    page.get_by_label("CQL statement").fill("SELECT v FROM seen.things WHERE k = 3 AND v = 'boxed' ALLOW FILTERING")
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.locator("#query-status").get_by_text("rows").wait_for()
+    view(page, "Statements")
+    shape = "SELECT v FROM seen.things WHERE k = ? AND v = ? ALLOW FILTERING"
+    row = page.locator("#statements-table tbody tr", has_text=shape)
+    row.wait_for()
+    assert row.locator("td").nth(1).inner_text() == "1"
 
 
 def test_the_schema_is_browsed(page):
@@ -178,7 +247,11 @@ def test_tables_are_listed_with_what_they_take(page):
     view(page, "Tables")
     row = page.locator("#tables-table tbody tr", has_text="things")
     row.wait_for()
-    assert "KiB" in row.inner_text() or " B" in row.inner_text()
+    cells = dict(zip(page.locator("#tables-table th").all_inner_texts(), row.locator("td").all_inner_texts()))
+    assert (cells["keyspace"], cells["table"]) == ("seen", "things")
+    assert re.fullmatch(r"[\d.]+ (B|KiB)", cells["on disk"])
+    assert (cells["SSTables"], cells["by level"], cells["compactions due"]) == ("1", "L0: 1", "0")
+    assert int(cells["partitions, about"]) == ROWS
 
 
 def test_dark_and_light_are_chosen_and_kept(page):

@@ -7,6 +7,7 @@ use ilion_env::account::RequestIo;
 use ilion_sstable::LookupCounts;
 
 use crate::engine::Shared;
+use crate::view::View;
 use crate::{Engine, TableStore};
 
 /// What background work has done since the start.
@@ -114,6 +115,8 @@ pub struct TableFacts {
     pub table: String,
     /// SSTables.
     pub sstables: u64,
+    /// SSTables of each level: all in the first one if the table is not compacted by levels.
+    pub levels: Vec<u64>,
     /// Bytes of their files.
     pub sstable_bytes: u64,
     /// Memory of its memtables.
@@ -248,6 +251,7 @@ impl TableStore {
             keyspace: schema.keyspace.clone(),
             table: schema.name.clone(),
             sstables: view.sstables.len() as u64,
+            levels: levels_of(&view),
             sstable_bytes: sstables.clone().map(|sstable| sstable.size_bytes()).sum(),
             memtable_bytes: view
                 .memtables
@@ -260,4 +264,17 @@ impl TableStore {
             compaction_debt: self.debt.now() as u64,
         }
     }
+}
+
+/// SSTables of each level.
+pub(crate) fn levels_of(view: &View) -> Vec<u64> {
+    let mut levels = Vec::new();
+    for live in &view.sstables {
+        let level = usize::try_from(live.sstable.stats().level).unwrap_or(0);
+        if levels.len() <= level {
+            levels.resize(level + 1, 0);
+        }
+        levels[level] += 1;
+    }
+    levels
 }

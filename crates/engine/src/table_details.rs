@@ -3,6 +3,7 @@
 use ilion_schema::TableId;
 use ilion_sstable::EstimatedHistogram;
 
+use crate::facts::levels_of;
 use crate::table_store::TableStore;
 use crate::{Engine, Error, Result, TableFacts};
 
@@ -61,7 +62,7 @@ impl TableStore {
                 .iter()
                 .map(|memtable| memtable.partition_count() as u64)
                 .sum(),
-            levels: Vec::new(),
+            levels: levels_of(&view),
         };
         let (mut compressed, mut stored, mut dropped) = (0.0, 0.0, 0.0);
         for live in &view.sstables {
@@ -74,11 +75,6 @@ impl TableStore {
                 stored += sstable.data_length() as f64 * stats.compression_ratio;
             }
             dropped += stats.tombstone_drop_times.sum_until(gc_before);
-            let level = usize::try_from(stats.level).unwrap_or(0);
-            if details.levels.len() <= level {
-                details.levels.resize(level + 1, 0);
-            }
-            details.levels[level] += 1;
         }
         let cells = details.cells.mean() * details.cells.count() as f64;
         details.compression_ratio = (compressed > 0.0).then(|| stored / compressed);

@@ -127,6 +127,12 @@ async function identify() {
   at("cluster").textContent = `${info.cluster_name}, ${info.version}, up ${Math.floor(info.uptime_secs / 60)} min`;
 }
 
+// "L0: 4, L1: 10".
+function levels(counts) {
+  const shown = counts.map((count, level) => `L${level}: ${count}`).filter((_, level) => counts[level] > 0);
+  return shown.join(", ") || "-";
+}
+
 function tablesView() {
   const rows = before?.status.tables ?? [];
   const pending = new Map((before?.compactions.pending ?? []).map((table) => [`${table.keyspace}.${table.table}`, table.compactions]));
@@ -135,6 +141,7 @@ function tablesView() {
     { name: "table", of: (row) => row.table },
     { name: "on disk", of: (row) => row.sstable_bytes, show: metrics.bytes, number: true },
     { name: "SSTables", of: (row) => row.sstables, number: true },
+    { name: "by level", of: (row) => levels(row.levels) },
     { name: "in memory", of: (row) => row.memtable_bytes, show: metrics.bytes, number: true },
     { name: "partitions, about", of: (row) => row.estimated_partitions, show: metrics.count, number: true },
     { name: "compactions due", of: (row) => pending.get(`${row.keyspace}.${row.table}`) ?? 0, number: true },
@@ -143,6 +150,8 @@ function tablesView() {
 
 // Rates and percentiles of system_views.statements that are shown, and how.
 const ms = (value) => `${Number(value).toPrecision(3)} ms`;
+const digits = (value) => Number(value).toPrecision(3);
+// Columns, or what is made of them.
 const COSTS = [
   ["calls", "calls", metrics.count],
   ["errors", "errors", metrics.count],
@@ -150,7 +159,8 @@ const COSTS = [
   ["latency_ms_p50", "p50", ms],
   ["latency_ms_p99", "p99", ms],
   ["disk_bytes_total", "read from disk", metrics.bytes],
-  ["amplification_p50", "read per byte asked, p50", (value) => Number(value).toPrecision(3)],
+  [(row) => Number(row.disk_bytes_total) / Math.max(Number(row.bytes_returned_total), 1), "read per byte of answers", digits],
+  ["amplification_p99", "the same, p99", digits],
   ["rows_scanned_p99", "rows, p99", metrics.count],
   ["tombstones_scanned_p99", "tombstones, p99", metrics.count],
   ["sstables_touched_total", "SSTables touched", metrics.count],
@@ -166,7 +176,7 @@ async function statements() {
     put(place, table("statements", "Statements by shape since the start of the node or the last reset, those that took the most time first", [
       { name: "statement", of: (row) => row.statement, code: true },
       ...COSTS.map(([column, name, show]) => ({
-        name, number: true, of: (row) => row[column], show: (value) => show(Number(value)),
+        name, number: true, of: (row) => (typeof column === "function" ? column(row) : row[column]), show: (value) => show(Number(value)),
       })),
     ], found));
   } catch (error) {

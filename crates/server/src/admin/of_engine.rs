@@ -403,6 +403,7 @@ fn report(table: TableFacts) -> TableReport {
         keyspace: table.keyspace,
         table: table.table,
         sstables: table.sstables,
+        levels: table.levels,
         sstable_bytes: table.sstable_bytes,
         memtable_bytes: table.memtable_bytes,
         estimated_partitions: table.estimated_partitions,

@@ -39,6 +39,9 @@ pub struct TableReport {
     pub table: String,
     /// SSTables.
     pub sstables: u64,
+    /// SSTables of each level: all in the first one if the table is not compacted by levels.
+    #[serde(default)]
+    pub levels: Vec<u64>,
     /// Bytes of their files.
     pub sstable_bytes: u64,
     /// Bytes of its memtables.
