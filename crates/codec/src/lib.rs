@@ -3,6 +3,7 @@
 //! | module | what |
 //! | --- | --- |
 //! | `reader` | bounds-checked cursor over a slice; every failure carries offset and expectation |
+//! | `rope` | bytes of which large parts are not copied |
 //! | `writer` | growing buffer, the mirror of `reader` |
 //! | `vint` | Cassandra's variable-length integers |
 //! | `murmur3` | the hash behind tokens and Bloom filters, with Cassandra's quirk |
@@ -17,6 +18,7 @@ pub mod compress;
 mod murmur2;
 pub mod murmur3;
 mod reader;
+mod rope;
 mod vint;
 mod writer;
 
@@ -24,5 +26,6 @@ pub use checksum::{crc24, crc32, crc32_extend, md5};
 pub use compress::{CompressError, Compressor};
 pub use murmur2::murmur2_hash64;
 pub use reader::{Error, Reader};
+pub use rope::{Piece, Rope, SHARED_MIN};
 pub use vint::{unsigned_vint_len, zigzag_decode, zigzag_encode};
 pub use writer::Writer;

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ilion_env::{Env, RealEnv};
+use ilion_env::cost::timed;
+use ilion_env::{Count, Env, RealEnv};
 use ilion_query::{ClientState, ExecuteOptions, Executed, Outcome, Prepared, Values};
 use ilion_server::settings::Settings;
-use ilion_server::{Node, SchemaListener as _};
+use ilion_server::{Counted, Node, SchemaListener as _};
 use parking_lot::Mutex;
 
 use crate::{Arguments, Error, Rows};
@@ -125,10 +126,7 @@ impl Database {
             paging_state: paging_state.map(Into::into),
             ..ExecuteOptions::default()
         };
-        let executed = self.execute_once(&source, &options)?;
-        if let Some(position) = executed.durable_at {
-            self.inner.node.engine().wait_durable(position.into())?;
-        }
+        let executed = self.execute_counted(&source, &options)?;
         match executed.outcome {
             Outcome::Rows(result) => Ok(Rows::new(result, |paging_state| Paged {
                 database: self.clone(),
@@ -144,6 +142,37 @@ impl Database {
             }
             Outcome::Void | Outcome::SetKeyspace(_) => Ok(Rows::none()),
         }
+    }
+
+    /// What it costs is told by `system_views.statements`.
+    fn execute_counted(&self, source: &Source, options: &ExecuteOptions) -> Result<Executed, Error> {
+        let node = &self.inner.node;
+        let env = &**node.engine().env();
+        let counted = Counted::begin(env);
+        let executed = self.execute_durably(source, options);
+        let costs = &node.observers().costs;
+        match source {
+            Source::Prepared(prepared) => counted.finish(env, costs, prepared.shape(), executed.is_err()),
+            Source::Text(cql) => {
+                let shape = executed.as_ref().ok().and_then(|executed| executed.shape.clone());
+                let by_text = || {
+                    let client = self.inner.client.lock().clone();
+                    node.processor().shape_of(&client, cql, None)
+                };
+                counted.finish(env, costs, &shape.unwrap_or_else(by_text), executed.is_err());
+            }
+        }
+        executed
+    }
+
+    /// Returns when what was written is durable.
+    fn execute_durably(&self, source: &Source, options: &ExecuteOptions) -> Result<Executed, Error> {
+        let executed = self.execute_once(source, options)?;
+        if let Some(position) = executed.durable_at {
+            let engine = self.inner.node.engine();
+            timed(Count::LogNanos, || engine.wait_durable(position.into()))?;
+        }
+        Ok(executed)
     }
 
     fn execute_once(&self, source: &Source, options: &ExecuteOptions) -> Result<Executed, Error> {

@@ -49,7 +49,7 @@ impl Rows {
     pub(crate) fn new(result: ResultSet, next: impl FnOnce(Vec<u8>) -> Paged) -> Self {
         Self {
             columns: result.columns,
-            page: Arc::new(result.cells),
+            page: Arc::new(result.cells.into_vec()),
             at: 0,
             rows_left: result.row_count,
             next: result.paging_state.map(next),

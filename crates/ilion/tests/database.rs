@@ -228,3 +228,33 @@ fn virtual_tables_tell_of_themselves_and_of_the_settings() {
         .unwrap();
     assert!(columns.count() > 50);
 }
+
+#[test]
+fn statements_of_the_program_are_counted_with_what_they_cost() {
+    let (_env, database) = fresh();
+    database
+        .execute("CREATE TABLE t (k int PRIMARY KEY, v text)", ())
+        .unwrap();
+    let insert = database.prepare("INSERT INTO t (k, v) VALUES (?, ?)").unwrap();
+    for key in 0..3 {
+        insert.execute((key, "x")).unwrap();
+    }
+    database.execute("SELECT v FROM t WHERE k = 1", ()).unwrap();
+    database.execute("SELECT v FROM t WHERE k = 7", ()).unwrap();
+    assert!(database.execute("SELECT w FROM t WHERE k = 7", ()).is_err());
+    let counted = |statement: &str| -> (i64, i64, i64) {
+        let mut rows = database
+            .execute(
+                "SELECT calls, errors, rows_returned_total FROM system_views.statements \
+                 WHERE keyspace_name = 'ks' AND statement = ?",
+                (statement,),
+            )
+            .unwrap();
+        let row = rows.next().unwrap().unwrap();
+        let number = |name| row.get::<i64>(name).unwrap();
+        (number("calls"), number("errors"), number("rows_returned_total"))
+    };
+    assert_eq!(counted("INSERT INTO t(k, v) VALUES (?, ?)"), (3, 0, 0));
+    assert_eq!(counted("SELECT v FROM t WHERE k = ?"), (2, 0, 1));
+    assert_eq!(counted("SELECT w FROM t WHERE k = ?"), (1, 1, 0));
+}

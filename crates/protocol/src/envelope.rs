@@ -53,6 +53,25 @@ impl EnvelopeStart {
         Ok(())
     }
 
+    /// Sets the length of an envelope whose last `more` bytes are not in the buffer.
+    ///
+    /// # Errors
+    /// If the body exceeds the 256 MiB of the protocol; the envelope is then gone from `out`.
+    pub fn finish_before(self, out: &mut Vec<u8>, more: usize) -> Result<(), Error> {
+        let size = (out.len() - self.offset - HEADER_BYTES).saturating_add(more);
+        if size > BODY_MAX {
+            self.abandon(out);
+            return Err(Error::TooLarge {
+                what: "the body of an envelope",
+                size,
+                max: BODY_MAX,
+            });
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "checked against BODY_MAX above")]
+        set_length(&mut out[self.offset..], size as u32);
+        Ok(())
+    }
+
     /// Takes the envelope out of the buffer again.
     pub fn abandon(self, out: &mut Vec<u8>) {
         out.truncate(self.offset);

@@ -56,6 +56,6 @@ pub use response::{
     RowsMetadata, RowsWriter, SchemaChange, SchemaTarget, Supported, TopologyChange, WriteType,
     begin_response, encode_response,
 };
-pub use segment::{SEGMENT_PAYLOAD_MAX, encode_segments};
+pub use segment::{SEGMENT_PAYLOAD_MAX, encode_segments, encode_shared_segments};
 pub use types::{decode_type, encode_type};
 pub use version::Version;

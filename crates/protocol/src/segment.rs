@@ -10,6 +10,7 @@
 //! Not here: putting pieces together (`frame`).
 
 use bytes::{Buf, Bytes, BytesMut};
+use ilion_codec::{Rope, crc32_extend};
 
 use crate::compression::{Compression, decompress_lz4};
 use crate::crc::{crc24, payload_crc32};
@@ -215,4 +216,35 @@ fn encode_segment(
     header.encode(out, compression);
     out.extend_from_slice(sent);
     out.extend_from_slice(&payload_crc32(sent).to_le_bytes());
+}
+
+/// Appends one v5 envelope as segments that are not compressed; its large parts are not copied.
+pub fn encode_shared_segments(envelope: &Rope, out: &mut Rope) {
+    let is_self_contained = envelope.len() <= SEGMENT_PAYLOAD_MAX;
+    let mut left = envelope.len();
+    // Of the segment at hand.
+    let (mut missing, mut crc) = (0, 0);
+    for piece in envelope.pieces() {
+        let mut at = 0;
+        while at < piece.bytes().len() {
+            if missing == 0 {
+                missing = left.min(SEGMENT_PAYLOAD_MAX);
+                let header = SegmentHeader {
+                    length: missing,
+                    uncompressed_length: 0,
+                    is_self_contained,
+                };
+                header.encode(out.end(), None);
+                crc = payload_crc32(&[]);
+            }
+            let end = piece.bytes().len().min(at + missing);
+            crc = crc32_extend(crc, &piece.bytes()[at..end]);
+            piece.append_to(at..end, out);
+            (missing, left) = (missing - (end - at), left - (end - at));
+            at = end;
+            if missing == 0 {
+                out.end().extend_from_slice(&crc.to_le_bytes());
+            }
+        }
+    }
 }

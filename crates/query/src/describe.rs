@@ -93,7 +93,7 @@ fn page(
         columns: columns.clone(),
         metadata_id: None,
         row_count,
-        cells,
+        cells: cells.into(),
         paging_state: more.then(|| encode_state(end, schema)),
     })
 }

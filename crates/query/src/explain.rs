@@ -88,7 +88,7 @@ impl ExplainPlan {
             columns: self.columns.clone(),
             metadata_id: None,
             row_count: u32::try_from(steps.0.len()).unwrap_or(u32::MAX),
-            cells,
+            cells: cells.into(),
             paging_state: None,
         }
     }

@@ -48,7 +48,8 @@ pub(crate) fn run(
 
 fn cells(rows: &ResultSet) -> Vec<Option<Bytes>> {
     let count = rows.columns.len() * rows.row_count as usize;
-    let mut left = rows.cells.as_slice();
+    let joined = rows.cells.clone().into_vec();
+    let mut left = joined.as_slice();
     let mut cells = Vec::with_capacity(count);
     while cells.len() < count
         && let Some((len, rest)) = left.split_first_chunk::<4>()

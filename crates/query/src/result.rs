@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ilion_codec::Rope;
 use ilion_types::CqlType;
 
 use crate::{LogPosition, Shape};
@@ -55,7 +56,7 @@ pub struct ResultSet {
     /// Number of rows.
     pub row_count: u32,
     /// Row after row, per cell `length: i32` (-1 for null) and the bytes.
-    pub cells: Vec<u8>,
+    pub cells: Rope,
     /// There is more; ask with this.
     pub paging_state: Option<Vec<u8>>,
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use ilion_codec::Rope;
 use ilion_protocol::{
     ColumnSpec, Compression, ErrorCode, ErrorResponse, MetadataMode, Opcode, Response, ResponseHead,
     ResultBody, RowsHead, RowsWriter, begin_response, encode_response,
@@ -132,6 +133,39 @@ pub(crate) fn encode(
     }
 }
 
+/// The envelope of an answer with large values, which are not copied; nothing if it is another answer, or too large.
+pub(crate) fn encode_shared(head: &ResponseHead<'_>, reply: &Reply, columns: &mut Columns) -> Option<Rope> {
+    let (result, columns, metadata) = match reply {
+        Reply::Response(_) => return None,
+        Reply::Rows(result) if result.cells.shared_len() == 0 => return None,
+        Reply::PreparedRows { result, .. } if result.cells.shared_len() == 0 => return None,
+        Reply::Rows(result) => (result, convert_columns(&result.columns).into(), Metadata::Full),
+        Reply::PreparedRows { result, metadata } => (result, columns.of(&result.columns), *metadata),
+    };
+    let mut envelope = Vec::new();
+    let start = begin_response(&mut envelope, head, Opcode::Result);
+    let rows_head = rows_head(result, &columns, &metadata);
+    let mut rows = RowsWriter::new(&mut envelope, head.version, &rows_head);
+    rows.rows_follow(result.row_count);
+    rows.finish();
+    start.finish_before(&mut envelope, result.cells.len()).ok()?;
+    let mut envelope = Rope::from(envelope);
+    envelope.append(&result.cells);
+    Some(envelope)
+}
+
+fn rows_head<'a>(result: &'a ResultSet, columns: &'a [ColumnSpec], metadata: &'a Metadata) -> RowsHead<'a> {
+    RowsHead {
+        columns,
+        mode: match metadata {
+            Metadata::Full => MetadataMode::Full,
+            Metadata::Skip => MetadataMode::Skip,
+            Metadata::Changed(id) => MetadataMode::Changed(id),
+        },
+        paging_state: result.paging_state.as_deref(),
+    }
+}
+
 fn encode_rows(
     out: &mut Vec<u8>,
     head: &ResponseHead<'_>,
@@ -141,15 +175,7 @@ fn encode_rows(
     compression: Option<Compression>,
 ) -> Result<(), ilion_protocol::Error> {
     let start = begin_response(out, head, Opcode::Result);
-    let rows_head = RowsHead {
-        columns,
-        mode: match &metadata {
-            Metadata::Full => MetadataMode::Full,
-            Metadata::Skip => MetadataMode::Skip,
-            Metadata::Changed(id) => MetadataMode::Changed(id),
-        },
-        paging_state: result.paging_state.as_deref(),
-    };
+    let rows_head = rows_head(result, columns, &metadata);
     let mut rows = RowsWriter::new(out, head.version, &rows_head);
     rows.encoded_rows(result.row_count, &result.cells);
     rows.finish();

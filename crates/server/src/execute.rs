@@ -15,13 +15,14 @@ use ilion_query::{ClientState, LogPosition, StatementWeight};
 
 use parking_lot::Mutex;
 
-use crate::answer::{Columns, Reply, encode};
+use crate::answer::{Columns, Reply, encode, encode_shared};
 use crate::costs::{CostShard, Spent};
 use crate::durability::Durability;
 use crate::events::Events;
 use crate::metrics::ServerMetrics;
 use crate::observers::{Observers, payload};
 use crate::request::{Answered, Requests, weigh_request};
+use crate::request_times::RequestTimes;
 use crate::session::{Cost, Sender, Session, Wire, Work};
 use crate::workers::{Queues, Task};
 
@@ -46,6 +47,9 @@ pub(crate) struct Worker {
     columns: Columns,
     /// What the statements of this thread cost.
     costs: Arc<Mutex<CostShard>>,
+    times: Arc<RequestTimes>,
+    /// When the request before ended, if this one follows it at once: the clock is read once a request.
+    follows_nanos: Option<u64>,
 }
 
 /// Answers of a task that were not sent yet.
@@ -70,6 +74,8 @@ impl Worker {
     pub fn new(executor: Arc<Executor>, queues: Queues, pool: StatementWeight) -> Self {
         Self {
             costs: executor.observers.costs.new_shard(),
+            times: executor.metrics.times.new_worker(),
+            follows_nanos: None,
             executor,
             queues,
             pool,
@@ -87,6 +93,7 @@ impl Worker {
             return;
         };
         let mut answers = Answers::default();
+        self.follows_nanos = None;
         let mut rest = work.into_iter();
         while let Some(item) = rest.next() {
             if session.is_gone() {
@@ -95,6 +102,7 @@ impl Worker {
             self.run_item(&session, wire, &mut client, item, &mut answers);
             if answers.ready.envelopes.len() >= READY_BYTES_MAX {
                 send_ready(&session, wire, &mut answers);
+                self.follows_nanos = None;
                 match session.park(rest.collect()) {
                     Ok(()) => break,
                     Err(work) => rest = work.into_iter(),
@@ -157,7 +165,8 @@ impl Worker {
         answers: &mut Answers,
     ) {
         let executor = &*self.executor;
-        let mut observed = executor.observers.begin(&*executor.env, request);
+        let started = self.follows_nanos.take();
+        let mut observed = executor.observers.begin(&*executor.env, request, started);
         let mut answered = catch_unwind(AssertUnwindSafe(|| {
             executor.requests.answer(session, client, request)
         }))
@@ -184,10 +193,15 @@ impl Worker {
             );
         }
         answered.payload = payload(request, &observed);
-        answers.add(wire, request.stream, &answered, cost, &mut self.columns);
+        let stream = request.stream;
+        if !send_shared(session, wire, stream, &answered, cost, &mut self.columns) {
+            answers.add(wire, stream, &answered, cost, &mut self.columns);
+        }
         let started = observed.started_nanos();
-        let elapsed = executor.env.monotonic_nanos().saturating_sub(started);
-        executor.metrics.count_request(&request.request, elapsed);
+        let ended = executor.env.monotonic_nanos();
+        self.follows_nanos = Some(ended);
+        let elapsed = ended.saturating_sub(started);
+        self.times.count(&request.request, elapsed);
         executor.metrics.count_error(&answered.reply);
         if let Some(id) = answered.subject.id() {
             let waits = answered.durable_at.is_some();
@@ -288,6 +302,34 @@ fn refusals(wire: Wire, streams: &[i16], reason: &str) -> Vec<u8> {
     envelopes
 }
 
+/// Sends an answer that has large values, which are not copied; false if it has none, or they have to be compressed.
+fn send_shared(
+    session: &Session,
+    wire: Wire,
+    stream: i16,
+    answered: &Answered,
+    cost: Cost,
+    columns: &mut Columns,
+) -> bool {
+    if wire.compression.is_some() || answered.durable_at.is_some() {
+        return false;
+    }
+    let head = head_of(wire, stream, answered);
+    let Some(envelope) = encode_shared(&head, &answered.reply, columns) else {
+        return false;
+    };
+    session.deliver(wire.pack_shared(envelope), cost, Sender::Itself);
+    true
+}
+
+fn head_of(wire: Wire, stream: i16, answered: &Answered) -> ResponseHead<'_> {
+    ResponseHead {
+        tracing_id: answered.tracing_id,
+        custom_payload: &answered.payload,
+        ..ResponseHead::new(wire.version, stream).with_warnings(&answered.warnings)
+    }
+}
+
 impl Answers {
     fn add(&mut self, wire: Wire, stream: i16, answered: &Answered, cost: Cost, columns: &mut Columns) {
         let batch = match answered.durable_at {
@@ -299,11 +341,7 @@ impl Answers {
             None => &mut self.ready,
         };
         batch.cost.add(cost);
-        let head = ResponseHead {
-            tracing_id: answered.tracing_id,
-            custom_payload: &answered.payload,
-            ..ResponseHead::new(wire.version, stream).with_warnings(&answered.warnings)
-        };
+        let head = head_of(wire, stream, answered);
         encode(
             &mut batch.envelopes,
             &head,

@@ -14,6 +14,8 @@
 //! | `request`, `answer`, `error_table` | requests to statements, results to answers |
 //! | `observers` | [`Observers`]: what requests cost, which are slow, which are traced |
 //! | [`costs`], `traces`, `described` | costs by shape and the slow-query log; traces; requests in words |
+//! | `counted` | statements that came by no session, counted too |
+//! | `request_times` | how long requests took, by worker |
 //! | `events` | SCHEMA_CHANGE and the like, for those who registered |
 //! | `statements`, `durability` | what is needed of the layers below |
 //! | `system` | the tables that the server fills |
@@ -31,6 +33,7 @@ pub mod admin;
 mod answer;
 mod connection;
 pub mod costs;
+mod counted;
 pub mod dashboard;
 mod described;
 mod durability;
@@ -46,6 +49,7 @@ mod node;
 mod observers;
 mod options;
 mod request;
+mod request_times;
 mod server;
 mod session;
 pub mod settings;
@@ -56,6 +60,7 @@ mod traces;
 mod weight;
 mod workers;
 
+pub use counted::Counted;
 pub use durability::{Durability, DurableCallback, NoLog};
 pub use log_file::start_logging;
 pub use metrics::ServerMetrics;

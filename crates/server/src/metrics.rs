@@ -1,25 +1,15 @@
 //! Counters of the CQL server, in the conventions of Prometheus.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use ilion_protocol::Request;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::answer::Reply;
-
-/// Requests that are timed, by opcode.
-const KINDS: [&str; 5] = ["query", "prepare", "execute", "batch", "other"];
-
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct KindLabel {
-    kind: &'static str,
-}
+use crate::request_times::AllRequestTimes;
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct CodeLabel {
@@ -28,44 +18,31 @@ struct CodeLabel {
 
 /// What the CQL server counts.
 pub struct ServerMetrics {
-    /// By the position of the kind in [`KINDS`], so that counting looks nothing up.
-    seconds: [Histogram; KINDS.len()],
-    seconds_family: Family<KindLabel, Histogram, fn() -> Histogram>,
+    /// How long requests took.
+    pub(crate) times: AllRequestTimes,
     errors: Family<CodeLabel, Counter>,
     pub(crate) connections: Gauge,
     pub(crate) connections_total: Counter,
     pub(crate) connections_refused: Counter,
     pub(crate) received_bytes: Counter,
-    requests: AtomicU64,
 }
 
 impl ServerMetrics {
     pub(crate) fn new() -> Arc<Self> {
-        let seconds_family = Family::new_with_constructor(
-            (|| Histogram::new(exponential_buckets(0.000_032, 2.0, 18))) as fn() -> _,
-        );
-        let seconds = KINDS.map(|kind| seconds_family.get_or_create_owned(&KindLabel { kind }));
         Arc::new(Self {
-            seconds,
-            seconds_family,
+            times: AllRequestTimes::default(),
             errors: Family::default(),
             connections: Gauge::default(),
             connections_total: Counter::default(),
             connections_refused: Counter::default(),
             received_bytes: Counter::default(),
-            requests: AtomicU64::new(0),
         })
     }
 
     /// Makes them readable under the prefix `cql`.
     pub(crate) fn register(&self, registry: &mut Registry) {
         let registry = registry.sub_registry_with_prefix("cql");
-        registry.register_with_unit(
-            "request",
-            "Time from a request's turn to its answer, waiting for the commit log left out",
-            Unit::Seconds,
-            self.seconds_family.clone(),
-        );
+        registry.register_collector(Box::new(self.times.clone()));
         registry.register(
             "errors",
             "Requests answered with an error, by code",
@@ -90,19 +67,6 @@ impl ServerMetrics {
         );
     }
 
-    pub(crate) fn count_request(&self, request: &Request, elapsed_nanos: u64) {
-        let kind = match request {
-            Request::Query(_) => 0,
-            Request::Prepare(_) => 1,
-            Request::Execute(_) => 2,
-            Request::Batch(_) => 3,
-            _ => 4,
-        };
-        self.requests.fetch_add(1, Relaxed);
-        #[expect(clippy::cast_precision_loss, reason = "requests take less than 104 days")]
-        self.seconds[kind].observe(elapsed_nanos as f64 / 1e9);
-    }
-
     pub(crate) fn count_error(&self, reply: &Reply) {
         if let Some(code) = reply.error_code() {
             let code = format!("{:#06x}", code.number());
@@ -112,6 +76,6 @@ impl ServerMetrics {
 
     /// Requests that were answered.
     pub fn request_count(&self) -> u64 {
-        self.requests.load(Relaxed)
+        self.times.request_count()
     }
 }

@@ -95,16 +95,16 @@ struct BegunTrace {
 }
 
 impl Observers {
-    /// Starts to watch a request of this thread.
+    /// Starts to watch a request of this thread; `now_nanos` is the time, if it is known.
     #[inline]
-    pub(crate) fn begin(&self, env: &dyn Env, request: &RequestFrame) -> Observed {
+    pub(crate) fn begin(&self, env: &dyn Env, request: &RequestFrame, now_nanos: Option<u64>) -> Observed {
         let is_wanted = request.tracing;
         let is_traced = (is_wanted || self.trace_probability.is_met(env))
             && is_traceable(&request.request)
             && self.traces.is_some();
         Observed {
             trace: is_traced.then(|| begin_trace(env, is_wanted)),
-            started_nanos: env.monotonic_nanos(),
+            started_nanos: now_nanos.unwrap_or_else(|| env.monotonic_nanos()),
             scope: cost::begin(),
         }
     }

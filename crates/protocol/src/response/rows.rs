@@ -10,6 +10,7 @@
 //! the end. A client looks: [`Rows`] keeps the body and hands out cells as slices.
 
 use bytes::Bytes;
+use ilion_codec::Rope;
 
 use crate::columns::{ColumnSpec, decode_columns, encode_columns, global_flag};
 use crate::error::Error;
@@ -134,8 +135,16 @@ impl<'a> RowsWriter<'a> {
     }
 
     /// Appends whole rows that are encoded already: cell after cell, `length: i32` (-1 for null) and the bytes.
-    pub fn encoded_rows(&mut self, row_count: u32, cells: &[u8]) {
-        self.out.extend_from_slice(cells);
+    pub fn encoded_rows(&mut self, row_count: u32, cells: &Rope) {
+        self.out.reserve(cells.len());
+        cells
+            .pieces()
+            .for_each(|piece| self.out.extend_from_slice(piece.bytes()));
+        self.row_count += row_count;
+    }
+
+    /// Counts whole rows that are encoded already, and come after what is in the buffer.
+    pub fn rows_follow(&mut self, row_count: u32) {
         self.row_count += row_count;
     }
 

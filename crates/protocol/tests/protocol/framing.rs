@@ -1,6 +1,7 @@
 //! Limits, skipping, refusals, compression, segments.
 
 use bytes::{Bytes, BytesMut};
+use ilion_codec::Rope;
 use ilion_protocol::*;
 
 use crate::generate::Random;
@@ -285,6 +286,33 @@ fn small_envelopes_share_a_segment_and_large_ones_are_cut() {
             again.extend(envelope(Version::V5, frame.stream, frame.opcode, &frame.body));
         }
         assert_eq!(again, envelopes);
+    }
+}
+
+#[test]
+fn an_envelope_with_large_parts_is_cut_as_one_in_a_piece() {
+    for sizes in [
+        &[10, 300_000, 20][..],
+        &[131_071 - 9, 262_144],
+        &[400_000, 0, 262_144, 1],
+        &[50],
+    ] {
+        let body: Vec<u8> = (0..sizes.iter().sum())
+            .map(|at: usize| (at % 251) as u8)
+            .collect();
+        let whole = envelope(Version::V5, 1, Opcode::Query, &body);
+        let mut rope = Rope::from(whole[..9].to_vec());
+        let mut at = 9;
+        for size in sizes {
+            rope.push(&Bytes::copy_from_slice(&whole[at..at + size]));
+            at += size;
+        }
+        let mut expected = Vec::new();
+        encode_segments(&whole, None, &mut expected);
+        let mut out = Rope::default();
+        encode_shared_segments(&rope, &mut out);
+        assert_eq!(out.shared_len(), rope.shared_len(), "nothing large is copied");
+        assert_eq!(out.into_vec(), expected);
     }
 }
 

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
+use ilion_codec::SHARED_MIN;
 use ilion_env::cost::{self, Count};
 use ilion_rows::{
     ClusteringFilter, ColumnData, Cursor, Data, PartitionHead, ReadError, ReadPurge, Row, Unfiltered,
@@ -166,6 +167,7 @@ impl SelectPlan {
                 row: Some(&row),
             };
             out.cells
+                .end()
                 .reserve(self.columns.len() * 4 + key.key.len() + size_of(&row));
             self.selection.write(view, execution, &mut out)?;
         }
@@ -313,9 +315,10 @@ fn first_row(cursor: &mut impl Cursor) -> Result<Option<(PartitionHead, Row)>, R
     })
 }
 
-/// About how many bytes the values of a row take.
+/// About how many bytes the values of a row take that will be copied.
 fn size_of(row: &Row) -> usize {
     let size = |entry: &ColumnData| match &entry.data {
+        Data::Simple(cell) if cell.value.len() >= SHARED_MIN => 0,
         Data::Simple(cell) => cell.value.len(),
         Data::Complex(complex) => complex.cells.len() * 16,
     };

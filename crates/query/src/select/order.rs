@@ -5,6 +5,7 @@
 use std::cmp::Ordering;
 
 use bytes::Bytes;
+use ilion_codec::Rope;
 use ilion_cql::ast::{self, Direction};
 use ilion_schema::{ClusteringOrder, Column, ColumnKind, TableSchema};
 
@@ -123,7 +124,7 @@ fn is_reversed(
 pub(super) struct Sink<'p> {
     order: &'p Order,
     pub out: RowsOut,
-    sorted: Vec<(Vec<Option<Bytes>>, Vec<u8>)>,
+    sorted: Vec<(Vec<Option<Bytes>>, Rope)>,
 }
 
 impl<'p> Sink<'p> {
@@ -153,7 +154,7 @@ impl<'p> Sink<'p> {
         self.sorted.truncate(count);
         let mut out = RowsOut::default();
         for (_, cells) in self.sorted {
-            out.cells.extend_from_slice(&cells);
+            out.cells.append(&cells);
             out.end_row();
         }
         out

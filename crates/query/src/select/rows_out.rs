@@ -1,9 +1,12 @@
 //! The rows of an answer, in the form of the protocol.
 
+use bytes::Bytes;
+use ilion_codec::{Rope, SHARED_MIN};
+
 /// Row after row, per cell a length (-1 for null) and the bytes.
 #[derive(Debug, Default)]
 pub(super) struct RowsOut {
-    pub cells: Vec<u8>,
+    pub cells: Rope,
     pub row_count: u32,
 }
 
@@ -12,15 +15,24 @@ impl RowsOut {
     #[inline]
     pub fn value(&mut self, value: Option<&[u8]>) {
         match value {
-            None => self.cells.extend_from_slice(&(-1_i32).to_be_bytes()),
+            None => self.cells.end().extend_from_slice(&(-1_i32).to_be_bytes()),
             Some(bytes) => {
-                // Compat: no value is longer than 2 GiB, since none can be sent.
-                let len = i32::try_from(bytes.len()).unwrap_or(i32::MAX);
-                self.cells.reserve(4 + bytes.len());
-                self.cells.extend_from_slice(&len.to_be_bytes());
-                self.cells.extend_from_slice(bytes);
+                let out = self.cells.end();
+                out.reserve(4 + bytes.len());
+                out.extend_from_slice(&length_of(bytes));
+                out.extend_from_slice(bytes);
             }
         }
+    }
+
+    /// Appends a cell whose value is held by somebody: a large one is not copied.
+    #[inline]
+    pub fn shared(&mut self, value: &Bytes) {
+        if value.len() < SHARED_MIN {
+            return self.value(Some(value));
+        }
+        self.cells.end().extend_from_slice(&length_of(value));
+        self.cells.push(value);
     }
 
     /// All cells of a row are there.
@@ -28,4 +40,10 @@ impl RowsOut {
     pub fn end_row(&mut self) {
         self.row_count += 1;
     }
+}
+
+#[inline]
+fn length_of(value: &[u8]) -> [u8; 4] {
+    // Compat: no value is longer than 2 GiB, since none can be sent.
+    i32::try_from(value.len()).unwrap_or(i32::MAX).to_be_bytes()
 }

@@ -144,7 +144,10 @@ impl Selection {
 
     fn write_values(&self, values: &[Option<Bytes>], out: &mut RowsOut) -> Result<(), Error> {
         match &self.json {
-            None => values.iter().for_each(|value| out.value(value.as_deref())),
+            None => values.iter().for_each(|value| match value {
+                Some(value) => out.shared(value),
+                None => out.value(None),
+            }),
             Some(members) => out.value(Some(json_row(members, values)?.as_bytes())),
         }
         out.end_row();
@@ -274,7 +277,7 @@ fn write_columns(columns: &[Column], row: RowView<'_>, out: &mut RowsOut) {
                 Some(Data::Simple(cell)) if column.ty == CqlType::Counter => {
                     out.value(Some(&cell_value(column, cell)));
                 }
-                Some(Data::Simple(cell)) => out.value(Some(&cell.value)),
+                Some(Data::Simple(cell)) => out.shared(&cell.value),
                 Some(Data::Complex(complex)) => {
                     out.value(complex_value(&column.ty, complex).as_deref());
                 }

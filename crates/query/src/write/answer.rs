@@ -20,7 +20,7 @@ pub(super) fn applied(table: &TableSchema) -> ResultSet {
         columns: [spec(table, "[applied]", CqlType::Boolean)].into(),
         metadata_id: None,
         row_count: 1,
-        cells: applied_cell(true).to_vec(),
+        cells: applied_cell(true).to_vec().into(),
         paging_state: None,
     }
 }
@@ -71,7 +71,7 @@ pub(super) fn refused(
         columns: specs.into(),
         metadata_id: None,
         row_count: u32::try_from(views.len().max(1)).unwrap_or(u32::MAX),
-        cells,
+        cells: cells.into(),
         paging_state: None,
     })
 }

@@ -28,7 +28,7 @@ fn cells(processor: &QueryProcessor, cql: &str) -> Vec<u8> {
     let options = ExecuteOptions::default();
     let executed = processor.query(&mut ClientState::default(), cql, &options);
     match executed.unwrap().outcome {
-        Outcome::Rows(rows) => rows.cells,
+        Outcome::Rows(rows) => rows.cells.into_vec(),
         _ => Vec::new(),
     }
 }

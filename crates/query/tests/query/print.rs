@@ -65,7 +65,8 @@ pub fn header(columns: &[ColumnSpec], types: Types) -> String {
 }
 
 pub fn body(rows: &ResultSet) -> String {
-    let mut rest = rows.cells.as_slice();
+    let joined = rows.cells.clone().into_vec();
+    let mut rest = joined.as_slice();
     let mut out = String::new();
     for _ in 0..rows.row_count {
         let cells: Vec<String> = rows

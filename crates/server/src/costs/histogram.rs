@@ -11,7 +11,7 @@ pub struct Histogram {
     /// How often zero came, which many values are.
     zeros: u64,
     /// By step; that of zero is not used.
-    counts: Vec<u32>,
+    counts: Vec<u64>,
     max: u64,
     sum: u64,
 }
@@ -41,12 +41,12 @@ impl Histogram {
         }
         let step = step_of(value);
         if let Some(count) = self.counts.get_mut(step) {
-            *count = count.saturating_add(1);
+            *count += 1;
         } else {
             self.widen(step);
         }
         self.max = self.max.max(value);
-        self.sum = self.sum.saturating_add(value);
+        self.sum = self.sum.wrapping_add(value);
     }
 
     #[cold]
@@ -55,13 +55,28 @@ impl Histogram {
         self.counts[step] = 1;
     }
 
+    /// The same value so many times more.
+    pub fn record_many(&mut self, value: u64, times: u64) {
+        if value == 0 {
+            self.zeros += times;
+            return;
+        }
+        let step = step_of(value);
+        if self.counts.len() <= step {
+            self.counts.resize(step + 1, 0);
+        }
+        self.counts[step] += times;
+        self.max = self.max.max(value);
+        self.sum = self.sum.saturating_add(value.saturating_mul(times));
+    }
+
     /// Adds what another one has.
     pub fn merge(&mut self, other: &Self) {
         if self.counts.len() < other.counts.len() {
             self.counts.resize(other.counts.len(), 0);
         }
         for (count, more) in self.counts.iter_mut().zip(&other.counts) {
-            *count = count.saturating_add(*more);
+            *count += more;
         }
         self.zeros += other.zeros;
         self.max = self.max.max(other.max);
@@ -70,7 +85,7 @@ impl Histogram {
 
     /// How many values there were.
     pub fn count(&self) -> u64 {
-        self.zeros + self.counts.iter().copied().map(u64::from).sum::<u64>()
+        self.zeros + self.counts.iter().sum::<u64>()
     }
 
     /// The usual percentiles.
@@ -92,7 +107,7 @@ impl Histogram {
             return 0;
         }
         for (step, count) in self.counts.iter().enumerate() {
-            seen += u64::from(*count);
+            seen += count;
             if seen >= wanted {
                 return top_of(step).min(self.max);
             }

@@ -6,6 +6,7 @@
 mod histogram;
 mod shard;
 mod slow;
+mod tally;
 
 pub use histogram::{Histogram, Summary};
 pub use shard::{CostShard, ShapeCosts, Spent};
@@ -13,15 +14,26 @@ pub use slow::{SlowLog, SlowStatement};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use ilion_query::Shape;
 use parking_lot::Mutex;
+
+/// Shards for threads that are no workers, which share them.
+const SHARED: usize = 8;
 
 /// What statements have cost since the start, or since they were reset.
 #[derive(Debug, Default)]
 pub struct StatementCosts {
     shards: Mutex<Vec<Arc<Mutex<CostShard>>>>,
+    shared: [Mutex<CostShard>; SHARED],
 }
+
+thread_local! {
+    static SHARE: usize = NEXT_SHARE.fetch_add(1, Relaxed) % SHARED;
+}
+
+static NEXT_SHARE: AtomicUsize = AtomicUsize::new(0);
 
 /// A shape and what its statements have cost.
 #[derive(Clone, Debug)]
@@ -49,6 +61,18 @@ impl StatementCosts {
         shard
     }
 
+    /// Where threads count that have no shard of their own; another one for another thread, as far as there are enough.
+    pub fn shared_shard(&self) -> &Mutex<CostShard> {
+        &self.shared[SHARE.with(|share| *share)]
+    }
+
+    /// Does something with each shard.
+    fn each(&self, mut act: impl FnMut(&mut CostShard)) {
+        let owned = self.shards.lock();
+        let all = owned.iter().map(AsRef::as_ref).chain(&self.shared);
+        all.for_each(|shard| act(&mut shard.lock()));
+    }
+
     /// All shapes, by keyspace and text.
     pub fn list(&self) -> Vec<StatementFacts> {
         let mut all: BTreeMap<(String, String), StatementFacts> = BTreeMap::new();
@@ -60,10 +84,7 @@ impl StatementCosts {
             });
             facts.costs.merge(costs);
         };
-        for shard in self.shards.lock().iter() {
-            let shard = shard.lock();
-            shard.known().for_each(|known| add(&known.shape, &known.costs));
-        }
+        self.each(|shard| shard.known().for_each(|(shape, costs)| add(shape, &costs)));
         all.into_values().collect()
     }
 
@@ -86,12 +107,13 @@ impl StatementCosts {
 
     /// The shape with this id, if it is remembered.
     pub fn shape(&self, id: u64) -> Option<Arc<Shape>> {
-        let shards = self.shards.lock();
-        shards.iter().find_map(|shard| shard.lock().shape(id))
+        let mut found = None;
+        self.each(|shard| found = found.take().or_else(|| shard.shape(id)));
+        found
     }
 
     /// Forgets everything.
     pub fn reset(&self) {
-        self.shards.lock().iter().for_each(|shard| shard.lock().clear());
+        self.each(CostShard::clear);
     }
 }

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use ilion_env::cost::{CostScope, amplification_percent};
+use ilion_env::cost::CostScope;
 use ilion_env::{Cost, Count};
 use ilion_query::Shape;
 
 use super::Histogram;
+use super::tally::Tally;
 
 /// Shapes that a thread tells apart.
 const SHAPES_MAX: usize = 500;
@@ -49,24 +50,6 @@ impl ShapeCosts {
         self.tombstones.merge(&other.tombstones);
         self.sstables.merge(&other.sstables);
     }
-
-    #[inline]
-    fn record(&mut self, spent: &Spent<'_>) {
-        let cost = spent.cost;
-        self.calls += 1;
-        self.errors += u64::from(spent.is_error);
-        let disk_bytes = cost.add_to(&mut self.total);
-        self.disk_bytes.record(disk_bytes);
-        let returned = cost.of(Count::BytesReturned);
-        self.amplification
-            .record(amplification_percent(disk_bytes, returned));
-        self.rows.record(cost.of(Count::Rows));
-        self.tombstones.record(cost.of(Count::Tombstones));
-        self.sstables.record(cost.of(Count::SSTablesTouched));
-        if let Some(nanos) = spent.elapsed_nanos {
-            self.latency.record(nanos);
-        }
-    }
 }
 
 /// What one execution cost.
@@ -85,7 +68,14 @@ pub struct Spent<'c> {
 pub(super) struct Known {
     id: u64,
     pub shape: Arc<Shape>,
-    pub costs: ShapeCosts,
+    tally: Tally,
+}
+
+/// Shapes that had to make room, as if they were one.
+#[derive(Clone, Debug)]
+struct Others {
+    shape: Arc<Shape>,
+    costs: ShapeCosts,
 }
 
 /// The shapes that one thread has met.
@@ -97,7 +87,7 @@ pub struct CostShard {
     /// The id that was asked for last, and its place: it is often asked for again.
     last: (u64, usize),
     /// Shapes that had to make room, those of a table as one.
-    others: BTreeMap<OthersKey, Known>,
+    others: BTreeMap<OthersKey, Others>,
 }
 
 /// Keyspace, table, and whether it is read.
@@ -114,7 +104,7 @@ impl CostShard {
         let place = place.unwrap_or_else(|| self.place_for(id, shape()));
         self.last = (id, place);
         if let Some(known) = self.known.get_mut(place) {
-            known.costs.record(spent);
+            known.tally.record(spent);
         }
     }
 
@@ -126,7 +116,7 @@ impl CostShard {
         self.known.push(Known {
             id,
             shape,
-            costs: ShapeCosts::default(),
+            tally: Tally::default(),
         });
         let place = self.known.len() - 1;
         self.places.insert(id, place);
@@ -138,15 +128,15 @@ impl CostShard {
         // A shape that had to make room meanwhile is not looked for.
         let place = self.places.get(&id);
         if let Some(known) = place.and_then(|place| self.known.get_mut(*place)) {
-            known.costs.latency.record(elapsed_nanos);
-            known.costs.total += &Cost::default().with(Count::LogNanos, log_nanos);
+            known.tally.latency.record(elapsed_nanos);
+            known.tally.total += &Cost::default().with(Count::LogNanos, log_nanos);
         }
     }
 
     /// Puts the eighth that was called least together with those that went before.
     fn make_room(&mut self) {
         self.known
-            .sort_by_key(|known| std::cmp::Reverse(known.costs.calls));
+            .sort_by_key(|known| std::cmp::Reverse(known.tally.calls));
         let kept = SHAPES_MAX - SHAPES_MAX / 8;
         for known in self.known.split_off(kept.min(self.known.len())) {
             self.make_one_of_others(&known);
@@ -159,15 +149,14 @@ impl CostShard {
     fn make_one_of_others(&mut self, known: &Known) {
         let shape = &known.shape;
         let key = (shape.keyspace.clone(), shape.table.clone(), shape.is_read);
-        let others = self.others.entry(key).or_insert_with(|| Known {
-            id: 0,
+        let others = self.others.entry(key).or_insert_with(|| Others {
             shape: Arc::new(Shape {
                 text: others_of(shape),
                 ..Shape::clone(shape)
             }),
             costs: ShapeCosts::default(),
         });
-        others.costs.merge(&known.costs);
+        others.costs.merge(&known.tally.costs());
     }
 
     pub(super) fn shape(&self, id: u64) -> Option<Arc<Shape>> {
@@ -176,8 +165,10 @@ impl CostShard {
     }
 
     /// Each shape, and those that had to make room, a table's as one.
-    pub(super) fn known(&self) -> impl Iterator<Item = &Known> {
-        self.known.iter().chain(self.others.values())
+    pub(super) fn known(&self) -> impl Iterator<Item = (&Arc<Shape>, ShapeCosts)> {
+        let known = self.known.iter().map(|known| (&known.shape, known.tally.costs()));
+        let others = self.others.values();
+        known.chain(others.map(|others| (&others.shape, others.costs.clone())))
     }
 
     pub(super) fn clear(&mut self) {
@@ -224,7 +215,7 @@ mod tests {
         for rows in [3, 0, 4] {
             record(&mut shard, 7, rows, Some(1000));
         }
-        let costs = &shard.known().next().unwrap().costs;
+        let (_, costs) = shard.known().next().unwrap();
         assert_eq!(
             (costs.calls, costs.errors, costs.total.of(Count::Rows)),
             (3, 1, 7)
@@ -241,12 +232,8 @@ mod tests {
         }
         assert!(shard.known().count() <= SHAPES_MAX + 1);
         assert!(shard.shape(1).is_some(), "what is called most stays");
-        assert!(
-            shard
-                .known()
-                .any(|known| known.shape.text == "(other statements)")
-        );
-        let calls: u64 = shard.known().map(|known| known.costs.calls).sum();
+        assert!(shard.known().any(|(shape, _)| shape.text == "(other statements)"));
+        let calls: u64 = shard.known().map(|(_, costs)| costs.calls).sum();
         assert_eq!(calls, 20_000);
     }
 
@@ -255,7 +242,7 @@ mod tests {
         let mut shard = CostShard::default();
         record(&mut shard, 7, 1, None);
         shard.record_wait(7, 5000, 4000);
-        let costs = &shard.known().next().unwrap().costs;
+        let (_, costs) = shard.known().next().unwrap();
         assert_eq!(costs.latency.summary().max, 5000);
         assert_eq!(costs.total.of(Count::LogNanos), 4000);
         assert_eq!(costs.calls, 1);

@@ -1,12 +1,15 @@
 //! Statements from the page's query box.
 
 use bytes::{Buf, Bytes};
+use ilion_env::Count;
+use ilion_env::cost::timed;
 use ilion_env::trace::{self, TraceEvent};
 use ilion_protocol::Event;
 use ilion_query::{ClientState, ExecuteOptions, Executed, Outcome, ResultSet};
 use ilion_types::hex;
 use serde::{Deserialize, Serialize};
 
+use crate::Counted;
 use crate::admin::AdminError;
 use crate::node::Node;
 use crate::request::schema_change;
@@ -113,7 +116,7 @@ pub(crate) fn run(node: &Node, clients: &Clients, order: &QueryOrder) -> Result<
                 clients.announce(&Event::Schema(schema_change(change)));
             }
         }
-        Outcome::Rows(rows) => take_rows(&mut report, &rows),
+        Outcome::Rows(rows) => take_rows(&mut report, rows),
     }
     let nanos = node
         .engine()
@@ -124,15 +127,32 @@ pub(crate) fn run(node: &Node, clients: &Clients, order: &QueryOrder) -> Result<
     Ok(report)
 }
 
-/// Returns when what was written is durable.
+/// Carries it out as a statement that is counted, see `system_views.statements`.
 fn execute(node: &Node, cql: &str, options: &ExecuteOptions) -> Result<Executed, AdminError> {
+    let env = &**node.engine().env();
+    let counted = Counted::begin(env);
     let mut client = ClientState::default();
+    let mut executed = execute_durably(node, &mut client, cql, options);
+    let shape = executed.as_mut().ok().and_then(|executed| executed.shape.take());
+    let keyspace = options.keyspace.as_deref();
+    let shape = shape.unwrap_or_else(|| node.processor().shape_of(&client, cql, keyspace));
+    counted.finish(env, &node.observers().costs, &shape, executed.is_err());
+    executed
+}
+
+/// Returns when what was written is durable.
+fn execute_durably(
+    node: &Node,
+    client: &mut ClientState,
+    cql: &str,
+    options: &ExecuteOptions,
+) -> Result<Executed, AdminError> {
     let executed = node
         .processor()
-        .query(&mut client, cql, options)
+        .query(client, cql, options)
         .map_err(|error| AdminError::Refused(error.to_string()))?;
     if let Some(position) = executed.durable_at {
-        let durable = node.engine().wait_durable(position.into());
+        let durable = timed(Count::LogNanos, || node.engine().wait_durable(position.into()));
         durable.map_err(|error| AdminError::Failed(error.to_string()))?;
         trace::note(|| "Commitlog is durable");
     }
@@ -148,7 +168,7 @@ impl From<TraceEvent> for QueryStep {
     }
 }
 
-fn take_rows(report: &mut QueryReport, rows: &ResultSet) {
+fn take_rows(report: &mut QueryReport, rows: ResultSet) {
     report.columns = rows
         .columns
         .iter()
@@ -157,7 +177,8 @@ fn take_rows(report: &mut QueryReport, rows: &ResultSet) {
             ty: column.ty.to_string(),
         })
         .collect();
-    let mut cells = &rows.cells[..];
+    let joined = rows.cells.into_vec();
+    let mut cells = joined.as_slice();
     for _ in 0..rows.row_count {
         let row = rows.columns.iter().map(|column| {
             let value = take_value(&mut cells)?;

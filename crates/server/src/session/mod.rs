@@ -10,7 +10,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 
-use ilion_protocol::{Compression, EventKind, Frame, RequestFrame, Version, encode_segments};
+use ilion_codec::Rope;
+use ilion_protocol::{
+    Compression, EventKind, Frame, RequestFrame, Version, encode_segments, encode_shared_segments,
+};
 use ilion_query::ClientState;
 use parking_lot::Mutex;
 use tokio::net::TcpStream;
@@ -39,6 +42,16 @@ impl Wire {
         }
         let mut out = Vec::with_capacity(envelopes.len() + envelopes.len() / 1024 + 32);
         encode_segments(&envelopes, self.compression, &mut out);
+        out
+    }
+
+    /// An envelope with large parts, as it travels; they are not copied. Requires: nothing is compressed.
+    pub fn pack_shared(self, envelope: Rope) -> Rope {
+        if self.version < Version::V5 {
+            return envelope;
+        }
+        let mut out = Rope::default();
+        encode_shared_segments(&envelope, &mut out);
         out
     }
 }
@@ -192,14 +205,14 @@ impl Session {
     }
 
     /// Queues answers, already packed for the wire, and counts their requests as done.
-    pub fn deliver(&self, packed: Vec<u8>, done: Cost, sender: Sender) {
-        self.send(packed, sender);
+    pub fn deliver(&self, packed: impl Into<Rope>, done: Cost, sender: Sender) {
+        self.send(packed.into(), sender);
         self.requests.fetch_sub(done.requests, SeqCst);
         self.request_bytes.fetch_sub(done.bytes, SeqCst);
         self.wake_reader_if_waiting();
     }
 
-    fn send(&self, packed: Vec<u8>, sender: Sender) {
+    fn send(&self, packed: Rope, sender: Sender) {
         let mut outbox = self.outbox.lock();
         let was_idle = outbox.queued_bytes() == 0;
         outbox.push(packed);

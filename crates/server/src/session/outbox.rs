@@ -5,8 +5,11 @@
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
+use std::ops::Deref;
 use std::sync::Arc;
 
+use bytes::Bytes;
+use ilion_codec::Rope;
 use tokio::net::TcpStream;
 
 use super::Work;
@@ -19,11 +22,29 @@ const CHUNKS_PER_WRITE: usize = 64;
 pub(super) struct Outbox {
     /// Gone when the connection is.
     stream: Option<Arc<TcpStream>>,
-    chunks: VecDeque<Vec<u8>>,
+    chunks: VecDeque<Chunk>,
     /// Bytes of the first chunk that are sent already.
     sent: usize,
     queued_bytes: usize,
     parked: Vec<Work>,
+}
+
+/// Bytes in one piece.
+enum Chunk {
+    Own(Vec<u8>),
+    /// A part of something that may be larger.
+    Shared(Bytes),
+}
+
+impl Deref for Chunk {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Own(bytes) => bytes,
+            Self::Shared(bytes) => bytes,
+        }
+    }
 }
 
 /// What is left after bytes were added or sent.
@@ -53,10 +74,16 @@ impl Outbox {
     }
 
     /// Adds bytes to what is queued.
-    pub fn push(&mut self, chunk: Vec<u8>) {
-        if self.stream.is_some() && !chunk.is_empty() {
-            self.queued_bytes += chunk.len();
-            self.chunks.push_back(chunk);
+    pub fn push(&mut self, packed: Rope) {
+        if self.stream.is_none() || packed.is_empty() {
+            return;
+        }
+        self.queued_bytes += packed.len();
+        if packed.shared_len() == 0 {
+            self.chunks.push_back(Chunk::Own(packed.into_vec()));
+        } else {
+            self.chunks
+                .extend(packed.into_buffers().into_iter().map(Chunk::Shared));
         }
     }
 

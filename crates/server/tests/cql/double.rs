@@ -75,7 +75,7 @@ fn blobs(cells: &[&[u8]]) -> Result<Executed, Error> {
         columns: vec![column].into(),
         metadata_id: None,
         row_count: u32::try_from(cells.len()).unwrap(),
-        cells: encoded,
+        cells: encoded.into(),
         paging_state: None,
     })))
 }

@@ -297,6 +297,18 @@ fn the_query_box_pages_shows_values_as_text_and_says_what_was_wrong() {
             .contains("Undefined column name nothing"),
         "{wrong}"
     );
+    // Counted as statements of clients are.
+    let counted = "SELECT calls, errors, rows_returned_total FROM system_views.statements \
+                   WHERE keyspace_name = 'ks' AND statement = ";
+    for (statement, expected) in [
+        ("SELECT k, v FROM t", ["2", "0", "3"]),
+        ("SELECT nothing FROM ks.t", ["1", "1", "0"]),
+    ] {
+        let cql = format!("{counted} '{statement}'");
+        let order = serde_json::json!({ "cql": cql }).to_string();
+        let told = post_json(&door, "/api/query", &order);
+        assert_eq!(told["rows"], serde_json::json!([expected]), "{statement}: {told}");
+    }
     let damaged = post_json(
         &door,
         "/api/query",

@@ -18,6 +18,41 @@ fn cell(rows: &Rows, name: &str) -> Option<Vec<u8>> {
 }
 
 #[test]
+fn large_values_come_as_they_were_written() {
+    let setup = start();
+    for version in [Version::V4, Version::V5] {
+        let mut client = setup.client(version);
+        if version == Version::V4 {
+            make_table(&mut client);
+        }
+        // Shorter than what is sent without a copy, longer, in several segments; one after the other.
+        let text = |key: i32, len: usize| {
+            char::from(b'a' + u8::try_from(key).unwrap())
+                .to_string()
+                .repeat(len)
+        };
+        let lengths = [300_000, 5, 0, 262_144, 1_000_000, 40_000];
+        for (key, len) in (0..).zip(lengths) {
+            let value = text(key, len);
+            run(
+                &mut client,
+                &format!("INSERT INTO ks.t (k, v) VALUES ({key}, '{value}')"),
+            );
+        }
+        if version == Version::V5 {
+            setup.node.engine().flush_all().unwrap();
+        }
+        let rows = ask(&mut client, "SELECT k, v FROM ks.t");
+        assert_eq!(rows.row_count, 6);
+        for row in rows.rows() {
+            let key = i32::from_be_bytes(row[0].unwrap().try_into().unwrap());
+            let len = lengths[usize::try_from(key).unwrap()];
+            assert!(row[1] == Some(text(key, len).as_bytes()), "{version:?}: {key}");
+        }
+    }
+}
+
+#[test]
 fn the_local_row_says_who_the_node_is() {
     let setup = start();
     let mut client = setup.client(Version::V5);

@@ -1,0 +1,170 @@
+//! What one thread has counted of statements of one shape, in few instructions; told as [`ShapeCosts`].
+//!
+//! Most statements read nothing from disk and look at a few rows: these are counted together by all of their numbers, with one
+//! addition, and put into histograms by who asks.
+
+use ilion_env::cost::amplification_percent;
+use ilion_env::{Cost, Count};
+
+use super::shard::Spent;
+use super::{Histogram, ShapeCosts};
+
+/// Numbers of rows and of SSTables below this, and half as many tombstones, are small.
+const SMALL: u64 = 4;
+/// Combinations of small numbers.
+const COMBINATIONS: usize = (SMALL * SMALL * SMALL / 2) as usize;
+
+/// Counts executions.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tally {
+    pub calls: u64,
+    pub errors: u64,
+    pub total: Cost,
+    pub latency: Histogram,
+    /// Executions that read nothing from disk, by rows, SSTables and tombstones.
+    small: [u64; COMBINATIONS],
+    others: Others,
+}
+
+/// Executions of which a number is not small.
+#[derive(Clone, Debug, Default)]
+struct Others {
+    disk_bytes: Histogram,
+    amplification: Histogram,
+    rows: Histogram,
+    tombstones: Histogram,
+    sstables: Histogram,
+}
+
+/// What is told of each execution.
+#[derive(Clone, Copy)]
+struct Numbers {
+    rows: u64,
+    sstables: u64,
+    tombstones: u64,
+    disk_bytes: u64,
+}
+
+impl Tally {
+    /// One more execution.
+    #[inline]
+    pub fn record(&mut self, spent: &Spent<'_>) {
+        let cost = spent.cost;
+        self.calls += 1;
+        self.errors += u64::from(spent.is_error);
+        let numbers = Numbers {
+            disk_bytes: cost.add_to(&mut self.total),
+            rows: cost.of(Count::Rows),
+            sstables: cost.of(Count::SSTablesTouched),
+            tombstones: cost.of(Count::Tombstones),
+        };
+        match self.small.get_mut(numbers.combination()) {
+            Some(count) => *count += 1,
+            None => self.others.record(numbers, cost.of(Count::BytesReturned)),
+        }
+        if let Some(nanos) = spent.elapsed_nanos {
+            self.latency.record(nanos);
+        }
+    }
+
+    /// All of it in histograms.
+    pub fn costs(&self) -> ShapeCosts {
+        let mut costs = ShapeCosts {
+            calls: self.calls,
+            errors: self.errors,
+            total: self.total,
+            latency: self.latency.clone(),
+            disk_bytes: self.others.disk_bytes.clone(),
+            amplification: self.others.amplification.clone(),
+            rows: self.others.rows.clone(),
+            tombstones: self.others.tombstones.clone(),
+            sstables: self.others.sstables.clone(),
+        };
+        for (combination, count) in self.small.iter().enumerate().filter(|(_, count)| **count > 0) {
+            let numbers = Numbers::of_combination(combination as u64);
+            costs.disk_bytes.record_many(0, *count);
+            costs.amplification.record_many(0, *count);
+            costs.rows.record_many(numbers.rows, *count);
+            costs.tombstones.record_many(numbers.tombstones, *count);
+            costs.sstables.record_many(numbers.sstables, *count);
+        }
+        costs
+    }
+}
+
+impl Others {
+    #[cold]
+    #[inline(never)]
+    fn record(&mut self, numbers: Numbers, returned: u64) {
+        self.disk_bytes.record(numbers.disk_bytes);
+        self.amplification
+            .record(amplification_percent(numbers.disk_bytes, returned));
+        self.rows.record(numbers.rows);
+        self.tombstones.record(numbers.tombstones);
+        self.sstables.record(numbers.sstables);
+    }
+}
+
+impl Numbers {
+    /// A number of its own for each combination of small ones; beyond them if one is not small.
+    #[inline]
+    fn combination(self) -> usize {
+        let above = (self.rows | self.sstables) / SMALL | self.tombstones / (SMALL / 2) | self.disk_bytes;
+        if above > 0 {
+            return COMBINATIONS;
+        }
+        (self.rows + SMALL * (self.sstables + SMALL * self.tombstones)) as usize
+    }
+
+    fn of_combination(combination: u64) -> Self {
+        Self {
+            rows: combination % SMALL,
+            sstables: combination / SMALL % SMALL,
+            tombstones: combination / (SMALL * SMALL),
+            disk_bytes: 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_numbers_are_told_apart_and_others_are_beyond() {
+        for combination in 0..COMBINATIONS {
+            let numbers = Numbers::of_combination(combination as u64);
+            assert_eq!(numbers.combination(), combination);
+        }
+        let small = Numbers::of_combination(0);
+        for large in [
+            Numbers { rows: SMALL, ..small },
+            Numbers {
+                rows: u64::MAX,
+                ..small
+            },
+            Numbers {
+                sstables: SMALL,
+                ..small
+            },
+            Numbers {
+                tombstones: SMALL / 2,
+                ..small
+            },
+            Numbers {
+                tombstones: u64::MAX,
+                ..small
+            },
+            Numbers {
+                disk_bytes: 1,
+                ..small
+            },
+            Numbers {
+                disk_bytes: 1 << 63,
+                ..small
+            },
+        ] {
+            assert_eq!(large.combination(), COMBINATIONS);
+        }
+    }
+}
