@@ -168,3 +168,31 @@ fn the_cost_comes_with_the_answer_if_the_payload_asks_for_it() {
     let answer = with_payload(&mut client, "SELECT * FROM ks.t WHERE k = 1", "something.else");
     assert!(answer.custom_payload.is_empty());
 }
+
+#[test]
+fn writetime_and_ttl_do_not_read_the_value() {
+    let setup = start();
+    let mut client = setup.client(Version::V5);
+    make_table(&mut client);
+    let mut random = ilion_env::Seeded::new(4);
+    let value: String = (0..60_000)
+        .map(|_| format!("{:016x}", random.below(u64::MAX)))
+        .collect();
+    run(
+        &mut client,
+        &format!("INSERT INTO ks.t (k, v) VALUES (1, '{value}') USING TTL 1000"),
+    );
+    setup.node.engine().flush_all().unwrap();
+    let mut disk_bytes = |selected: &str| {
+        let select = format!("SELECT {selected} FROM ks.t WHERE k = 1");
+        let answer = with_payload(&mut client, &select, COST_KEY);
+        let cost: serde_json::Value =
+            serde_json::from_slice(answer.custom_payload[0].1.as_ref().unwrap()).unwrap();
+        assert_eq!(cost["rows_returned"], 1, "{selected}");
+        cost["disk_bytes"].as_u64().unwrap()
+    };
+    let times = disk_bytes("k, writetime(v), ttl(v), maxwritetime(v)");
+    assert!(times < 40_000, "{times} bytes");
+    let all = disk_bytes("v, writetime(v)");
+    assert!(all > 400_000, "{all} bytes");
+}
