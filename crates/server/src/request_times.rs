@@ -104,13 +104,13 @@ fn seconds(nanos: u64) -> f64 {
 
 impl Collector for AllRequestTimes {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        let help = "Time from a request's turn to its answer, waiting for the commit log left out";
+        let help = "Time from a request's turn to its answer, waiting for the commit log left out.";
         let mut family =
             encoder.encode_descriptor("request", help, Some(&Unit::Seconds), MetricType::Histogram)?;
         for (number, kind) in KINDS.into_iter().enumerate() {
             let (nanos, counts) = self.sum_of(number);
             let bounds = (0..BUCKETS).map(|doublings| seconds(FIRST_NANOS << doublings));
-            let buckets: Vec<(f64, u64)> = bounds.chain([f64::MAX]).zip(counts).collect();
+            let buckets: Vec<(f64, u64)> = bounds.chain([f64::INFINITY]).zip(counts).collect();
             let requests = counts.iter().sum();
             family
                 .encode_family(&KindLabel { kind })?

@@ -289,7 +289,8 @@ fn the_query_box_pages_shows_values_as_text_and_says_what_was_wrong() {
     let second = post_json(&door, "/api/query", &order.to_string());
     assert_eq!(second["rows"], serde_json::json!([["3", "it's 3"]]));
     assert_eq!(second["paging_state"], serde_json::Value::Null);
-    let wrong = post_json(&door, "/api/query", r#"{"cql": "SELECT nothing FROM ks.t"}"#);
+    let wrong = r#"{"cql": "SELECT nothing FROM ks.t", "keyspace": "ks"}"#;
+    let wrong = post_json(&door, "/api/query", wrong);
     assert!(
         wrong["error"]
             .as_str()
