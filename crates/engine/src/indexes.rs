@@ -13,7 +13,8 @@
 //! | `search_attached` | candidates and ranks by attached indexes |
 //! | `build` | over what the table has already |
 //! | `built` | `system."IndexInfo"` |
-//! | `verify` | an index compared with its table, and put right |
+//! | `verify` | an index in a hidden table compared with its table, and put right |
+//! | `verify_attached` | the same of an attached one |
 
 mod attached;
 mod build;
@@ -23,6 +24,7 @@ mod open;
 mod search;
 mod search_attached;
 mod verify;
+mod verify_attached;
 
 use std::sync::Arc;
 
@@ -47,6 +49,8 @@ pub struct OpenIndex {
     pub index: Arc<dyn SecondaryIndex>,
     /// It has everything that the table has. Before, it is not asked.
     pub is_built: bool,
+    /// SSTables of its table: a search reads files of no more.
+    pub sstables: u64,
 }
 
 /// A build of an index that goes on or waits.
@@ -75,7 +79,9 @@ impl Engine {
         let Some(store) = self.shared.table(table) else {
             return Vec::new();
         };
+        let sstables = store.view().sstables.len() as u64;
         let open = |live: &Arc<LiveIndex>| OpenIndex {
+            sstables,
             index: live.index.clone(),
             is_built: live.is_built()
                 && (live.hidden.is_some() || self.shared.is_attached_everywhere(&store, live)),

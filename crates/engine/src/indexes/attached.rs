@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ilion_env::Env;
 use ilion_index::{Attached, RowNumbers, RowNumbersFile, RowNumbersWriter, SSTableIndexWriter, Storage};
 use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange, PartitionHead, Row, Unfiltered};
 use ilion_schema::TableSchema;
@@ -185,6 +186,18 @@ fn give_up(error: ilion_index::Error) -> Result<()> {
             Ok(())
         }
     }
+}
+
+/// The files of an index beside an SSTable.
+pub(super) fn files_beside(env: &dyn Env, descriptor: &Descriptor, index: &str) -> Result<Vec<PathBuf>> {
+    let prefix = format!("{}-Index+{index}", descriptor.base_name());
+    let is_of_index = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        let rest = name.and_then(|name| name.strip_prefix(&prefix));
+        rest.is_some_and(|rest| rest.starts_with('+'))
+    };
+    let files = descriptor.files(env)?;
+    Ok(files.into_iter().filter(is_of_index).collect())
 }
 
 /// Begins to write attached indexes, and the numbers of rows if a partitioner is given.
@@ -407,15 +420,37 @@ impl Shared {
 
     /// Removes the files of an index beside an SSTable.
     fn remove_beside(&self, descriptor: &Descriptor, index: &str) -> Result<()> {
-        let prefix = format!("{}-Index+{index}", descriptor.base_name());
-        let is_of_index = |path: &PathBuf| {
-            let name = path.file_name().and_then(|name| name.to_str());
-            let rest = name.and_then(|name| name.strip_prefix(&prefix));
-            rest.is_some_and(|rest| rest.starts_with('+'))
-        };
-        for path in descriptor.files(&*self.env)?.into_iter().filter(is_of_index) {
+        for path in files_beside(&*self.env, descriptor, index)? {
             self.env.remove_file(&path)?;
         }
         Ok(())
+    }
+
+    /// Writes an index from the rows of an SSTable, with `prefix` before the names of its files; returns how many rows there are.
+    pub(super) fn write_beside(
+        &self,
+        store: &Arc<TableStore>,
+        live: &Arc<LiveIndex>,
+        sstable: &Arc<LiveSSTable>,
+        prefix: &str,
+    ) -> Result<u64> {
+        let Some(attached) = attached_of(live) else {
+            return Ok(0);
+        };
+        let descriptor = sstable.descriptor();
+        let name = format!("{prefix}{}-", descriptor.base_name());
+        let base = descriptor.directory.join(name).display().to_string();
+        let mut telling = Telling {
+            writers: vec![attached.begin_sstable(&self.env, &base)?],
+            rows: None,
+            number: 0,
+        };
+        if let Err(error) = self.tell_all(store, live, sstable, &mut telling) {
+            telling.abandon();
+            return Err(error);
+        }
+        let rows = u64::from(telling.number);
+        telling.finish()?;
+        Ok(rows)
     }
 }

@@ -31,18 +31,19 @@ pub enum IndexRepair {
 pub struct IndexVerification {
     /// Rows of the table that were looked at.
     pub rows: u64,
-    /// Entries of the index that were looked at; of an attached index its files.
+    /// Entries of the index that were looked at; of an attached index the SSTables that have it.
     pub entries: u64,
-    /// Entries, or files, that should be there and are not.
+    /// Entries that should be there and are not; of an attached index, SSTables that lack it.
     pub missing: u64,
-    /// Entries of rows that do not have the value any more.
+    /// Entries of rows that do not have the value any more; of an attached index, SSTables of which it does not have what their
+    /// rows say.
     pub stale: u64,
     /// How many of the missing and the stale were put right.
     pub repaired: u64,
 }
 
 impl Engine {
-    /// Compares an index with its table. Of an attached index only that each SSTable has its files is checked.
+    /// Compares an index with its table; of an attached index its files, which is what each SSTable has of it.
     ///
     /// # Errors
     /// There is no such index, it is not built, or something cannot be read.
@@ -54,7 +55,7 @@ impl Engine {
     ) -> Result<IndexVerification> {
         let shared = &self.shared;
         let (store, live) = shared.index_of(table, index)?;
-        let mut verification = match (live.index.storage(), &live.hidden) {
+        match (live.index.storage(), &live.hidden) {
             (Storage::HiddenTable(index), Some(hidden)) => {
                 self.check_built(&live)?;
                 let verifier = Verifier {
@@ -64,29 +65,10 @@ impl Engine {
                     index,
                     repair,
                 };
-                verifier.run()?
+                verifier.run()
             }
-            _ => {
-                let view = store.view().clone();
-                let has = |name: &str| {
-                    view.sstables
-                        .iter()
-                        .filter(|sstable| sstable.index(name).is_some())
-                        .count() as u64
-                };
-                let entries = has(live.name());
-                IndexVerification {
-                    entries,
-                    missing: view.sstables.len() as u64 - entries,
-                    ..IndexVerification::default()
-                }
-            }
-        };
-        if live.hidden.is_none() && verification.missing > 0 && repair == IndexRepair::Repair {
-            shared.build_attached(&store, &live)?;
-            verification.repaired = verification.missing;
+            _ => shared.verify_attached(&store, &live, repair),
         }
-        Ok(verification)
     }
 
     fn check_built(&self, live: &LiveIndex) -> Result<()> {

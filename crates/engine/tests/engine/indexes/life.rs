@@ -233,6 +233,42 @@ fn a_verification_counts_what_is_wrong_and_puts_it_right() {
 }
 
 #[test]
+fn an_attached_index_that_is_not_what_the_rows_say_is_seen_and_written_again() {
+    let store = Store::new(12, small_options());
+    store.engine.alter_schema(&create_index(SAI_V)).unwrap();
+    for v in [1, 2] {
+        for c in 0..20 {
+            store.write("k0", c, v, i64::from(v));
+        }
+        store.flush();
+    }
+    let (env, hidden) = store.stop();
+    let directory = hidden.parent().unwrap();
+    let names = env.list(directory).unwrap().into_iter().map(|entry| entry.name);
+    for name in names.filter(|name| name.starts_with("nb-1-big-Index+sai_v+")) {
+        let of_other = env.read_all(&directory.join(&name), 1 << 20).unwrap();
+        let name = name.replacen("nb-1", "nb-2", 1);
+        env.write_atomically(&directory.join(name), &of_other).unwrap();
+    }
+    let store = Store::open(env, small_options());
+    let table = table(&store.engine);
+    let verify = |repair| store.engine.verify_index(&table, SAI_V.2, repair).unwrap();
+    for (repair, repaired) in [(IndexRepair::None, 0), (IndexRepair::Repair, 1)] {
+        let found = verify(repair);
+        assert_eq!((found.rows, found.entries, found.missing), (40, 2, 0));
+        assert_eq!((found.stale, found.repaired), (1, repaired));
+    }
+    assert_eq!(verify(IndexRepair::None).stale, 0);
+    let reader = Reader {
+        engine: &store.engine,
+        env: &store.env,
+    };
+    reader.check("repaired", &[SAI_V], 5);
+    let left = store.env.list(directory).unwrap();
+    assert!(left.iter().all(|entry| !entry.name.starts_with("verify-")));
+}
+
+#[test]
 fn entries_that_were_lost_are_made_again() {
     let store = Store::new(8, small_options());
     store.engine.alter_schema(&create_index(BY_V)).unwrap();
