@@ -217,6 +217,8 @@ pub enum Subject {
     },
     /// `expr(index, ..)`; the operator is `Operator::IndexExpression`
     Index(Identifier),
+    /// `a AND b OR c`: branches, one of which has to hold; the operator is `Operator::Or`. Not in Cassandra's grammar.
+    AnyOf(Vec<Vec<Relation>>),
 }
 
 /// How a relation or condition compares.
@@ -248,6 +250,8 @@ pub enum Operator {
     IsNotNull,
     /// `expr(index, term)`
     IndexExpression,
+    /// `OR`; the operand is `Operand::None`
+    Or,
 }
 
 /// The right side of a relation or condition.

@@ -11,19 +11,57 @@ impl Parser<'_> {
         if !self.eat_word(Keyword::Where) {
             return Ok(Vec::new());
         }
-        self.joined_by_and(Self::relation)
+        self.alternatives()
     }
 
     /// `WHERE`, which must be there.
     pub(super) fn required_where(&mut self) -> Result<Vec<Relation>> {
         self.expect_word(Keyword::Where)?;
-        self.joined_by_and(Self::relation)
+        self.alternatives()
+    }
+
+    /// Relations joined by `AND` and `OR`, which binds less.
+    fn alternatives(&mut self) -> Result<Vec<Relation>> {
+        let start = self.token(0).start as usize;
+        let first = self.conjunction()?;
+        if !self.at_word(Keyword::Or) {
+            return Ok(first);
+        }
+        let mut branches = vec![first];
+        while self.eat_word(Keyword::Or) {
+            branches.push(self.conjunction()?);
+        }
+        Ok(vec![Relation {
+            subject: Subject::AnyOf(branches),
+            operator: Operator::Or,
+            operand: Operand::None,
+            span: self.span_from(start),
+        }])
+    }
+
+    fn conjunction(&mut self) -> Result<Vec<Relation>> {
+        let mut relations = Vec::new();
+        loop {
+            if self.at(Kind::OpenParen) && !self.is_tuple_of_columns() {
+                relations.extend(self.nested(Self::parenthesized_relations)?);
+            } else {
+                relations.push(self.relation()?);
+            }
+            if !self.eat_word(Keyword::And) {
+                return Ok(relations);
+            }
+        }
+    }
+
+    fn span_from(&self, start: usize) -> Span {
+        let last = self.tokens.get(self.position.wrapping_sub(1));
+        Span {
+            start,
+            end: last.map_or(start, |token| token.end as usize),
+        }
     }
 
     fn relation(&mut self) -> Result<Relation> {
-        if self.at(Kind::OpenParen) && !self.is_tuple_of_columns() {
-            return self.nested(Self::parenthesized_relation);
-        }
         let start = self.token(0).start as usize;
         let (subject, operator, operand) = match self.kind() {
             Kind::ExprOpen => self.index_expression()?,
@@ -31,23 +69,19 @@ impl Parser<'_> {
             Kind::Keyword(Keyword::Token) => self.token_relation()?,
             _ => self.column_relation()?,
         };
-        let end = self
-            .tokens
-            .get(self.position.wrapping_sub(1))
-            .map_or(start, |token| token.end as usize);
         Ok(Relation {
             subject,
             operator,
             operand,
-            span: Span { start, end },
+            span: self.span_from(start),
         })
     }
 
-    fn parenthesized_relation(&mut self) -> Result<Relation> {
+    fn parenthesized_relations(&mut self) -> Result<Vec<Relation>> {
         self.advance();
-        let relation = self.relation()?;
+        let relations = self.alternatives()?;
         self.expect(Kind::CloseParen)?;
-        Ok(relation)
+        Ok(relations)
     }
 
     /// Whether the parenthesis here opens `(a, b)` or `(a)`, not a relation.

@@ -13,7 +13,7 @@ impl Parser<'_> {
         // Nearly all terms are one token, for which the descent below would only cost time.
         if matches!(
             self.peek(1),
-            Kind::Comma | Kind::CloseParen | Kind::End | Kind::Keyword(Keyword::And)
+            Kind::Comma | Kind::CloseParen | Kind::End | Kind::Keyword(Keyword::And | Keyword::Or)
         ) {
             match self.kind() {
                 kind if kind.is_literal() => return self.literal().map(Term::Literal),
@@ -291,6 +291,7 @@ fn ends_term(kind: Kind) -> bool {
                 | Keyword::If
                 | Keyword::Insert
                 | Keyword::Limit
+                | Keyword::Or
                 | Keyword::Order
                 | Keyword::Per
                 | Keyword::Primary

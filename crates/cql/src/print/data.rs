@@ -156,6 +156,9 @@ impl Display for Relation {
         if let (Subject::Index(index), Operand::Term(term)) = (&self.subject, &self.operand) {
             return write!(out, "expr({}, {term})", Name(index));
         }
+        if let Subject::AnyOf(_) = &self.subject {
+            return self.subject.fmt(out);
+        }
         write!(out, "{} {}{}", self.subject, self.operator, self.operand)
     }
 }
@@ -168,6 +171,13 @@ impl Display for Subject {
             Self::Token(columns) => write!(out, "token({})", Names(columns)),
             Self::Element { column, key } => write!(out, "{}[{key}]", Name(column)),
             Self::Index(index) => write!(out, "expr({})", Name(index)),
+            Self::AnyOf(branches) => {
+                out.write_str("(")?;
+                separated(out, branches, " OR ", |out, branch| {
+                    separated(out, branch, " AND ", |out, relation| relation.fmt(out))
+                })?;
+                out.write_str(")")
+            }
         }
     }
 }
@@ -188,6 +198,7 @@ impl Display for Operator {
             Self::AnalyzerMatches => ":",
             Self::IsNotNull => "IS NOT NULL",
             Self::IndexExpression => "expr",
+            Self::Or => "OR",
         })
     }
 }

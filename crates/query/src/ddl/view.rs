@@ -79,7 +79,7 @@ fn columns_of(relation: &Relation) -> Vec<String> {
     match &relation.subject {
         Subject::Column(name) | Subject::Element { column: name, .. } => vec![name.clone()],
         Subject::Columns(names) | Subject::Token(names) => names.clone(),
-        Subject::Index(_) => Vec::new(),
+        Subject::Index(_) | Subject::AnyOf(_) => Vec::new(),
     }
 }
 

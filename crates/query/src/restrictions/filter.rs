@@ -13,6 +13,7 @@ use ilion_rows::{Data, Values};
 use ilion_schema::{Column, ColumnKind};
 use ilion_types::{CqlType, collection_elements, map_entries, quote_name};
 
+use super::alternatives::{Alternatives, Branch};
 use super::expression::supported;
 use super::indexes::Indexes;
 use super::like;
@@ -27,6 +28,20 @@ use crate::term::Term;
 pub(crate) struct RowFilter {
     partition: Vec<Check>,
     row: Vec<Check>,
+    /// Of each, one of several has to hold.
+    partition_alternatives: Vec<AnyOf>,
+    row_alternatives: Vec<AnyOf>,
+}
+
+/// Checks of which one has to hold.
+#[derive(Debug)]
+struct AnyOf(Vec<AllOf>);
+
+/// Checks that have to hold together.
+#[derive(Debug)]
+struct AllOf {
+    checks: Vec<Check>,
+    alternatives: Vec<AnyOf>,
 }
 
 struct Check {
@@ -66,22 +81,24 @@ impl RowFilter {
     /// The checks that restrictions make. Indexes with an analyzer compare as they index.
     pub(super) fn of(
         restrictions: &[Restriction],
+        alternatives: &[Alternatives],
         indexes: &Indexes,
         execution: &Execution<'_>,
     ) -> Result<Self, Error> {
         let mut filter = Self::default();
+        for alternatives in alternatives {
+            let checks = match alternatives.is_of_partitions() {
+                true => &mut filter.partition_alternatives,
+                false => &mut filter.row_alternatives,
+            };
+            checks.push(AnyOf::of(alternatives, indexes, execution)?);
+        }
         for restriction in restrictions {
             let checks = match restriction.kind() {
                 ColumnKind::PartitionKey | ColumnKind::Static => &mut filter.partition,
                 ColumnKind::Clustering | ColumnKind::Regular => &mut filter.row,
             };
-            for test in tests(restriction, execution)? {
-                checks.push(Check {
-                    analyzer: analyzer(restriction, &test, indexes),
-                    columns: restriction.columns.clone(),
-                    test,
-                });
-            }
+            checks.extend(checks_of(restriction, indexes, execution)?);
         }
         Ok(filter)
     }
@@ -89,17 +106,63 @@ impl RowFilter {
     /// True if the partition may have rows that pass. The view has no row.
     pub fn keeps_partition(&self, view: &RowView<'_>) -> bool {
         self.partition.iter().all(|check| check.passes(view))
+            && self.partition_alternatives.iter().all(|any| any.passes(view))
     }
 
     /// True if the row passes.
     pub fn keeps_row(&self, view: &RowView<'_>) -> bool {
         self.row.iter().all(|check| check.passes(view))
+            && self.row_alternatives.iter().all(|any| any.passes(view))
     }
 
     /// True if rows are checked: then a partition without rows that pass is dropped with its static row.
     pub fn checks_rows(&self) -> bool {
-        !self.row.is_empty()
+        !self.row.is_empty() || !self.row_alternatives.is_empty()
     }
+}
+
+impl AnyOf {
+    fn of(alternatives: &Alternatives, indexes: &Indexes, execution: &Execution<'_>) -> Result<Self, Error> {
+        let branch = |branch: &Branch| {
+            let checks = branch.restrictions.iter();
+            let checks: Vec<Vec<Check>> = checks
+                .map(|restriction| checks_of(restriction, indexes, execution))
+                .collect::<Result<_, _>>()?;
+            let nested = branch.alternatives.iter();
+            Ok(AllOf {
+                checks: checks.into_iter().flatten().collect(),
+                alternatives: nested
+                    .map(|nested| Self::of(nested, indexes, execution))
+                    .collect::<Result<_, _>>()?,
+            })
+        };
+        alternatives
+            .0
+            .iter()
+            .map(branch)
+            .collect::<Result<_, _>>()
+            .map(Self)
+    }
+
+    fn passes(&self, view: &RowView<'_>) -> bool {
+        self.0.iter().any(|branch| {
+            branch.checks.iter().all(|check| check.passes(view))
+                && branch.alternatives.iter().all(|any| any.passes(view))
+        })
+    }
+}
+
+fn checks_of(
+    restriction: &Restriction,
+    indexes: &Indexes,
+    execution: &Execution<'_>,
+) -> Result<Vec<Check>, Error> {
+    let check = |test| Check {
+        analyzer: analyzer(restriction, &test, indexes),
+        columns: restriction.columns.clone(),
+        test,
+    };
+    Ok(tests(restriction, execution)?.into_iter().map(check).collect())
 }
 
 fn tests(restriction: &Restriction, execution: &Execution<'_>) -> Result<Vec<Test>, Error> {

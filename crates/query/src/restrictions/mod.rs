@@ -1,10 +1,11 @@
 //! WHERE: which partitions, which slices of them, and what is left to check row by row.
 //!
 //! Planning resolves each relation (`relation`), puts those on the same column together (`restriction`), and decides what
-//! finds partitions (`partition`, `token`), what finds rows (`clustering`, `slices`), and what filters (`filter`). Where there are
-//! indexes, `indexes` says what they serve, `usage` whether they are left to find the rows, `search` which of them are asked.
+//! finds partitions (`partition`, `token`), what finds rows (`clustering`, `slices`), and what filters (`filter`, and
+//! `alternatives` for `OR`). Where there are indexes, `indexes` says what they serve, `usage` whether they are left to find the rows, `search` which of them are asked.
 //! Compat: `StatementRestrictions` of Cassandra 5.0.
 
+mod alternatives;
 mod clustering;
 mod expression;
 mod filter;
@@ -30,6 +31,7 @@ use ilion_rows::{Clustering, ClusteringComparator, DecoratedKey, KeyRange, Slice
 use ilion_schema::{Column, ColumnKind, TableId, TableKind, TableSchema};
 use ilion_types::Partitioner;
 
+use self::alternatives::Alternatives;
 use self::clustering::ClusteringRestrictions;
 use self::partition::PartitionRestrictions;
 use self::relation::Resolved;
@@ -67,6 +69,8 @@ pub(crate) struct Restrictions {
     clustering: ClusteringRestrictions,
     /// What is left to check row by row.
     filtered: Vec<Restriction>,
+    /// The same of `OR`.
+    alternatives: Vec<Alternatives>,
     restricts_partition: bool,
     restricts_clustering: bool,
     usage: Usage,
@@ -82,6 +86,7 @@ struct Sorted {
     token: Option<TokenRestriction>,
     clustering: Vec<Restriction>,
     others: Vec<Restriction>,
+    alternatives: Vec<Alternatives>,
 }
 
 impl Restrictions {
@@ -149,6 +154,7 @@ impl Restrictions {
                 sliced,
             },
             filtered,
+            alternatives: sorted.alternatives,
             restricts_partition,
             restricts_clustering,
             usage: Usage::default(),
@@ -205,6 +211,7 @@ impl Restrictions {
         self.filtered
             .iter()
             .any(|restriction| restriction.kind() == ColumnKind::Regular)
+            || !self.alternatives.iter().all(Alternatives::is_of_partitions)
     }
 
     /// True if `=` gives exactly one value for this column of the primary key.
@@ -264,17 +271,21 @@ impl Restrictions {
 
     /// True if rows have to be checked one by one.
     pub fn is_filtering(&self) -> bool {
-        !self.filtered.is_empty()
+        !self.filtered.is_empty() || !self.alternatives.is_empty()
     }
 
     /// The columns that rows are checked by.
     pub fn checked_columns(&self) -> impl Iterator<Item = &Column> {
-        self.filtered.iter().flat_map(|restriction| &restriction.columns)
+        let alternatives = self.alternatives.iter().flat_map(Alternatives::columns);
+        let filtered = self.filtered.iter();
+        filtered
+            .flat_map(|restriction| &restriction.columns)
+            .chain(alternatives)
     }
 
     /// The checks of this execution.
     pub fn row_filter(&self, execution: &Execution<'_>) -> Result<RowFilter, Error> {
-        RowFilter::of(&self.filtered, &self.indexes, execution)
+        RowFilter::of(&self.filtered, &self.alternatives, &self.indexes, execution)
     }
 }
 
@@ -299,7 +310,7 @@ pub(crate) fn row_filter(
             }
         }
     }
-    RowFilter::of(&restrictions, &Indexes::default(), execution)
+    RowFilter::of(&restrictions, &[], &Indexes::default(), execution)
 }
 
 /// Virtual tables are small: filtering them needs no permission.
@@ -332,6 +343,13 @@ fn sort(
 ) -> Result<Sorted, Error> {
     let mut sorted = Sorted::default();
     for relation in relations {
+        if let ast::Subject::AnyOf(branches) = &relation.subject
+            && use_for.is_select()
+        {
+            let planned = Alternatives::plan(branches, table, use_for, indexes, context)?;
+            sorted.alternatives.push(planned);
+            continue;
+        }
         rules::check_operator(relation, use_for)?;
         let restriction = match relation::resolve(relation, table, context)? {
             Resolved::Columns(restriction) => restriction,

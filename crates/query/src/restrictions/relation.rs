@@ -43,6 +43,9 @@ pub(super) fn resolve(
         Subject::Columns(names) => resolver.multi(names).map(Resolved::Columns),
         Subject::Token(names) => resolver.token(names).map(Resolved::Token),
         Subject::Index(name) => Err(index_expression(name, table, context)),
+        Subject::AnyOf(_) => Err(Error::invalid(
+            "OR is only supported in the WHERE clause of SELECT",
+        )),
     }
 }
 
@@ -158,7 +161,7 @@ impl Resolver<'_> {
             Operator::NotEqual => {
                 return self.refuse(format!("Unsupported \"!=\" relation: {}", self.relation));
             }
-            Operator::IsNotNull | Operator::IndexExpression => {
+            Operator::IsNotNull | Operator::IndexExpression | Operator::Or => {
                 return self.refuse(format!("Unsupported restriction: {}", self.relation));
             }
         };

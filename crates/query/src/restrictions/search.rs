@@ -1,18 +1,21 @@
 //! Which indexes are asked for what.
 //!
-//! Every restriction that an index serves is a lead. The lead with the fewest rows is followed; storage-attached indexes are
+//! Every restriction that an index serves is a lead, and so is an `OR` each branch of which has one. Of several, the lead with the
+//! fewest rows is followed; storage-attached indexes are
 //! intersected with it as long as that is cheaper than reading the rows that they would leave out (`choose`, pure). What
 //! comes back is checked row by row all the same.
 
+use std::cell::OnceCell;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
 use ilion_engine::OpenIndex;
 use ilion_env::trace;
-use ilion_index::{Candidates, Estimate, Intersection, Limit, Predicate as Asked, SecondaryIndex};
+use ilion_index::{Candidates, Estimate, Intersection, Limit, Predicate as Asked, SecondaryIndex, Union};
 use ilion_rows::ClusteringComparator;
 use ilion_schema::{Column, TableSchema};
 
+use super::alternatives::Alternatives;
 use super::expression::supported;
 use super::indexes::{Indexes, is_table_index};
 use super::like;
@@ -29,15 +32,23 @@ const ROWS_READ_ANYWAY: u64 = 8;
 /// How many entries of an index cost as much as one row of the table.
 const ENTRIES_OF_ROW: u64 = 32;
 
-/// An index and what it can be asked.
+/// A way to find rows.
 #[derive(Clone)]
-pub(crate) struct Lead {
-    open: OpenIndex,
-    asked: Asked,
-    estimate: Estimate,
+struct Lead {
+    way: Way,
+    /// What is known of its cost; asked for only where there is a choice.
+    estimate: OnceCell<Estimate>,
 }
 
-/// What was chosen: leads to be intersected, the one with the fewest rows first. None: nothing can be found by an index.
+#[derive(Clone)]
+enum Way {
+    /// An index and what it can be asked.
+    Index { open: OpenIndex, asked: Asked },
+    /// The branches of an `OR`, each with leads of its own.
+    AnyOf(Vec<SearchPlan>),
+}
+
+/// What was chosen: leads to be intersected, the one with the fewest rows first.
 #[derive(Clone, Default)]
 pub(crate) struct SearchPlan {
     leads: Vec<Lead>,
@@ -86,23 +97,18 @@ impl Restrictions {
         if !self.uses_index() || self.is_one_row() {
             return Ok(None);
         }
-        let leads = self.leads(table, execution)?;
-        let offers: Vec<Offer> = leads
-            .iter()
-            .map(|lead| Offer {
-                rows: lead.estimate.rows,
-                is_attached: !is_table_index(&*lead.open.index),
-            })
-            .collect();
-        let chosen = choose(&offers).into_iter().map(|index| leads[index].clone());
-        let plan = SearchPlan {
-            leads: chosen.collect(),
+        let finder = Finder {
+            table,
+            indexes: Indexes::now(self.table, execution),
+            allows_filtering: self.allows_filtering,
+            execution,
         };
-        if plan.leads.is_empty() {
-            return Ok(None);
+        let restrictions = self.filtered.iter().chain(&self.clustering.sliced);
+        let plan = finder.plan(restrictions, &self.alternatives)?;
+        if let Some(plan) = &plan {
+            plan.check(self.restricts_partition(), table, execution)?;
         }
-        plan.check(self.restricts_partition(), execution)?;
-        Ok(Some(plan))
+        Ok(plan)
     }
 
     /// The index that finds the nearest vectors of a column.
@@ -122,46 +128,95 @@ impl Restrictions {
             None => Err(Error::invalid(super::usage::NEEDS_INDEX)),
         }
     }
+}
 
-    /// What indexes can be asked.
-    fn leads(&self, table: &Arc<TableSchema>, execution: &Execution<'_>) -> Result<Vec<Lead>, Error> {
+/// Finds ways to find rows.
+struct Finder<'f> {
+    table: &'f Arc<TableSchema>,
+    indexes: Indexes,
+    allows_filtering: bool,
+    execution: &'f Execution<'f>,
+}
+
+impl Finder<'_> {
+    /// The best leads to rows of which all restrictions hold; nothing if there is none.
+    fn plan<'r>(
+        &self,
+        restrictions: impl Iterator<Item = &'r Restriction>,
+        alternatives: &[Alternatives],
+    ) -> Result<Option<SearchPlan>, Error> {
         let mut leads = Vec::new();
-        let indexes = Indexes::now(self.table, execution);
-        for restriction in self.filtered.iter().chain(&self.clustering.sliced) {
-            let serving: Vec<&OpenIndex> = restriction
-                .columns
+        for restriction in restrictions {
+            self.leads(restriction, &mut leads)?;
+        }
+        for alternatives in alternatives {
+            leads.extend(self.lead_of_any(alternatives)?);
+        }
+        if leads.len() > 1 {
+            leads = self.chosen(leads)?;
+        }
+        Ok((!leads.is_empty()).then_some(SearchPlan { leads }))
+    }
+
+    fn chosen(&self, leads: Vec<Lead>) -> Result<Vec<Lead>, Error> {
+        let offer = |lead: &Lead| {
+            Ok(Offer {
+                rows: lead.estimate(self.table, self.execution)?.rows,
+                is_attached: lead.way.is_attached(),
+            })
+        };
+        let offers: Vec<Offer> = leads.iter().map(offer).collect::<Result<_, Error>>()?;
+        let chosen = choose(&offers).into_iter().map(|index| leads[index].clone());
+        Ok(chosen.collect())
+    }
+
+    /// A lead to the rows of every branch, if there is one for each.
+    fn lead_of_any(&self, alternatives: &Alternatives) -> Result<Option<Lead>, Error> {
+        let mut plans = Vec::new();
+        for branch in &alternatives.0 {
+            let Some(plan) = self.plan(branch.restrictions.iter(), &branch.alternatives)? else {
+                return Ok(None);
+            };
+            plans.push(plan);
+        }
+        Ok(Some(Way::AnyOf(plans).into()))
+    }
+
+    /// What indexes can be asked for a restriction.
+    fn leads(&self, restriction: &Restriction, leads: &mut Vec<Lead>) -> Result<(), Error> {
+        let serving: Vec<&OpenIndex> = restriction
+            .columns
+            .iter()
+            .flat_map(|column| self.indexes.of_column(column))
+            .collect();
+        if serving.is_empty() {
+            return Ok(());
+        }
+        for (column, asked) in asked(restriction, self.execution)? {
+            let of_column = serving
                 .iter()
-                .flat_map(|column| indexes.of_column(column))
-                .collect();
-            if serving.is_empty() {
-                continue;
+                .filter(|open| open.index.definition().column.id == column.id);
+            let able: Vec<&&OpenIndex> = of_column.filter(|open| open.index.serves(&asked)).collect();
+            if able.is_empty() && restriction.needs_index() {
+                return Err(Error::Invalid(format!(
+                    "{} {} is only supported on properly indexed columns",
+                    column.name,
+                    like::describe(&asked)
+                )));
             }
-            for (column, asked) in asked(restriction, execution)? {
-                let of_column = serving
-                    .iter()
-                    .filter(|open| open.index.definition().column.id == column.id);
-                let able: Vec<&&OpenIndex> = of_column.filter(|open| open.index.serves(&asked)).collect();
-                if able.is_empty() && restriction.needs_index() {
-                    return Err(Error::Invalid(format!(
-                        "{} {} is only supported on properly indexed columns",
-                        column.name,
-                        like::describe(&asked)
-                    )));
-                }
-                self.check_built(&able, execution)?;
-                for open in able.into_iter().filter(|open| open.is_built) {
-                    leads.push(lead(table, open, asked.clone(), execution)?);
-                }
+            self.check_built(&able)?;
+            for open in able.into_iter().filter(|open| open.is_built) {
+                leads.push(lead(open, asked.clone())?);
             }
         }
-        Ok(leads)
+        Ok(())
     }
 
     /// Refuses a query that waits for an index, unless it may filter instead.
-    fn check_built(&self, able: &[&&OpenIndex], execution: &Execution<'_>) -> Result<(), Error> {
+    fn check_built(&self, able: &[&&OpenIndex]) -> Result<(), Error> {
         let is_waiting = !able.is_empty() && able.iter().all(|open| !open.is_built);
         match able.first().filter(|_| is_waiting && !self.allows_filtering) {
-            Some(open) => Err(not_available(open, execution)),
+            Some(open) => Err(not_available(open, self.execution)),
             None => Ok(()),
         }
     }
@@ -179,27 +234,92 @@ pub(crate) fn not_available(open: &OpenIndex, execution: &Execution<'_>) -> Erro
     }
 }
 
-fn lead(
-    table: &Arc<TableSchema>,
-    open: &OpenIndex,
-    asked: Asked,
-    execution: &Execution<'_>,
-) -> Result<Lead, Error> {
+fn lead(open: &OpenIndex, asked: Asked) -> Result<Lead, Error> {
     if is_table_index(&*open.index) && is_too_long(&asked) {
         return Err(Error::invalid(
             "Index expression values may not be larger than 64K",
         ));
     }
-    let name = &open.index.definition().schema.name;
-    let estimate = execution
-        .store
-        .index_estimate(table, name, &asked)
-        .map_err(|refused| refused.of_read(execution.options.consistency))?;
-    Ok(Lead {
-        open: open.clone(),
-        asked,
-        estimate,
-    })
+    let open = open.clone();
+    Ok(Way::Index { open, asked }.into())
+}
+
+impl From<Way> for Lead {
+    fn from(way: Way) -> Self {
+        Self {
+            way,
+            estimate: OnceCell::new(),
+        }
+    }
+}
+
+impl Way {
+    /// True if it can be followed together with others.
+    fn is_attached(&self) -> bool {
+        match self {
+            Self::Index { open, .. } => !is_table_index(&*open.index),
+            Self::AnyOf(plans) => {
+                let mut leads = plans.iter().flat_map(|plan| &plan.leads);
+                leads.all(|lead| lead.way.is_attached())
+            }
+        }
+    }
+}
+
+impl Lead {
+    /// How many rows it may give, and how many files may be read for it.
+    fn estimate(&self, table: &Arc<TableSchema>, execution: &Execution<'_>) -> Result<Estimate, Error> {
+        if let Some(known) = self.estimate.get() {
+            return Ok(*known);
+        }
+        let estimate = match &self.way {
+            Way::Index { open, asked } => execution
+                .store
+                .index_estimate(table, &open.index.definition().schema.name, asked)
+                .map_err(|refused| refused.of_read(execution.options.consistency))?,
+            Way::AnyOf(plans) => {
+                let mut sum = Estimate::default();
+                for plan in plans {
+                    let branch = plan.estimate(table, execution)?;
+                    sum.rows += branch.rows;
+                    sum.files += branch.files;
+                }
+                sum
+            }
+        };
+        Ok(*self.estimate.get_or_init(|| estimate))
+    }
+
+    fn search(&self, table: &Arc<TableSchema>, execution: &Execution<'_>) -> Result<Search, Error> {
+        match &self.way {
+            Way::Index { open, asked } => {
+                let name = &open.index.definition().schema.name;
+                trace::note(|| format!("Searching index {name}"));
+                execution
+                    .store
+                    .index_search(table, name, asked)
+                    .map_err(|refused| refused.of_read(execution.options.consistency))
+            }
+            Way::AnyOf(plans) => {
+                let branches = plans.iter().map(|plan| plan.begin(table, execution));
+                Ok(Box::new(Union::of(
+                    branches.collect::<Result<_, _>>()?,
+                    ClusteringComparator::of(table),
+                )))
+            }
+        }
+    }
+
+    /// Shows every index.
+    fn each_index(&self, show: &mut dyn FnMut(&Self, &OpenIndex, &Asked)) {
+        match &self.way {
+            Way::Index { open, asked } => show(self, open, asked),
+            Way::AnyOf(plans) => {
+                let leads = plans.iter().flat_map(|plan| &plan.leads);
+                leads.for_each(|lead| lead.each_index(show));
+            }
+        }
+    }
 }
 
 fn is_too_long(asked: &Asked) -> bool {
@@ -218,41 +338,60 @@ impl SearchPlan {
     /// # Errors
     /// A source cannot be read.
     pub fn begin(&self, table: &Arc<TableSchema>, execution: &Execution<'_>) -> Result<Search, Error> {
-        let search = |lead: &Lead| {
-            let name = &lead.open.index.definition().schema.name;
-            trace::note(|| format!("Searching index {name}"));
-            execution
-                .store
-                .index_search(table, name, &lead.asked)
-                .map_err(|refused| refused.of_read(execution.options.consistency))
-        };
         if let [only] = self.leads.as_slice() {
-            return search(only);
+            return only.search(table, execution);
         }
-        let inputs = self.leads.iter().map(search).collect::<Result<_, _>>()?;
+        let inputs = self.leads.iter().map(|lead| lead.search(table, execution));
         Ok(Box::new(Intersection::of(
-            inputs,
+            inputs.collect::<Result<_, _>>()?,
             ClusteringComparator::of(table),
         )))
     }
 
-    /// How many rows may be found.
-    pub fn estimated_rows(&self) -> u64 {
-        self.leads.first().map_or(0, |lead| lead.estimate.rows)
+    /// How many rows may be found, and in how many files.
+    pub fn estimate(&self, table: &Arc<TableSchema>, execution: &Execution<'_>) -> Result<Estimate, Error> {
+        let mut all = Estimate::default();
+        for (place, lead) in self.leads.iter().enumerate() {
+            let one = lead.estimate(table, execution)?;
+            all.files += one.files;
+            // The first one has the fewest.
+            all.rows = if place == 0 { one.rows } else { all.rows };
+        }
+        Ok(all)
+    }
+
+    /// True if branches of an `OR` are united.
+    pub fn unites(&self) -> bool {
+        self.leads.iter().any(|lead| matches!(lead.way, Way::AnyOf(_)))
     }
 
     /// Each index that is asked, what it is asked, and what that may cost, in words.
-    pub fn describe(&self) -> Vec<IndexUse> {
-        let of = |lead: &Lead| IndexUse {
-            index: lead.open.index.definition().schema.name.clone(),
-            asked: filter::describe(&lead.open.index.definition().column, &lead.asked),
-            estimate: lead.estimate,
-        };
-        self.leads.iter().map(of).collect()
+    pub fn describe(
+        &self,
+        table: &Arc<TableSchema>,
+        execution: &Execution<'_>,
+    ) -> Result<Vec<IndexUse>, Error> {
+        let mut uses = Vec::new();
+        for lead in &self.leads {
+            lead.each_index(&mut |lead, open, asked| {
+                let definition = open.index.definition();
+                uses.push(lead.estimate(table, execution).map(|estimate| IndexUse {
+                    index: definition.schema.name.clone(),
+                    asked: filter::describe(&definition.column, asked),
+                    estimate,
+                }));
+            });
+        }
+        uses.into_iter().collect()
     }
 
     /// Refuses what the operator does not allow.
-    fn check(&self, restricts_partition: bool, execution: &Execution<'_>) -> Result<(), Error> {
+    fn check(
+        &self,
+        restricts_partition: bool,
+        table: &Arc<TableSchema>,
+        execution: &Execution<'_>,
+    ) -> Result<(), Error> {
         let guardrails = &execution.query_options.guardrails;
         let is_allowed = restricts_partition || guardrails.non_partition_restricted_index_query_enabled;
         ensure(
@@ -260,15 +399,22 @@ impl SearchPlan {
             is_allowed,
             "Non-partition key restricted query",
         )?;
-        for lead in self
-            .leads
-            .iter()
-            .filter(|lead| !is_table_index(&*lead.open.index))
-        {
-            let name = &lead.open.index.definition().schema.name;
-            check_index_files(lead.estimate.files, name, execution)?;
+        let threshold = guardrails.sai_sstable_indexes_per_query;
+        let limit = threshold.warn.into_iter().chain(threshold.fail).min();
+        let mut checked = Ok(());
+        for lead in &self.leads {
+            lead.each_index(&mut |lead, open, _| {
+                // To ask the index how many it would be is not worth it if there are not so many.
+                let may_pass = limit.is_some_and(|limit| open.sstables > limit);
+                if may_pass && checked.is_ok() && lead.way.is_attached() {
+                    let name = &open.index.definition().schema.name;
+                    let estimate = lead.estimate(table, execution);
+                    checked =
+                        estimate.and_then(|estimate| check_index_files(estimate.files, name, execution));
+                }
+            });
         }
-        Ok(())
+        checked
     }
 }
 

@@ -31,6 +31,7 @@ pub(super) fn has_index(sorted: &Sorted, ordered_by: Option<&Column>, indexes: &
     serves(&sorted.clustering)
         || serves(&sorted.partition)
         || serves(&sorted.others)
+        || sorted.alternatives.iter().any(|known| known.are_served(indexes))
         || ordered_by.is_some_and(|column| indexes.rank(column))
 }
 
@@ -70,7 +71,8 @@ pub(super) fn decide(
     } else {
         check_vectors(sorted, indexes)?;
     }
-    if !sorted.others.is_empty() || ordered_by.is_some() {
+    let alternatives = &sorted.alternatives;
+    if !sorted.others.is_empty() || ordered_by.is_some() || !alternatives.is_empty() {
         uses_index |= has_index;
         if !has_index && !use_for.allows_filtering() {
             return Err(needs_filtering(context));
@@ -83,12 +85,17 @@ pub(super) fn decide(
         ));
     }
     let is_covered = |filtered: &[&Restriction]| {
+        if let ([], [only], None) = (filtered, &alternatives[..], ordered_by) {
+            return only.are_covered(&groups);
+        }
         groups.iter().any(|group| {
+            let group_alone = std::slice::from_ref(group);
             filtered.iter().all(|restriction| group.covers(restriction))
+                && alternatives.iter().all(|known| known.are_covered(group_alone))
                 && ordered_by.is_none_or(|column| group.ranks(column))
         })
     };
-    let leaves_some = match filtered.is_empty() && ordered_by.is_none() {
+    let leaves_some = match filtered.is_empty() && ordered_by.is_none() && alternatives.is_empty() {
         true => !sorted.clustering.is_empty(),
         false => !is_covered(&filtered),
     };
@@ -119,7 +126,8 @@ fn check_ordering(
     };
     let has_keys = gives_keys(table, &sorted.partition);
     let clustering_is_found = has_keys && !clustering::needs_filtering(&sorted.clustering);
-    let is_left = !restricted(&sorted.others).is_empty()
+    let is_left = !sorted.alternatives.iter().all(|known| known.are_served(indexes))
+        || !restricted(&sorted.others).is_empty()
         || (!restricted(&sorted.clustering).is_empty() && !clustering_is_found);
     match filters_partition || is_left {
         true => Err(Error::invalid(NEEDS_INDEXED)),

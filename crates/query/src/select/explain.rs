@@ -107,8 +107,11 @@ impl SelectPlan {
         execution: &Execution<'_>,
         steps: &mut Steps,
     ) -> Result<(), Error> {
-        let uses = search.describe();
+        let uses = search.describe(&self.table, execution)?;
         let access = match uses.len() {
+            count if search.unites() => {
+                format!("rows of any branch that {count} searches in indexes find, in the order of the table")
+            }
             1 => "rows that an index finds, in the order of the table".to_owned(),
             count => format!("rows that {count} indexes find, in the order of the table"),
         };

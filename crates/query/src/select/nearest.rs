@@ -288,7 +288,10 @@ impl SelectPlan {
             return Ok(true);
         }
         let search = self.restrictions.search_plan(&self.table, execution)?;
-        Ok(search.is_some_and(|search| search.estimated_rows() <= MEASURED_MAX))
+        match search {
+            Some(search) => Ok(search.estimate(&self.table, execution)?.rows <= MEASURED_MAX),
+            None => Ok(false),
+        }
     }
 
     fn measure_all(

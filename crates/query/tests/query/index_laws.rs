@@ -87,7 +87,15 @@ fn write(random: &mut Random) -> String {
 
 fn relation(random: &mut Random) -> String {
     let number = random.number();
-    match random.below(16) {
+    match random.below(20) {
+        16 | 17 => format!("({} OR {})", relation(random), relation(random)),
+        18 => format!(
+            "({} AND {} OR {})",
+            relation(random),
+            relation(random),
+            relation(random)
+        ),
+        19 => format!("(v = {number} OR c1 = {} OR s = {number})", random.below(3)),
         0..=2 => format!("v = {number}"),
         3 => format!("v > {number}"),
         4 => format!("v <= {number} AND v > 0"),

@@ -247,6 +247,7 @@ impl Store for MemoryStore {
                 let class = self.index_classes().of(index).unwrap().clone();
                 open.push(OpenIndex {
                     index: class.open(definition).unwrap(),
+                    sstables: u64::MAX,
                     is_built: !self.building.lock().contains(&index.name),
                 });
             }

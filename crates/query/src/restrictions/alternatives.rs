@@ -1,0 +1,122 @@
+//! `OR`: several ways for a row to pass.
+//!
+//! Rows are found by indexes if each branch has one to be found by, and their candidates are united; else every row is checked,
+//! which has to be allowed. Not Cassandra's, whose WHERE knows AND alone: so nothing here has to be as it has it.
+
+use ilion_cql::ast::{Relation, Subject};
+use ilion_schema::{Column, ColumnKind, TableSchema};
+
+use super::indexes::{Group, Indexes};
+use super::relation::{self, Resolved};
+use super::restriction::{self, Restriction};
+use super::{RestrictionUse, rules};
+use crate::Error;
+use crate::context::PlanContext;
+
+/// Branches, one of which has to hold.
+#[derive(Debug)]
+pub(crate) struct Alternatives(pub(super) Vec<Branch>);
+
+/// What has to hold together.
+#[derive(Debug, Default)]
+pub(crate) struct Branch {
+    pub(super) restrictions: Vec<Restriction>,
+    pub(super) alternatives: Vec<Alternatives>,
+}
+
+impl Alternatives {
+    /// Resolves branches.
+    ///
+    /// # Errors
+    /// A relation is not possible, or is on the token.
+    pub(super) fn plan(
+        branches: &[Vec<Relation>],
+        table: &TableSchema,
+        use_for: RestrictionUse,
+        indexes: &Indexes,
+        context: &PlanContext<'_>,
+    ) -> Result<Self, Error> {
+        let branch = |relations: &Vec<Relation>| {
+            let mut branch = Branch::default();
+            for relation in relations {
+                branch.add(relation, table, use_for, indexes, context)?;
+            }
+            rules::check_filtered(&branch.restrictions)?;
+            Ok(branch)
+        };
+        branches.iter().map(branch).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Every restriction in them.
+    pub(super) fn restrictions(&self) -> Vec<&Restriction> {
+        let mut all = Vec::new();
+        for branch in &self.0 {
+            all.extend(&branch.restrictions);
+            for nested in &branch.alternatives {
+                all.extend(nested.restrictions());
+            }
+        }
+        all
+    }
+
+    /// The columns that rows are checked by.
+    pub(super) fn columns(&self) -> impl Iterator<Item = &Column> {
+        self.restrictions()
+            .into_iter()
+            .flat_map(|restriction| &restriction.columns)
+    }
+
+    /// True if they say something of partitions as a whole.
+    pub(super) fn is_of_partitions(&self) -> bool {
+        self.columns()
+            .all(|column| matches!(column.kind, ColumnKind::PartitionKey | ColumnKind::Static))
+    }
+
+    /// True if each branch has an index to be found by.
+    pub(super) fn are_served(&self, indexes: &Indexes) -> bool {
+        self.0.iter().all(|branch| {
+            branch.restrictions.iter().any(|known| indexes.serve(known))
+                || branch.alternatives.iter().any(|known| known.are_served(indexes))
+        })
+    }
+
+    /// True if what indexes give for each branch has all passed it; each branch is left to one of the groups.
+    pub(super) fn are_covered(&self, groups: &[Group<'_>]) -> bool {
+        self.0
+            .iter()
+            .all(|branch| groups.iter().any(|group| branch.is_covered(group)))
+    }
+}
+
+impl Branch {
+    fn add(
+        &mut self,
+        relation: &Relation,
+        table: &TableSchema,
+        use_for: RestrictionUse,
+        indexes: &Indexes,
+        context: &PlanContext<'_>,
+    ) -> Result<(), Error> {
+        if let Subject::AnyOf(branches) = &relation.subject {
+            let nested = Alternatives::plan(branches, table, use_for, indexes, context)?;
+            self.alternatives.push(nested);
+            return Ok(());
+        }
+        rules::check_operator(relation, use_for)?;
+        match relation::resolve(relation, table, context)? {
+            Resolved::Token(_) => Err(Error::invalid("token() cannot be restricted in a branch of OR")),
+            Resolved::Columns(restriction) => {
+                rules::check_served(&restriction, relation, indexes)?;
+                restriction::add(&mut self.restrictions, restriction)
+            }
+        }
+    }
+
+    fn is_covered(&self, group: &Group<'_>) -> bool {
+        self.restrictions.iter().all(|known| group.covers(known))
+            && self
+                .alternatives
+                .iter()
+                .all(|known| known.are_covered(std::slice::from_ref(group)))
+    }
+}
