@@ -35,8 +35,12 @@ pub(super) enum Analyzer {
     Whole(Filters),
     /// It is cut at a character.
     Delimited(char, Filters),
-    /// Its words.
+    /// It is cut at white space.
+    Spaced(Filters),
+    /// Its words: letters and digits.
     Words(Filters),
+    /// Its words: letters.
+    Letters(Filters),
 }
 
 impl Analyzer {
@@ -46,7 +50,10 @@ impl Analyzer {
 
     /// True if a text may have several tokens.
     pub(super) fn splits(&self) -> bool {
-        matches!(self, Self::Delimited(..) | Self::Words(_))
+        matches!(
+            self,
+            Self::Delimited(..) | Self::Spaced(_) | Self::Words(_) | Self::Letters(_)
+        )
     }
 
     /// Tells the tokens of a value in order. What is no text is a token as it is.
@@ -64,6 +71,11 @@ impl Analyzer {
             Self::Whole(filters) => pass(text, filters),
             Self::Delimited(delimiter, filters) => text
                 .split(*delimiter)
+                .filter(|part| !part.is_empty())
+                .try_for_each(|part| pass(part, filters)),
+            Self::Spaced(filters) => text.split_whitespace().try_for_each(|part| pass(part, filters)),
+            Self::Letters(filters) => text
+                .split(|c: char| !c.is_alphabetic())
                 .filter(|part| !part.is_empty())
                 .try_for_each(|part| pass(part, filters)),
             Self::Words(filters) => text
@@ -219,5 +231,10 @@ mod tests {
             text(&Analyzer::Words(filters), "It's a Test: x2."),
             "it|s|a|test|x2"
         );
+        assert_eq!(
+            text(&Analyzer::Letters(filters), "A-b2c d\u{E9}"),
+            "a|b|c|d\u{E9}"
+        );
+        assert_eq!(text(&Analyzer::Spaced(Filters::default()), " A-b\t c "), "A-b|c");
     }
 }

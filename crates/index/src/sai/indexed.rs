@@ -6,6 +6,7 @@ use ilion_types::{CqlType, decode_composite};
 
 use super::analyzer::Analyzer;
 use super::lookup::{TermRange, after_prefix};
+use super::options::INDEX_ANALYZER;
 use super::patterns::Patterns;
 use super::sasi;
 use super::term::{TermType, cut, encode_entry, encode_entry_key};
@@ -41,6 +42,8 @@ pub(super) struct Indexed {
     ty: TermType,
     /// True if values have an order that CQL asks for.
     is_ordered: bool,
+    /// True if texts are found by their tokens, with `:`, and by nothing else.
+    is_matching: bool,
     analyzer: Analyzer,
     patterns: Patterns,
 }
@@ -69,6 +72,7 @@ impl Indexed {
             key_type,
             ty: TermType::of(ty),
             is_ordered: is_ordered(ty),
+            is_matching: definition.option(INDEX_ANALYZER).is_some(),
             analyzer,
             patterns,
         }
@@ -216,6 +220,8 @@ impl Indexed {
         );
         let is_values = matches!(self.source, Source::Elements | Source::Values);
         match predicate {
+            Predicate::Matches(text) if is_simple && self.is_matching => Some(self.equal(text)),
+            _ if self.is_matching => None,
             // Compat: SASI finds tokens by LIKE only.
             Predicate::Equal(_) | Predicate::AnyOf(_) if self.analyzer.splits() => None,
             Predicate::Equal(value) if is_simple => Some(self.equal(value)),
@@ -271,6 +277,12 @@ impl Indexed {
 
     /// Whether a value passes, if that is not as CQL compares.
     pub(super) fn passes(&self, predicate: &Predicate, value: &[u8]) -> Option<bool> {
+        if self.is_matching {
+            return match predicate {
+                Predicate::Matches(wanted) => Some(self.analyzer.is_same(wanted, value)),
+                _ => None,
+            };
+        }
         if self.analyzer.is_none() {
             return None;
         }

@@ -9,6 +9,8 @@ use crate::{Definition, Error};
 /// What any index has.
 pub(super) const COMMON: [&str; 2] = ["class_name", "target"];
 const ANALYSIS: [&str; 3] = ["ascii", "case_sensitive", "normalize"];
+/// Ilion's own.
+pub(super) const INDEX_ANALYZER: &str = "index_analyzer";
 const VECTORS: [&str; 4] = [
     "maximum_node_connections",
     "construction_beam_width",
@@ -21,9 +23,14 @@ const VECTORS: [&str; 4] = [
 /// # Errors
 /// What the client is told.
 pub(super) fn check(definition: &Definition) -> Result<Analyzer, Error> {
-    refuse_unknown(definition, "StorageAttachedIndex", &[&ANALYSIS, &VECTORS])?;
+    refuse_unknown(
+        definition,
+        "StorageAttachedIndex",
+        &[&ANALYSIS, &[INDEX_ANALYZER], &VECTORS],
+    )?;
     let given: Vec<String> = ANALYSIS
         .iter()
+        .chain(&[INDEX_ANALYZER])
         .filter_map(|name| Some(format!("'{name}': '{}'", definition.option(name)?)))
         .collect();
     if definition.column.is_primary_key() && !given.is_empty() {
@@ -75,7 +82,39 @@ pub(super) fn refuse_unknown(definition: &Definition, class: &str, known: &[&[&s
     ))
 }
 
+/// The analyzers of `index_analyzer`, by the names that the SAI of DataStax has for them.
+fn index_analyzer(name: &str) -> Result<Analyzer, Error> {
+    let lower = Filters {
+        case: Case::Lower,
+        ..Filters::default()
+    };
+    Ok(match name.to_ascii_lowercase().as_str() {
+        "standard" => Analyzer::Words(lower),
+        "simple" => Analyzer::Letters(lower),
+        "whitespace" => Analyzer::Spaced(Filters::default()),
+        "lowercase" => Analyzer::Whole(lower),
+        "keyword" => Analyzer::Whole(Filters::default()),
+        _ => {
+            return invalid(format!(
+                "Unknown index_analyzer '{name}': it is one of standard, simple, whitespace, lowercase, keyword"
+            ));
+        }
+    })
+}
+
 fn analyzer_of(definition: &Definition) -> Result<Analyzer, Error> {
+    if let Some(name) = definition.option(INDEX_ANALYZER) {
+        if ANALYSIS.iter().any(|option| definition.option(option).is_some()) {
+            return invalid(format!(
+                "index_analyzer cannot be given together with {}",
+                ANALYSIS.join(", ")
+            ));
+        }
+        if definition.column.ty.is_collection() {
+            return invalid("index_analyzer is for columns of one text, not for collections");
+        }
+        return index_analyzer(name);
+    }
     let flag = |name: &'static str, default: bool| match definition.option(name) {
         None => Ok(default),
         Some(text) => parse_bool(name, text),

@@ -31,6 +31,7 @@ mod guardrails;
 mod hostile;
 mod index_laws;
 mod index_life;
+mod index_stress;
 mod indexes;
 mod print;
 mod processor;

@@ -49,6 +49,21 @@ fn wrong_options_are_refused_as_cassandra_refuses_them() {
             &[("similarity_function", "dot")],
             "CQL type int cannot have vector options",
         ),
+        (
+            "i",
+            &[("index_analyzer", "standard")],
+            "CQL type int cannot be analyzed.",
+        ),
+        (
+            "t",
+            &[("index_analyzer", "porter")],
+            "Unknown index_analyzer 'porter': it is one of standard, simple, whitespace, lowercase, keyword",
+        ),
+        (
+            "t",
+            &[("index_analyzer", "standard"), ("ascii", "true")],
+            "index_analyzer cannot be given together with ascii, case_sensitive, normalize",
+        ),
     ] {
         let refused = Sai.validate(&definition(target, options));
         assert_eq!(refused.unwrap_err().to_string(), message);
@@ -90,4 +105,20 @@ fn an_index_serves_what_cassandra_lets_it_serve() {
         assert!(!index.serves(&Predicate::LikePrefix("x".into())));
         assert!(!index.serves(&Predicate::Matches("x".into())));
     }
+}
+
+#[test]
+fn an_index_with_an_analyzer_of_words_is_asked_for_matches_only() {
+    let index = Sai
+        .open(definition("t", &[("index_analyzer", "Standard")]))
+        .unwrap();
+    let matches = |wanted: &'static str, text: &str| {
+        index.passes(&Predicate::Matches(wanted.as_bytes().into()), text.as_bytes())
+    };
+    assert!(index.serves(&Predicate::Matches("x".into())));
+    assert!(!index.serves(&Predicate::Equal("x".into())));
+    assert_eq!(index.passes(&Predicate::Equal("x".into()), b"x"), None);
+    assert_eq!(matches("quick FOX", "The quick, brown fox."), Some(true));
+    assert_eq!(matches("quick wolf", "The quick, brown fox."), Some(false));
+    assert_eq!(matches("", "The quick, brown fox."), Some(false));
 }
