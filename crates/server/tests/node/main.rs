@@ -43,11 +43,16 @@ pub fn start() -> Setup {
 }
 
 pub fn start_on(env: Arc<MemEnv>) -> Setup {
-    let settings = Settings {
+    start_with(env, |_| ())
+}
+
+pub fn start_with(env: Arc<MemEnv>, adjust: impl FnOnce(&mut Settings)) -> Setup {
+    let mut settings = Settings {
         directory: "/ilion".into(),
         native_transport_port: 0,
         ..Settings::default()
     };
+    adjust(&mut settings);
     let node = Node::open(env.clone(), &settings).unwrap();
     let server = node.serve(&ServerOptions::of(&settings)).unwrap();
     Setup {

@@ -4,7 +4,7 @@ use ilion_env::Env as _;
 use ilion_protocol::{Rows, Version};
 
 use crate::client::{Client, error_of, rows_of};
-use crate::{make_table, run, start, start_on};
+use crate::{make_table, run, start, start_on, start_with};
 
 fn ask(client: &mut Client, text: &str) -> Rows {
     rows_of(run(client, text))
@@ -233,5 +233,27 @@ fn the_directory_of_a_cassandra_4_stays_one_that_it_can_read() {
     ] {
         let error = error_of(client.query(refused)).message.to_string();
         assert!(error.contains("not known to Cassandra 4.1"), "{refused}: {error}");
+    }
+}
+
+#[test]
+fn a_directory_of_a_cassandra_4_that_gives_up_the_way_back_is_one_of_5_for_good() {
+    let env = node_of_4_1();
+    let mode = ilion_server::settings::StorageCompatibility::None;
+    for (mode, table) in [(mode, "u"), (Default::default(), "w")] {
+        let setup = start_with(env.clone(), |settings| settings.storage_compatibility_mode = mode);
+        let mut client = setup.client(Version::V5);
+        let version = cell(&ask(&mut client, "SELECT * FROM system.local"), "release_version");
+        assert_eq!(version, Some(b"5.0.9".to_vec()));
+        if table == "u" {
+            make_table(&mut client);
+        }
+        run(
+            &mut client,
+            &format!("CREATE TABLE ks.{table} (k int PRIMARY KEY, v vector<float, 2>)"),
+        );
+        drop(client);
+        setup.server.stop(std::time::Duration::from_secs(5));
+        drop(setup.node);
     }
 }
