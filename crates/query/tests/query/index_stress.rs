@@ -135,7 +135,8 @@ impl Stressed {
             let Outcome::Rows(rows) = executed.outcome else {
                 panic!("{text} gives rows");
             };
-            found.extend(rows.cells.chunks_exact(32).map(row_of));
+            let cells = rows.cells.into_vec();
+            found.extend(cells.chunks_exact(32).map(row_of));
             match rows.paging_state {
                 None => return found,
                 Some(state) => options.paging_state = Some(state.into()),
