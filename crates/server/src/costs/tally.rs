@@ -109,8 +109,12 @@ impl Numbers {
     /// A number of its own for each combination of small ones; beyond them if one is not small.
     #[inline]
     fn combination(self) -> usize {
-        let above = (self.rows | self.sstables) / SMALL | self.tombstones / (SMALL / 2) | self.disk_bytes;
-        if above > 0 {
+        let above = [
+            (self.rows | self.sstables) / SMALL,
+            self.tombstones / (SMALL / 2),
+            self.disk_bytes,
+        ];
+        if above[0] | above[1] | above[2] > 0 {
             return COMBINATIONS;
         }
         (self.rows + SMALL * (self.sstables + SMALL * self.tombstones)) as usize
