@@ -58,7 +58,7 @@ pub struct Tally {
 pub fn record(script: &mut Script, address: &str) -> anyhow::Result<()> {
     let mut session = Session::open(address)?;
     for statement in script.statements_mut() {
-        statement.answer = session.ask(statement)?;
+        statement.answer = session.ask(&statement.for_cassandra())?;
         if statement.own_answer == statement.answer {
             statement.own_answer.clear();
         }

@@ -30,6 +30,8 @@ pub struct Directives {
     pub is_unordered: bool,
     /// `// as prepared`: PREPARE and EXECUTE rather than QUERY.
     pub is_prepared: bool,
+    /// `// java BODY`: what stands for the body in Lua of a function where a Cassandra is asked.
+    pub java: Option<String>,
 }
 
 /// One statement.
@@ -48,6 +50,17 @@ pub struct Statement {
 }
 
 impl Statement {
+    /// The statement as a Cassandra is asked: functions have bodies in Java there.
+    pub fn for_cassandra(&self) -> Self {
+        let mut statement = self.clone();
+        if let Some(java) = &self.directives.java
+            && let Some(end) = self.text.find("LANGUAGE lua")
+        {
+            statement.text = format!("{}LANGUAGE java AS $${java}$$", &self.text[..end]);
+        }
+        statement
+    }
+
     /// What Ilion should answer.
     pub fn expected(&self) -> &[String] {
         if self.own_answer.is_empty() {
@@ -186,6 +199,10 @@ impl Directives {
             text.parse::<i64>()
                 .map_err(|_| anyhow::anyhow!("line {line}: {text} is no number"))
         };
+        if let Some(java) = comment.strip_prefix("java ") {
+            self.java = Some(java.trim().to_owned());
+            return Ok(());
+        }
         match comment.split_whitespace().collect::<Vec<_>>()[..] {
             ["page", size] => self.page = Some(u32::try_from(number(size)?)?),
             ["timestamp", micros] => self.timestamp = Some(number(micros)?),
@@ -248,6 +265,18 @@ APPLY BATCH;
         assert_eq!(statements[1].expected(), ["k int"]);
         assert_eq!(statements[2].directives, Directives::default());
         assert!(statements[2].text.ends_with("APPLY BATCH"));
+    }
+
+    #[test]
+    fn a_cassandra_is_asked_for_functions_in_java() {
+        let text = "// java return x;\nCREATE FUNCTION f (x int) CALLED ON NULL INPUT RETURNS int LANGUAGE lua AS 'return x';\n";
+        let script = Script::parse(text).unwrap();
+        let asked = script.statements().next().unwrap().for_cassandra().text;
+        assert!(
+            asked.ends_with("RETURNS int LANGUAGE java AS $$return x;$$"),
+            "{asked}"
+        );
+        assert_eq!(script.print(), text);
     }
 
     #[test]

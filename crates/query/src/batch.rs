@@ -22,9 +22,6 @@ use crate::{BatchKind, ColumnSpec, Error, Executed, Outcome, Value, WriteType};
 pub(crate) use crate::write::BatchMember as Member;
 use crate::write::check_written;
 
-/// Unlogged batches over more partitions than this get a warning (`unlogged_batch_across_partitions_warn_threshold`).
-const UNLOGGED_PARTITIONS_WARN: usize = 10;
-
 /// A planned `BEGIN BATCH`.
 #[derive(Debug)]
 pub(crate) struct BatchPlan {
@@ -305,7 +302,11 @@ fn warn_of_kind(kind: BatchKind, mutations: &[Mutation], execution: &Execution<'
         return;
     }
     let keys: HashSet<&DecoratedKey> = mutations.iter().map(|mutation| &mutation.key).collect();
-    if keys.len() > UNLOGGED_PARTITIONS_WARN {
+    let limits = execution
+        .query_options
+        .guardrails
+        .unlogged_batch_across_partitions;
+    if limits.warn.is_some_and(|limit| keys.len() as u64 > limit) {
         let names = table_names(mutations);
         execution.warn(format!(
             "Unlogged batch covering {} partitions detected against table{} [{names}]. You should use a logged batch \

@@ -122,6 +122,7 @@ fn check_read(select: &SelectPlan, execution: &Execution<'_>) -> Result<(), Erro
     consistency::check_read(execution.options)?;
     if !is_system_keyspace(&select.table().keyspace) {
         guardrails::check_read_level(execution.options.consistency, execution)?;
+        guardrails::check_intersection(select.is_mutable_intersection(), execution)?;
     }
     Ok(())
 }
@@ -149,6 +150,11 @@ fn check_consistency(modify: &ModifyPlan, execution: &Execution<'_>) -> Result<(
 }
 
 fn use_keyspace(keyspace: &str, execution: &Execution<'_>) -> Result<Executed, Error> {
+    if !execution.query_options.guardrails.use_statements_enabled {
+        return Err(Error::invalid(
+            "USE statements prohibited. (see use_statements_enabled in the settings)",
+        ));
+    }
     if execution.schema.keyspace(keyspace).is_none() {
         return Err(Error::invalid(format!("Keyspace '{keyspace}' does not exist")));
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use md5::{Digest, Md5};
 
 use crate::planned::Planned;
-use crate::{ColumnSpec, Shape};
+use crate::{ClientState, ColumnSpec, Shape};
 
 /// What executing a statement may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +61,26 @@ impl Prepared {
     /// Its text.
     pub fn text(&self) -> &str {
         &self.planned.text
+    }
+
+    /// What a client is told that prepares it: that it means another table in another keyspace, if it names none. Says so
+    /// to each client once.
+    ///
+    /// Compat: `ClientState.warnAboutUseWithPreparedStatements`.
+    pub fn warning(&self, client: &mut ClientState, keyspace: Option<&str>) -> Option<String> {
+        let keyspace = keyspace.or(client.keyspace.as_deref())?;
+        if self.planned.is_qualified || client.is_told_of_use {
+            return None;
+        }
+        let id: String = self.id.iter().map(|byte| format!("{byte:02x}")).collect();
+        let warning = format!(
+            "`USE <keyspace>` with prepared statements is considered to be an anti-pattern due to ambiguity in non-qualified \
+             table names. Please consider removing instances of `Session#setKeyspace(<keyspace>)`, `Session#execute(\"USE \
+             <keyspace>\")` and `cluster.newSession(<keyspace>)` from your code, and always use fully qualified table names \
+             (e.g. <keyspace>.<table>). Keyspace used: {keyspace}, statement keyspace: {keyspace}, statement id: {id}"
+        );
+        client.is_told_of_use = true;
+        Some(warning)
     }
 
     /// The same statement, planned again.

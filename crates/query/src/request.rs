@@ -119,6 +119,8 @@ pub struct ClientState {
     pub keyspace: Option<String>,
     /// Who is logged in.
     pub user: Option<String>,
+    /// It was told that names without keyspaces and prepared statements do not go together; once is enough.
+    pub is_told_of_use: bool,
 }
 
 /// Limits and settings of the query layer.
@@ -140,6 +142,8 @@ pub struct QueryOptions {
     pub expiry_secs_max: u32,
     /// Compaction of new tables that do not say: class and options; nothing is Cassandra's own default.
     pub default_compaction: Option<BTreeMap<String, String>>,
+    /// The data center of this node, the only one that keyspaces may be replicated to.
+    pub data_center: String,
     /// Whether `ALLOW FILTERING` is allowed.
     pub allow_filtering: bool,
     /// What else the operator limits.
@@ -172,6 +176,7 @@ impl Default for QueryOptions {
             // Compat: `Cell.MAX_DELETION_TIME` of format nb.
             expiry_secs_max: i32::MAX.unsigned_abs() - 1,
             default_compaction: None,
+            data_center: "datacenter1".to_owned(),
             allow_filtering: true,
             guardrails: Guardrails::default(),
             materialized_views_enabled: true,

@@ -6,6 +6,7 @@
 //! Compat: rules and messages are those of Cassandra 5.0 (`org.apache.cassandra.cql3.statements.schema`).
 
 mod alter_table;
+mod compact_table;
 mod create_table;
 mod functions;
 mod indexes;

@@ -227,7 +227,12 @@ impl TableSchema {
         self.flags.iter().any(|flag| flag == "counter")
     }
 
-    /// True for tables of the Thrift days: `COMPACT STORAGE`, read but no longer made.
+    /// The column of this name, if CQL shows it.
+    pub fn shown_named(&self, name: &str) -> Option<&Column> {
+        self.column_named(name).filter(|column| !self.is_hidden(column))
+    }
+
+    /// True for tables of the Thrift days: `COMPACT STORAGE`.
     pub fn is_compact(&self) -> bool {
         let has = |flag: &str| self.flags.iter().any(|known| known == flag);
         has("dense") || has("super") || !has("compound")

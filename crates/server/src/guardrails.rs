@@ -1,6 +1,8 @@
 //! The operator's limits, from the settings.
 
-use ilion_query::{Guardrails, Threshold, ValueLists};
+use std::time::Duration;
+
+use ilion_query::{Flag, Guardrails, Threshold, ValueLists};
 
 use crate::settings::{Limit, Names, Settings, Size};
 
@@ -80,10 +82,25 @@ pub(crate) fn guardrails(settings: &Settings) -> Guardrails {
             settings.maximum_replication_factor_warn_threshold,
             settings.maximum_replication_factor_fail_threshold,
         ),
-        table_properties: lists(
-            &settings.table_properties_warned,
-            &settings.table_properties_disallowed,
+        maximum_timestamp: time_threshold(
+            settings.maximum_timestamp_warn_threshold,
+            settings.maximum_timestamp_fail_threshold,
         ),
+        minimum_timestamp: time_threshold(
+            settings.minimum_timestamp_warn_threshold,
+            settings.minimum_timestamp_fail_threshold,
+        ),
+        unlogged_batch_across_partitions: threshold(
+            settings.unlogged_batch_across_partitions_warn_threshold,
+            Limit(None),
+        ),
+        table_properties: ValueLists {
+            ignored: settings.table_properties_ignored.0.clone(),
+            ..lists(
+                &settings.table_properties_warned,
+                &settings.table_properties_disallowed,
+            )
+        },
         read_consistency_levels: lists(
             &settings.read_consistency_levels_warned,
             &settings.read_consistency_levels_disallowed,
@@ -92,6 +109,17 @@ pub(crate) fn guardrails(settings: &Settings) -> Guardrails {
             &settings.write_consistency_levels_warned,
             &settings.write_consistency_levels_disallowed,
         ),
+        intersect_filtering_query: Flag {
+            warned: settings.intersect_filtering_query_warned,
+            enabled: settings.intersect_filtering_query_enabled,
+        },
+        zero_ttl_on_twcs: Flag {
+            warned: settings.zero_ttl_on_twcs_warned,
+            enabled: settings.zero_ttl_on_twcs_enabled,
+        },
+        vector_type_enabled: settings.vector_type_enabled,
+        use_statements_enabled: settings.use_statements_enabled,
+        drop_compact_storage_enabled: settings.drop_compact_storage_enabled,
         secondary_indexes_enabled: settings.secondary_indexes_enabled,
         non_partition_restricted_index_query_enabled: settings.non_partition_restricted_index_query_enabled,
         group_by_enabled: settings.group_by_enabled,
@@ -120,9 +148,18 @@ fn size_threshold(warn: Option<Size>, fail: Option<Size>) -> Threshold {
     }
 }
 
+fn time_threshold(warn: Option<Duration>, fail: Option<Duration>) -> Threshold {
+    let micros = |limit: Duration| u64::try_from(limit.as_micros()).unwrap_or(u64::MAX);
+    Threshold {
+        warn: warn.map(micros),
+        fail: fail.map(micros),
+    }
+}
+
 fn lists(warned: &Names, disallowed: &Names) -> ValueLists {
     ValueLists {
         warned: warned.0.clone(),
+        ignored: Vec::new(),
         disallowed: disallowed.0.clone(),
     }
 }

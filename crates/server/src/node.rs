@@ -173,6 +173,7 @@ fn query_options(settings: &Settings) -> QueryOptions {
         batch_size_warn_bytes: bytes(settings.batch_size_warn_threshold.0),
         batch_size_fail_bytes: bytes(settings.batch_size_fail_threshold.0),
         expiry_secs_max: sstable_version(settings).expiry_secs_max(),
+        data_center: settings.data_center.clone(),
         allow_filtering: settings.allow_filtering_enabled,
         guardrails: guardrails(settings),
         materialized_views_enabled: settings.materialized_views_enabled,

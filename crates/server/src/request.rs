@@ -90,7 +90,7 @@ impl Requests {
             }
             // `expect_in_stage` has refused it.
             Request::Startup(_) => return Answered::of(Reply::error(second_startup())),
-            Request::Prepare(prepare) => self.prepare(client, prepare).map(Answered::of),
+            Request::Prepare(prepare) => self.prepare(client, prepare),
             Request::Query(query) => self.query(client, query),
             Request::Execute(execute) => self.execute(client, execute, frame.version),
             Request::Batch(batch) => self.batch(client, batch),
@@ -140,15 +140,15 @@ impl Requests {
         })
     }
 
-    fn prepare(&self, client: &ClientState, prepare: &Prepare) -> Result<Reply, Error> {
-        let prepared = self
-            .statements
-            .prepare(client, &prepare.text, prepare.keyspace.as_deref())?;
+    fn prepare(&self, client: &mut ClientState, prepare: &Prepare) -> Result<Answered, Error> {
+        let keyspace = prepare.keyspace.as_deref();
+        let prepared = self.statements.prepare(client, &prepare.text, keyspace)?;
+        let warnings = prepared.warning(client, keyspace).into_iter().collect();
         let result = match &prepared.result_columns {
             Some(columns) => RowsMetadata::new(convert_columns(columns)),
             None => RowsMetadata::none(),
         };
-        Ok(Reply::result(ResultBody::Prepared(ilion_protocol::Prepared {
+        let reply = Reply::result(ResultBody::Prepared(ilion_protocol::Prepared {
             id: prepared.id.to_vec().into(),
             result_metadata_id: prepared.result_metadata_id.to_vec().into(),
             bind: BindMetadata {
@@ -156,7 +156,11 @@ impl Requests {
                 partition_key_indexes: prepared.partition_key_indexes.clone(),
             },
             result,
-        })))
+        }));
+        Ok(Answered {
+            warnings,
+            ..Answered::of(reply)
+        })
     }
 
     fn batch(&self, client: &mut ClientState, batch: &Batch) -> Result<Answered, Error> {

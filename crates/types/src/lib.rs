@@ -15,7 +15,7 @@
 //! | `key_order` | partition keys by their values |
 //! | `value` | decoded values |
 //! | `print` | values as plain text and as CQL literals |
-//! | `literal` | CQL constants to values |
+//! | `literal`, `tuple_text` | CQL constants to values |
 //! | `json` | `SELECT JSON`, `INSERT JSON`, `toJson`, `fromJson` |
 //! | `varint`, `decimal`, `duration`, `calendar`, `float_text`, `time_uuid`, `hex` | scalars with rules of their own |
 //!
@@ -44,6 +44,7 @@ mod partitioner;
 mod print;
 mod time_uuid;
 mod token;
+mod tuple_text;
 mod validate;
 mod value;
 mod varint;

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::calendar::{parse_date, parse_time, parse_timestamp};
 use crate::float_text::{parse_double, parse_float};
 use crate::value::encode_inet;
-use crate::{CqlType, Decimal, Duration, Error, encode_varint, hex};
+use crate::{CqlType, Decimal, Duration, Error, encode_varint, hex, tuple_text};
 
 /// How a constant was spelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -128,6 +128,7 @@ impl CqlType {
             Self::Blob => parse_blob(text),
             Self::Custom(_) => parse_blob(text),
             _ if text.is_empty() => Ok(Vec::new()),
+            Self::Tuple(types) => tuple_text::parse(text, self, types),
             Self::Int => parse_number::<i32, 4>(text, "int", i32::to_be_bytes),
             Self::BigInt | Self::Counter => parse_number::<i64, 8>(text, "long", i64::to_be_bytes),
             Self::SmallInt => parse_number::<i16, 2>(text, "short", i16::to_be_bytes),

@@ -113,6 +113,9 @@ fn validate_time_uuid(bytes: &[u8]) -> Result<(), Error> {
 }
 
 fn validate_elements(bytes: &[u8], element: &CqlType, kind: &'static str) -> Result<(), Error> {
+    if bytes.is_empty() {
+        return Err(too_short(kind));
+    }
     let mut elements = collection_elements(bytes).map_err(|_| too_short(kind))?;
     for part in elements.by_ref() {
         element.validate(part.map_err(|_| null_or_short(kind))?)?;
@@ -121,6 +124,9 @@ fn validate_elements(bytes: &[u8], element: &CqlType, kind: &'static str) -> Res
 }
 
 fn validate_map(bytes: &[u8], key: &CqlType, value: &CqlType) -> Result<(), Error> {
+    if bytes.is_empty() {
+        return Err(too_short("map"));
+    }
     let mut entries = map_entries(bytes).map_err(|_| too_short("map"))?;
     for entry in entries.by_ref() {
         let (key_bytes, value_bytes) = entry.map_err(|_| null_or_short("map"))?;

@@ -124,7 +124,7 @@ fn initial_state(
     let receiver = ColumnSpec {
         keyspace: keyspace.into(),
         table: "--dummy--".into(),
-        name: "(aggregate_initcond)".into(),
+        name: "(dummy)".into(),
         ty: ty.clone(),
     };
     plan_constant(term, &receiver, context)?

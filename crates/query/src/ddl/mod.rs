@@ -5,6 +5,7 @@
 
 mod function;
 mod index;
+mod keyspace;
 mod table;
 mod unsupported;
 mod view;
@@ -19,7 +20,7 @@ use ilion_schema::{
 pub(crate) use function::script_of;
 
 use crate::context::{Execution, PlanContext};
-use crate::guardrails::check_change;
+use crate::guardrails::{check_change, without_ignored};
 use crate::type_name::resolve_type;
 use crate::{Error, Executed, Outcome, SchemaEvent, SchemaEventKind, SchemaTarget};
 
@@ -38,13 +39,14 @@ impl SchemaPlan {
     /// Changes the schema.
     pub fn execute(&self, execution: &Execution<'_>) -> Result<Executed, Error> {
         check_change(&self.change, execution)?;
-        index::check(&self.change, execution)?;
+        let change = without_ignored(&self.change, execution);
+        index::check(&change, execution)?;
         let alter = || {
-            let altered = execution.store.alter_schema(&self.change);
+            let altered = execution.store.alter_schema(&change);
             altered.map_err(|refused| refused.of_statement())
         };
         let applied = match execution.views {
-            Some(views) => views.change_schema(&self.change, alter)?,
+            Some(views) => views.change_schema(&change, alter)?,
             None => alter()?,
         };
         if let Some(applied) = &applied {
@@ -58,6 +60,25 @@ impl SchemaPlan {
 
 /// Compat: `SimpleStrategy` and `NetworkTopologyStrategy.maybeWarnOnOptions`; Ilion is one node.
 fn warn_of_replication(change: &SchemaChange, schema: &Schema, execution: &Execution<'_>) {
+    warn_of_each_factor(change, schema, execution);
+    let SchemaChange::AlterKeyspace { name, .. } = change else {
+        return;
+    };
+    let copies = |schema: &Schema| -> u64 {
+        let options = schema
+            .keyspace(name)
+            .map(|keyspace| &keyspace.replication.options);
+        let factors = options.into_iter().flatten();
+        factors.filter_map(|(_, factor)| factor.parse::<u64>().ok()).sum()
+    };
+    if copies(execution.schema) < copies(schema) {
+        execution.warn(
+            "When increasing replication factor you need to run a full (-full) repair to distribute the data.".to_owned(),
+        );
+    }
+}
+
+fn warn_of_each_factor(change: &SchemaChange, schema: &Schema, execution: &Execution<'_>) {
     let (SchemaChange::CreateKeyspace { name, .. } | SchemaChange::AlterKeyspace { name, .. }) = change
     else {
         return;
@@ -97,11 +118,6 @@ fn warn_of_options(diffs: &[Diff], execution: &Execution<'_>) {
                     .to_owned(),
             );
         }
-        if old.caching.rows_per_partition != new.caching.rows_per_partition {
-            execution.warn(
-                "rows_per_partition is kept in the schema, but Ilion has no row cache so far".to_owned(),
-            );
-        }
         if new.cdc && !old.cdc {
             execution
                 .warn("cdc is kept in the schema, but Ilion has no change data capture so far".to_owned());
@@ -113,12 +129,12 @@ fn change_of(statement: &Statement, context: &PlanContext<'_>) -> Result<SchemaC
     Ok(match statement {
         Statement::CreateKeyspace(create) => SchemaChange::CreateKeyspace {
             name: create.keyspace.clone(),
-            properties: properties(&create.properties),
+            properties: keyspace::of_data_center(&create.keyspace, properties(&create.properties), context)?,
             if_not_exists: create.if_not_exists,
         },
         Statement::AlterKeyspace(alter) => SchemaChange::AlterKeyspace {
             name: alter.keyspace.clone(),
-            properties: properties(&alter.properties),
+            properties: keyspace::of_data_center(&alter.keyspace, properties(&alter.properties), context)?,
             if_exists: alter.if_exists,
         },
         Statement::DropKeyspace(drop) => SchemaChange::DropKeyspace {

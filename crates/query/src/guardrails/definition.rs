@@ -1,12 +1,12 @@
 //! Statements that change the schema.
 
 use ilion_schema::{
-    CreateIndex, NewColumn, Properties, PropertyValue, Schema, SchemaChange, TableAlteration, TypeAlteration,
-    is_system_keyspace,
+    CreateIndex, NewColumn, Schema, SchemaChange, TableAlteration, TypeAlteration, is_system_keyspace,
 };
 use ilion_types::CqlType;
 
-use super::{check, check_lists, ensure, tell};
+use super::properties::{check_expiry, check_properties, check_replication, is_time_window};
+use super::{check, ensure};
 use crate::Error;
 use crate::context::Execution;
 
@@ -53,6 +53,11 @@ pub(crate) fn check_change(change: &SchemaChange, execution: &Execution<'_>) -> 
                 ensure("compact_tables", limits.compact_tables_enabled, feature)?;
             }
             check_properties(&create.properties, execution)?;
+            let (compaction, ttl) = (
+                create.properties.0.get("compaction"),
+                create.properties.0.get("default_time_to_live"),
+            );
+            check_expiry(compaction.map(is_time_window), ttl, None, execution)?;
             check_tables(&create.keyspace, &create.name, execution)?;
             check_vectors(
                 "Column",
@@ -221,8 +226,12 @@ fn check_vectors<'a>(
     columns: impl Iterator<Item = (&'a String, &'a CqlType)>,
     execution: &Execution<'_>,
 ) -> Result<(), Error> {
-    let threshold = execution.query_options.guardrails.vector_dimensions;
+    let limits = &execution.query_options.guardrails;
+    let threshold = limits.vector_dimensions;
     for (name, ty) in columns {
+        let is_allowed =
+            limits.vector_type_enabled || !ty.contains(&|ty| matches!(ty, CqlType::Vector { .. }));
+        ensure("vector_type_enabled", is_allowed, "usage of the vector type")?;
         if let CqlType::Vector { dimension, .. } = ty {
             check(
                 "vector_dimensions",
@@ -248,7 +257,23 @@ fn check_alteration(
 ) -> Result<(), Error> {
     let limits = &execution.query_options.guardrails;
     match alteration {
-        TableAlteration::Options(properties) => check_properties(properties, execution),
+        TableAlteration::Options(properties) => {
+            check_properties(properties, execution)?;
+            let known = execution.schema.table(keyspace, table);
+            let (compaction, ttl) = (
+                properties.0.get("compaction"),
+                properties.0.get("default_time_to_live"),
+            );
+            check_expiry(
+                compaction.map(is_time_window),
+                ttl,
+                known.map(|known| &known.options),
+                execution,
+            )
+        }
+        TableAlteration::DropCompactStorage if !limits.drop_compact_storage_enabled => Err(Error::invalid(
+            "DROP COMPACT STORAGE is disabled. Enable in cassandra.yaml to use.",
+        )),
         TableAlteration::AddColumns { columns, .. } => {
             check_mutable(limits.alter_table_enabled)?;
             let named = columns
@@ -272,77 +297,4 @@ fn check_mutable(is_enabled: bool) -> Result<(), Error> {
         is_enabled,
         "User access to ALTER TABLE statement for column mutation",
     )
-}
-
-fn check_properties(properties: &Properties, execution: &Execution<'_>) -> Result<(), Error> {
-    let limits = &execution.query_options.guardrails;
-    let given: Vec<&str> = properties
-        .0
-        .keys()
-        .map(String::as_str)
-        .filter(|name| *name != "id")
-        .collect();
-    check_lists(
-        "table_properties",
-        &limits.table_properties,
-        &given,
-        "Table Properties",
-        execution,
-    )?;
-    if let Some(PropertyValue::Map(compression)) = properties.0.get("compression") {
-        let is_off = compression
-            .get("enabled")
-            .is_some_and(|enabled| enabled.eq_ignore_ascii_case("false"))
-            || compression.is_empty();
-        let is_allowed = limits.uncompressed_tables_enabled || !is_off;
-        ensure("uncompressed_tables_enabled", is_allowed, "Uncompressed table")?;
-    }
-    Ok(())
-}
-
-fn check_replication(
-    keyspace: &str,
-    properties: &Properties,
-    execution: &Execution<'_>,
-) -> Result<(), Error> {
-    let limits = &execution.query_options.guardrails;
-    let Some(PropertyValue::Map(replication)) = properties.0.get("replication") else {
-        return Ok(());
-    };
-    let is_simple = replication
-        .get("class")
-        .is_some_and(|class| class.ends_with("SimpleStrategy"));
-    ensure(
-        "simplestrategy",
-        limits.simplestrategy_enabled || !is_simple,
-        "SimpleStrategy",
-    )?;
-    let factors = replication.iter().filter(|(option, _)| *option != "class");
-    for factor in factors.filter_map(|(_, factor)| factor.parse::<u64>().ok()) {
-        let (low, high) = (
-            limits.minimum_replication_factor,
-            limits.maximum_replication_factor,
-        );
-        tell(
-            "minimum_replication_factor",
-            low.below(factor),
-            execution,
-            |side, limit| {
-                format!(
-                    "The keyspace {keyspace} has a replication factor of {factor}, below the {side} threshold of {limit}."
-                )
-            },
-        )?;
-        tell(
-            "maximum_replication_factor",
-            high.above(factor),
-            execution,
-            |side, limit| {
-                format!(
-                    "The keyspace {keyspace} has a replication factor of {factor}, above the {side} threshold of {limit}."
-                )
-            },
-        )?;
-    }
-    Ok(())
 }

@@ -274,6 +274,16 @@ impl Restrictions {
         !self.filtered.is_empty() || !self.alternatives.is_empty()
     }
 
+    /// True if rows are checked by several columns that writes may change at different times.
+    ///
+    /// Compat: `RowFilter.isMutableIntersection`.
+    pub fn is_mutable_intersection(&self) -> bool {
+        let kinds = || self.filtered.iter().map(Restriction::kind);
+        let others = kinds().filter(|kind| *kind == ColumnKind::Regular).count();
+        let statics = kinds().filter(|kind| *kind == ColumnKind::Static).count();
+        others + statics > 1 || (statics == 1 && self.filtered.len() > 1)
+    }
+
     /// The columns that rows are checked by.
     pub fn checked_columns(&self) -> impl Iterator<Item = &Column> {
         let alternatives = self.alternatives.iter().flat_map(Alternatives::columns);

@@ -71,8 +71,7 @@ fn index_expression(name: &str, table: &TableSchema, context: &PlanContext<'_>) 
 
 /// The column of this name, with Cassandra's error.
 pub(crate) fn existing<'t>(table: &'t TableSchema, name: &str) -> Result<&'t Column, Error> {
-    let known = table.column_named(name).filter(|column| !table.is_hidden(column));
-    known.ok_or_else(|| {
+    table.shown_named(name).ok_or_else(|| {
         Error::invalid(format!(
             "Undefined column name {} in table {}.{}",
             quote_name(name),
@@ -137,11 +136,19 @@ impl Resolver<'_> {
 
     fn single(&self, column: &Column) -> Result<Restriction, Error> {
         let operator = self.relation.operator;
+        match operator {
+            Operator::NotEqual => {
+                return self.refuse(format!("Unsupported \"!=\" relation: {}", self.relation));
+            }
+            Operator::Less | Operator::LessOrEqual | Operator::Greater | Operator::GreaterOrEqual => {
+                check_no_duration(column)?;
+            }
+            _ => {}
+        }
         check_not_multi_cell(column, operator)?;
         let predicate = match operator {
             Operator::Equal => Predicate::Equal(self.single_expression(column)?),
             Operator::Less | Operator::LessOrEqual | Operator::Greater | Operator::GreaterOrEqual => {
-                check_no_duration(column)?;
                 slice(operator, self.single_expression(column)?)
             }
             Operator::In if self.only_member().is_some() => Predicate::Equal(self.single_expression(column)?),
@@ -158,10 +165,7 @@ impl Resolver<'_> {
             }
             Operator::Like => Predicate::Like(self.one(&column.name, &column.ty)?),
             Operator::AnalyzerMatches => Predicate::Matches(self.one(&column.name, &column.ty)?),
-            Operator::NotEqual => {
-                return self.refuse(format!("Unsupported \"!=\" relation: {}", self.relation));
-            }
-            Operator::IsNotNull | Operator::IndexExpression | Operator::Or => {
+            Operator::NotEqual | Operator::IsNotNull | Operator::IndexExpression | Operator::Or => {
                 return self.refuse(format!("Unsupported restriction: {}", self.relation));
             }
         };

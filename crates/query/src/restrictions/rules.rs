@@ -221,8 +221,12 @@ fn check_all_clustering(table: &TableSchema, restrictions: &[Restriction]) -> Re
         .clustering()
         .filter(|column| restricted(restrictions).all(|known| known.id != column.id))
         .collect();
+    let is_dense = table.is_compact() && !table.is_static_compact();
     if missing.is_empty() {
         return Ok(());
+    }
+    if is_dense && !restrictions.is_empty() {
+        return check_no_gap(table, restrictions);
     }
     Err(Error::invalid(format!(
         "Some clustering keys are missing: {}",

@@ -395,7 +395,7 @@ impl SearchPlan {
         let guardrails = &execution.query_options.guardrails;
         let is_allowed = restricts_partition || guardrails.non_partition_restricted_index_query_enabled;
         ensure(
-            "non_partition_restricted_index_query",
+            "non_partition_restricted_index_query_enabled",
             is_allowed,
             "Non-partition key restricted query",
         )?;

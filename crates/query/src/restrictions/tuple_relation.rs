@@ -13,6 +13,9 @@ use crate::term::{Term, Terms};
 impl Resolver<'_> {
     /// A relation on clustering columns together.
     pub(super) fn multi(&self, identifiers: &[String]) -> Result<Restriction, Error> {
+        if self.relation.operator == Operator::NotEqual {
+            return self.refuse(format!("Unsupported \"!=\" relation: {}", self.relation));
+        }
         let columns = self.multi_columns(identifiers)?;
         let types = columns.iter().map(|column| column.ty.clone()).collect();
         let ty = CqlType::Tuple(types);
@@ -27,9 +30,6 @@ impl Resolver<'_> {
                 Predicate::Equal(self.tuple_expression(&columns, ty)?)
             }
             Operator::In => Predicate::In(self.tuple_expressions(&columns, ty)?),
-            Operator::NotEqual => {
-                return self.refuse(format!("Unsupported \"!=\" relation: {}", self.relation));
-            }
             _ => {
                 return self.refuse(format!("{operator} cannot be used for multi-column relations"));
             }

@@ -306,7 +306,11 @@ impl Compiler<'_> {
         };
         let left = grouped(left, operands[0].text());
         let right = match right {
-            Selector::Arithmetic { .. } => format!("({})", operands[1].text()),
+            Selector::Arithmetic { operator: inner, .. }
+                if operator.is_multiplicative() || !inner.is_multiplicative() =>
+            {
+                format!("({})", operands[1].text())
+            }
             _ => operands[1].text(),
         };
         let text = format!("{left} {} {right}", operator.symbol());
@@ -332,11 +336,11 @@ impl Compiler<'_> {
                 inner.text, inner.text
             )));
         }
-        Ok(Compiled {
-            text: format!("({type_name}){}", inner.text),
-            ty,
-            ..inner
-        })
+        let text = match selector {
+            Selector::Arithmetic { .. } => format!("({type_name})({})", inner.text),
+            _ => format!("({type_name}){}", inner.text),
+        };
+        Ok(Compiled { text, ty, ..inner })
     }
 }
 

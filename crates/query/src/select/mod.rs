@@ -174,6 +174,11 @@ impl SelectPlan {
         self.restrictions.partition_key_markers()
     }
 
+    /// True if rows are checked by several columns that writes may change at different times.
+    pub fn is_mutable_intersection(&self) -> bool {
+        self.restrictions.is_mutable_intersection()
+    }
+
     /// What executing may cost.
     pub fn weight(&self) -> StatementWeight {
         if self.restrictions.is_one_row() {

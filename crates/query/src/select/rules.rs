@@ -60,7 +60,7 @@ pub(super) fn check_distinct(
     }
     // Compat: what rows are sorted by is selected with them.
     let sorted_by = ordering.iter().filter(|_| restrictions.has_key_in());
-    let sorted_by = sorted_by.filter_map(|ordering| table.column_named(&ordering.column));
+    let sorted_by = sorted_by.filter_map(|ordering| table.shown_named(&ordering.column));
     for column in selected.iter().chain(sorted_by) {
         if !matches!(column.kind, ColumnKind::PartitionKey | ColumnKind::Static) {
             return Err(Error::invalid(format!(

@@ -62,7 +62,7 @@ fn collect(selector: &Selector, table: &TableSchema, columns: &mut Vec<Column>) 
         }
         Selector::MapOrUserType(entries) => entries.iter().try_for_each(|(key, value)| {
             // A name before a colon may be a field's.
-            let is_field = matches!(key, Selector::Column(name) if table.column_named(name).is_none());
+            let is_field = matches!(key, Selector::Column(name) if table.shown_named(name).is_none());
             if !is_field {
                 collect(key, table, columns)?;
             }

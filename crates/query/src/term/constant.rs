@@ -41,7 +41,8 @@ pub(super) fn test(literal: &Literal, ty: &CqlType) -> Assignment {
             _ => Assignment::Weak,
         };
     };
-    if matches!(ty, CqlType::Custom(_)) {
+    // Compat: `Constants.Literal.testAssignment` says so of everything that is neither native, a collection nor a user type.
+    if matches!(ty, CqlType::Custom(_) | CqlType::Tuple(_)) {
         return Assignment::Weak;
     }
     if own_type(literal).as_ref() == Some(ty) {

@@ -225,8 +225,18 @@ fn plan_call(
     let arguments: Vec<Argument<'_>> = arguments.iter().map(Argument::Term).collect();
     let table = Some((&*receiver.keyspace, &*receiver.table));
     let function = functions::scalar_function(name, &arguments, Some(&receiver.ty), table, context)?
-        .ok_or_else(|| Error::Invalid(format!("Unknown function {} called", print_name(name))))?;
+        .ok_or_else(|| match is_aggregate(name, context) {
+            true => Error::invalid("Aggregation function are not supported in the where clause"),
+            false => Error::Invalid(format!("Unknown function {} called", print_name(name))),
+        })?;
     finish_call(function, &arguments, receiver, context)
+}
+
+/// True if users have made an aggregate of this name.
+fn is_aggregate(name: &ast::QualifiedName, context: &PlanContext<'_>) -> bool {
+    let keyspace = context.keyspace_of(name).ok();
+    let keyspace = keyspace.and_then(|keyspace| context.schema.keyspace(keyspace));
+    keyspace.is_some_and(|keyspace| keyspace.aggregates.iter().any(|known| known.name == name.name))
 }
 
 /// The value of a term that is the same at every execution; nothing is null.

@@ -6,7 +6,7 @@ use ilion_rows::{
     RangeTombstone, Row, Slice, Values,
 };
 use ilion_schema::{Column, TableId, TableSchema};
-use ilion_types::KEY_LEN_MAX;
+use ilion_types::{CqlType, KEY_LEN_MAX};
 use smallvec::SmallVec;
 
 use super::current::Current;
@@ -113,6 +113,24 @@ fn key_value(term: &Term, column: Option<&Column>, execution: &Execution<'_>) ->
     }
 }
 
+/// The clustering with these first values. Compat: the rows of dense compact tables may leave out the last ones.
+fn padded(table: &TableSchema, mut values: Values) -> Clustering {
+    values.resize(table.clustering().len(), None);
+    Clustering::new(values)
+}
+
+/// Compat: one clustering column of a compact table is stored by itself, where an empty value is none.
+fn check_not_empty(table: &TableSchema, value: &Bytes, column: Option<&Column>) -> Result<(), Error> {
+    let is_by_itself = table.is_compact() && table.clustering().len() == 1;
+    match column.filter(|_| is_by_itself && value.is_empty()) {
+        Some(column) => Err(Error::Invalid(format!(
+            "Invalid empty or null value for column {}",
+            column.name
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// The rows, the same in each partition.
 pub(super) fn rows(plan: &ModifyPlan, execution: &Execution<'_>) -> Result<Rows, Error> {
     let rows = match &plan.target {
@@ -124,9 +142,12 @@ pub(super) fn rows(plan: &ModifyPlan, execution: &Execution<'_>) -> Result<Rows,
             let mut columns = plan.table.clustering();
             let mut values = Values::with_capacity(terms.len());
             for term in terms {
-                values.push(Some(key_value(term, columns.next(), execution)?));
+                let column = columns.next();
+                let value = key_value(term, column, execution)?;
+                check_not_empty(&plan.table, &value, column)?;
+                values.push(Some(value));
             }
-            Rows::Each(vec![Clustering::new(values)])
+            Rows::Each(vec![padded(&plan.table, values)])
         }
         Target::Where(restrictions) => {
             let is_of_whole_partition =
@@ -136,6 +157,13 @@ pub(super) fn rows(plan: &ModifyPlan, execution: &Execution<'_>) -> Result<Rows,
             }
             if restrictions.gives_rows() {
                 Rows::Each(restrictions.clusterings(execution)?.unwrap_or_default())
+            } else if plan.kind == Kind::Update {
+                // Of compact tables only: the first columns are given, the others are null.
+                let slices = restrictions.slices(execution)?;
+                let rows = slices
+                    .into_iter()
+                    .map(|slice| padded(&plan.table, slice.start.values));
+                Rows::Each(rows.collect())
             } else {
                 Rows::Slices(restrictions.slices(execution)?)
             }
@@ -190,9 +218,8 @@ pub(super) fn partition_update(
                 let columns = writer(existing).columns(&plan.operations.regular)?;
                 let mut row = Row::empty(clustering.clone());
                 row.columns = columns;
-                // Compat: a row of a compact table is there as long as its columns are.
-                if plan.kind == Kind::Insert && !plan.table.is_compact() {
-                    row.liveness = time.liveness();
+                if plan.kind == Kind::Insert {
+                    insert(&plan.table, time, &mut row);
                 }
                 if !row.is_empty() {
                     update.rows.push(row);
@@ -205,6 +232,20 @@ pub(super) fn partition_update(
         update.static_row = static_row(&plan.operations.statics, &writer(existing))?;
     }
     Ok(update)
+}
+
+/// A row is there. Compat: that of a compact table is there as long as its columns are, so that where it has none, one
+/// without a value stands for them.
+fn insert(table: &TableSchema, time: &WriteTime, row: &mut Row) {
+    if !table.is_compact() {
+        row.liveness = time.liveness();
+        return;
+    }
+    let stand_in = table.regulars().find(|column| column.ty == CqlType::Empty);
+    row.columns.extend(stand_in.map(|column| ColumnData {
+        column: column.id,
+        data: Data::Simple(time.cell(Bytes::new())),
+    }));
 }
 
 fn static_row(operations: &[Operation], writer: &RowWriter<'_>) -> Result<Option<Row>, Error> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ilion_cql::ast;
-use ilion_schema::{Column, ColumnKind, TableKind, TableSchema};
+use ilion_schema::{Column, ColumnId, ColumnKind, TableKind, TableSchema};
 use ilion_types::CqlType;
 
 use super::condition::Condition;
@@ -107,7 +107,7 @@ fn insert_values(
     if let Some(column) = table
         .regulars()
         .next()
-        .filter(|_| table.is_compact() && operations.is_empty())
+        .filter(|value| table.is_compact() && operations.is_empty() && value.ty != CqlType::Empty)
     {
         return Err(Error::Invalid(format!(
             "Column {} is mandatory for this COMPACT STORAGE table",
@@ -127,6 +127,7 @@ pub(super) fn target_of_values(
     let sets_clustering = keys
         .iter()
         .any(|(column, _)| column.kind == ColumnKind::Clustering);
+    let keys_given: Vec<ColumnId> = keys.iter().map(|(column, _)| column.id).collect();
     let mut take = |columns: &mut dyn Iterator<Item = &Column>, what: &str| {
         let mut terms = Vec::new();
         let mut missing = Vec::new();
@@ -150,12 +151,23 @@ pub(super) fn target_of_values(
     let clustering = if only_statics && !sets_clustering && table.clustering().len() > 0 {
         None
     } else {
-        Some(take(&mut table.clustering(), "clustering keys")?)
+        let given = match table.is_compact() && !table.is_static_compact() {
+            true => leading(table, &keys_given),
+            false => table.clustering().len(),
+        };
+        Some(take(&mut table.clustering().take(given), "clustering keys")?)
     };
     Ok(Target::Values {
         partition_key,
         clustering,
     })
+}
+
+/// Up to which clustering column some are given, at least one. Compat: dense compact tables do without the others.
+fn leading(table: &TableSchema, given: &[ColumnId]) -> usize {
+    let columns = table.clustering().enumerate();
+    let last = columns.filter(|(_, column)| given.contains(&column.id)).last();
+    last.map_or(1, |(index, _)| index + 1)
 }
 
 pub(super) fn update(ast: &ast::Update, context: &PlanContext<'_>) -> Result<ModifyPlan, Error> {

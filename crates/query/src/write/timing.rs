@@ -3,11 +3,12 @@
 use bytes::Bytes;
 use ilion_cql::ast;
 use ilion_rows::{Cell, DeletionTime, Liveness, NO_TIMESTAMP, NO_TTL};
-use ilion_schema::TableSchema;
+use ilion_schema::{TableSchema, is_system_keyspace};
 use ilion_types::CqlType;
 
 use super::plan::spec;
 use crate::context::{Execution, PlanContext};
+use crate::guardrails::check_timestamp;
 use crate::term::Term;
 use crate::{Error, Value};
 
@@ -71,6 +72,9 @@ impl Timing {
                 i64::MIN + 1,
                 i64::MAX
             )));
+        }
+        if self.has_timestamp() && !is_system_keyspace(&table.keyspace) {
+            check_timestamp(timestamp_micros, &table.name, execution)?;
         }
         Ok(WriteTime {
             timestamp_micros,

@@ -1,6 +1,6 @@
 //! Limits of the operator: warnings and refusals, with Cassandra's messages.
 
-use ilion_query::{Guardrails, Threshold, ValueLists};
+use ilion_query::{ExecuteOptions, Flag, Guardrails, Threshold, ValueLists};
 
 use crate::session::Session;
 
@@ -37,7 +37,7 @@ type Case<'a> = (
 
 #[test]
 fn above_one_threshold_is_warned_and_above_the_other_refused() {
-    let cases: [Case<'_>; 7] = [
+    let cases: [Case<'_>; 12] = [
         (
             |limits| &mut limits.columns_per_table,
             1,
@@ -95,6 +95,55 @@ fn above_one_threshold_is_warned_and_above_the_other_refused() {
             "Guardrail items_per_collection violated: Detected collection l with 3 items, this exceeds the failure threshold of 2.",
         ),
         (
+            |limits| &mut limits.keyspaces,
+            1,
+            2,
+            "CREATE KEYSPACE n WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+            "",
+            "Guardrail keyspaces violated: Creating keyspace n, current number of keyspaces 2 exceeds warning threshold of 1.",
+            "",
+        ),
+        (
+            |limits| &mut limits.secondary_indexes_per_table,
+            0,
+            0,
+            "",
+            "CREATE INDEX i ON t (v)",
+            "",
+            "Guardrail secondary_indexes_per_table violated: Tables cannot have more than 0 secondary indexes, aborting the \
+             creation of secondary index i",
+        ),
+        (
+            |limits| &mut limits.materialized_views_per_table,
+            0,
+            0,
+            "",
+            "CREATE MATERIALIZED VIEW m AS SELECT * FROM t WHERE k IS NOT NULL AND c IS NOT NULL PRIMARY KEY (c, k)",
+            "",
+            "Guardrail materialized_views_per_table violated: Tables cannot have more than 0 materialized views, aborting the \
+             creation of materialized view m",
+        ),
+        (
+            |limits| &mut limits.in_select_cartesian_product,
+            1,
+            2,
+            "SELECT * FROM t WHERE k = 1 AND c IN (1, 2)",
+            "SELECT * FROM t WHERE k = 1 AND c IN (1, 2, 3)",
+            "Guardrail in_select_cartesian_product violated: The cartesian product of the IN restrictions on clustering key \
+             produces 2 values, this exceeds warning threshold of 1.",
+            "Guardrail in_select_cartesian_product violated: Aborting query because the cartesian product of the IN restrictions \
+             on clustering key produces 3 values, this exceeds fail threshold of 2.",
+        ),
+        (
+            |limits| &mut limits.collection_size,
+            20,
+            40,
+            "INSERT INTO t (k, c, l) VALUES (1, 1, [1, 2])",
+            "INSERT INTO t (k, c, l) VALUES (1, 1, [1, 2, 3])",
+            "Guardrail collection_size violated: Detected collection l of size 40, this exceeds the warning threshold of 20.",
+            "Guardrail collection_size violated: Detected collection l of size 60, this exceeds the failure threshold of 40.",
+        ),
+        (
             |limits| &mut limits.maximum_replication_factor,
             1,
             2,
@@ -109,12 +158,16 @@ fn above_one_threshold_is_warned_and_above_the_other_refused() {
     for (limit, warn, fail, warned, refused, warning, refusal) in cases {
         let mut guardrails = Guardrails::default();
         *limit(&mut guardrails) = of(warn, fail);
-        let shown = answer(guardrails.clone(), warned);
-        assert!(
-            shown.contains(&format!("warning: {warning}\n")),
-            "{warned}: {shown}"
-        );
-        assert_eq!(answer(guardrails, refused), format!("error Invalid: {refusal}\n"));
+        if !warned.is_empty() {
+            let shown = answer(guardrails.clone(), warned);
+            assert!(
+                shown.contains(&format!("warning: {warning}\n")),
+                "{warned}: {shown}"
+            );
+        }
+        if !refused.is_empty() {
+            assert_eq!(answer(guardrails, refused), format!("error Invalid: {refusal}\n"));
+        }
     }
 }
 
@@ -129,6 +182,8 @@ fn what_is_switched_off_is_refused() {
         uncompressed_tables_enabled: false,
         read_before_write_list_operations_enabled: false,
         simplestrategy_enabled: false,
+        vector_type_enabled: false,
+        use_statements_enabled: false,
         tables: of(0, 1),
         ..Guardrails::default()
     };
@@ -173,6 +228,14 @@ fn what_is_switched_off_is_refused() {
             "CREATE TABLE n (k int PRIMARY KEY)",
             "tables violated: Cannot have more than 1 tables, aborting the creation of table n",
         ),
+        (
+            "ALTER TABLE t ADD x frozen<list<vector<float, 2>>>",
+            "alter_table violated: User access to ALTER TABLE statement for column mutation is not allowed",
+        ),
+        (
+            "CREATE TYPE n (x vector<float, 2>)",
+            "vector_type_enabled violated: usage of the vector type is not allowed",
+        ),
     ] {
         let expected = format!("error Invalid: Guardrail {message}\n");
         assert_eq!(answer(off.clone(), statement), expected, "{statement}");
@@ -183,6 +246,7 @@ fn what_is_switched_off_is_refused() {
 fn values_of_lists_are_warned_of_and_refused() {
     let lists = ValueLists {
         warned: vec!["comment".into(), "ONE".into()],
+        ignored: vec!["gc_grace_seconds".into()],
         disallowed: vec!["cdc".into()],
     };
     let limits = Guardrails {
@@ -208,4 +272,151 @@ fn values_of_lists_are_warned_of_and_refused() {
         shown.contains("Provided values [ONE] are not recommended for write consistency levels"),
         "{shown}"
     );
+}
+
+#[test]
+fn properties_that_are_ignored_are_left_out_with_a_warning() {
+    let mut session = Session::in_memory();
+    session.script(SCHEMA);
+    session.limit(Guardrails {
+        table_properties: ValueLists {
+            ignored: vec!["comment".into()],
+            ..ValueLists::default()
+        },
+        ..Guardrails::default()
+    });
+    let shown =
+        session.query("CREATE TABLE n (k int PRIMARY KEY) WITH comment = 'x' AND gc_grace_seconds = 1");
+    assert!(
+        shown.contains(
+            "warning: Guardrail table_properties violated: Ignoring provided values [comment] as they are not supported for \
+             Table Properties (ignored values are: [comment])"
+        ),
+        "{shown}"
+    );
+    let kept = session.query("SELECT comment, gc_grace_seconds FROM system_schema.tables WHERE keyspace_name = 'ks' AND table_name = 'n'");
+    assert!(kept.contains("'' | 1") || kept.contains(" | 1"), "{kept}");
+    assert!(!kept.contains('x'), "{kept}");
+}
+
+#[test]
+fn timestamps_too_far_from_the_clock_are_warned_of_and_refused() {
+    const HOUR_MICROS: u64 = 3_600_000_000;
+    let limits = Guardrails {
+        maximum_timestamp: Threshold {
+            warn: Some(HOUR_MICROS),
+            fail: Some(HOUR_MICROS << 40),
+        },
+        minimum_timestamp: Threshold {
+            warn: None,
+            fail: Some(HOUR_MICROS),
+        },
+        ..Guardrails::default()
+    };
+    let insert = |micros: i64| format!("INSERT INTO t (k, c) VALUES (1, 1) USING TIMESTAMP {micros}");
+    let ahead = answer(limits.clone(), &insert(i64::MAX / 2));
+    assert!(
+        ahead.contains(
+            "warning: Guardrail maximum_timestamp violated: The modification to table t has a timestamp"
+        ),
+        "{ahead}"
+    );
+    let behind = answer(limits.clone(), &insert(-HOUR_MICROS.cast_signed() * 2));
+    assert!(
+        behind.starts_with(
+            "error Invalid: Guardrail minimum_timestamp violated: The modification to table t has a timestamp"
+        ),
+        "{behind}"
+    );
+    assert!(
+        behind.contains("before the minimum allowable failure threshold"),
+        "{behind}"
+    );
+    assert_eq!(answer(limits, "INSERT INTO t (k, c) VALUES (1, 1)"), "ok\n");
+}
+
+#[test]
+fn flags_warn_or_refuse() {
+    let warned = Flag {
+        warned: true,
+        enabled: true,
+    };
+    let off = Flag {
+        warned: true,
+        enabled: false,
+    };
+    let window = "ALTER TABLE t WITH compaction = {'class': 'TimeWindowCompactionStrategy'}";
+    let expiring = "ALTER TABLE t WITH default_time_to_live = 9 AND compaction = {'class': 'TimeWindowCompactionStrategy'}";
+    let of_window = |flag| Guardrails {
+        zero_ttl_on_twcs: flag,
+        ..Guardrails::default()
+    };
+    let message = "Guardrail zero_ttl_on_twcs violated: 0 default_time_to_live on a table with TimeWindowCompactionStrategy \
+                   compaction strategy is not";
+    let shown = answer(of_window(warned), window);
+    assert!(
+        shown.contains(&format!("warning: {message} recommended. It is suspicious")),
+        "{shown}"
+    );
+    let shown = answer(of_window(off), window);
+    assert!(
+        shown.starts_with(&format!("error Invalid: {message} allowed.")),
+        "{shown}"
+    );
+    let shown = answer(of_window(off), expiring);
+    assert!(!shown.contains("zero_ttl"), "{shown}");
+}
+
+#[test]
+fn intersections_of_filters_are_guarded_at_levels_of_several_nodes() {
+    let mut session = Session::in_memory();
+    session.script(SCHEMA);
+    session.script("ALTER TABLE ks.t ADD w int;");
+    session.limit(Guardrails {
+        intersect_filtering_query: Flag {
+            warned: true,
+            enabled: false,
+        },
+        ..Guardrails::default()
+    });
+    let quorum = ExecuteOptions {
+        consistency: ilion_query::Consistency::QUORUM,
+        ..ExecuteOptions::default()
+    };
+    let both = "SELECT * FROM t WHERE v = 'a' AND w = 1 ALLOW FILTERING";
+    assert!(session.execute_with(both, &ExecuteOptions::default()).is_ok());
+    assert!(
+        session
+            .execute_with("SELECT * FROM t WHERE w = 1 AND c = 1 ALLOW FILTERING", &quorum)
+            .is_ok()
+    );
+    let refused = session.execute_with(both, &quorum).map(|_| ());
+    assert!(refused.is_err_and(|error| {
+        error
+            .to_string()
+            .contains("Guardrail intersect_filtering_query violated")
+    }),);
+}
+
+#[test]
+fn pages_are_guarded_by_the_rows_that_a_client_asks_for() {
+    let mut session = Session::in_memory();
+    session.script(SCHEMA);
+    session.limit(Guardrails {
+        page_size: of(10, 20),
+        ..Guardrails::default()
+    });
+    let mut ask = |page_size| {
+        let options = ExecuteOptions {
+            page_size: Some(page_size),
+            ..ExecuteOptions::default()
+        };
+        match session.execute_with("SELECT * FROM t", &options) {
+            Ok(executed) => executed.warnings.join("\n"),
+            Err(error) => error.to_string(),
+        }
+    };
+    assert_eq!(ask(10), "");
+    assert!(ask(11).ends_with("Query for table t with page size 11 exceeds warning threshold of 10."));
+    assert!(ask(21).ends_with("Aborting query for table t, page size 21 exceeds fail threshold of 20."));
 }

@@ -33,6 +33,7 @@ mod index_laws;
 mod index_life;
 mod index_stress;
 mod indexes;
+mod interrupted_build;
 mod print;
 mod processor;
 mod session;

@@ -172,7 +172,7 @@ impl Altered {
     }
 
     fn remove(&mut self, name: &str, if_exists: bool, dropped_micros: i64) -> Result<(), Error> {
-        let Some(column) = self.table.column_named(name) else {
+        let Some(column) = self.table.shown_named(name) else {
             return match if_exists {
                 true => Ok(()),
                 false => invalid(format!(
@@ -183,6 +183,9 @@ impl Altered {
         };
         if column.is_primary_key() {
             return invalid(format!("Cannot drop PRIMARY KEY column {name}"));
+        }
+        if self.table.is_compact() && column.kind == ColumnKind::Regular {
+            return invalid(format!("Cannot drop the value {name} of a COMPACT STORAGE table"));
         }
         if matches!(column.ty, CqlType::Udt { frozen: false, .. }) {
             return invalid(format!(
@@ -206,7 +209,7 @@ impl Altered {
 
     fn rename(&mut self, from: &str, to: &str, if_exists: bool) -> Result<(), Error> {
         let table = full_name(&self.table);
-        let Some(column) = self.table.column_named(from) else {
+        let Some(column) = self.table.shown_named(from) else {
             return match if_exists {
                 true => Ok(()),
                 false => invalid(format!(
@@ -257,8 +260,13 @@ impl Altered {
         if !self.table.is_compact() {
             return invalid("Cannot DROP COMPACT STORAGE on table without COMPACT STORAGE");
         }
-        // Cassandra's default: `drop_compact_storage_enabled: false`.
-        invalid("DROP COMPACT STORAGE is disabled. Enable in cassandra.yaml to use.")
+        let is_counter = self.table.is_counter();
+        let flags = ["compound", "counter"].into_iter();
+        let kept = flags.filter(|flag| *flag == "compound" || is_counter);
+        let mut builder = self.table.to_builder();
+        builder.flags = kept.map(str::to_owned).collect();
+        self.table = builder.build();
+        Ok(())
     }
 
     fn set_options(&mut self, properties: &Properties) -> Result<(), Error> {

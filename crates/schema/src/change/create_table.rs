@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use ilion_types::CqlType;
 
+use super::compact_table::CompactDraft;
 use super::tables::{new_table_id, table_id_of};
 use super::{CopyTable, CreateTable, NewColumn};
 use crate::error::invalid;
@@ -82,7 +83,7 @@ impl Schema {
         let mut builder = TableBuilder::new(&copy.keyspace, &copy.name, id);
         builder.options = source.options.altered(&copy.properties)?;
         builder.flags = source.flags.clone();
-        for column in source.select_order() {
+        for column in source.every_column() {
             builder = builder.add(column.name.clone(), column.kind, column.ty.clone(), column.order);
         }
         let table = builder.build();
@@ -134,11 +135,11 @@ impl<'a> Draft<'a> {
     }
 
     fn build(&self, mut builder: TableBuilder) -> Result<Arc<TableSchema>, Error> {
-        if self.create.compact_storage {
-            return invalid("Creation of new COMPACT STORAGE tables is not allowed");
-        }
         self.check_primary_key()?;
         check_clustering_order(&self.create.clustering, &self.create.clustering_order)?;
+        if self.create.compact_storage {
+            return self.build_compact(builder);
+        }
         let has_static = self.create.columns.iter().any(|column| column.is_static);
         if self.create.clustering.is_empty() && has_static {
             return invalid(STATIC_WITHOUT_CLUSTERING);
@@ -147,6 +148,21 @@ impl<'a> Draft<'a> {
             builder.flags.push("counter".to_owned());
         }
         Ok(self.add_columns(builder).build())
+    }
+
+    fn build_compact(&self, mut builder: TableBuilder) -> Result<Arc<TableSchema>, Error> {
+        let is_key = |name: &str| self.key_names().any(|key| key == name);
+        let columns = self.columns.iter().filter(|(name, _)| !is_key(name));
+        let mut draft = CompactDraft {
+            clustering_count: self.create.clustering.len(),
+            columns: columns.map(|(name, column)| (*name, *column)).collect(),
+            names: self.columns.keys().copied().collect(),
+            is_counter: false,
+        };
+        draft.check()?;
+        draft.is_counter = self.check_counters(&builder.options)?;
+        builder.flags = draft.flags();
+        Ok(draft.add_columns(self.add_key(builder)).build())
     }
 
     fn check_primary_key(&self) -> Result<(), Error> {
@@ -207,7 +223,7 @@ impl<'a> Draft<'a> {
         Ok(true)
     }
 
-    fn add_columns(&self, mut builder: TableBuilder) -> TableBuilder {
+    fn add_key(&self, mut builder: TableBuilder) -> TableBuilder {
         let ty = |name: &str| {
             self.columns
                 .get(name)
@@ -219,6 +235,11 @@ impl<'a> Draft<'a> {
         for name in &self.create.clustering {
             builder = builder.clustering(name, ty(name), order_of(name, &self.create.clustering_order));
         }
+        builder
+    }
+
+    fn add_columns(&self, builder: TableBuilder) -> TableBuilder {
+        let mut builder = self.add_key(builder);
         let is_key = |name: &str| self.key_names().any(|key| key == name);
         for (name, column) in self.columns.iter().filter(|(name, _)| !is_key(name)) {
             builder = match column.is_static {

@@ -150,7 +150,7 @@ fn check_table(table: &TableSchema) -> Result<(), Error> {
 /// A collection is indexed by its values unless the statement says otherwise.
 fn prepare_targets(table: &TableSchema, targets: &[IndexTarget]) -> Result<Vec<IndexTarget>, Error> {
     let prepare = |target: &IndexTarget| {
-        let Some(column) = table.column_named(&target.column) else {
+        let Some(column) = table.shown_named(&target.column) else {
             return invalid(format!(
                 "Undefined column name {} in table {}",
                 quote_name(&target.column),

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use ilion_types::{hex, quote_name};
 
-use super::table::clustering;
 use super::{Internals, map_literal, quoted};
 use crate::options::parse::java_double;
 use crate::{ClusteringOrder, TableKind, TableOptions, TableSchema};
@@ -18,8 +17,8 @@ pub(super) fn with_clause(table: &TableSchema, internals: Internals) -> String {
     if internals == Internals::Shown {
         lines.push(format!("ID = {}", table.id));
     }
-    let order: Vec<String> = clustering(table)
-        .into_iter()
+    let order: Vec<String> = table
+        .clustering()
         .map(|column| {
             let direction = if column.order == ClusteringOrder::Desc {
                 "DESC"

@@ -78,7 +78,7 @@ fn create_statement(table: &TableSchema, internals: Internals) -> String {
 
 /// True for `k int PRIMARY KEY`.
 fn has_simple_key(table: &TableSchema) -> bool {
-    table.partition_key().len() == 1 && clustering(table).is_empty()
+    table.partition_key().len() == 1 && table.clustering().len() == 0
 }
 
 /// In the order in which they were dropped.

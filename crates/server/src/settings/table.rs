@@ -282,6 +282,8 @@ settings! {
     maximum_replication_factor_fail_threshold: Limit = "-1";
     /// Properties of tables that are warned of.
     table_properties_warned: Names = "none";
+    /// Properties of tables that are left out of statements, with a warning.
+    table_properties_ignored: Names = "none";
     /// Properties of tables that are refused.
     table_properties_disallowed: Names = "none";
     /// Consistency levels of reads that are warned of.
@@ -292,6 +294,30 @@ settings! {
     write_consistency_levels_warned: Names = "none";
     /// Consistency levels of writes that are refused.
     write_consistency_levels_disallowed: Names = "none";
+    /// Warns of timestamps given by statements that are further in the future; auto: never.
+    maximum_timestamp_warn_threshold: Option<Duration> = "auto";
+    /// Refuses timestamps given by statements that are further in the future; auto: never.
+    maximum_timestamp_fail_threshold: Option<Duration> = "auto";
+    /// Warns of timestamps given by statements that are further in the past; auto: never.
+    minimum_timestamp_warn_threshold: Option<Duration> = "auto";
+    /// Refuses timestamps given by statements that are further in the past; auto: never.
+    minimum_timestamp_fail_threshold: Option<Duration> = "auto";
+    /// Warns of unlogged batches of more partitions; -1 is never.
+    unlogged_batch_across_partitions_warn_threshold: Limit = "10";
+    /// Whether filtering by several columns that are not of the key is warned of, at levels that several nodes would answer.
+    intersect_filtering_query_warned: bool = "false";
+    /// Whether filtering by several columns that are not of the key is allowed, at levels that several nodes would answer.
+    intersect_filtering_query_enabled: bool = "true";
+    /// Whether a table of TimeWindowCompactionStrategy without default_time_to_live is warned of.
+    zero_ttl_on_twcs_warned: bool = "false";
+    /// Whether a table of TimeWindowCompactionStrategy may have no default_time_to_live.
+    zero_ttl_on_twcs_enabled: bool = "true";
+    /// Whether columns and fields may have the type vector.
+    vector_type_enabled: bool = "true";
+    /// Whether USE is allowed.
+    use_statements_enabled: bool = "true";
+    /// Whether ALTER TABLE DROP COMPACT STORAGE is allowed.
+    drop_compact_storage_enabled: bool = "false", was "enable_drop_compact_storage" in "";
     /// Whether secondary indexes may be created.
     secondary_indexes_enabled: bool = "true";
     /// Whether an index may be asked by a query that says nothing of the partition.

@@ -167,3 +167,31 @@ fn pages_follow_each_other() {
     }
     assert_eq!(sizes, [10, 10, 5]);
 }
+
+#[test]
+fn a_client_is_told_once_that_what_it_prepares_depends_on_its_keyspace() {
+    let setup = start();
+    let mut client = setup.client(Version::V5);
+    make_table(&mut client);
+    run(&mut client, "USE ks");
+    let mut warnings = |text: &str| {
+        let request = Request::Prepare(Prepare {
+            text: text.to_owned(),
+            keyspace: None,
+        });
+        client.send(1, request);
+        client.receive().warnings
+    };
+    assert_eq!(warnings("SELECT * FROM ks.t"), Vec::<String>::new());
+    let told = warnings("SELECT * FROM t");
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(
+        told[0].starts_with("`USE <keyspace>` with prepared statements"),
+        "{told:?}"
+    );
+    assert!(
+        told[0].contains("Keyspace used: ks, statement keyspace: ks, statement id: "),
+        "{told:?}"
+    );
+    assert_eq!(warnings("SELECT k FROM t"), Vec::<String>::new());
+}

@@ -328,6 +328,11 @@ fn shift(ty: &CqlType, time: &[u8], duration: &[u8], backwards: bool) -> Result<
             "The duration must have a day precision. Was: {duration}"
         )));
     }
+    if duration.nanos() % 1_000_000 != 0 {
+        return Err(Error::Invalid(format!(
+            "The duration must have a millisecond precision. Was: {duration}"
+        )));
+    }
     let sign = if backwards { -1 } else { 1 };
     let millis = super::time::add_months(millis, i64::from(duration.months()) * sign)
         .saturating_add(i64::from(duration.days()) * sign * super::time::MILLIS_PER_DAY)
