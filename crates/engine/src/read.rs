@@ -128,7 +128,8 @@ impl TableStore {
             let cursors: Vec<_> = cursors.collect();
             cost::add(Count::Memtables, cursors.len() as u64);
             tell_merged(0);
-            return Ok(merged(cursors, table, Direction::of(filter.reversed)));
+            let direction = Direction::of(filter.reversed);
+            return Ok(merged(cursors, table, active.comparator(), direction));
         }
         let read = PointRead {
             table,
@@ -151,9 +152,14 @@ impl TableStore {
     ) -> Box<dyn Cursor> {
         let filter = Arc::new(filter.clone());
         let view = self.view();
-        let mut sources: Vec<Box<dyn Cursor>> = Vec::new();
-        for memtable in &view.memtables {
-            cost::add(Count::Memtables, u64::from(memtable.size_bytes() > 0));
+        let Some(active) = view.memtables.first() else {
+            return Box::new(Nothing);
+        };
+        let mut sources: Vec<Box<dyn Cursor>> =
+            Vec::with_capacity(view.memtables.len() + view.sstables.len());
+        let memtables = view.memtables.iter();
+        for memtable in memtables.filter(|memtable| !memtable.has_nothing_to_read()) {
+            cost::add(Count::Memtables, 1);
             sources.push(Box::new(memtable.cursor(range.clone(), filter.clone())));
         }
         cost::add(Count::SSTablesConsidered, view.sstables.len() as u64);
@@ -171,7 +177,12 @@ impl TableStore {
                 view.sstables.len()
             )
         });
-        merged(sources, table, Direction::of(filter.reversed))
+        merged(
+            sources,
+            table,
+            active.comparator(),
+            Direction::of(filter.reversed),
+        )
     }
 }
 
@@ -284,7 +295,8 @@ impl PointRead<'_> {
             };
             sources.extend(read.sources(later, self.comparator));
         }
-        Ok(merged(sources, self.table, Direction::of(self.filter.reversed)))
+        let direction = Direction::of(self.filter.reversed);
+        Ok(merged(sources, self.table, self.comparator, direction))
     }
 
     /// What is known from memory that makes it needless to ask an SSTable.
@@ -379,12 +391,18 @@ pub(crate) fn scan(
 fn merged(
     mut sources: Vec<Box<dyn Cursor>>,
     table: &Arc<TableSchema>,
+    comparator: &ClusteringComparator,
     direction: Direction,
 ) -> Box<dyn Cursor> {
     match sources.len() {
         0 => Box::new(Nothing),
         1 => sources.remove(0),
-        _ => Box::new(MergeCursor::new(sources, table.clone(), direction)),
+        _ => Box::new(MergeCursor::ordered(
+            sources,
+            table.clone(),
+            comparator.clone(),
+            direction,
+        )),
     }
 }
 

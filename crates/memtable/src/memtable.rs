@@ -213,8 +213,16 @@ impl Memtable {
         if let Some(position) = position {
             statistics.cover(position);
         }
+        // Under the lock: what can be seen is counted.
+        let applied = self.grow(grown);
         drop(guard);
-        self.grow(grown)
+        applied
+    }
+
+    /// True if nothing was written yet that a read could see; false if that is not known. Takes no lock.
+    #[inline]
+    pub fn has_nothing_to_read(&self) -> bool {
+        self.entries.is_none() && self.size_bytes.load(Ordering::Relaxed) == 0
     }
 
     pub(crate) fn entries(&self) -> Option<&Entries> {

@@ -92,6 +92,17 @@ pub struct MergeCursor {
 impl MergeCursor {
     /// Merges `sources` of `table`.
     pub fn new(sources: Vec<Box<dyn Cursor>>, table: Arc<TableSchema>, direction: Direction) -> Self {
+        let comparator = ClusteringComparator::of(&table);
+        Self::ordered(sources, table, comparator, direction)
+    }
+
+    /// The same with the comparator of the table, which somebody has.
+    pub fn ordered(
+        sources: Vec<Box<dyn Cursor>>,
+        table: Arc<TableSchema>,
+        comparator: ClusteringComparator,
+        direction: Direction,
+    ) -> Self {
         let sources: Vec<Source> = sources
             .into_iter()
             .map(|cursor| Source {
@@ -102,11 +113,11 @@ impl MergeCursor {
             })
             .collect();
         let mut merge = Self {
-            comparator: ClusteringComparator::of(&table),
+            comparator,
             is_counter: table.is_counter(),
             table,
             direction,
-            partitions: Queue::default(),
+            partitions: Queue(Vec::with_capacity(sources.len())),
             active: SmallVec::new(),
             unfiltereds: Queue::default(),
             used: SmallVec::new(),

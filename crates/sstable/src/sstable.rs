@@ -190,6 +190,11 @@ impl SSTable {
     /// Where the partitions of a range begin, or before: nothing if it has none there. With a token map that is the token of
     /// the next partition (as far as the map has it); no I/O on Data.db or the index.
     pub fn lower_bound(&self, range: &KeyRange) -> Option<DecoratedKey> {
+        self.begin_of(range).map(|begin| begin.bound)
+    }
+
+    /// The same, with the place in the token map.
+    pub(crate) fn begin_of(&self, range: &KeyRange) -> Option<Begin> {
         if range.misses(self.first_key(), self.last_key()) {
             return None;
         }
@@ -198,19 +203,17 @@ impl SSTable {
             KeyBound::BeforeToken(token) | KeyBound::AfterToken(token) => least_key(token.clone()),
             KeyBound::Before(key) | KeyBound::After(key) => key.clone(),
         };
-        let next = self.ask_token_map(|map| match map.rank(&range.start)? {
-            rank if rank < map.partition_count() => map.token_floor(rank).map(Some),
-            _ => Ok(None),
-        });
-        let bound = match next {
-            None => start,
-            Some(None) => return None,
-            Some(Some(floor)) => start.max(least_key(floor)),
+        let (rank, mut bound) = match self.ask_token_map(|map| map.next_above(&range.start)) {
+            None => (None, start),
+            Some((_, None)) => return None,
+            Some((rank, Some(floor))) => (Some(rank), start.max(least_key(floor))),
         };
-        let bound = bound.max(self.first_key().clone());
+        if bound < *self.first_key() {
+            bound = self.first_key().clone();
+        }
         // The end may be this very token, of a greater key.
         let is_beyond = range.end.token().is_some_and(|end| *end < bound.token);
-        (!is_beyond).then_some(bound)
+        (!is_beyond).then_some(Begin { bound, rank })
     }
 
     /// About how many partitions it has in a range, from memory; exactly but for those whose tokens look like a bound's.
@@ -433,10 +436,11 @@ impl SSTable {
         Ok(true)
     }
 
-    /// A walk over the partitions above `bound`. By a token map it may begin with some that only look as if they were.
-    pub(crate) fn index_above(&self, bound: &KeyBound, scan: Scan) -> Result<IndexCursor> {
-        if let Some(first) = self.ask_token_map(|map| map.rank(bound))
-            && let Some(map) = self.parts.tokens.load_full()
+    /// A walk over the partitions above `bound`. By a token map it may begin with some that only look as if they were; `rank` is
+    /// where, if it was asked before.
+    pub(crate) fn index_above(&self, bound: &KeyBound, rank: Option<u64>, scan: Scan) -> Result<IndexCursor> {
+        if let Some(map) = self.parts.tokens.load_full()
+            && let Some(first) = rank.or_else(|| self.ask_token_map(|map| map.rank(bound)))
         {
             return Ok(IndexCursor::Map(MapWalker::new(map, first)));
         }
@@ -475,6 +479,15 @@ impl SSTable {
         *self.format.write() = Some(format.clone());
         Ok(format)
     }
+}
+
+/// Where the partitions of a range begin.
+#[derive(Debug)]
+pub(crate) struct Begin {
+    /// There, or before.
+    pub(crate) bound: DecoratedKey,
+    /// How many partitions the token map has before it.
+    pub(crate) rank: Option<u64>,
 }
 
 /// The least key with a token.

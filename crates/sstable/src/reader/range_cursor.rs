@@ -14,6 +14,7 @@ use ilion_types::Partitioner;
 use super::partition_index::IndexCursor;
 use super::partition_reader::{PartitionReader, Started};
 use crate::error::Step;
+use crate::sstable::Begin;
 use crate::{SSTable, Scan};
 
 /// Partitions of an SSTable that lie in a range. Nothing is read before the first one is asked for.
@@ -24,8 +25,8 @@ pub struct RangeCursor {
     range: KeyRange,
     filter: Arc<ClusteringFilter>,
     scan: Scan,
-    /// Where its partitions begin, or before; nothing if there are none.
-    lower_bound: Option<DecoratedKey>,
+    /// Where its partitions begin; nothing if there are none.
+    begin: Option<Begin>,
     place: Place,
 }
 
@@ -51,19 +52,18 @@ impl RangeCursor {
         filter: Arc<ClusteringFilter>,
         scan: Scan,
     ) -> Self {
-        let lower_bound = sstable.lower_bound(&range);
+        let begin = sstable.begin_of(&range);
         Self {
             sstable,
             table,
             range,
             filter,
             scan,
-            place: if lower_bound.is_some() {
-                Place::Before
-            } else {
-                Place::After
+            place: match begin {
+                Some(_) => Place::Before,
+                None => Place::After,
             },
-            lower_bound,
+            begin,
         }
     }
 
@@ -92,7 +92,8 @@ impl RangeCursor {
         let reader = self
             .sstable
             .partition_reader(&self.table, &self.filter, self.scan)?;
-        let index = self.sstable.index_above(&self.range.start, self.scan)?;
+        let rank = self.begin.as_ref().and_then(|begin| begin.rank);
+        let index = self.sstable.index_above(&self.range.start, rank, self.scan)?;
         let mut walk = Walk {
             reader,
             index: Some(index),
@@ -168,7 +169,7 @@ impl Cursor for RangeCursor {
 
     fn lower_bound(&self) -> Option<DecoratedKey> {
         match self.place {
-            Place::Before => self.lower_bound.clone(),
+            Place::Before => self.begin.as_ref().map(|begin| begin.bound.clone()),
             Place::Within(_) | Place::After => None,
         }
     }

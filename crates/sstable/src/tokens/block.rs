@@ -66,7 +66,11 @@ impl<'b> Block<'b> {
 
     /// The least code that the partition may have.
     pub(super) fn code(&self, index: usize) -> Option<u64> {
-        let code = self.base_code.checked_add(self.codes.get(index)?)?;
+        self.whole(self.codes.get(index)?)
+    }
+
+    fn whole(&self, value: u64) -> Option<u64> {
+        let code = self.base_code.checked_add(value)?;
         (code.leading_zeros() >= u32::from(self.shift)).then(|| code << self.shift)
     }
 
@@ -85,6 +89,14 @@ impl<'b> Block<'b> {
             Place::Code(code) => self.find_code(code),
             Place::Bytes(key) => self.find_bytes(key),
         }
+    }
+
+    /// How many partitions are below a code, and the code of the next one as far as it is known, if it is here.
+    #[inline]
+    pub(super) fn next_code(&self, code: u64) -> (usize, Option<u64>) {
+        let value = (code >> self.shift).saturating_sub(self.base_code);
+        let (at, next) = self.codes.next_from(value);
+        (at, next.and_then(|value| self.whole(value)))
     }
 
     #[inline]

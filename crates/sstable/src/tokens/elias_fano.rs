@@ -10,7 +10,7 @@
 
 use std::ops::Range;
 
-use super::{u16_at, u64_at};
+use super::u64_at;
 
 const WORDS_PER_SAMPLE: usize = 4;
 /// So many bits can be read from any bit on with one read of eight bytes.
@@ -83,8 +83,8 @@ pub(super) fn encode(numbers: &[u64], shape: Shape, out: &mut Vec<u8>) {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sequence<'b> {
     shape: Shape,
-    samples: &'b [u8],
-    upper: &'b [u8],
+    samples: &'b [[u8; 2]],
+    upper: &'b [[u8; 8]],
     low: &'b [u8],
 }
 
@@ -99,8 +99,8 @@ impl<'b> Sequence<'b> {
         let (upper, low) = own.split_at_checked(usize::from(shape.words) * 8)?;
         let sequence = Self {
             shape,
-            samples,
-            upper,
+            samples: samples.as_chunks().0,
+            upper: upper.as_chunks().0,
             low,
         };
         Some((sequence, rest))
@@ -108,13 +108,14 @@ impl<'b> Sequence<'b> {
 
     #[inline]
     fn word(&self, index: usize) -> Option<u64> {
-        (index < usize::from(self.shape.words)).then(|| u64_at(self.upper, index * 8))
+        self.upper.get(index).map(|word| u64::from_le_bytes(*word))
     }
 
     /// Ones before a group of words; nothing beyond the last group.
     #[inline]
     fn ones_before(&self, group: usize) -> Option<usize> {
-        u16_at(self.samples, group * 2).map(usize::from)
+        let ones = self.samples.get(group)?;
+        Some(usize::from(u16::from_le_bytes(*ones)))
     }
 
     #[inline]
@@ -131,15 +132,44 @@ impl<'b> Sequence<'b> {
         Some((high << self.shape.low_bits) | self.low(index))
     }
 
+    /// The number at `index`, of which `bit` is not behind.
+    #[inline]
+    pub(super) fn get_from(&self, bit: usize, index: usize) -> Option<u64> {
+        let mut at = bit / 64;
+        let mut word = self.word(at)? >> (bit % 64) << (bit % 64);
+        while word == 0 {
+            at += 1;
+            word = self.word(at)?;
+        }
+        let bit = at * 64 + word.trailing_zeros() as usize;
+        let high = bit.checked_sub(index)? as u64;
+        Some((high << self.shape.low_bits) | self.low(index))
+    }
+
+    /// The least index of a number that is at least `value`, and that number, if there is one.
+    #[inline]
+    pub(super) fn next_from(&self, value: u64) -> (usize, Option<u64>) {
+        let (range, bit) = self.locate(value);
+        let next = bit.filter(|_| range.start < self.shape.count);
+        let next = next.and_then(|bit| self.get_from(bit, range.start));
+        (range.start, next)
+    }
+
     /// The numbers that equal `value`; where they would be if there are none.
     #[inline]
     pub(super) fn equal_range(&self, value: u64) -> Range<usize> {
+        self.locate(value).0
+    }
+
+    /// The numbers that equal `value`, and a bit that is not behind that of the first that is not below, if it is known.
+    #[inline]
+    fn locate(&self, value: u64) -> (Range<usize>, Option<usize>) {
         let count = self.shape.count;
         let found = usize::try_from(value >> self.shape.low_bits)
             .ok()
             .and_then(|high| Some((high, self.bit_after_zeros(high)?)));
         let Some((high, mut bit)) = found else {
-            return count..count;
+            return (count..count, None);
         };
         let low = value & self.shape.low_mask();
         let mut index = bit.saturating_sub(high);
@@ -147,12 +177,12 @@ impl<'b> Sequence<'b> {
             bit += 1;
             index += 1;
         }
-        let start = index.min(count);
+        let (start, start_bit) = (index.min(count), bit);
         while index < count && self.is_one(bit) && self.low(index) == low {
             bit += 1;
             index += 1;
         }
-        start..index.clamp(start, count)
+        (start..index.clamp(start, count), Some(start_bit))
     }
 
     fn is_one(&self, bit: usize) -> bool {
@@ -206,13 +236,25 @@ impl<'b> Sequence<'b> {
     }
 }
 
-/// The place of one number `index` in a word that has more.
+/// The place of one number `index` in a word that has more: the byte that has it is found by counting the ones of all bytes at once
+/// (Vigna, "Broadword implementation of rank/select queries").
 #[inline]
-fn nth_one(mut word: u64, index: usize) -> usize {
-    for _ in 0..index {
-        word &= word.wrapping_sub(1);
+fn nth_one(word: u64, index: usize) -> usize {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    let pairs = word - (word >> 1 & 0x5555_5555_5555_5555);
+    let nibbles = (pairs & 0x3333_3333_3333_3333) + (pairs >> 2 & 0x3333_3333_3333_3333);
+    let bytes = (nibbles + (nibbles >> 4)) & 0x0F0F_0F0F_0F0F_0F0F;
+    // In each byte the ones of it and of those below.
+    let upto = bytes.wrapping_mul(EACH);
+    let passed = ((index as u64).wrapping_mul(EACH) | HIGH).wrapping_sub(upto) & HIGH;
+    let shift = ((passed >> 7).wrapping_mul(EACH) >> 56).min(7) * 8;
+    let before = (upto << 8) >> shift & 0xFF;
+    let mut left = word >> shift;
+    for _ in before..index as u64 {
+        left &= left.wrapping_sub(1);
     }
-    word.trailing_zeros() as usize
+    shift as usize + left.trailing_zeros() as usize
 }
 
 #[cfg(test)]
@@ -235,6 +277,8 @@ mod tests {
                 let start = numbers.partition_point(|known| *known < value);
                 let end = numbers.partition_point(|known| *known <= value);
                 assert_eq!(sequence.equal_range(value), start..end, "{value} in {numbers:?}");
+                let next = (start, numbers.get(start).copied());
+                assert_eq!(sequence.next_from(value), next, "{value} in {numbers:?}");
             }
         }
         assert_eq!(sequence.get(numbers.len()), None);
@@ -271,6 +315,7 @@ mod tests {
             if let Some((sequence, _)) = Sequence::split(&bytes, shape) {
                 for index in 0..shape.count + 2 {
                     let _ = sequence.get(index);
+                    let _ = sequence.next_from(random.below(u64::MAX));
                     let range = sequence.equal_range(random.below(u64::MAX));
                     assert!(range.start <= range.end && range.end <= shape.count);
                 }

@@ -142,6 +142,25 @@ impl TokenMap {
         }
     }
 
+    /// How many partitions are below a bound, as [`Self::rank`] has it, and a token up to that of the next one, if there is one.
+    pub(crate) fn next_above(&self, bound: &KeyBound) -> Result<(u64, Option<Token>)> {
+        let (rank, code) = match bound.token().map(Place::of) {
+            Some(Place::Code(code)) => {
+                // The next block has none below: its first is above the code.
+                let number = self.last_block_below(Place::Code(code))?;
+                let (at, next) = self.block(number)?.next_code(code);
+                (number * BLOCK_PARTITIONS as u64 + at as u64, next)
+            }
+            _ => (self.rank(bound)?, None),
+        };
+        let floor = match code {
+            Some(code) => Some(self.order.floor_of_code(code)),
+            None if rank < self.tail.partition_count => Some(self.token_floor(rank)?),
+            None => None,
+        };
+        Ok((rank, floor))
+    }
+
     /// Where partition number `index`, in order, is.
     #[inline]
     pub(crate) fn partition(&self, index: u64) -> Result<Mapped> {
