@@ -167,6 +167,7 @@ impl Worker {
         let executor = &*self.executor;
         let started = self.follows_nanos.take();
         let mut observed = executor.observers.begin(&*executor.env, request, started);
+        let was_told = client.is_told_of_use;
         let mut answered = catch_unwind(AssertUnwindSafe(|| {
             executor.requests.answer(session, client, request)
         }))
@@ -178,6 +179,8 @@ impl Worker {
         });
         if answered.reply.sets_keyspace() {
             session.change_client(|known| known.state = client.clone());
+        } else if client.is_told_of_use && !was_told {
+            session.change_client(|known| known.state.is_told_of_use = true);
         }
         for event in &answered.events {
             executor.events.send(event);
