@@ -36,8 +36,9 @@ fn run(processor: &QueryProcessor, cql: &str) -> Outcome {
 fn pairs(processor: &QueryProcessor, cql: &str) -> BTreeSet<Vec<u8>> {
     match run(processor, cql) {
         Outcome::Rows(rows) => {
-            let pairs: BTreeSet<Vec<u8>> = rows.cells.chunks(16).map(<[u8]>::to_vec).collect();
-            assert_eq!(pairs.len(), rows.row_count as usize, "no row is there twice");
+            let (count, cells) = (rows.row_count as usize, rows.cells.into_vec());
+            let pairs: BTreeSet<Vec<u8>> = cells.chunks(16).map(<[u8]>::to_vec).collect();
+            assert_eq!(pairs.len(), count, "no row is there twice");
             pairs
         }
         other => panic!("no rows: {other:?}"),
