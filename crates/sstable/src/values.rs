@@ -35,6 +35,8 @@ pub(crate) enum Unstorable {
     UnknownColumn,
     #[error("it has one cell for a column of many, or many for a column of one")]
     WrongShape,
+    #[error("it has a column twice")]
+    TwoOfAColumn,
     #[error("a range tombstone marker has not the deletions that its kind needs")]
     MarkerSides,
     #[error("partition deletions with negative timestamps cannot be stored by this version")]

@@ -4,14 +4,13 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use ilion_cql::ast;
 use ilion_schema::{Column, ColumnId, ColumnKind, TableKind, TableSchema};
 use ilion_types::CqlType;
 
 use super::condition::Condition;
 use super::json::JsonSource;
-use super::operation::{Action, Operation, OperationPlanner, Operations};
+use super::operation::{Operation, OperationPlanner, Operations};
 use super::timing::Timing;
 use super::{Kind, ModifyPlan, Target};
 use crate::context::PlanContext;
@@ -93,14 +92,6 @@ fn insert_values(
         } else {
             operations.push(planner.set(column, value)?);
         }
-    }
-    let hidden = table.regulars().find(|column| column.ty == CqlType::Empty);
-    if let Some(column) = hidden.filter(|_| table.is_compact() && operations.is_empty()) {
-        // A row of such a table is its key; a cell of no bytes says that it is there.
-        operations.push(Operation {
-            column: column.clone(),
-            action: Action::Set(Term::Constant(Bytes::new())),
-        });
     }
     let operations = Operations::new(operations);
     let target = target_of_values(table, keys, &operations, condition)?;

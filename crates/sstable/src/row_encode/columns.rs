@@ -144,6 +144,10 @@ impl ColumnLayout {
         }
         if !is_sorted {
             self.chosen.sort_unstable();
+            if self.chosen.is_sorted_by(|a, b| a.0 < b.0) {
+                return Ok(());
+            }
+            return Err(Unstorable::TwoOfAColumn);
         }
         Ok(())
     }

@@ -117,13 +117,13 @@ fn rewrite(case: &Case, index: usize) {
         &data_of(&*real, original),
         &data_of(&*mem, original),
     );
+    // Not CRC.db, whose chunks are shorter here.
     for component in [
         Component::Index,
         Component::Summary,
         Component::Partitions,
         Component::Rows,
         Component::Filter,
-        Component::Crc,
     ] {
         let of = |env: &dyn Env| {
             read_component(env, original, &component)
