@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use ilion_env::cost::timed;
 use ilion_env::{Count, Env, RealEnv};
+use ilion_index::IndexClasses;
 use ilion_query::{ClientState, ExecuteOptions, Executed, Outcome, Prepared, Values};
 use ilion_server::settings::Settings;
 use ilion_server::{Counted, Node, SchemaListener as _};
@@ -70,16 +71,32 @@ impl Database {
         Self::open_on(RealEnv::new(), settings)
     }
 
+    /// Opens with more classes of indexes than Ilion brings: `CREATE CUSTOM INDEX .. USING` finds them by their names. A table with an
+    /// index of a class that is not given is read without it, and not written.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_with_indexes(settings: &Settings, classes: IndexClasses) -> Result<Self, Error> {
+        Ok(Self::over(Node::open_with_indexes(
+            RealEnv::new(),
+            settings,
+            classes,
+        )?))
+    }
+
     /// Opens over other files, clock and randomness; for tests.
     ///
     /// # Errors
     /// As [`Self::open`].
     pub fn open_on(env: Arc<dyn Env>, settings: &Settings) -> Result<Self, Error> {
-        let node = Node::open(env, settings)?;
+        Ok(Self::over(Node::open(env, settings)?))
+    }
+
+    fn over(node: Node) -> Self {
         let client = Mutex::default();
-        Ok(Self {
+        Self {
             inner: Arc::new(Inner { node, client }),
-        })
+        }
     }
 
     /// Executes a statement with values for its bind markers. A text that comes often is better prepared.

@@ -28,6 +28,7 @@
 //! | `arguments` | [`Arguments`], [`ToValue`]: Rust values for bind markers |
 //! | `from_value` | [`FromValue`]: columns as Rust values |
 //! | `error` | [`Error`] |
+//! | [`index`] | what an index written outside plugs into |
 
 mod arguments;
 mod database;
@@ -42,3 +43,10 @@ pub use from_value::FromValue;
 pub use ilion_server::settings::Settings;
 pub use ilion_types::{CqlType, Decimal, Duration, Uuid, Value};
 pub use rows::{Row, Rows};
+
+/// What a class of indexes is made of, for [`Database::open_with_indexes`]. `examples/custom_index` has a small one.
+pub mod index {
+    pub use ilion_index::*;
+    pub use ilion_rows as rows;
+    pub use ilion_schema as schema;
+}

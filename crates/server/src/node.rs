@@ -7,6 +7,7 @@ use std::sync::Arc;
 use ilion_commitlog::Mode;
 use ilion_engine::{CacheOptions, Engine, EngineOptions, Finding, LargeLimits, SSTableVersion};
 use ilion_env::Env;
+use ilion_index::IndexClasses;
 use ilion_query::{ClusterFacts, EngineStore, LogPosition, QueryOptions, QueryProcessor, Store};
 use ilion_rows::TombstoneLimits;
 use ilion_schema::TableId;
@@ -56,7 +57,22 @@ impl Node {
     /// # Errors
     /// See [`OpenError`].
     pub fn open(env: Arc<dyn Env>, settings: &Settings) -> Result<Self, OpenError> {
-        let options = engine_options(&*env, settings)?;
+        Self::open_with_indexes(env, settings, IndexClasses::own())
+    }
+
+    /// As [`Self::open`], with the classes that `CREATE CUSTOM INDEX` finds.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open_with_indexes(
+        env: Arc<dyn Env>,
+        settings: &Settings,
+        index_classes: IndexClasses,
+    ) -> Result<Self, OpenError> {
+        let options = EngineOptions {
+            index_classes,
+            ..engine_options(&*env, settings)?
+        };
         let engine = Arc::new(Engine::open(env, options)?);
         let nobody = ClusterFacts {
             name: settings.cluster_name.clone(),
