@@ -1,36 +1,36 @@
 //! Which indexes are asked for what.
 //!
 //! Every restriction that an index serves is a lead, and so is an `OR` each branch of which has one. Of several, the lead with the
-//! fewest rows is followed; storage-attached indexes are
-//! intersected with it as long as that is cheaper than reading the rows that they would leave out (`choose`, pure). What
-//! comes back is checked row by row all the same.
+//! fewest rows is followed; storage-attached indexes are intersected with it as long as that pays ([`choose`]). What comes back is
+//! checked row by row all the same.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | `asked` | what a restriction asks of indexes |
+//! | `choose` | which leads are followed |
+
+mod asked;
+mod choose;
 
 use std::cell::OnceCell;
-use std::cmp::Reverse;
 use std::sync::Arc;
 
 use ilion_engine::OpenIndex;
 use ilion_env::trace;
-use ilion_index::{Candidates, Estimate, Intersection, Limit, Predicate as Asked, SecondaryIndex, Union};
+use ilion_index::{Candidates, Estimate, Intersection, Predicate as Asked, SecondaryIndex, Union};
 use ilion_rows::ClusteringComparator;
 use ilion_schema::{Column, TableSchema};
 
 use super::alternatives::Alternatives;
-use super::expression::supported;
 use super::indexes::{Indexes, is_table_index};
 use super::like;
-use super::restriction::{Contained, Edge, Predicate, Restriction};
+use super::restriction::Restriction;
 use super::{Restrictions, filter};
 use crate::context::Execution;
 use crate::guardrails::{check_index_files, ensure};
 use crate::{Error, FailureReason};
-
-/// Longest value that a table index is asked for.
-const TABLE_VALUE_LEN_MAX: usize = 0xFFFF;
-/// A lead of fewer rows is not worth another one.
-const ROWS_READ_ANYWAY: u64 = 8;
-/// How many entries of an index cost as much as one row of the table.
-const ENTRIES_OF_ROW: u64 = 32;
+use asked::{asked, is_too_long};
+use choose::{Offer, choose};
 
 /// A way to find rows.
 #[derive(Clone)]
@@ -56,33 +56,6 @@ pub(crate) struct SearchPlan {
 
 /// Candidates of the rows that a WHERE asks for.
 pub(crate) type Search = Box<dyn Candidates>;
-
-/// What a lead is to the choice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Offer {
-    rows: u64,
-    /// Several such leads can be followed at once.
-    is_attached: bool,
-}
-
-/// Which offers are taken, the best first. Pure.
-fn choose(offers: &[Offer]) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..offers.len()).collect();
-    // Of equal ones an attached index, which can be intersected.
-    order.sort_by_key(|index| (offers[*index].rows, Reverse(offers[*index].is_attached)));
-    let Some(best) = order.first().map(|index| offers[*index]) else {
-        return order;
-    };
-    let mut is_first = true;
-    order.retain(|index| {
-        let pays = best.is_attached
-            && offers[*index].is_attached
-            && best.rows > ROWS_READ_ANYWAY
-            && offers[*index].rows / ENTRIES_OF_ROW <= best.rows;
-        std::mem::take(&mut is_first) || pays
-    });
-    order
-}
 
 impl Restrictions {
     /// Chooses how the rows are found; nothing if no index is to be asked.
@@ -322,16 +295,6 @@ impl Lead {
     }
 }
 
-fn is_too_long(asked: &Asked) -> bool {
-    match asked {
-        Asked::Equal(value) | Asked::Contains(value) | Asked::ContainsKey(value) => {
-            value.len() > TABLE_VALUE_LEN_MAX
-        }
-        Asked::Entry(key, value) => key.len() + value.len() > TABLE_VALUE_LEN_MAX,
-        _ => false,
-    }
-}
-
 impl SearchPlan {
     /// Begins the search.
     ///
@@ -427,104 +390,4 @@ pub(crate) struct IndexUse {
     pub asked: String,
     /// What it may give, and how many files it may read.
     pub estimate: Estimate,
-}
-
-/// What a restriction asks, column by column; all of it must hold.
-fn asked<'r>(
-    restriction: &'r Restriction,
-    execution: &Execution<'_>,
-) -> Result<Vec<(&'r Column, Asked)>, Error> {
-    let columns = &restriction.columns;
-    let column = restriction.first();
-    let value = |term: &crate::term::Term, what: &str| supported(term.evaluate(execution)?, what, column);
-    Ok(match &restriction.predicate {
-        Predicate::Equal(expression) => {
-            let values = expression.evaluate_supported(columns, execution)?;
-            let pairs = columns.iter().zip(values);
-            pairs
-                .filter_map(|(column, value)| Some((column, Asked::Equal(value?))))
-                .collect()
-        }
-        Predicate::In(_) if restriction.is_multi => Vec::new(),
-        Predicate::In(expressions) => {
-            let members = expressions.evaluate_supported(columns, execution)?;
-            let values = members
-                .into_iter()
-                .filter_map(|values| values.into_iter().flatten().next());
-            vec![(column, Asked::AnyOf(values.collect()))]
-        }
-        Predicate::Slice { .. } if restriction.is_multi => Vec::new(),
-        Predicate::Slice { start, end } => {
-            let limit = |edge: &Option<Edge>| limit(edge.as_ref(), columns, execution);
-            vec![(
-                column,
-                Asked::Range {
-                    from: limit(start)?,
-                    to: limit(end)?,
-                },
-            )]
-        }
-        Predicate::Contains(contained) => contained
-            .iter()
-            .map(|contained| {
-                let asked = match contained {
-                    Contained::Value(term) => Asked::Contains(value(term, "value")?),
-                    Contained::Key(term) => Asked::ContainsKey(value(term, "value")?),
-                    Contained::Entry(key, term) => {
-                        Asked::Entry(value(key, "map key")?, value(term, "map value")?)
-                    }
-                };
-                Ok((column, asked))
-            })
-            .collect::<Result<_, Error>>()?,
-        Predicate::Like(term) => vec![(column, like::pattern(&value(term, "value")?)?)],
-        Predicate::Matches(term) => vec![(column, Asked::Matches(value(term, "value")?))],
-    })
-}
-
-fn limit(edge: Option<&Edge>, columns: &[Column], execution: &Execution<'_>) -> Result<Option<Limit>, Error> {
-    let Some(edge) = edge else {
-        return Ok(None);
-    };
-    let values = edge.expression.evaluate_supported(columns, execution)?;
-    Ok(values.into_iter().flatten().next().map(|value| Limit {
-        value,
-        is_inclusive: edge.is_inclusive,
-    }))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn chosen(offers: &[(u64, bool)]) -> Vec<usize> {
-        let offers: Vec<Offer> = offers
-            .iter()
-            .map(|(rows, is_attached)| Offer {
-                rows: *rows,
-                is_attached: *is_attached,
-            })
-            .collect();
-        choose(&offers)
-    }
-
-    #[test]
-    fn of_table_indexes_the_one_with_the_fewest_rows_is_asked() {
-        assert_eq!(chosen(&[(100, false), (10, false), (50, false)]), [1]);
-        assert_eq!(chosen(&[(100, true), (10, false)]), [1]);
-        assert!(chosen(&[]).is_empty());
-    }
-
-    #[test]
-    fn attached_indexes_are_intersected_the_cheapest_first() {
-        assert_eq!(chosen(&[(1000, true), (100, true), (500, true)]), [1, 2, 0]);
-        assert_eq!(chosen(&[(100, true), (10, false), (100, true)]), [1]);
-    }
-
-    #[test]
-    fn an_index_that_costs_more_than_the_rows_it_spares_is_left_out() {
-        assert_eq!(chosen(&[(5, true), (6, true)]), [0]);
-        assert_eq!(chosen(&[(100, true), (100_000, true)]), [0]);
-        assert_eq!(chosen(&[(100, true), (3200, true)]), [0, 1]);
-    }
 }

@@ -1,0 +1,72 @@
+//! Which leads are followed: the one with the fewest rows, and storage-attached indexes to be intersected with it as long as that is
+//! cheaper than reading the rows that they would leave out.
+
+use std::cmp::Reverse;
+
+/// A lead of fewer rows is not worth another one.
+const ROWS_READ_ANYWAY: u64 = 8;
+/// How many entries of an index cost as much as one row of the table.
+const ENTRIES_OF_ROW: u64 = 32;
+
+/// What a lead is to the choice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Offer {
+    pub rows: u64,
+    /// Several such leads can be followed at once.
+    pub is_attached: bool,
+}
+
+/// Which offers are taken, the best first. Pure.
+pub(super) fn choose(offers: &[Offer]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..offers.len()).collect();
+    // Of equal ones an attached index, which can be intersected.
+    order.sort_by_key(|index| (offers[*index].rows, Reverse(offers[*index].is_attached)));
+    let Some(best) = order.first().map(|index| offers[*index]) else {
+        return order;
+    };
+    let mut is_first = true;
+    order.retain(|index| {
+        let pays = best.is_attached
+            && offers[*index].is_attached
+            && best.rows > ROWS_READ_ANYWAY
+            && offers[*index].rows / ENTRIES_OF_ROW <= best.rows;
+        std::mem::take(&mut is_first) || pays
+    });
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(offers: &[(u64, bool)]) -> Vec<usize> {
+        let offers: Vec<Offer> = offers
+            .iter()
+            .map(|(rows, is_attached)| Offer {
+                rows: *rows,
+                is_attached: *is_attached,
+            })
+            .collect();
+        choose(&offers)
+    }
+
+    #[test]
+    fn of_table_indexes_the_one_with_the_fewest_rows_is_asked() {
+        assert_eq!(chosen(&[(100, false), (10, false), (50, false)]), [1]);
+        assert_eq!(chosen(&[(100, true), (10, false)]), [1]);
+        assert!(chosen(&[]).is_empty());
+    }
+
+    #[test]
+    fn attached_indexes_are_intersected_the_cheapest_first() {
+        assert_eq!(chosen(&[(1000, true), (100, true), (500, true)]), [1, 2, 0]);
+        assert_eq!(chosen(&[(100, true), (10, false), (100, true)]), [1]);
+    }
+
+    #[test]
+    fn an_index_that_costs_more_than_the_rows_it_spares_is_left_out() {
+        assert_eq!(chosen(&[(5, true), (6, true)]), [0]);
+        assert_eq!(chosen(&[(100, true), (100_000, true)]), [0]);
+        assert_eq!(chosen(&[(100, true), (3200, true)]), [0, 1]);
+    }
+}
