@@ -180,7 +180,7 @@ impl Shared {
         }
     }
 
-    /// Lets go of the log segments all of whose records are in SSTables.
+    /// Lets go of the log segments all of whose records are in SSTables, and has tables flushed that keep too many others.
     pub(crate) fn trim_log(&self) -> Result<()> {
         let Some(log) = self.log.get() else {
             return Ok(());
@@ -188,8 +188,45 @@ impl Shared {
         // Taken first: whatever is logged later is not below it.
         let barrier = log.barrier();
         let tables = self.tables.load();
-        let lowest = tables.values().filter_map(|store| store.first_unflushed()).min();
+        let unflushed = tables
+            .values()
+            .filter_map(|store| Some((store.first_unflushed()?, store)));
+        let unflushed: Vec<_> = unflushed.collect();
+        let lowest = unflushed.iter().map(|(first, _)| *first).min();
         log.trim(lowest.map_or(barrier, |lowest| lowest.min(barrier)))?;
+        let segments = log.stats().segments as u64;
+        for (first, store) in unflushed {
+            // Numbers of segments leap at a restart.
+            let kept = (barrier.segment.0.saturating_sub(first.segment.0)).min(segments);
+            let kept_bytes = kept * u64::from(self.options.commit_log.segment_bytes);
+            if keeps_too_much(kept, kept_bytes, store.view().memtable_bytes()) {
+                self.ask_to_flush(store);
+            }
+        }
         Ok(())
+    }
+}
+
+/// Segments of the log that a table may keep, however little it has in memory.
+const SEGMENTS_KEPT_MAX: u64 = 8;
+/// So many bytes of log for each byte in memory show that most of it is of other tables.
+const LOG_TO_MEMORY_MAX: u64 = 16;
+
+/// Whether a table keeps records of others from being let go of: a start would read all of them again. Pure.
+fn keeps_too_much(segments: u64, log_bytes: u64, memory_bytes: u64) -> bool {
+    segments > SEGMENTS_KEPT_MAX && log_bytes > memory_bytes.saturating_mul(LOG_TO_MEMORY_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_keeps_the_log_for_as_long_as_much_of_it_is_its_own() {
+        assert!(!keeps_too_much(8, 8 << 20, 100));
+        assert!(keeps_too_much(9, 9 << 20, 100));
+        assert!(!keeps_too_much(100, 100 << 20, 50 << 20));
+        assert!(!keeps_too_much(100, 100 << 20, 7 << 20));
+        assert!(keeps_too_much(100, 100 << 20, 6 << 20));
     }
 }

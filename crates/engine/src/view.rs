@@ -118,6 +118,14 @@ impl Drop for LiveSSTable {
 }
 
 impl View {
+    /// What its memtables take.
+    pub(crate) fn memtable_bytes(&self) -> u64 {
+        self.memtables
+            .iter()
+            .map(|memtable| memtable.size_bytes() as u64)
+            .sum()
+    }
+
     /// The same with other SSTables, ordered.
     pub(crate) fn with_sstables(&self, mut sstables: Vec<Arc<LiveSSTable>>) -> Self {
         sstables.sort_by_key(|live| std::cmp::Reverse(live.sstable.stats().max_timestamp_micros));
