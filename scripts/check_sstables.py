@@ -62,12 +62,16 @@ def fill(node):
     session = cluster.connect()
     for statement in data.schema():
         session.execute(statement)
-    for table in data.TABLES:
-        for statement in table.statements():
-            session.execute(statement)
+    write(session)
     rows = read(session)
     cluster.shutdown()
     return rows
+
+
+def write(session):
+    for table in data.TABLES:
+        for statement in table.statements():
+            session.execute(statement)
 
 
 def read(session):

@@ -1,4 +1,4 @@
-"""The work of open-in-place.sh: a data directory goes from Cassandra to Ilion and back."""
+"""The work of open-in-place.sh: a data directory goes from Cassandra to Ilion and back, and Cassandra's log has no complaint."""
 
 import os
 import shutil
@@ -9,7 +9,8 @@ import check_sstables_data as data
 import open_in_place_data as kinds
 from cassandra import InvalidRequest, Unauthorized
 from cassandra.auth import PlainTextAuthProvider
-from check_sstables import Cassandra, Verdicts, equal, read
+from cassandra_log import complaints
+from check_sstables import Cassandra, Verdicts, equal, read, write
 from conftest import connect
 from node import OwnNode
 
@@ -69,9 +70,7 @@ def roles_of(session):
 def fill(session):
     for statement in data.schema():
         session.execute(statement)
-    for table in data.TABLES:
-        for statement in table.statements():
-            session.execute(statement)
+    write(session)
     session.execute(kinds.create_keyspace())
     session.set_keyspace(kinds.KEYSPACE)
     for kind in kinds.KINDS:
@@ -83,26 +82,18 @@ def fill(session):
 
 def write_again(session):
     """Every statement once more, so that counters grow and lists are written anew; then what Ilion alone is told."""
-    for table in data.TABLES:
-        for statement in table.statements():
-            session.execute(statement)
+    write(session)
     for kind in kinds.KINDS:
-        for statement in [*kind.during, *getattr(kind, "unshared", ())]:
+        for statement in [*kind.during, *kind.unshared]:
             session.execute(statement)
 
 
-def queries(kind, after=()):
-    gone = getattr(kind, "gone", ()) if after else ()
-    return [query for query in [*kind.queries, *(getattr(kind, after) if after and hasattr(kind, after) else ())]
-            if query not in gone]
-
-
-def state(session, after=()):
-    """All that can be asked."""
+def state(session, queries):
+    """All that can be asked; `queries` are those of a kind."""
     session.set_keyspace(kinds.KEYSPACE)
     seen = {f"table {name}": rows for name, rows in read(session).items()}
     for kind in kinds.KINDS:
-        seen[kind.name] = answers(session, queries(kind, after))
+        seen[kind.name] = answers(session, queries(kind))
     seen["roles"] = roles_of(session)
     return seen
 
@@ -132,7 +123,7 @@ def roles_work(cassandra):
         raise AssertionError("alice may write")
 
 
-def in_cassandra(home, work):
+def in_cassandra(home, verdicts, what, work):
     cassandra = Cassandra(home)
     try:
         with Client(cassandra) as session:
@@ -140,6 +131,7 @@ def in_cassandra(home, work):
         cassandra.tool("nodetool", "drain")
     finally:
         cassandra.stop()
+    verdicts.check(f"Cassandra's log {what}", lambda: equal(complaints(home, kinds.EXPECTED_IN_LOG), []))
     return done
 
 
@@ -168,38 +160,38 @@ def main():
 
     def first(_, session):
         fill(session)
-        return state(session), schema_of(session)
+        return state(session, kinds.Kind.before_ilion), schema_of(session)
 
     def ours(ilion, session):
-        before = state(session), schema_of(session)
+        before = state(session, kinds.Kind.before_ilion), schema_of(session)
         session.set_keyspace(kinds.KEYSPACE)
         write_again(session)
         if VERSION < (5, 0):
             for statement in kinds.REFUSED_BY_4:
                 verdicts.check(f"refused: {statement}", lambda: refuses(session, statement))
         release = session.execute("SELECT release_version FROM system.local").one()[0]
-        return before, (state(session, "after"), schema_of(session)), release
+        return before, (state(session, kinds.Kind.after_ilion), schema_of(session)), release
 
     def again(cassandra, session):
-        back = state(session, "after"), schema_of(session)
+        back = state(session, kinds.Kind.after_ilion), schema_of(session)
         for kind in kinds.KINDS:
-            for query in getattr(kind, "theirs", ()):
+            for query in kind.theirs:
                 verdicts.check(f"{kind.name}: {query}", lambda: answer(session, query))
         verdicts.check("roles: still work", lambda: roles_work(cassandra))
         return back
 
-    theirs = in_cassandra(home, first)
+    theirs = in_cassandra(home, verdicts, "of its own files", first)
     before, after, release = in_ilion(home, ours)
     same_state(verdicts, "Ilion reads what Cassandra wrote", before[0], theirs[0])
     verdicts.check("schema: Ilion's is Cassandra's", lambda: same_schema(before[1], theirs[1]))
     kept = ".".join(map(str, VERSION))
     verdicts.check("release_version stays", lambda: equal(release, kept))
     # A restart, since what Ilion flushed is now read from its files.
-    in_ilion(home, lambda ilion, session: same_state(verdicts, "the same after a restart", state(session, "after"), after[0]))
-    back = in_cassandra(home, again)
+    in_ilion(home, lambda ilion, session: same_state(verdicts, "the same after a restart", state(session, kinds.Kind.after_ilion), after[0]))
+    back = in_cassandra(home, verdicts, "of files with Ilion's among them", again)
     same_state(verdicts, "Cassandra reads what Ilion wrote", back[0], after[0])
     verdicts.check("schema: Cassandra's is Ilion's", lambda: same_schema(back[1], after[1]))
-    in_ilion(home, lambda ilion, session: same_state(verdicts, "the same on the second way", state(session, "after"), back[0]))
+    in_ilion(home, lambda ilion, session: same_state(verdicts, "the same on the second way", state(session, kinds.Kind.after_ilion), back[0]))
     if not verdicts.failed:
         shutil.rmtree(work)
     else:

@@ -9,11 +9,24 @@ KEYSPACE = "kinds"
 class Kind:
     """Statements by Cassandra, statements by Ilion, and queries."""
 
-    def __init__(self, name, before, queries, during=()):
+    def __init__(self, name, before, queries, during=(), after=(), gone=(), unshared=(), theirs=()):
         self.name = name
         self.before = before
         self.queries = queries
         self.during = during
+        # Queries that are possible only after the statements by Ilion, and those that are no more.
+        self.after = after
+        self.gone = gone
+        # By Ilion in a language that Cassandra does not have: it must start all the same.
+        self.unshared = unshared
+        # Asked of Cassandra only.
+        self.theirs = theirs
+
+    def before_ilion(self):
+        return self.queries
+
+    def after_ilion(self):
+        return [query for query in [*self.queries, *self.after] if query not in self.gone]
 
 
 def rows(template, numbers):
@@ -40,9 +53,8 @@ UDT = Kind(
         "CREATE TABLE of_later (k int PRIMARY KEY, v frozen<later>)",
         "INSERT INTO of_later (k, v) VALUES (1, {o: {l: [7]}})",
     ],
+    after=["SELECT * FROM of_later"],
 )
-
-UDT.after = ["SELECT * FROM of_later"]
 
 INDEX = Kind(
     "indexes",
@@ -77,9 +89,9 @@ INDEX = Kind(
         *rows("INSERT INTO i2 (k, v) VALUES ({n}, {m})", range(20)),
         "CREATE INDEX i2_v ON i2 (v)",
     ],
+    after=["SELECT k FROM i2 WHERE v = 1"],
+    gone=["SELECT k FROM i WHERE m['k1'] = 4"],
 )
-INDEX.after = ["SELECT k FROM i2 WHERE v = 1"]
-INDEX.gone = ["SELECT k FROM i WHERE m['k1'] = 4"]
 
 VIEW = Kind(
     "views",
@@ -104,8 +116,8 @@ VIEW = Kind(
         "CREATE MATERIALIZED VIEW b_by_w AS SELECT k, c, w FROM b WHERE w IS NOT NULL AND k IS NOT NULL AND c IS NOT NULL "
         "PRIMARY KEY (w, k, c)",
     ],
+    after=["SELECT * FROM b_by_w"],
 )
-VIEW.after = ["SELECT * FROM b_by_w"]
 
 EXPIRY = Kind(
     "expiry",
@@ -147,8 +159,8 @@ CHANGED = Kind(
         "TRUNCATE emptied",
         "INSERT INTO emptied (k, v) VALUES (2, 2)",
     ],
+    after=["SELECT * FROM short_lived"],
 )
-CHANGED.after = ["SELECT * FROM short_lived"]
 
 OPTIONS = Kind(
     "options",
@@ -173,8 +185,8 @@ OPTIONS = Kind(
         'CREATE TABLE "Other".t (k int PRIMARY KEY, n counter)',
         'UPDATE "Other".t SET n = n + 5 WHERE k = 1',
     ],
+    after=["SELECT * FROM o3", 'SELECT * FROM "Other".t'],
 )
-OPTIONS.after = ["SELECT * FROM o3", 'SELECT * FROM "Other".t']
 
 COMPACT = Kind(
     "compact storage",
@@ -211,13 +223,11 @@ FUNCTIONS = Kind(
         "SELECT function_name, argument_names, body, language FROM system_schema.functions WHERE keyspace_name = 'kinds'",
         "SELECT aggregate_name, argument_types, initcond FROM system_schema.aggregates WHERE keyspace_name = 'kinds'",
     ],
+    unshared=[
+        "CREATE FUNCTION in_lua (n int) RETURNS NULL ON NULL INPUT RETURNS int LANGUAGE lua AS 'return n + 1'",
+    ],
+    theirs=["SELECT twice(k), k FROM a", "SELECT total(k) FROM a"],
 )
-# By Ilion in a language that Cassandra does not have: it must start all the same.
-FUNCTIONS.unshared = [
-    "CREATE FUNCTION in_lua (n int) RETURNS NULL ON NULL INPUT RETURNS int LANGUAGE lua AS 'return n + 1'",
-]
-# Asked of Cassandra only.
-FUNCTIONS.theirs = ["SELECT twice(k), k FROM a", "SELECT total(k) FROM a"]
 
 KINDS = [UDT, INDEX, VIEW, EXPIRY, CHANGED, OPTIONS, COMPACT, FUNCTIONS]
 
@@ -252,4 +262,12 @@ REFUSED_BY_4 = [
     "ALTER TABLE a ADD v vector<float, 2>",
     "CREATE TYPE refused (v frozen<vector<float, 2>>)",
     "CREATE INDEX ON a (y) USING 'sai'",
+]
+
+# What Cassandra's log says of the settings and statements above.
+EXPECTED_IN_LOG = [
+    r"WARN .*\[enable_user_defined_functions\] parameters have been deprecated",
+    r"WARN .*Max sstable size of 10MB is configured for o1\.o1",
+    r"WARN .*Aggregation query used without partition key",
+    r"ERROR .*Cannot load function 'kinds\.in_lua' from schema",
 ]

@@ -12,11 +12,15 @@
 use std::path::Path;
 
 use ilion_codec::{Compressor, Error as Malformed, Reader, Writer};
+use ilion_env::Env;
 
-use crate::{Error, Result, Version};
+use crate::{Component, Descriptor, Error, Result, Version};
 
 /// Chunks above this are refused: Cassandra's tables use 4 KiB to 1 MiB, and a chunk is decompressed whole.
 pub const CHUNK_LENGTH_MAX: u32 = 64 << 20;
+
+/// The compressor with its options is at the start; this much is nearly always enough.
+const HEAD_BYTES: usize = 1 << 10;
 
 /// What CompressionInfo.db says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,12 +75,7 @@ impl CompressionInfo {
     }
 
     fn read(input: &mut Reader<'_>, version: Version) -> std::result::Result<Self, Malformed> {
-        let class = input.string16()?.to_owned();
-        let option_count = length(input, "a number of options")?;
-        let mut options = Vec::with_capacity(input.capacity_for(option_count, size_of::<(String, String)>()));
-        for _ in 0..option_count {
-            options.push((input.string16()?.to_owned(), input.string16()?.to_owned()));
-        }
+        let (class, options) = read_compressor(input)?;
         let chunk_length = positive(input, "a chunk length above 0")?;
         let compressed_length_max = if version.is_na_or_later() {
             positive(input, "a maximum compressed length above 0")?
@@ -124,17 +123,55 @@ impl CompressionInfo {
         out.into_vec()
     }
 
-    /// The compressor, if Ilion has it.
+    /// The compressor, if Ilion has it; `file` is for errors.
     ///
     /// # Errors
     /// Refused: an unknown class or option value.
-    pub fn compressor(&self) -> Result<Compressor> {
-        let option = |name: &str| {
-            let found = self.options.iter().find(|(key, _)| key == name);
-            found.map(|(_, value)| value.as_str())
-        };
-        Compressor::from_class(&self.class, option).map_err(|error| Error::Refused(error.to_string()))
+    pub fn compressor(&self, file: &Path) -> Result<Compressor> {
+        compressor_of(&self.class, &self.options, file)
     }
+}
+
+/// True if the SSTable has the component. Reads its start only: it is as long as the data asks for.
+///
+/// # Errors
+/// Refused if it names a compressor that Ilion does not have; corrupt if it names none.
+pub(crate) fn check_compressor(env: &dyn Env, descriptor: &Descriptor) -> Result<bool> {
+    let path = descriptor.path(&Component::CompressionInfo);
+    let file = match env.open_read(&path) {
+        Err(error) if error.is_not_found() => return Ok(false),
+        opened => opened?,
+    };
+    let size = usize::try_from(file.size_bytes()).unwrap_or(usize::MAX);
+    let mut bytes = vec![0; size.min(HEAD_BYTES)];
+    file.read_exact_at(0, &mut bytes)?;
+    if read_compressor(&mut Reader::new(&bytes)).is_err() && size > HEAD_BYTES {
+        bytes = env.read_all(&path, u64::MAX)?;
+    }
+    let read = read_compressor(&mut Reader::new(&bytes));
+    let (class, options) = read.map_err(|error| Error::in_file(&path, 0, &error))?;
+    compressor_of(&class, &options, &path).map(|_| true)
+}
+
+type NamedCompressor = (String, Vec<(String, String)>);
+
+fn read_compressor(input: &mut Reader<'_>) -> std::result::Result<NamedCompressor, Malformed> {
+    let class = input.string16()?.to_owned();
+    let option_count = length(input, "a number of options")?;
+    let mut options = Vec::with_capacity(input.capacity_for(option_count, size_of::<(String, String)>()));
+    for _ in 0..option_count {
+        options.push((input.string16()?.to_owned(), input.string16()?.to_owned()));
+    }
+    Ok((class, options))
+}
+
+fn compressor_of(class: &str, options: &[(String, String)], file: &Path) -> Result<Compressor> {
+    let option = |name: &str| {
+        let found = options.iter().find(|(key, _)| key == name);
+        found.map(|(_, value)| value.as_str())
+    };
+    Compressor::from_class(class, option)
+        .map_err(|error| Error::Refused(format!("{}: {error}", file.display())))
 }
 
 fn length(input: &mut Reader<'_>, expected: &'static str) -> std::result::Result<usize, Malformed> {

@@ -10,6 +10,7 @@ use ilion_rows::DecoratedKey;
 
 use crate::cells::CellMap;
 use crate::chunks::READ_AHEAD_BYTES;
+use crate::compression_info::check_compressor;
 use crate::lazy::Lazy;
 use crate::reader::{IndexWalker, PartitionIndex, PartitionTrie, Summary};
 use crate::tokens::{TokenMap, fingerprint_of};
@@ -18,7 +19,8 @@ use crate::{
     Result, SerializationHeader, StatsMetadata, read_component, statistics, toc,
 };
 
-/// What an open SSTable holds. With a token map, only Statistics.db and the end of Tokens.db are read when it is opened.
+/// What an open SSTable holds. With a token map, only Statistics.db, the start of CompressionInfo.db and the end of Tokens.db are
+/// read when it is opened.
 pub(crate) struct OpenedParts {
     pub(crate) env: Arc<dyn Env>,
     pub(crate) descriptor: Descriptor,
@@ -61,6 +63,7 @@ impl OpenedParts {
     ) -> Result<Self> {
         descriptor.version.check_readable()?;
         let statistics = read_statistics(&**env, descriptor, options)?;
+        check_compression_info(&**env, descriptor)?;
         let stored_length = match found.and_then(|found| found.size_of(&Component::Data)) {
             Some(length) => length,
             None => env.file_size(&descriptor.path(&Component::Data))?,
@@ -281,7 +284,6 @@ fn open_token_map(
 }
 
 fn open_data(env: &dyn Env, descriptor: &Descriptor, options: &OpenOptions) -> Result<Arc<ChunkReader>> {
-    check_compression_info(env, descriptor)?;
     ChunkReader::open(env, descriptor, options.chunk_cache.clone()).map(Arc::new)
 }
 
@@ -291,11 +293,14 @@ fn listed_components(env: &dyn Env, descriptor: &Descriptor) -> Result<BTreeSet<
     Ok(listed.map(|bytes| toc::parse(&bytes)).unwrap_or_default())
 }
 
-/// Without its chunk map, compressed data would be taken for rows.
+/// Without its chunk map, compressed data would be taken for rows. What cannot be decompressed is refused now, and not when
+/// it is first read.
 fn check_compression_info(env: &dyn Env, descriptor: &Descriptor) -> Result<()> {
-    let listed = listed_components(env, descriptor)?;
-    let path = descriptor.path(&Component::CompressionInfo);
-    if listed.contains(&Component::CompressionInfo) && !env.exists(&path) {
+    if check_compressor(env, descriptor)? {
+        return Ok(());
+    }
+    if listed_components(env, descriptor)?.contains(&Component::CompressionInfo) {
+        let path = descriptor.path(&Component::CompressionInfo);
         return Err(Error::corrupt(&path, 0, "the file, since TOC.txt names it"));
     }
     Ok(())

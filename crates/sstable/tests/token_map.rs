@@ -17,8 +17,8 @@ use ilion_rows::{
 use ilion_schema::TableSchema;
 use ilion_sstable::verify::verify;
 use ilion_sstable::{
-    ChunkCache, Component, Descriptor, Finding, Format, IndexForm, KeyCache, OpenOptions, SSTable, SSTableId,
-    SSTableWriter, SavedPlace, Scan, Version, WriterOptions,
+    ChunkCache, Component, Descriptor, Error, Finding, Format, IndexForm, KeyCache, OpenOptions, SSTable,
+    SSTableId, SSTableWriter, SavedPlace, Scan, Version, WriterOptions,
 };
 use ilion_types::{Partitioner, Token};
 
@@ -99,13 +99,17 @@ impl Case {
     }
 
     fn open(&self, finding: Finding) -> Arc<SSTable> {
+        Arc::new(self.try_open(finding).unwrap())
+    }
+
+    fn try_open(&self, finding: Finding) -> Result<SSTable, Error> {
         let options = OpenOptions {
             partitioner: self.partitioner,
             chunk_cache: Some(Arc::new(ChunkCache::new(1 << 22))),
             finding,
             ..OpenOptions::default()
         };
-        Arc::new(SSTable::open(&self.env, &self.descriptor, &options).unwrap())
+        SSTable::open(&self.env, &self.descriptor, &options)
     }
 
     fn tokens_path(&self) -> std::path::PathBuf {
@@ -180,13 +184,13 @@ fn absent(case: &Case, number: u32) -> DecoratedKey {
 }
 
 #[test]
-fn opening_reads_statistics_and_the_end_of_the_token_map() {
+fn opening_reads_statistics_the_compressor_and_the_end_of_the_token_map() {
     for case in cases() {
         begin_trace();
         let sstable = case.open(Finding::TokenMap);
         let events = finish_trace();
-        assert!(events.len() <= 3, "{events:?}");
-        let kinds = [FileKind::Statistics, FileKind::Tokens];
+        assert!(events.len() <= 4, "{events:?}");
+        let kinds = [FileKind::Statistics, FileKind::CompressionInfo, FileKind::Tokens];
         assert!(
             events
                 .iter()
@@ -197,6 +201,24 @@ fn opening_reads_statistics_and_the_end_of_the_token_map() {
         assert_eq!(
             (sstable.first_key(), sstable.last_key()),
             (&case.keys[0], &case.keys[case.keys.len() - 1])
+        );
+    }
+}
+
+#[test]
+fn a_compressor_that_is_not_known_is_refused_at_the_start() {
+    for case in cases() {
+        let path = case.descriptor.path(&Component::CompressionInfo);
+        let mut bytes = case.env.read_all(&path, 1 << 20).unwrap();
+        let class = bytes.windows(10).position(|name| name == b"Compressor").unwrap();
+        bytes[class..class + 10].copy_from_slice(b"Compressed");
+        let mut file = case.env.create_or_truncate(&path).unwrap();
+        file.append(&bytes).unwrap();
+        let refused = case.try_open(Finding::TokenMap).unwrap_err().to_string();
+        assert!(refused.starts_with(&path.display().to_string()), "{refused}");
+        assert!(
+            refused.contains("unknown compression class") && refused.contains("Compressed"),
+            "{refused}"
         );
     }
 }

@@ -411,7 +411,7 @@ fn open_layout(env: &dyn Env, descriptor: &Descriptor, data: &dyn ReadFile) -> R
     if let Some(bytes) = read_component(env, descriptor, &Component::CompressionInfo)? {
         let path = descriptor.path(&Component::CompressionInfo);
         let info = CompressionInfo::decode(&bytes, descriptor.version, &path)?;
-        let compressor = info.compressor()?;
+        let compressor = info.compressor(&path)?;
         return Ok(Layout::Compressed { info, compressor });
     }
     let Some(bytes) = read_component(env, descriptor, &Component::Crc)? else {
