@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+from conftest import connect
 from node import OwnNode
 
 CHROMIUM = os.environ.get("SMOKE_CHROMIUM") or shutil.which("chromium")
@@ -22,12 +23,9 @@ ROWS = 120
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
     """A node of its own with a table whose rows are on disk."""
-    from cassandra.cluster import Cluster
-
     node = OwnNode(os.environ["SMOKE_ILION"], str(tmp_path_factory.mktemp("dashboard") / "data"))
     node.start()
-    with Cluster([node.host], port=node.port, protocol_version=5) as cluster:
-        session = cluster.connect()
+    with session_of(node) as session:
         session.execute("CREATE KEYSPACE seen WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
         session.execute("CREATE TABLE seen.things (k int PRIMARY KEY, v text)")
         insert = session.prepare("INSERT INTO seen.things (k, v) VALUES (?, ?)")
@@ -77,16 +75,14 @@ def view(page, name):
     page.get_by_role("navigation").get_by_role("link", name=name, exact=True).click()
 
 
+@contextlib.contextmanager
 def session_of(node):
-    """A driver's session, to be closed."""
-    from cassandra.cluster import Cluster
-
-    @contextlib.contextmanager
-    def opened():
-        with Cluster([node.host], port=node.port, protocol_version=5) as cluster:
-            yield cluster.connect()
-
-    return opened()
+    """A driver's session."""
+    cluster = connect(node)
+    try:
+        yield cluster.connect()
+    finally:
+        cluster.shutdown()
 
 
 def test_the_overview_draws_what_goes_on(page, served):

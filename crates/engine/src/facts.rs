@@ -253,11 +253,7 @@ impl TableStore {
             sstables: view.sstables.len() as u64,
             levels: levels_of(&view),
             sstable_bytes: sstables.clone().map(|sstable| sstable.size_bytes()).sum(),
-            memtable_bytes: view
-                .memtables
-                .iter()
-                .map(|memtable| memtable.size_bytes() as u64)
-                .sum(),
+            memtable_bytes: view.memtable_bytes(),
             estimated_partitions: sstables.map(|sstable| sstable.estimated_keys()).sum::<u64>()
                 + in_memory as u64,
             pending_compactions: 0,

@@ -6,6 +6,7 @@ use ilion_env::RealEnv;
 use ilion_server::admin::{AdminClient, read_token};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::Failure;
 use crate::cli::{
@@ -35,71 +36,88 @@ pub fn report<T: DeserializeOwned + Serialize + Display>(
 
 /// Has something done to tables.
 pub fn tables(arguments: &TableArguments, action: &str) -> Result<(), Failure> {
-    let mut path = format!("/admin/{action}");
-    if let Some(keyspace) = &arguments.keyspace {
-        path.push_str(&format!("?keyspace={}", escape(keyspace)));
-    }
-    if let Some(table) = &arguments.table {
-        path.push_str(&format!("&table={}", escape(table)));
-    }
-    let done = client(&arguments.admin)?.post(&path).map_err(Failure::of)?;
-    match arguments.admin.json {
-        true => say(&done.to_string()),
-        false => say(&format!("{action}: {} tables done", done["tables"])),
-    }
-    Ok(())
+    ask(&arguments.admin, action, &of_tables(arguments), |done| {
+        format!("{action}: {} tables done", done["tables"])
+    })
+}
+
+/// The tables that are meant, as [`ask`] takes them.
+pub fn of_tables(tables: &TableArguments) -> [(&'static str, Option<&str>); 2] {
+    [
+        ("keyspace", tables.keyspace.as_deref()),
+        ("table", tables.table.as_deref()),
+    ]
 }
 
 /// Has caches forget what they hold.
 pub fn invalidate_caches(arguments: &CacheArguments) -> Result<(), Failure> {
-    let mut path = "/admin/invalidate-caches".to_owned();
-    if let Some(cache) = &arguments.cache {
-        path.push_str(&format!("?cache={}", escape(cache)));
-    }
-    let done = client(&arguments.admin)?.post(&path).map_err(Failure::of)?;
-    match arguments.admin.json {
-        true => say(&done.to_string()),
-        false => say(&format!("invalidate-caches: {} caches done", done["caches"])),
-    }
-    Ok(())
+    let parts = [("cache", arguments.cache.as_deref())];
+    ask(&arguments.admin, "invalidate-caches", &parts, |done| {
+        format!("invalidate-caches: {} caches done", done["caches"])
+    })
 }
 
 /// Changes the size of a cache.
 pub fn set_cache_capacity(arguments: &CacheCapacityArguments) -> Result<(), Failure> {
-    let bytes_max = arguments.mebibytes.saturating_mul(1 << 20);
-    let change = format!("bytes_max={bytes_max}");
-    change_cache(&arguments.admin, &arguments.cache, &change, "set-cache-capacity")
+    let bytes_max = arguments.mebibytes.saturating_mul(1 << 20).to_string();
+    let parts = [
+        ("cache", Some(&*arguments.cache)),
+        ("bytes_max", Some(&*bytes_max)),
+    ];
+    ask(&arguments.admin, "cache", &parts, |_| {
+        "set-cache-capacity: done".to_owned()
+    })
 }
 
 /// Changes how many keys of a cache are saved.
 pub fn set_cache_keys(arguments: &CacheKeysArguments) -> Result<(), Failure> {
-    let change = format!("keys_to_save={}", arguments.keys);
-    change_cache(
-        &arguments.admin,
-        &arguments.cache,
-        &change,
-        "set-cache-keys-to-save",
-    )
-}
-
-fn change_cache(arguments: &AdminArguments, cache: &str, change: &str, command: &str) -> Result<(), Failure> {
-    let path = format!("/admin/cache?cache={}&{change}", escape(cache));
-    let done = client(arguments)?.post(&path).map_err(Failure::of)?;
-    match arguments.json {
-        true => say(&done.to_string()),
-        false => say(&format!("{command}: done")),
-    }
-    Ok(())
+    let keys = arguments.keys.to_string();
+    let parts = [("cache", Some(&*arguments.cache)), ("keys_to_save", Some(&*keys))];
+    ask(&arguments.admin, "cache", &parts, |_| {
+        "set-cache-keys-to-save: done".to_owned()
+    })
 }
 
 /// Has everything brought to disk.
 pub fn drain(arguments: &AdminArguments) -> Result<(), Failure> {
-    let done = client(arguments)?.post("/admin/drain").map_err(Failure::of)?;
+    ask(arguments, "drain", &[], |_| "drain: done".to_owned())
+}
+
+/// Has a node do something, and says what it told: as JSON, or in words.
+pub fn ask(
+    arguments: &AdminArguments,
+    action: &str,
+    parts: &[(&str, Option<&str>)],
+    told: impl Fn(&Value) -> String,
+) -> Result<(), Failure> {
+    let done = post(arguments, action, parts)?;
     match arguments.json {
         true => say(&done.to_string()),
-        false => say("drain: done"),
+        false => say(&told(&done)),
     }
     Ok(())
+}
+
+/// Has a node do something.
+pub fn post(
+    arguments: &AdminArguments,
+    action: &str,
+    parts: &[(&str, Option<&str>)],
+) -> Result<Value, Failure> {
+    let path = path(action, parts);
+    client(arguments)?.post(&path).map_err(Failure::of)
+}
+
+/// Where an action is, with those of the parts that are there.
+pub fn path(action: &str, parts: &[(&str, Option<&str>)]) -> String {
+    let given = parts.iter().filter_map(|(name, value)| Some((name, (*value)?)));
+    let texts: Vec<String> = given
+        .map(|(name, value)| format!("{name}={}", escape(value)))
+        .collect();
+    match texts.is_empty() {
+        true => format!("/admin/{action}"),
+        false => format!("/admin/{action}?{}", texts.join("&")),
+    }
 }
 
 /// Prints what the command is asked for.

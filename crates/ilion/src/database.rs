@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ilion_env::cost::timed;
-use ilion_env::{Count, Env, RealEnv};
+use ilion_env::{Env, RealEnv};
 use ilion_index::IndexClasses;
 use ilion_query::{ClientState, ExecuteOptions, Executed, Outcome, Prepared, Values};
 use ilion_server::settings::Settings;
@@ -164,19 +163,17 @@ impl Database {
     /// What it costs is told by `system_views.statements`.
     fn execute_counted(&self, source: &Source, options: &ExecuteOptions) -> Result<Executed, Error> {
         let node = &self.inner.node;
-        let env = &**node.engine().env();
-        let counted = Counted::begin(env);
+        let counted = Counted::begin(node);
         let executed = self.execute_durably(source, options);
-        let costs = &node.observers().costs;
         match source {
-            Source::Prepared(prepared) => counted.finish(env, costs, prepared.shape(), executed.is_err()),
+            Source::Prepared(prepared) => counted.finish(node, prepared.shape(), executed.is_err()),
             Source::Text(cql) => {
                 let shape = executed.as_ref().ok().and_then(|executed| executed.shape.clone());
                 let by_text = || {
                     let client = self.inner.client.lock().clone();
                     node.processor().shape_of(&client, cql, None)
                 };
-                counted.finish(env, costs, &shape.unwrap_or_else(by_text), executed.is_err());
+                counted.finish(node, &shape.unwrap_or_else(by_text), executed.is_err());
             }
         }
         executed
@@ -185,10 +182,7 @@ impl Database {
     /// Returns when what was written is durable.
     fn execute_durably(&self, source: &Source, options: &ExecuteOptions) -> Result<Executed, Error> {
         let executed = self.execute_once(source, options)?;
-        if let Some(position) = executed.durable_at {
-            let engine = self.inner.node.engine();
-            timed(Count::LogNanos, || engine.wait_durable(position.into()))?;
-        }
+        self.inner.node.wait_durable(&executed)?;
         Ok(executed)
     }
 

@@ -3,7 +3,7 @@
 use ilion_server::admin::IndexReport;
 
 use crate::Failure;
-use crate::ask::{client, escape, say};
+use crate::ask::{ask, post, say};
 use crate::cli::{IndexArguments, IndexCommand, VerifyIndexArguments};
 
 /// Does what the command says.
@@ -14,26 +14,23 @@ pub fn run(command: &IndexCommand) -> Result<(), Failure> {
     }
 }
 
-fn path(action: &str, arguments: &IndexArguments) -> String {
-    let (keyspace, index) = (escape(&arguments.keyspace), escape(&arguments.index));
-    format!("/admin/index/{action}?keyspace={keyspace}&index={index}")
+fn of_index(arguments: &IndexArguments) -> [(&'static str, Option<&str>); 2] {
+    [
+        ("keyspace", Some(&*arguments.keyspace)),
+        ("index", Some(&*arguments.index)),
+    ]
 }
 
 fn rebuild(arguments: &IndexArguments) -> Result<(), Failure> {
-    let done = client(&arguments.admin)?
-        .post(&path("rebuild", arguments))
-        .map_err(Failure::of)?;
-    match arguments.admin.json {
-        true => say(&done.to_string()),
-        false => say("index rebuild: done"),
-    }
-    Ok(())
+    ask(&arguments.admin, "index/rebuild", &of_index(arguments), |_| {
+        "index rebuild: done".to_owned()
+    })
 }
 
 fn verify(arguments: &VerifyIndexArguments) -> Result<(), Failure> {
-    let repair = if arguments.repair { "&repair=true" } else { "" };
-    let path = format!("{}{repair}", path("verify", &arguments.index));
-    let found = client(&arguments.index.admin)?.post(&path).map_err(Failure::of)?;
+    let [keyspace, index] = of_index(&arguments.index);
+    let parts = [keyspace, index, ("repair", arguments.repair.then_some("true"))];
+    let found = post(&arguments.index.admin, "index/verify", &parts)?;
     if arguments.index.admin.json {
         say(&found.to_string());
     }

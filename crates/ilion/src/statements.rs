@@ -8,14 +8,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::Failure;
-use crate::ask::{client, escape, report, say};
+use crate::ask::{client, of_tables, path, post, report, say};
 use crate::cli::{StatementsArguments, TableArguments, TopPartitionsArguments, TraceProbabilityArguments};
 
 /// Lists what statements have cost, or forgets it.
 pub fn statements(arguments: &StatementsArguments) -> Result<(), Failure> {
     if arguments.action.is_some() {
-        let done = client(&arguments.admin)?.post("/admin/statements/reset");
-        done.map_err(Failure::of)?;
+        post(&arguments.admin, "statements/reset", &[])?;
         say("statements: forgotten");
         return Ok(());
     }
@@ -33,37 +32,29 @@ pub fn statements(arguments: &StatementsArguments) -> Result<(), Failure> {
 /// Tells or sets how many requests are traced that do not ask for it.
 pub fn trace_probability(arguments: &TraceProbabilityArguments) -> Result<(), Failure> {
     if let Some(probability) = arguments.probability {
-        let path = format!("/admin/trace-probability?probability={probability}");
-        client(&arguments.admin)?.post(&path).map_err(Failure::of)?;
+        let probability = probability.to_string();
+        post(
+            &arguments.admin,
+            "trace-probability",
+            &[("probability", Some(&*probability))],
+        )?;
     }
     report::<TraceProbabilityReport>(&arguments.admin, "/admin/trace-probability")
 }
 
 /// Prints what is known of tables.
 pub fn tables<T: DeserializeOwned + Serialize + Display>(arguments: &TableArguments) -> Result<(), Failure> {
-    let mut path = "/admin/table-stats".to_owned();
-    if let Some(keyspace) = &arguments.keyspace {
-        path.push_str(&format!("?keyspace={}", escape(keyspace)));
-    }
-    if let Some(table) = &arguments.table {
-        path.push_str(&format!("&table={}", escape(table)));
-    }
+    let path = path("table-stats", &of_tables(arguments));
     report::<T>(&arguments.admin, &path)
 }
 
 /// Prints which partitions are used most.
 pub fn top_partitions(arguments: &TopPartitionsArguments) -> Result<(), Failure> {
     let tables = &arguments.tables;
-    let mut path = format!(
-        "/admin/top-partitions?millis={}&top={}",
-        arguments.duration, arguments.top
-    );
-    for (name, value) in [("keyspace", &tables.keyspace), ("table", &tables.table)] {
-        if let Some(value) = value {
-            path.push_str(&format!("&{name}={}", escape(value)));
-        }
-    }
-    let report = client(&tables.admin)?.post(&path).map_err(Failure::of)?;
+    let [keyspace, table] = of_tables(tables);
+    let (millis, top) = (arguments.duration.to_string(), arguments.top.to_string());
+    let parts = [("millis", Some(&*millis)), ("top", Some(&*top)), keyspace, table];
+    let report = post(&tables.admin, "top-partitions", &parts)?;
     let report: TopPartitionsReport = serde_json::from_value(report).map_err(Failure::of)?;
     match tables.admin.json {
         true => say(&serde_json::to_string_pretty(&report).map_err(Failure::of)?),

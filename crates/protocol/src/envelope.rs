@@ -31,26 +31,14 @@ impl EnvelopeStart {
     /// # Errors
     /// If the body exceeds the 256 MiB of the protocol; the envelope is then gone from `out`.
     pub fn finish(self, out: &mut Vec<u8>, compression: Option<Compression>) -> Result<(), Error> {
-        let body_at = self.offset + HEADER_BYTES;
-        let size = out.len() - body_at;
-        if size > BODY_MAX {
-            self.abandon(out);
-            return Err(Error::TooLarge {
-                what: "the body of an envelope",
-                size,
-                max: BODY_MAX,
-            });
-        }
+        let size = self.body_bytes(out, 0)?;
         if let Some(compression) = compression
             && size >= COMPRESSED_MIN_BYTES
             && out[self.offset] & 0x7f < Version::V5.number()
         {
             self.compress(out, compression)?;
         }
-        let length = out.len() - body_at;
-        #[expect(clippy::cast_possible_truncation, reason = "checked against BODY_MAX above")]
-        set_length(&mut out[self.offset..], length as u32);
-        Ok(())
+        self.finish_before(out, 0)
     }
 
     /// Sets the length of an envelope whose last `more` bytes are not in the buffer.
@@ -58,6 +46,14 @@ impl EnvelopeStart {
     /// # Errors
     /// If the body exceeds the 256 MiB of the protocol; the envelope is then gone from `out`.
     pub fn finish_before(self, out: &mut Vec<u8>, more: usize) -> Result<(), Error> {
+        let size = self.body_bytes(out, more)?;
+        #[expect(clippy::cast_possible_truncation, reason = "checked against BODY_MAX")]
+        set_length(&mut out[self.offset..], size as u32);
+        Ok(())
+    }
+
+    /// How long the body is with `more` bytes; the envelope is gone if that is too much.
+    fn body_bytes(&self, out: &mut Vec<u8>, more: usize) -> Result<usize, Error> {
         let size = (out.len() - self.offset - HEADER_BYTES).saturating_add(more);
         if size > BODY_MAX {
             self.abandon(out);
@@ -67,9 +63,7 @@ impl EnvelopeStart {
                 max: BODY_MAX,
             });
         }
-        #[expect(clippy::cast_possible_truncation, reason = "checked against BODY_MAX above")]
-        set_length(&mut out[self.offset..], size as u32);
-        Ok(())
+        Ok(size)
     }
 
     /// Takes the envelope out of the buffer again.

@@ -135,12 +135,15 @@ pub(crate) fn encode(
 
 /// The envelope of an answer with large values, which are not copied; nothing if it is another answer, or too large.
 pub(crate) fn encode_shared(head: &ResponseHead<'_>, reply: &Reply, columns: &mut Columns) -> Option<Rope> {
-    let (result, columns, metadata) = match reply {
-        Reply::Response(_) => return None,
-        Reply::Rows(result) if result.cells.shared_len() == 0 => return None,
-        Reply::PreparedRows { result, .. } if result.cells.shared_len() == 0 => return None,
-        Reply::Rows(result) => (result, convert_columns(&result.columns).into(), Metadata::Full),
-        Reply::PreparedRows { result, metadata } => (result, columns.of(&result.columns), *metadata),
+    let (Reply::Rows(result) | Reply::PreparedRows { result, .. }) = reply else {
+        return None;
+    };
+    if result.cells.shared_len() == 0 {
+        return None;
+    }
+    let (columns, metadata) = match reply {
+        Reply::PreparedRows { metadata, .. } => (columns.of(&result.columns), *metadata),
+        _ => (convert_columns(&result.columns).into(), Metadata::Full),
     };
     let mut envelope = Vec::new();
     let start = begin_response(&mut envelope, head, Opcode::Result);

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use ilion_env::Env;
 use ilion_env::cost::{self, CostScope};
 use ilion_query::Shape;
 
-use crate::costs::{Spent, StatementCosts};
+use crate::costs::Spent;
+use crate::node::Node;
 
 /// A statement that this thread carries out.
 #[derive(Debug)]
@@ -18,21 +18,22 @@ pub struct Counted {
 impl Counted {
     /// Starts to count.
     #[inline]
-    pub fn begin(env: &dyn Env) -> Self {
+    pub fn begin(node: &Node) -> Self {
         Self {
-            started_nanos: env.monotonic_nanos(),
+            started_nanos: node.engine().env().monotonic_nanos(),
             scope: cost::begin(),
         }
     }
 
     /// Ends; waiting for the commit log was a part of it.
-    pub fn finish(self, env: &dyn Env, costs: &StatementCosts, shape: &Arc<Shape>, is_error: bool) {
+    pub fn finish(self, node: &Node, shape: &Arc<Shape>, is_error: bool) {
+        let ended_nanos = node.engine().env().monotonic_nanos();
         let spent = Spent {
             cost: &self.scope,
-            elapsed_nanos: Some(env.monotonic_nanos().saturating_sub(self.started_nanos)),
+            elapsed_nanos: Some(ended_nanos.saturating_sub(self.started_nanos)),
             is_error,
         };
-        let mut shard = costs.shared_shard().lock();
+        let mut shard = node.observers().costs.shared_shard().lock();
         shard.record(shape.id, || shape.clone(), &spent);
     }
 }

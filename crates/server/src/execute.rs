@@ -56,6 +56,8 @@ pub(crate) struct Worker {
 #[derive(Default)]
 struct Answers {
     ready: Batch,
+    /// Bytes of answers that were sent without being gathered, since the client was last looked at.
+    sent_bytes: usize,
     /// These leave when the log is durable up to `durable_at`.
     waiting: Batch,
     waiting_streams: Vec<i16>,
@@ -100,7 +102,7 @@ impl Worker {
                 return;
             }
             self.run_item(&session, wire, &mut client, item, &mut answers);
-            if answers.ready.envelopes.len() >= READY_BYTES_MAX {
+            if answers.ready.envelopes.len() + answers.sent_bytes >= READY_BYTES_MAX {
                 send_ready(&session, wire, &mut answers);
                 self.follows_nanos = None;
                 match session.park(rest.collect()) {
@@ -197,8 +199,9 @@ impl Worker {
         }
         answered.payload = payload(request, &observed);
         let stream = request.stream;
-        if !send_shared(session, wire, stream, &answered, cost, &mut self.columns) {
-            answers.add(wire, stream, &answered, cost, &mut self.columns);
+        match send_shared(session, wire, stream, &answered, cost, &mut self.columns) {
+            Some(bytes) => answers.sent_bytes += bytes,
+            None => answers.add(wire, stream, &answered, cost, &mut self.columns),
         }
         let started = observed.started_nanos();
         let ended = executor.env.monotonic_nanos();
@@ -288,6 +291,7 @@ fn refusal(reason: &str) -> Reply {
 
 fn send_ready(session: &Session, wire: Wire, answers: &mut Answers) {
     let ready = std::mem::take(&mut answers.ready);
+    answers.sent_bytes = 0;
     if ready.cost.requests > 0 {
         session.deliver(wire.pack(ready.envelopes), ready.cost, Sender::Itself);
     }
@@ -305,7 +309,8 @@ fn refusals(wire: Wire, streams: &[i16], reason: &str) -> Vec<u8> {
     envelopes
 }
 
-/// Sends an answer that has large values, which are not copied; false if it has none, or they have to be compressed.
+/// Sends an answer that has large values, which are not copied, and tells its bytes; nothing if it
+/// has none, or they have to be compressed.
 fn send_shared(
     session: &Session,
     wire: Wire,
@@ -313,16 +318,15 @@ fn send_shared(
     answered: &Answered,
     cost: Cost,
     columns: &mut Columns,
-) -> bool {
+) -> Option<usize> {
     if wire.compression.is_some() || answered.durable_at.is_some() {
-        return false;
+        return None;
     }
     let head = head_of(wire, stream, answered);
-    let Some(envelope) = encode_shared(&head, &answered.reply, columns) else {
-        return false;
-    };
+    let envelope = encode_shared(&head, &answered.reply, columns)?;
+    let bytes = envelope.len();
     session.deliver(wire.pack_shared(envelope), cost, Sender::Itself);
-    true
+    Some(bytes)
 }
 
 fn head_of(wire: Wire, stream: i16, answered: &Answered) -> ResponseHead<'_> {

@@ -3,12 +3,14 @@
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ilion_commitlog::Mode;
 use ilion_engine::{CacheOptions, Engine, EngineOptions, Finding, LargeLimits, SSTableVersion};
-use ilion_env::Env;
+use ilion_env::cost::timed;
+use ilion_env::{Count, Env};
 use ilion_index::IndexClasses;
-use ilion_query::{ClusterFacts, EngineStore, LogPosition, QueryOptions, QueryProcessor, Store};
+use ilion_query::{ClusterFacts, EngineStore, Executed, LogPosition, QueryOptions, QueryProcessor, Store};
 use ilion_rows::TombstoneLimits;
 use ilion_schema::TableId;
 
@@ -101,6 +103,17 @@ impl Node {
     /// The engine.
     pub fn engine(&self) -> &Arc<Engine> {
         &self.engine
+    }
+
+    /// Returns when what a statement wrote is durable, in the sense of the commit log's mode.
+    ///
+    /// # Errors
+    /// The log stopped for good.
+    pub fn wait_durable(&self, executed: &Executed) -> ilion_engine::Result<()> {
+        let Some(position) = executed.durable_at else {
+            return Ok(());
+        };
+        timed(Count::LogNanos, || self.engine.wait_durable(position.into()))
     }
 
     /// The query layer.
@@ -285,6 +298,14 @@ fn count(limit: Limit) -> usize {
         .map_or(usize::MAX, |count| usize::try_from(count).unwrap_or(usize::MAX))
 }
 
+fn cache_options(bytes_max: u64, save_period: Duration, keys_to_save: Limit) -> CacheOptions {
+    CacheOptions {
+        bytes_max,
+        save_period: Some(save_period).filter(|period| !period.is_zero()),
+        keys_to_save: count(keys_to_save),
+    }
+}
+
 fn engine_options(env: &dyn Env, settings: &Settings) -> Result<EngineOptions, OpenError> {
     let budgets = Budgets::of(settings, machine_bytes(env));
     budgets.tell();
@@ -306,16 +327,16 @@ fn engine_options(env: &dyn Env, settings: &Settings) -> Result<EngineOptions, O
         commit_log_bytes_max: settings.commitlog_total_space.0,
         memtable_bytes_max: bytes(budgets.memtables),
         chunk_cache_bytes: budgets.chunks,
-        row_cache: CacheOptions {
-            bytes_max: budgets.rows,
-            save_period: Some(settings.row_cache_save_period).filter(|period| !period.is_zero()),
-            keys_to_save: count(settings.row_cache_keys_to_save),
-        },
-        counter_cache: CacheOptions {
-            bytes_max: budgets.counters,
-            save_period: Some(settings.counter_cache_save_period).filter(|period| !period.is_zero()),
-            keys_to_save: count(settings.counter_cache_keys_to_save),
-        },
+        row_cache: cache_options(
+            budgets.rows,
+            settings.row_cache_save_period,
+            settings.row_cache_keys_to_save,
+        ),
+        counter_cache: cache_options(
+            budgets.counters,
+            settings.counter_cache_save_period,
+            settings.counter_cache_keys_to_save,
+        ),
         saved_caches_dir: settings.saved_caches_path(),
         cache_load_timeout: settings.cache_load_timeout,
         large: LargeLimits {
@@ -329,11 +350,11 @@ fn engine_options(env: &dyn Env, settings: &Settings) -> Result<EngineOptions, O
             0 => None,
             secs => Some(secs),
         },
-        key_cache: CacheOptions {
-            bytes_max: budgets.keys,
-            save_period: Some(settings.key_cache_save_period).filter(|period| !period.is_zero()),
-            keys_to_save: count(settings.key_cache_keys_to_save),
-        },
+        key_cache: cache_options(
+            budgets.keys,
+            settings.key_cache_save_period,
+            settings.key_cache_keys_to_save,
+        ),
         stays_compatible: settings.storage_compatibility_mode == StorageCompatibility::Cassandra4,
         finding: match settings.sstable_lookup {
             SSTableLookup::TokenMap => Finding::TokenMap,

@@ -31,6 +31,15 @@ struct Stressed {
     writers_left: AtomicUsize,
 }
 
+/// A writer, until it has ended, or failed.
+struct Leaving<'a>(&'a AtomicUsize);
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// The value that a row keeps.
 fn kept(k: u64, c: u64) -> u64 {
     (k * 7 + c) % VALUES
@@ -83,6 +92,7 @@ impl Stressed {
 
     /// Changes rows of the partitions that are this writer's.
     fn write(&self, writer: u64) {
+        let _left = Leaving(&self.writers_left);
         let mut random = Seeded::new(writer);
         for round in 0..WRITES {
             let micros = 10 + round;
@@ -103,7 +113,6 @@ impl Stressed {
                 )),
             }
         }
-        self.writers_left.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Has memtables become files, and files become one.

@@ -1,6 +1,6 @@
 //! What the engine and the server have for operators.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,6 +28,10 @@ use crate::system::RELEASE_VERSION;
 
 /// Longest time for which partitions are sampled.
 const SAMPLING_MILLIS_MAX: u64 = 3_600_000;
+
+fn name_of(table: &TableSchema) -> (&str, &str) {
+    (&table.keyspace, &table.name)
+}
 
 /// An [`Admin`] over a node and its server.
 pub struct EngineAdmin {
@@ -90,24 +94,18 @@ impl EngineAdmin {
                 .collect());
         };
         // Compat: the hidden table of an index is `table.index`.
-        let hidden = || self.hidden_of(&known.name, |name| name == table).pop();
+        let all = self.engine().all_tables();
+        let mut schemas = all.iter().map(|store| store.schema());
+        let hidden = || {
+            let hidden = schemas.find(|hidden| hidden.keyspace == known.name && hidden.name == *table);
+            hidden.map(|hidden| hidden.id)
+        };
         match known.tables.get(table).map(|table| table.id).or_else(hidden) {
             Some(table) => Ok(vec![table]),
             None => Err(AdminError::Refused(format!(
                 "table {keyspace}.{table} does not exist"
             ))),
         }
-    }
-
-    /// The hidden tables of indexes in a keyspace that have such names, `table.index`.
-    fn hidden_of(&self, keyspace: &str, is_meant: impl Fn(&str) -> bool) -> Vec<TableId> {
-        let all = self.engine().all_tables();
-        let schemas = all.iter().map(|store| store.schema());
-        let hidden = schemas.filter(|table| table.keyspace == keyspace && table.name.contains('.'));
-        hidden
-            .filter(|table| is_meant(&table.name))
-            .map(|table| table.id)
-            .collect()
     }
 
     /// The one table that is meant.
@@ -353,16 +351,23 @@ impl Admin for EngineAdmin {
     fn table_stats(&self, tables: &TableChoice) -> Result<TableStatsReport, AdminError> {
         let costs = self.node.observers().costs.by_table();
         let mut stats = Vec::new();
-        let mut chosen = self.choose(tables)?;
-        for store in self.engine().tables() {
-            let table = store.schema();
-            if chosen.contains(&table.id) {
-                let prefix = format!("{}.", table.name);
-                chosen.extend(self.hidden_of(&table.keyspace, |name| name.starts_with(&prefix)));
+        let chosen: HashSet<TableId> = self.choose(tables)?.into_iter().collect();
+        let stores = self.engine().all_tables();
+        let schemas: Vec<_> = stores.iter().map(|store| store.schema()).collect();
+        let is_chosen = |table: &&Arc<TableSchema>| chosen.contains(&table.id);
+        let names: HashSet<(&str, &str)> = schemas
+            .iter()
+            .filter(is_chosen)
+            .map(|table| name_of(table))
+            .collect();
+        for table in &schemas {
+            let (keyspace, name) = name_of(table);
+            // Compat: the hidden table of an index is `table.index`.
+            let owner = name.split_once('.').map_or(name, |(owner, _)| owner);
+            if !names.contains(&(keyspace, name)) && !names.contains(&(keyspace, owner)) {
+                continue;
             }
-        }
-        for table in chosen {
-            let details = self.engine().table_details(table).map_err(failed)?;
+            let details = self.engine().table_details(table.id).map_err(failed)?;
             let key = (details.facts.keyspace.clone(), details.facts.table.clone());
             let nothing = TableCosts::default();
             stats.push(TableStats::of(&details, costs.get(&key).unwrap_or(&nothing)));

@@ -1,8 +1,6 @@
 //! Statements from the page's query box.
 
 use bytes::{Buf, Bytes};
-use ilion_env::Count;
-use ilion_env::cost::timed;
 use ilion_env::trace::{self, TraceEvent};
 use ilion_protocol::Event;
 use ilion_query::{ClientState, ExecuteOptions, Executed, Outcome, ResultSet};
@@ -129,14 +127,13 @@ pub(crate) fn run(node: &Node, clients: &Clients, order: &QueryOrder) -> Result<
 
 /// Carries it out as a statement that is counted, see `system_views.statements`.
 fn execute(node: &Node, cql: &str, options: &ExecuteOptions) -> Result<Executed, AdminError> {
-    let env = &**node.engine().env();
-    let counted = Counted::begin(env);
+    let counted = Counted::begin(node);
     let mut client = ClientState::default();
     let mut executed = execute_durably(node, &mut client, cql, options);
     let shape = executed.as_mut().ok().and_then(|executed| executed.shape.take());
     let keyspace = options.keyspace.as_deref();
     let shape = shape.unwrap_or_else(|| node.processor().shape_of(&client, cql, keyspace));
-    counted.finish(env, &node.observers().costs, &shape, executed.is_err());
+    counted.finish(node, &shape, executed.is_err());
     executed
 }
 
@@ -151,9 +148,9 @@ fn execute_durably(
         .processor()
         .query(client, cql, options)
         .map_err(|error| AdminError::Refused(error.to_string()))?;
-    if let Some(position) = executed.durable_at {
-        let durable = timed(Count::LogNanos, || node.engine().wait_durable(position.into()));
-        durable.map_err(|error| AdminError::Failed(error.to_string()))?;
+    if executed.durable_at.is_some() {
+        node.wait_durable(&executed)
+            .map_err(|error| AdminError::Failed(error.to_string()))?;
         trace::note(|| "Commitlog is durable");
     }
     Ok(executed)

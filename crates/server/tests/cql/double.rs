@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
+use ilion_codec::Rope;
 use ilion_env::MemEnv;
 use ilion_query::{
     BatchKind, BatchStatement, ClientState, ColumnSpec, Error, ExecuteOptions, Executed, LogPosition,
@@ -60,22 +61,39 @@ pub fn start_with(adjust: impl FnOnce(&mut ServerOptions), durability: Arc<dyn D
 
 /// One column `v` of these blobs.
 fn blobs(cells: &[&[u8]]) -> Result<Executed, Error> {
+    let mut encoded = Rope::default();
+    for cell in cells {
+        encoded.end().extend(length(cell.len()));
+        encoded.end().extend_from_slice(cell);
+    }
+    rows(cells.len(), encoded)
+}
+
+/// One row of a blob that is not copied.
+fn large(size: usize) -> Result<Executed, Error> {
+    let mut encoded = Rope::default();
+    encoded.end().extend(length(size));
+    encoded.push(&vec![0; size].into());
+    assert_eq!(encoded.shared_len(), size);
+    rows(1, encoded)
+}
+
+fn length(bytes: usize) -> [u8; 4] {
+    i32::try_from(bytes).unwrap().to_be_bytes()
+}
+
+fn rows(row_count: usize, cells: Rope) -> Result<Executed, Error> {
     let column = ColumnSpec {
         keyspace: "ks".into(),
         table: "t".into(),
         name: "v".into(),
         ty: CqlType::Blob,
     };
-    let mut encoded = Vec::new();
-    for cell in cells {
-        encoded.extend_from_slice(&i32::try_from(cell.len()).unwrap().to_be_bytes());
-        encoded.extend_from_slice(cell);
-    }
     Ok(Executed::of(Outcome::Rows(ResultSet {
         columns: vec![column].into(),
         metadata_id: None,
-        row_count: u32::try_from(cells.len()).unwrap(),
-        cells: encoded.into(),
+        row_count: u32::try_from(row_count).unwrap(),
+        cells,
         paging_state: None,
     })))
 }
@@ -123,6 +141,7 @@ impl Statements for Double {
                 blobs(&[options.keyspace.as_deref().unwrap_or("none").as_bytes()])
             }
             ["SELECT", "zeros", "where", size] => blobs(&[&vec![0; size.parse().unwrap()]]),
+            ["SELECT", "large", "where", size] => large(size.parse().unwrap()),
             // Reads without a key are for the threads that may take long.
             ["SELECT", "wait"] => {
                 self.gate.recv_timeout(Duration::from_secs(20)).unwrap();

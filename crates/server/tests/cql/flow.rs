@@ -14,6 +14,15 @@ const MIB: usize = 1 << 20;
 
 #[test]
 fn a_client_that_does_not_read_holds_no_more_than_its_limits() {
+    most_queued("SELECT zeros where 1048576");
+}
+
+#[test]
+fn a_client_that_does_not_read_large_values_holds_no_more_than_its_limits() {
+    most_queued("SELECT large where 1048576");
+}
+
+fn most_queued(statement: &str) {
     let setup = start_with(
         |options| {
             options.queued_bytes_max = 2 * MIB;
@@ -24,7 +33,7 @@ fn a_client_that_does_not_read_holds_no_more_than_its_limits() {
     let mut client = Client::open(setup.server.address(), Version::V4, None);
     let mut bytes = Vec::new();
     for stream in 0..1000 {
-        bytes.extend(client.encode(stream, query("SELECT zeros where 1048576")));
+        bytes.extend(client.encode(stream, query(statement)));
     }
     let mut writer = client.stream.try_clone().unwrap();
     let writing = std::thread::spawn(move || writer.write_all(&bytes).unwrap());
