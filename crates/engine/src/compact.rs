@@ -33,7 +33,7 @@ use crate::table_store::TableStore;
 use crate::view::LiveSSTable;
 use crate::{Error, Result};
 
-pub(crate) use backlog::{Backlog, Debt};
+pub(crate) use backlog::{Backlog, Debt, SLOWED_FROM};
 pub(crate) use choice::Choosing;
 pub(crate) use intervals::intervals_of;
 pub use manual::CompactionRequest;

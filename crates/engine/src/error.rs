@@ -35,3 +35,16 @@ pub enum Error {
     #[error("{0}")]
     Refused(String),
 }
+
+impl Error {
+    /// Whether files have wrong bytes, or not all of them: to try again does not help.
+    pub(crate) fn is_damage(&self) -> bool {
+        match self {
+            Self::SSTable(ilion_sstable::Error::Io(error)) | Self::Io(error) => {
+                error.is_not_found() || error.is_unexpected_end()
+            }
+            Self::SSTable(_) | Self::Refused(_) => true,
+            _ => false,
+        }
+    }
+}

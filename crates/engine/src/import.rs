@@ -24,6 +24,7 @@ use crate::engine::Shared;
 use crate::indexes::TableIndexes;
 use crate::link::{copy, link_or_copy};
 use crate::table_store::TableStore;
+use crate::view::LiveSSTable;
 use crate::{Engine, Error, Result};
 
 /// What becomes of the files that are imported.
@@ -194,10 +195,15 @@ impl Shared {
         }
         self.env.create_dir_all(&store.directory)?;
         let mut transaction = Transaction::begin(self.env.clone(), &store.directory, TransactionKind::Flush)?;
+        let importing = store.begin_import();
+        // All that can fail, while it can still be undone.
         let linked = self
             .link_all(store, &sound, source, &mut transaction)
             .and_then(|taken| {
                 self.index_imported(store, &taken)?;
+                for sstable in &taken {
+                    self.attach(store, &TableIndexes::default(), sstable)?;
+                }
                 Ok(taken)
             });
         let taken = match linked {
@@ -208,18 +214,14 @@ impl Shared {
             }
         };
         let committed = transaction.commit()?;
-        let mut live = Vec::with_capacity(taken.len());
-        for descriptor in &taken {
-            let sstable = self.open_sstable(&table, descriptor)?;
-            self.attach(store, &TableIndexes::default(), &sstable)?;
-            live.push(sstable);
-        }
-        store.add_sstables(live);
+        store.add_sstables(taken.clone());
         self.forget_cached_table(table.id);
+        drop(importing);
         self.found_debt(store);
         drop(committed);
         for (file, taken) in sound.iter().zip(&taken) {
             let from = file.descriptor.path(&Component::Data);
+            let taken = taken.descriptor();
             tracing::info!(from = %file.descriptor, sstable = %taken, "imported");
             if source == ImportSource::Moved
                 && let Err(error) = file.descriptor.remove_files(&*self.env)
@@ -237,7 +239,7 @@ impl Shared {
         sound: &[Sound],
         source: ImportSource,
         transaction: &mut Transaction,
-    ) -> Result<Vec<Descriptor>> {
+    ) -> Result<Vec<Arc<LiveSSTable>>> {
         let mut taken = Vec::with_capacity(sound.len());
         for file in sound {
             let descriptor = store.next_descriptor(file.descriptor.version);
@@ -246,11 +248,11 @@ impl Shared {
             taken.push(descriptor);
         }
         self.env.sync_dir(&store.directory)?;
-        // Opened once before anything depends on it; what is wrong shows while it can still be undone.
-        for descriptor in &taken {
-            self.open_sstable(&store.schema(), descriptor)?;
-        }
-        Ok(taken)
+        let table = store.schema();
+        taken
+            .iter()
+            .map(|descriptor| self.open_sstable(&table, descriptor))
+            .collect()
     }
 
     fn link_sstable(&self, file: &Sound, to: &Descriptor, source: ImportSource) -> Result<()> {

@@ -215,7 +215,7 @@ impl Shared {
             let live = match live.and_then(|live| check_file_types(&live).map(|()| live)) {
                 Ok(live) => live,
                 // An index can be made anew, so a start does not end at it.
-                Err(error) if store.schema().key_order.is_some() => {
+                Err(error) if store.schema().key_order.is_some() && error.is_damage() => {
                     tracing::error!(?store, %error, "a file of an index cannot be used; the index is built anew");
                     store.is_damaged.store(true, Ordering::Release);
                     continue;

@@ -80,6 +80,8 @@ pub struct TableStore {
     pub(crate) is_dropped: AtomicBool,
     /// Of a hidden table: not all of its files could be opened.
     pub(crate) is_damaged: AtomicBool,
+    /// Imports that have begun and ended; odd while one goes on.
+    imports: AtomicU64,
     /// What was in its directory at the start, beside SSTables.
     pub(crate) left: Mutex<Left>,
     shards: usize,
@@ -146,6 +148,7 @@ impl TableStore {
             is_flush_asked: AtomicBool::new(false),
             is_dropped: AtomicBool::new(false),
             is_damaged: AtomicBool::new(false),
+            imports: AtomicU64::new(0),
             left: Mutex::default(),
             schema: ArcSwap::new(schema),
             shards,
@@ -208,6 +211,23 @@ impl TableStore {
             let all = view.sstables.iter().cloned().chain(found).collect();
             view.with_sstables(all)
         });
+    }
+
+    /// Until it is dropped, entries of indexes may be there before their rows. Requires: `maintenance` is held.
+    pub(crate) fn begin_import(&self) -> Importing<'_> {
+        let _active = self.active.write();
+        self.imports.fetch_add(1, Ordering::Relaxed);
+        Importing(self)
+    }
+
+    /// When entries of indexes were looked up, as [`Self::are_settled`] takes it.
+    pub(crate) fn import_mark(&self) -> u64 {
+        self.imports.load(Ordering::Relaxed)
+    }
+
+    /// Whether an entry that was met without its row since then had none. Requires: `active` is held.
+    pub(crate) fn are_settled(&self, since: u64) -> bool {
+        since.is_multiple_of(2) && since == self.import_mark()
     }
 
     /// When a row changes of which entries are made for this hidden table.
@@ -398,4 +418,14 @@ fn directory_of(data_dir: &Path, schema: &TableSchema) -> PathBuf {
     data_dir
         .join(&schema.keyspace)
         .join(format!("{}-{}", schema.name, schema.id.0.simple()))
+}
+
+/// An import, see [`TableStore::begin_import`].
+pub(crate) struct Importing<'a>(&'a TableStore);
+
+impl Drop for Importing<'_> {
+    fn drop(&mut self) {
+        let _active = self.0.active.write();
+        self.0.imports.fetch_add(1, Ordering::Relaxed);
+    }
 }

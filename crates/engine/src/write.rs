@@ -15,6 +15,7 @@ use parking_lot::RwLockReadGuard;
 use smallvec::SmallVec;
 
 use crate::background::Work;
+use crate::compact::SLOWED_FROM;
 use crate::counter_cache::deletes_counters;
 use crate::engine::Shared;
 use crate::table_store::{Active, TableStore};
@@ -96,15 +97,24 @@ impl Shared {
     /// Slows a write to a table whose compactions are behind.
     fn pay_backlog(&self, mutations: &[Mutation]) {
         let tables = self.tables.load();
-        let stores = mutations
-            .iter()
-            .filter_map(|mutation| tables.get(&mutation.table.id));
-        // What a table's indexes are behind is made by its writers, too.
-        let with_hidden = stores.flat_map(|store| {
-            let hidden: SmallVec<[_; 2]> = store.indexes().hidden().cloned().collect();
-            hidden.into_iter().chain([store.clone()])
-        });
-        if let Some(worst) = with_hidden.max_by_key(|store| store.debt.now()) {
+        let mut worst: Option<(usize, Arc<TableStore>)> = None;
+        let mut consider = |store: &Arc<TableStore>| {
+            let debt = store.debt.now();
+            if debt >= SLOWED_FROM && worst.as_ref().is_none_or(|(most, _)| debt > *most) {
+                worst = Some((debt, store.clone()));
+            }
+        };
+        for mutation in mutations {
+            let Some(store) = tables.get(&mutation.table.id) else {
+                continue;
+            };
+            consider(store);
+            // What a table's indexes are behind is made by its writers, too.
+            if store.has_indexes() {
+                store.indexes().hidden().for_each(&mut consider);
+            }
+        }
+        if let Some((_, worst)) = worst {
             self.backlog.pay(&worst.debt);
         }
     }

@@ -15,7 +15,7 @@ use ilion_rows::{
     ClusteringFilter, Cursor, DecoratedKey, Direction, KeyBound, KeyRange, MergeCursor, ReadError, Row,
     Unfiltered,
 };
-use ilion_sstable::{Descriptor, Scan, list_directory};
+use ilion_sstable::{Scan, list_directory};
 
 use super::{IndexBuildFacts, LiveIndex};
 use crate::background::Work;
@@ -239,19 +239,14 @@ impl Shared {
     /// Puts what SSTables hold into hidden tables, before they are taken into their table.
     ///
     /// Requires: `maintenance` is held.
-    pub(crate) fn index_imported(&self, store: &Arc<TableStore>, taken: &[Descriptor]) -> Result<()> {
-        let table = store.schema();
+    pub(crate) fn index_imported(&self, store: &Arc<TableStore>, taken: &[Arc<LiveSSTable>]) -> Result<()> {
         let indexes = store.indexes();
         for live in &indexes.0 {
             let (Storage::HiddenTable(index), Some(hidden)) = (live.index.storage(), &live.hidden) else {
                 continue;
             };
-            let opened = taken
-                .iter()
-                .map(|descriptor| self.open_sstable(&table, descriptor));
-            let sstables: Vec<_> = opened.collect::<Result<_>>()?;
             let mut build = HiddenBuild::of(self, index, hidden, None);
-            self.read_for_build(store, live, &sstables, &KeyRange::all(), &mut build)?;
+            self.read_for_build(store, live, taken, &KeyRange::all(), &mut build)?;
             build.flush()?;
         }
         Ok(())

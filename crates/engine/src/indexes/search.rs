@@ -33,6 +33,7 @@ impl Shared {
     ) -> Result<Box<dyn Candidates>> {
         let (index, hidden) = hidden_of(live)?;
         let comparator = ClusteringComparator::of(&live.index.definition().table);
+        let since = store.import_mark();
         let mut inputs: Vec<Box<dyn Candidates>> = Vec::new();
         for key in keys_of(index, hidden, predicate)? {
             let search = HiddenSearch {
@@ -46,6 +47,7 @@ impl Shared {
                 cursor: None,
                 given: None,
                 waiting: None,
+                since,
                 stale: Vec::new(),
             };
             inputs.push(Box::new(search));
@@ -82,8 +84,9 @@ impl Shared {
         Ok(estimate)
     }
 
-    /// Removes entries that were seen to be stale, unless the index is gone or changed meanwhile: it will be met again.
-    fn remove_entries(&self, store: &TableStore, live: &LiveIndex, stale: &mut Vec<EntryMark>) {
+    /// Removes entries that were seen to be stale, unless the index is gone or changed meanwhile, or their rows were about
+    /// to be imported: they will be met again.
+    fn remove_entries(&self, store: &TableStore, live: &LiveIndex, since: u64, stale: &mut Vec<EntryMark>) {
         let Ok((index, hidden)) = hidden_of(live) else {
             return;
         };
@@ -93,6 +96,9 @@ impl Shared {
         let now_secs = u32::try_from(self.env.now_secs()).unwrap_or(u32::MAX);
         // Held so that the hidden memtable is the one beside the table's.
         let _active = store.active.read();
+        if !store.are_settled(since) {
+            return stale.clear();
+        }
         let beside = hidden.active.read();
         for entry in stale.drain(..) {
             let applied = beside.memtable.apply(&index.removal(&entry, now_secs));
@@ -165,6 +171,8 @@ struct HiddenSearch {
     given: Option<Place>,
     /// Read, and not given yet.
     waiting: Option<Candidate>,
+    /// Of the table, when the search began.
+    since: u64,
     stale: Vec<EntryMark>,
 }
 
@@ -260,7 +268,7 @@ impl Candidates for HiddenSearch {
         }
         if self.stale.len() >= STALE_MAX {
             self.shared
-                .remove_entries(&self.store, &self.live, &mut self.stale);
+                .remove_entries(&self.store, &self.live, self.since, &mut self.stale);
         }
     }
 }
@@ -269,7 +277,7 @@ impl Drop for HiddenSearch {
     fn drop(&mut self) {
         if !self.stale.is_empty() {
             self.shared
-                .remove_entries(&self.store, &self.live, &mut self.stale);
+                .remove_entries(&self.store, &self.live, self.since, &mut self.stale);
         }
     }
 }

@@ -64,6 +64,7 @@ impl Engine {
                     hidden,
                     index,
                     repair,
+                    since: store.import_mark(),
                 };
                 verifier.run()
             }
@@ -85,6 +86,8 @@ struct Verifier<'a> {
     hidden: &'a Arc<TableStore>,
     index: &'a dyn HiddenTable,
     repair: IndexRepair,
+    /// Of the table, when it began.
+    since: u64,
 }
 
 impl Verifier<'_> {
@@ -235,8 +238,8 @@ impl Verifier<'_> {
         {
             found.stale += 1;
             if self.repair == IndexRepair::Repair && !mark.is_expiring {
-                self.apply(&self.index.removal(&mark, self.now_secs()));
-                found.repaired += 1;
+                let removal = self.index.removal(&mark, self.now_secs());
+                found.repaired += u64::from(self.remove(&removal));
             }
         }
         Ok(())
@@ -245,6 +248,21 @@ impl Verifier<'_> {
     /// Writes to the hidden table, beside the memtable of its table.
     fn apply(&self, mutation: &Mutation) {
         let _active = self.store.active.read();
+        self.apply_beside(mutation);
+    }
+
+    /// As [`Self::apply`], unless the row of the entry may have been about to be imported.
+    fn remove(&self, removal: &Mutation) -> bool {
+        let _active = self.store.active.read();
+        let is_settled = self.store.are_settled(self.since);
+        if is_settled {
+            self.apply_beside(removal);
+        }
+        is_settled
+    }
+
+    /// Requires: `active` of the table is held.
+    fn apply_beside(&self, mutation: &Mutation) {
         let applied = self.hidden.active.read().memtable.apply(mutation);
         self.shared.budget.grow(applied.grown_bytes);
     }

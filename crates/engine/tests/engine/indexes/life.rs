@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ilion_engine::{CompactionRequest, Engine, EngineOptions, ImportSource, IndexRepair};
 use ilion_env::{Env, MemEnv, account};
@@ -306,6 +307,45 @@ fn what_is_imported_is_found_by_indexes() {
     assert!(store.candidates(1) > 0);
     store.check("imported");
     store.restart().check("after a restart");
+}
+
+#[test]
+fn a_search_amid_an_import_takes_no_entry_for_stale() {
+    let source = Store::new(12, small_options());
+    source.fill(40);
+    let directory = std::path::Path::new("/exported");
+    source.engine.export(table(&source.engine).id, directory).unwrap();
+    let Store { env, engine } = source;
+    let id = table(&engine).id;
+    engine.truncate(id).unwrap();
+    for index in [BY_V, SAI_V] {
+        engine.alter_schema(&create_index(index)).unwrap();
+    }
+    engine.wait_idle();
+    let engine = Arc::new(engine);
+    let most = Arc::new(AtomicUsize::new(0));
+    let (searcher, seen) = (Arc::downgrade(&engine), most.clone());
+    env.on_sync(move |env, _| {
+        let Some(engine) = searcher.upgrade() else {
+            return;
+        };
+        let table = table(&engine);
+        let mut search = engine.index_search(&table, BY_V.2, &predicate(BY_V, 1)).unwrap();
+        let entries = std::iter::from_fn(|| search.next().unwrap()).count();
+        let reader = Reader { engine: &engine, env };
+        let rows = reader.searched(BY_V, 1).len();
+        seen.fetch_max(entries - rows, Ordering::Relaxed);
+    });
+    engine.import(id, directory, ImportSource::Copied).unwrap();
+    env.on_sync(|_, _| ());
+    assert!(
+        most.load(Ordering::Relaxed) > 0,
+        "no search met entries without their rows"
+    );
+    let engine = Arc::into_inner(engine).unwrap();
+    let store = Store { env, engine };
+    assert!(store.candidates(1) > 0);
+    store.check("imported");
 }
 
 #[test]
