@@ -1,7 +1,7 @@
 //! Keys and clusterings as the bytes that tries are walked with; see `ilion_types::encode_comparable_key`.
 
 use bytes::Bytes;
-use ilion_rows::{BoundKind, DecoratedKey, KeyBound};
+use ilion_rows::{BoundKind, KeyBound};
 use ilion_schema::{ClusteringOrder, TableSchema};
 use ilion_types::{
     CqlType, TERMINATOR_AFTER, TERMINATOR_BEFORE, TERMINATOR_ROW, Token, encode_comparable_key,
@@ -11,9 +11,9 @@ use ilion_types::{
 const EMPTY_KEY_LEN: usize = 3;
 
 /// The key as Partitions.db has it.
-pub(crate) fn comparable_key(key: &DecoratedKey) -> Vec<u8> {
-    let mut out = Vec::with_capacity(16 + key.key.len());
-    encode_comparable_key(&key.token, &key.key, &mut out);
+pub(crate) fn comparable_key(token: &Token, key: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(16 + key.len());
+    encode_comparable_key(token, key, &mut out);
     out
 }
 
@@ -25,7 +25,7 @@ pub(crate) fn comparable_bound(bound: &KeyBound) -> Vec<u8> {
         KeyBound::End => vec![u8::MAX],
         KeyBound::BeforeToken(token) => comparable_token(token, TERMINATOR_BEFORE),
         KeyBound::AfterToken(token) => comparable_token(token, TERMINATOR_AFTER),
-        KeyBound::Before(key) | KeyBound::After(key) => comparable_key(key),
+        KeyBound::Before(key) | KeyBound::After(key) => comparable_key(&key.token, &key.key),
     }
 }
 

@@ -37,7 +37,7 @@ use crate::{EncodingStats, Version};
 
 use cell::encode_cell_head;
 use columns::{ColumnLayout, StoredColumn};
-use plain::Plain;
+use plain::{Form, PlainRows};
 use times::Times;
 
 pub(crate) use body::{EncodedBody, LARGE_VALUE_BYTES};
@@ -65,8 +65,7 @@ pub(crate) struct RowEncoder {
     statics: ColumnLayout,
     regulars: ColumnLayout,
     times: Times,
-    /// Bodies that are shorter are written at once, if their rows are plain.
-    plain_bytes_max: usize,
+    plain: PlainRows,
     /// The body of the row or marker at hand: its size stands before it.
     body: EncodedBody,
 }
@@ -81,7 +80,7 @@ impl RowEncoder {
             statics: ColumnLayout::of(table, table.statics()),
             regulars: ColumnLayout::of(table, table.regulars()),
             times: Times::new(min, version),
-            plain_bytes_max: LARGE_VALUE_BYTES,
+            plain: PlainRows::shorter_than(LARGE_VALUE_BYTES),
             body: EncodedBody::default(),
         }
     }
@@ -89,7 +88,7 @@ impl RowEncoder {
     /// Has [`RowEncoder::body`] have the bodies of all rows of so many bytes, unless most of that is their clustering.
     #[must_use]
     pub(crate) fn with_bodies_from(mut self, row_bytes_min: u32) -> Self {
-        self.plain_bytes_max = self.plain_bytes_max.min(row_bytes_min as usize / 2);
+        self.plain = self.plain.and_shorter_than(row_bytes_min as usize / 2);
         self
     }
 
@@ -163,8 +162,13 @@ impl RowEncoder {
             return Err(Unstorable::PartialClustering);
         }
         self.body.clear();
-        if let Some(plain) = Plain::measure(row, &self.regulars, self.times, self.plain_bytes_max) {
-            return self.encode_plain(&plain, row, previous_size, stats, out);
+        let form = Form {
+            clustering_lens: &self.clustering_lens,
+            layout: &self.regulars,
+            times: self.times,
+        };
+        if let Some(clustering) = self.plain.append(row, form, previous_size, stats, out)? {
+            return Ok(Some(clustering));
         }
         self.regulars.choose(row)?;
         if is_blank(row, &self.regulars) {
@@ -176,30 +180,6 @@ impl RowEncoder {
         encode_values(&self.clustering_lens, row.clustering.values(), out)?;
         let clustering = start..out.len();
         append_sizes(previous_size, self.body.len(), out);
-        Ok(Some(clustering))
-    }
-
-    #[inline]
-    fn encode_plain(
-        &self,
-        plain: &Plain<'_>,
-        row: &Row,
-        previous_size: u64,
-        stats: &mut MetadataCollector,
-        out: &mut Writer,
-    ) -> Result<Option<Range<usize>>, Unstorable> {
-        out.u8(plain.flags);
-        let start = out.len();
-        encode_values(&self.clustering_lens, row.clustering.values(), out)?;
-        let clustering = start..out.len();
-        append_sizes(previous_size, plain.body_len as u64, out);
-        let body_at = out.len();
-        plain.encode(&self.regulars, self.times, stats, out)?;
-        assert_eq!(
-            out.len() - body_at,
-            plain.body_len,
-            "rows are as long as they were measured"
-        );
         Ok(Some(clustering))
     }
 

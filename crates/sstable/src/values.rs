@@ -92,10 +92,22 @@ fn batch_header(values: &[Option<Bytes>]) -> u64 {
 pub(crate) fn encode_value(len: FixedLen, value: &[u8], out: &mut Writer) -> Result<(), Unstorable> {
     match len {
         None => out.bytes_vint(value),
-        Some(len) if len as usize == value.len() => out.bytes(value),
+        Some(len) if len as usize == value.len() => append_fixed(value, out),
         Some(_) => return Err(Unstorable::WrongLength),
     }
     Ok(())
+}
+
+/// Appends a value of a type of fixed length. A copy of so many bytes as most of them have is an instruction, one of any number a call.
+#[inline]
+pub(crate) fn append_fixed(value: &[u8], out: &mut Writer) {
+    if let Ok(value) = <&[u8; 4]>::try_from(value) {
+        out.bytes(value);
+    } else if let Ok(value) = <&[u8; 8]>::try_from(value) {
+        out.bytes(value);
+    } else {
+        out.bytes(value);
+    }
 }
 
 /// Reads as many values as `lens` has.

@@ -29,6 +29,7 @@ use ilion_codec::Writer;
 use ilion_env::Env;
 use ilion_rows::{ClusteringComparator, DecoratedKey, DeletionTime, PartitionHead, Unfiltered};
 use ilion_schema::TableSchema;
+use ilion_types::Token;
 
 use crate::cells;
 use crate::metadata_collector::MetadataCollector;
@@ -44,7 +45,7 @@ use crate::{
 pub use options::{CellMapLimits, WriterOptions};
 
 use cell_entries::CellEntries;
-pub(crate) use clustering_span::ClusteringSpan;
+use clustering_span::ClusteringSpan;
 use partition_index::{EndedPartition, PartitionIndexWriter};
 
 /// Encoded bytes that are gathered before they go to Data.db: several chunks, so that few of them are copied.
@@ -66,16 +67,38 @@ pub struct SSTableWriter {
     cells: Option<CellEntries>,
     stats: MetadataCollector,
     open: Option<OpenPartition>,
+    /// Of the partition at hand.
+    key: KeyCopy,
     first_key: Option<Bytes>,
-    last_key: Option<DecoratedKey>,
+    last_key: Option<KeyCopy>,
     partitions: u64,
     span: ClusteringSpan,
+}
+
+/// A key in memory that is used again: counting references for each would take longer.
+#[derive(Debug)]
+struct KeyCopy {
+    token: Token,
+    bytes: Vec<u8>,
+}
+
+impl KeyCopy {
+    #[inline]
+    fn take(&mut self, key: &DecoratedKey) {
+        self.token.clone_from(&key.token);
+        self.bytes.clear();
+        self.bytes.extend_from_slice(&key.key);
+    }
+
+    #[inline]
+    fn is_before(&self, key: &DecoratedKey) -> bool {
+        (&self.token, &self.bytes[..]) < (&key.token, &key.key[..])
+    }
 }
 
 /// The partition at hand.
 #[derive(Debug)]
 struct OpenPartition {
-    key: DecoratedKey,
     deletion: DeletionTime,
     /// In Data.db.
     start: u64,
@@ -104,7 +127,6 @@ impl SSTableWriter {
             TransactionKind::Flush => compression.map(Compression::for_flush),
             TransactionKind::Compaction => compression,
         };
-        let comparator = ClusteringComparator::of(table);
         let encoder = RowEncoder::new(table, options.encoding_stats, version);
         let encoder = match options.cell_map {
             Some(limits) => encoder.with_bodies_from(limits.row_bytes_min),
@@ -124,10 +146,14 @@ impl SSTableWriter {
             header: SerializationHeader::of(table, options.encoding_stats),
             bloom_filter_fp_chance: table.options.bloom_filter_fp_chance,
             encoder,
-            stats: MetadataCollector::new(comparator.clone()),
-            span: ClusteringSpan::new(comparator),
+            stats: MetadataCollector::new(ClusteringComparator::of(table)),
+            span: ClusteringSpan::new(table),
             buffer: Writer::with_capacity(BUFFER_BYTES + BUFFER_BYTES / 4),
             open: None,
+            key: KeyCopy {
+                token: Token::Murmur3(0),
+                bytes: Vec::new(),
+            },
             first_key: None,
             last_key: None,
             partitions: 0,
@@ -148,7 +174,7 @@ impl SSTableWriter {
         if self.open.is_some() {
             return Err(self.refuse("a partition begins before the one before is finished"));
         }
-        if self.last_key.as_ref().is_some_and(|last| last >= key) {
+        if self.last_key.as_ref().is_some_and(|last| !last.is_before(key)) {
             return Err(self.refuse("partition keys do not ascend"));
         }
         if key.key.len() > usize::from(u16::MAX) {
@@ -174,8 +200,8 @@ impl SSTableWriter {
         self.stats.partition_deletion(&head.deletion);
         self.index.begin_partition();
         self.span.begin_partition();
+        self.key.take(key);
         self.open = Some(OpenPartition {
-            key: key.clone(),
             deletion: head.deletion,
             start,
             head_length: self.position() - start,
@@ -213,11 +239,11 @@ impl SSTableWriter {
         };
         let end = self.position() + self.encoder.body().len() - partition_start;
         let clustering = &self.buffer.as_slice()[clustering];
-        self.span.add(unfiltered);
+        self.span.add(unfiltered, clustering);
         self.index.add_unfiltered(unfiltered, clustering, start, end)?;
         if let Some(cells) = &mut self.cells {
-            let head = &self.buffer.as_slice()[buffered..];
-            cells.unfiltered(unfiltered, position, head, &self.encoder)?;
+            let bytes = self.buffer.as_slice();
+            cells.unfiltered(unfiltered, position, bytes, buffered, &self.encoder)?;
         }
         self.append_body()?;
         self.flush_if_large()
@@ -226,8 +252,10 @@ impl SSTableWriter {
     /// Appends what follows the start of a row or marker. Large values go to Data.db as they are.
     #[inline]
     fn append_body(&mut self) -> Result<()> {
+        if self.encoder.body().is_empty() {
+            return Ok(());
+        }
         match self.encoder.body().as_slice() {
-            Some([]) => Ok(()),
             Some(body) => {
                 self.buffer.bytes(body);
                 Ok(())
@@ -265,7 +293,8 @@ impl SSTableWriter {
         encode_end_of_partition(&mut self.buffer);
         let length = self.position() - open.start;
         let ended = EndedPartition {
-            key: &open.key,
+            token: &self.key.token,
+            key: &self.key.bytes,
             deletion: &open.deletion,
             position: open.start,
             head_length: open.head_length,
@@ -275,7 +304,7 @@ impl SSTableWriter {
         let stored = self.index.add(&ended)?;
         let row_index = self.check(stored)?;
         if let Some(tokens) = &mut self.tokens {
-            tokens.add(&open.key.token, open.start, row_index)?;
+            tokens.add(&self.key.token, open.start, row_index)?;
         }
         if let Some(slice) = self.span.finish_partition() {
             if !slice.start.kind.is_start() || !slice.end.kind.is_end() {
@@ -283,21 +312,31 @@ impl SSTableWriter {
             }
             self.stats.clusterings(&slice);
         }
-        self.stats.end_partition(&open.key.key, length);
-        if self.first_key.is_none() {
-            self.first_key = Some(Bytes::copy_from_slice(&open.key.key));
-        }
-        self.last_key = Some(open.key);
+        self.stats.end_partition(&self.key.bytes, length);
+        self.remember_key();
         self.partitions += 1;
         self.flush_if_large()
+    }
+
+    /// The key at hand is the last one now.
+    #[inline]
+    fn remember_key(&mut self) {
+        match &mut self.last_key {
+            Some(last) => std::mem::swap(last, &mut self.key),
+            last => {
+                self.first_key = Some(Bytes::copy_from_slice(&self.key.bytes));
+                *last = Some(KeyCopy {
+                    token: self.key.token.clone(),
+                    bytes: self.key.bytes.clone(),
+                });
+            }
+        }
     }
 
     /// Takes the head of a partition back, which is still in the buffer: only rows let it overflow.
     fn forget_head(&mut self, open: &OpenPartition) {
         let kept = usize::try_from(open.start - self.data.position()).unwrap_or(usize::MAX);
-        let mut bytes = std::mem::take(&mut self.buffer).into_vec();
-        bytes.truncate(kept);
-        self.buffer = Writer::from_vec(bytes);
+        self.buffer.truncate(kept);
     }
 
     /// Partitions so far.
@@ -332,8 +371,9 @@ impl SSTableWriter {
         components.extend(self.data.components());
         let data = self.data.finish()?;
         let (env, descriptor) = (&*self.env, &self.descriptor);
-        components.extend(self.index.finish(env, descriptor, &first, &last.key)?);
-        let (stats, cardinality) = self.stats.finish((first.clone(), last.key.clone()));
+        components.extend(self.index.finish(env, descriptor, &first, &last.bytes)?);
+        let last_key = Bytes::from(last.bytes);
+        let (stats, cardinality) = self.stats.finish((first.clone(), last_key.clone()));
         let statistics = Statistics {
             validation: Some(Validation {
                 partitioner: self.options.partitioner.class_name().to_owned(),
@@ -353,7 +393,7 @@ impl SSTableWriter {
         if let Some(tokens) = self.tokens {
             let whole = Whole {
                 first_key: &first,
-                last_key: &last.key,
+                last_key: &last_key,
                 data_length: data.data_length,
                 stored_length: data.stored_length,
                 fingerprint: fingerprint_of(&statistics.stats),

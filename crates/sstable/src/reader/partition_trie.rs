@@ -86,7 +86,7 @@ impl PartitionTrie {
     /// index.
     pub(crate) fn find(&self, key: &DecoratedKey) -> Result<Option<Location>> {
         let mut nodes = Nodes::of(self.partitions.clone());
-        let Some(leaf) = nodes.find_leaf(self.root, &comparable_key(key))? else {
+        let Some(leaf) = nodes.find_leaf(self.root, &comparable_key(&key.token, &key.key))? else {
             return Ok(None);
         };
         let leaf = self.leaf(&leaf)?;

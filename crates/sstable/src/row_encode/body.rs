@@ -21,7 +21,7 @@ pub(crate) struct EncodedBody {
 impl EncodedBody {
     #[inline]
     pub(super) fn clear(&mut self) {
-        if self.len() > 0 {
+        if !self.is_empty() {
             self.forget();
         }
         self.columns_at = 0;
@@ -36,6 +36,11 @@ impl EncodedBody {
     #[inline]
     pub(crate) fn len(&self) -> u64 {
         self.encoded.len() as u64 + self.values_length
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.encoded.is_empty() && self.values.is_empty()
     }
 
     /// To be appended to.

@@ -57,24 +57,6 @@ pub(super) fn value_length(cell: &Cell, column: &StoredColumn) -> usize {
     }
 }
 
-/// Bytes of the times of a cell.
-pub(super) fn times_len(cell: &Cell, liveness: &Liveness, times: Times) -> usize {
-    let flags = flags_of(cell, liveness);
-    let mut len = 0;
-    if flags & USE_ROW_TIMESTAMP == 0 {
-        len += times.micros_len(cell.timestamp_micros);
-    }
-    if flags & USE_ROW_TTL == 0 {
-        if flags & (IS_DELETED | IS_EXPIRING) != 0 {
-            len += times.secs_len(cell.local_deletion_secs);
-        }
-        if flags & IS_EXPIRING != 0 {
-            len += times.ttl_len(cell.ttl_secs);
-        }
-    }
-    len
-}
-
 #[inline]
 fn encode_times(cell: &Cell, flags: u8, times: Times, out: &mut Writer) {
     out.u8(flags);

@@ -16,6 +16,7 @@ use crate::values::{FixedLen, Unstorable};
 /// What the encoder must know of a column.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StoredColumn {
+    pub(super) id: ColumnId,
     pub(super) is_complex: bool,
     pub(super) is_counter: bool,
     /// Complex columns always store the lengths of their values.
@@ -27,6 +28,7 @@ impl StoredColumn {
         let is_complex = column.is_complex();
         let fixed = column.ty.fixed_len().filter(|_| !is_complex);
         Self {
+            id: column.id,
             is_complex,
             is_counter: column.ty == CqlType::Counter,
             value_len: fixed.and_then(|len| u32::try_from(len).ok()),
@@ -91,11 +93,17 @@ impl ColumnLayout {
         self.bits_of_plain
     }
 
-    /// Where a column stands, and what is stored of it; nothing if it is not of this kind, or was dropped.
+    /// How many there are.
     #[inline]
-    pub(super) fn stored(&self, column: ColumnId) -> Option<(u16, &StoredColumn)> {
+    pub(super) fn len(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Where a column stands; nothing if it is not of this kind, or was dropped.
+    #[inline]
+    pub(super) fn place_of(&self, column: ColumnId) -> Option<u16> {
         let place = *self.place_of.get(usize::from(column.0))?;
-        Some((place, self.columns.get(usize::from(place))?))
+        (place != NO_PLACE).then_some(place)
     }
 
     /// In storage order.

@@ -1,141 +1,178 @@
-//! Rows as most are: of simple columns with short values. One look tells what such a row will take, so that it is written where it
-//! belongs, its size first; all others are encoded beside the buffer and copied.
+//! Rows as most are: of simple columns with short values. They are written where they belong in one go, with room left for their size;
+//! when it turns out that a row is not like that, what was written is taken back, and it is encoded beside the buffer and copied.
+
+use std::ops::Range;
 
 use ilion_codec::{Writer, unsigned_vint_len};
 use ilion_rows::{Cell, Data, Liveness, NO_TTL, Row};
 
-use super::cell::{cell_flag, encode_cell_head, times_len, value_length};
+use super::cell::{cell_flag, encode_cell_head};
 use super::columns::{ColumnLayout, StoredColumn};
 use super::times::Times;
 use super::unfiltered_flag;
 use crate::metadata_collector::MetadataCollector;
-use crate::values::Unstorable;
+use crate::values::{FixedLen, Unstorable, append_fixed, encode_values};
 
-/// A row that is plain, and what its body takes.
+/// Writes plain rows.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Plain<'r> {
-    row: &'r Row,
-    pub(super) flags: u8,
-    /// A bit for each cell of the row that has nothing of its own but its value, the first one lowest.
-    as_row: u64,
-    /// A bit for each column that it does not have.
-    missing: u64,
-    pub(super) body_len: usize,
+pub(super) struct PlainRows {
+    /// Bodies that are shorter are written.
+    bytes_max: usize,
+    /// Bytes that the size of the row before took: rows of a table are much alike.
+    size_len: usize,
 }
 
-impl<'r> Plain<'r> {
-    /// Nothing if the row is not plain, takes `bytes_max` or more, or cannot be stored: the long way says why.
-    #[inline]
-    pub(super) fn measure(
-        row: &'r Row,
-        layout: &ColumnLayout,
-        times: Times,
-        bytes_max: usize,
-    ) -> Option<Self> {
-        let missing = layout.bits_of_plain()?;
-        if !row.deletion.is_live() || (row.columns.is_empty() && row.liveness.is_none()) {
-            return None;
+/// What is the same for all rows of a table.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Form<'t> {
+    pub(super) clustering_lens: &'t [FixedLen],
+    pub(super) layout: &'t ColumnLayout,
+    pub(super) times: Times,
+}
+
+impl PlainRows {
+    pub(super) fn shorter_than(bytes_max: usize) -> Self {
+        Self {
+            bytes_max,
+            size_len: 1,
         }
-        let (flags, body_len) = measure_liveness(&row.liveness, times);
-        let mut plain = Self {
-            row,
-            flags,
-            as_row: 0,
-            missing,
-            body_len,
+    }
+
+    /// Has only those written that are also shorter than this.
+    #[must_use]
+    pub(super) fn and_shorter_than(self, bytes_max: usize) -> Self {
+        Self::shorter_than(self.bytes_max.min(bytes_max))
+    }
+
+    /// Appends the row. Gives the place of its clustering values in `out`; nothing if it is not plain or has nothing to store.
+    #[inline]
+    pub(super) fn append(
+        &mut self,
+        row: &Row,
+        form: Form<'_>,
+        previous_size: u64,
+        stats: &mut MetadataCollector,
+        out: &mut Writer,
+    ) -> Result<Option<Range<usize>>, Unstorable> {
+        let Some(missing) = missing_of(row, form.layout) else {
+            return Ok(None);
         };
-        let mut place_min = 0;
-        for (bit, entry) in row.columns.iter().enumerate() {
-            let (place, column) = layout.stored(entry.column)?;
-            let Data::Simple(cell) = &entry.data else {
-                return None;
-            };
-            // A column that comes twice is out of order: there are no more than there are bits.
-            if place < place_min || !column.holds(&cell.value) {
-                return None;
-            }
-            place_min = place + 1;
-            plain.missing &= !(1 << place);
-            plain.body_len += 1 + value_length(cell, column);
-            if is_as_row(cell, &row.liveness) {
-                plain.as_row |= 1 << bit;
-            } else {
-                plain.body_len += times_len(cell, &row.liveness, times);
-            }
+        let start = out.len();
+        out.u8(flags_of(&row.liveness, missing));
+        encode_values(form.clustering_lens, row.clustering.values(), out)?;
+        let size_at = out.len();
+        out.bytes(&[0; 9][..self.size_len]);
+        let sized_from = out.len();
+        out.uvint(previous_size);
+        let body_at = out.len();
+        if !row.liveness.is_none() {
+            form.times.liveness(&row.liveness, out);
         }
-        if plain.missing == 0 {
-            plain.flags |= unfiltered_flag::HAS_ALL_COLUMNS;
+        let bytes_end = body_at + self.bytes_max;
+        let with_own_times = if missing == 0 {
+            append_cells(row, form.layout.all(), form.times, bytes_end, out)
         } else {
-            plain.body_len += unsigned_vint_len(plain.missing);
-        }
-        (plain.body_len < bytes_max).then_some(plain)
+            out.uvint(missing);
+            append_cells(row, form.layout.without(missing), form.times, bytes_end, out)
+        };
+        let Some(with_own_times) = with_own_times.filter(|_| out.len() < bytes_end) else {
+            out.truncate(start);
+            return Ok(None);
+        };
+        let size = (out.len() - sized_from) as u64;
+        out.uvint_at(size_at, self.size_len, size);
+        self.size_len = unsigned_vint_len(size);
+        tell(row, with_own_times, stats);
+        Ok(Some(start + 1..size_at))
     }
+}
 
-    /// Appends the body.
-    #[inline]
-    pub(super) fn encode(
-        &self,
-        layout: &ColumnLayout,
-        times: Times,
-        stats: &mut MetadataCollector,
-        out: &mut Writer,
-    ) -> Result<(), Unstorable> {
-        let liveness = &self.row.liveness;
-        if !liveness.is_none() {
-            times.liveness(liveness, out);
-            stats.liveness(liveness);
-        }
-        if self.missing != 0 {
-            out.uvint(self.missing);
-        }
-        if self.missing == 0 {
-            self.encode_cells(layout.all(), times, stats, out)?;
-        } else {
-            self.encode_cells(layout.without(self.missing), times, stats, out)?;
-        }
-        stats.cells_as_row(self.as_row.count_ones(), liveness);
-        stats.row(self.row.columns.len() as u64);
-        Ok(())
+/// A bit for each column that the row does not have. Nothing if the row is not plain.
+#[inline]
+fn missing_of(row: &Row, layout: &ColumnLayout) -> Option<u64> {
+    let all = layout.bits_of_plain()?;
+    if !row.deletion.is_live() || (row.columns.is_empty() && row.liveness.is_none()) {
+        return None;
     }
-
-    #[inline]
-    fn encode_cells<'c>(
-        &self,
-        stored: impl Iterator<Item = &'c StoredColumn>,
-        times: Times,
-        stats: &mut MetadataCollector,
-        out: &mut Writer,
-    ) -> Result<(), Unstorable> {
-        let liveness = &self.row.liveness;
-        let flags = flags_as_row(liveness);
-        let mut as_row = self.as_row;
-        for (entry, column) in self.row.columns.iter().zip(stored) {
-            let Data::Simple(cell) = &entry.data else {
-                return Err(Unstorable::WrongShape);
-            };
-            if as_row & 1 == 1 {
-                encode_as_row(cell, column, flags, out);
-            } else {
-                stats.cell(cell);
-                encode_cell_head(cell, column, None, liveness, times, out)?;
-            }
-            out.bytes(&cell.value);
-            as_row >>= 1;
-        }
-        Ok(())
+    if row.columns.len() == layout.len() {
+        // That it has each of them once shows when they are written.
+        return Some(0);
     }
+    let mut missing = all;
+    for entry in &row.columns {
+        missing &= !(1 << layout.place_of(entry.column)?);
+    }
+    Some(missing)
 }
 
 #[inline]
-fn measure_liveness(liveness: &Liveness, times: Times) -> (u8, usize) {
-    if liveness.is_none() {
-        return (0, 0);
+fn flags_of(liveness: &Liveness, missing: u64) -> u8 {
+    let mut flags = 0;
+    if !liveness.is_none() {
+        flags |= unfiltered_flag::HAS_TIMESTAMP;
+        if liveness.ttl_secs != NO_TTL {
+            flags |= unfiltered_flag::HAS_TTL;
+        }
     }
-    let mut flags = unfiltered_flag::HAS_TIMESTAMP;
-    if liveness.ttl_secs != NO_TTL {
-        flags |= unfiltered_flag::HAS_TTL;
+    if missing == 0 {
+        flags |= unfiltered_flag::HAS_ALL_COLUMNS;
     }
-    (flags, times.liveness_len(liveness))
+    flags
+}
+
+/// Appends the cells of the columns that are expected. Gives a bit for each that has times of its own, the first one lowest; nothing if the
+/// row has other columns, in another order, or values that do not belong here.
+#[inline]
+fn append_cells<'c>(
+    row: &Row,
+    mut stored: impl Iterator<Item = &'c StoredColumn>,
+    times: Times,
+    bytes_end: usize,
+    out: &mut Writer,
+) -> Option<u64> {
+    let liveness = &row.liveness;
+    let flags = flags_as_row(liveness);
+    let mut with_own_times = 0;
+    for (bit, entry) in row.columns.iter().enumerate() {
+        let column = stored.next().filter(|column| column.id == entry.column)?;
+        let Data::Simple(cell) = &entry.data else {
+            return None;
+        };
+        let value = &cell.value[..];
+        if out.len() + value.len() >= bytes_end || !column.holds(value) {
+            return None;
+        }
+        if is_as_row(cell, liveness) {
+            append_as_row(value, column, flags, out);
+        } else {
+            with_own_times |= 1 << bit;
+            encode_cell_head(cell, column, None, liveness, times, out).ok()?;
+            out.bytes(value);
+        }
+    }
+    Some(with_own_times)
+}
+
+/// Tells what was stored.
+#[inline]
+fn tell(row: &Row, with_own_times: u64, stats: &mut MetadataCollector) {
+    if !row.liveness.is_none() {
+        stats.liveness(&row.liveness);
+    }
+    let cells = row.columns.len();
+    stats.row(cells as u64);
+    #[expect(clippy::cast_possible_truncation, reason = "there are fewer than 64")]
+    stats.cells_as_row(cells as u32 - with_own_times.count_ones(), &row.liveness);
+    if with_own_times == 0 {
+        return;
+    }
+    for (bit, entry) in row.columns.iter().enumerate() {
+        if let Data::Simple(cell) = &entry.data
+            && with_own_times >> bit & 1 == 1
+        {
+            stats.cell(cell);
+        }
+    }
 }
 
 /// Whether a cell has nothing of its own but its value.
@@ -157,15 +194,22 @@ fn flags_as_row(liveness: &Liveness) -> u8 {
 }
 
 #[inline]
-fn encode_as_row(cell: &Cell, column: &StoredColumn, flags: u8, out: &mut Writer) {
-    match (cell.value.len(), column.value_len) {
+fn append_as_row(value: &[u8], column: &StoredColumn, flags: u8, out: &mut Writer) {
+    match (value.len(), column.value_len) {
         (0, _) => out.u8(flags | cell_flag::HAS_EMPTY_VALUE),
-        (_, Some(_)) => out.u8(flags),
+        (_, Some(_)) => {
+            out.u8(flags);
+            append_fixed(value, out);
+        }
         #[expect(clippy::cast_possible_truncation, reason = "it is in the range")]
-        (len @ ..0x80, None) => out.bytes(&[flags, len as u8]),
+        (len @ ..0x80, None) => {
+            out.bytes(&[flags, len as u8]);
+            out.bytes(value);
+        }
         (len, None) => {
             out.u8(flags);
             out.uvint(len as u64);
+            out.bytes(value);
         }
     }
 }
@@ -195,6 +239,31 @@ mod tests {
         (flags, bytes, told(stats))
     }
 
+    const PREVIOUS_SIZE: u64 = 300;
+
+    fn times() -> Times {
+        Times::new(EncodingStats::NONE, Version::NB)
+    }
+
+    /// What is appended for a row, if it is plain.
+    fn written(
+        rows: &mut PlainRows,
+        row: &Row,
+        layout: &ColumnLayout,
+        stats: &mut MetadataCollector,
+    ) -> Option<Vec<u8>> {
+        let form = Form {
+            clustering_lens: &[],
+            layout,
+            times: times(),
+        };
+        let mut out = Writer::from_vec(b"before".to_vec());
+        let clustering = rows.append(row, form, PREVIOUS_SIZE, stats, &mut out).unwrap();
+        let written = out.as_slice().strip_prefix(b"before").unwrap();
+        assert_eq!(clustering.is_none(), written.is_empty());
+        clustering.map(|_| written.to_vec())
+    }
+
     fn cells() -> Vec<Option<Cell>> {
         let value = |len: usize| Bytes::from(vec![7; len]);
         vec![
@@ -212,7 +281,7 @@ mod tests {
     fn plain_rows_are_encoded_as_the_long_way_encodes_them() {
         let table = parse_table("k int pk, a text, b blob, c text").unwrap();
         let mut layout = ColumnLayout::of(&table, table.regulars());
-        let times = Times::new(EncodingStats::NONE, Version::NB);
+        let times = times();
         let livenesses = [
             Liveness::NONE,
             Liveness::live(1_000),
@@ -220,6 +289,7 @@ mod tests {
         ];
         let ids: Vec<_> = table.regulars().map(|column| column.id).collect();
         let cells = cells();
+        let mut rows = PlainRows::shorter_than(1 << 12);
         let mut plain_rows = 0;
         for number in 0..livenesses.len() * cells.len().pow(3) {
             let digit = |place: u32| &cells[number / cells.len().pow(place) % cells.len()];
@@ -233,16 +303,18 @@ mod tests {
                 deletion: DeletionTime::LIVE,
                 columns: columns.collect(),
             };
-            let Some(plain) = Plain::measure(&row, &layout, times, 1 << 12) else {
+            let mut stats = MetadataCollector::new(ClusteringComparator::new([]));
+            let Some(written) = written(&mut rows, &row, &layout, &mut stats) else {
                 assert!(row.is_empty());
                 continue;
             };
-            let mut stats = MetadataCollector::new(ClusteringComparator::new([]));
-            let mut out = Writer::new();
-            plain.encode(&layout, times, &mut stats, &mut out).unwrap();
-            assert_eq!(out.len(), plain.body_len);
-            let expected = the_long_way(&row, &mut layout, times);
-            assert_eq!((plain.flags, out.into_vec(), told(stats)), expected);
+            let (flags, body, expected_told) = the_long_way(&row, &mut layout, times);
+            let mut expected = Writer::new();
+            expected.u8(flags);
+            expected.uvint(2 + body.len() as u64);
+            expected.uvint(PREVIOUS_SIZE);
+            expected.bytes(&body);
+            assert_eq!((written, told(stats)), (expected.into_vec(), expected_told));
             plain_rows += 1;
         }
         assert_eq!(plain_rows, 3 * 343 - 1);
@@ -252,25 +324,50 @@ mod tests {
     fn rows_that_are_not_plain_go_the_long_way() {
         let table = parse_table("k int pk, a int, s set<int>").unwrap();
         let layout = ColumnLayout::of(&table, table.regulars());
-        let times = Times::new(EncodingStats::NONE, Version::NB);
+        let is_plain = |row: &Row, layout: &ColumnLayout| {
+            let mut stats = MetadataCollector::new(ClusteringComparator::new([]));
+            let before = format!("{stats:?}");
+            let written = written(&mut PlainRows::shorter_than(1 << 12), row, layout, &mut stats);
+            assert!(
+                written.is_some() || format!("{stats:?}") == before,
+                "nothing is told"
+            );
+            written.is_some()
+        };
         let mut row = Row::empty(Clustering::empty());
         row.liveness = Liveness::live(1);
-        assert!(Plain::measure(&row, &layout, times, 1 << 12).is_none());
+        assert!(!is_plain(&row, &layout));
         let table = parse_table("k int pk, a int").unwrap();
         let layout = ColumnLayout::of(&table, table.regulars());
-        let is_plain = |row: &Row| Plain::measure(row, &layout, times, 1 << 12).is_some();
-        assert!(is_plain(&row));
+        assert!(is_plain(&row, &layout));
         let column = table.column_named("a").unwrap().id;
         let of_length = |len: usize| ColumnData {
             column,
             data: Data::Simple(Cell::live(1, Bytes::from(vec![0; len]))),
         };
         row.columns = vec![of_length(4)];
-        assert!(is_plain(&row));
+        assert!(is_plain(&row, &layout));
         row.columns = vec![of_length(5)];
-        assert!(!is_plain(&row));
+        assert!(!is_plain(&row, &layout));
         row.columns.clear();
         row.deletion = DeletionTime::new(1, 1);
-        assert!(!is_plain(&row));
+        assert!(!is_plain(&row, &layout));
+        let table = parse_table("k int pk, a blob, b blob").unwrap();
+        let layout = ColumnLayout::of(&table, table.regulars());
+        let blob = |name: &str, len: usize| ColumnData {
+            column: table.column_named(name).unwrap().id,
+            data: Data::Simple(Cell::live(1, Bytes::from(vec![0; len]))),
+        };
+        row.deletion = DeletionTime::LIVE;
+        for (columns, expected) in [
+            (vec![blob("a", 1), blob("b", 1)], true),
+            (vec![blob("b", 1), blob("a", 1)], false),
+            (vec![blob("a", 1), blob("a", 1)], false),
+            (vec![blob("b", 4000)], true),
+            (vec![blob("a", 2048), blob("b", 2048)], false),
+        ] {
+            row.columns = columns;
+            assert_eq!(is_plain(&row, &layout), expected);
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Times in rows, as differences; deletion times of fixed size.
 
-use ilion_codec::{Writer, unsigned_vint_len};
+use ilion_codec::Writer;
 use ilion_rows::{DeletionTime, Liveness, NO_DELETION_TIME, NO_TTL};
 
 use crate::statistics::SECONDS_MAX_BEFORE_OA;
@@ -76,30 +76,6 @@ impl Times {
     }
 
     #[inline]
-    pub(super) fn micros_len(self, micros: i64) -> usize {
-        unsigned_vint_len(self.of_micros(micros))
-    }
-
-    #[inline]
-    pub(super) fn secs_len(self, secs: u32) -> usize {
-        unsigned_vint_len(self.of_secs(secs))
-    }
-
-    #[inline]
-    pub(super) fn ttl_len(self, secs: u32) -> usize {
-        unsigned_vint_len(self.of_ttl(secs))
-    }
-
-    #[inline]
-    pub(super) fn liveness_len(self, liveness: &Liveness) -> usize {
-        let len = self.micros_len(liveness.timestamp_micros);
-        match liveness.ttl_secs {
-            NO_TTL => len,
-            ttl_secs => len + self.ttl_len(ttl_secs) + self.secs_len(liveness.expires_secs),
-        }
-    }
-
-    #[inline]
     pub(super) fn deletion(self, deletion: &DeletionTime, out: &mut Writer) {
         self.micros(deletion.marked_at_micros, out);
         self.secs(deletion.local_secs, out);
@@ -112,7 +88,11 @@ fn sign_extended(secs: u32) -> u64 {
     i64::from(secs.cast_signed()).cast_unsigned()
 }
 
+/// The greatest time in seconds, and the least in microseconds.
+const LIVE_BEFORE_OA: [u8; 12] = [0x7F, 0xFF, 0xFF, 0xFF, 0x80, 0, 0, 0, 0, 0, 0, 0];
+
 /// Appends a deletion time of fixed size (PDEL).
+#[inline]
 pub(crate) fn encode_deletion(
     version: Version,
     deletion: &DeletionTime,
@@ -129,8 +109,7 @@ pub(crate) fn encode_deletion(
         out.i64(deletion.marked_at_micros);
         out.u32(deletion.local_secs);
     } else if deletion.is_live() {
-        out.i32(i32::MAX);
-        out.i64(i64::MIN);
+        out.bytes(&LIVE_BEFORE_OA);
     } else {
         out.u32(deletion.local_secs.min(SECONDS_MAX_BEFORE_OA));
         out.i64(deletion.marked_at_micros);

@@ -1,19 +1,19 @@
 //! What Statistics.db says against what was read.
 
 use ilion_codec::Writer;
-use ilion_rows::{ClusteringComparator, PartitionHead, Slice, Unfiltered};
+use ilion_rows::{Bound, BoundKind, ClusteringComparator, PartitionHead, Slice, Unfiltered};
 
 use super::{Opened, Verification};
 use crate::metadata_collector::MetadataCollector;
 use crate::row_encode::RowEncoder;
-use crate::writer::ClusteringSpan;
 use crate::{Component, StatsMetadata};
 
 /// What the rows add up to, as a writer would have gathered it.
 pub(super) struct Totals {
     encoder: RowEncoder,
     collector: MetadataCollector,
-    span: ClusteringSpan,
+    /// Around the unfiltereds of the partition at hand.
+    span: Option<Slice>,
     scratch: Writer,
     partitions: u64,
     key: bytes::Bytes,
@@ -25,8 +25,8 @@ impl Totals {
         let comparator = ClusteringComparator::of(&opened.table);
         Self {
             encoder: RowEncoder::new(&opened.table, opened.statistics.header.stats, opened.version()),
-            collector: MetadataCollector::new(comparator.clone()),
-            span: ClusteringSpan::new(comparator),
+            collector: MetadataCollector::new(comparator),
+            span: None,
             scratch: Writer::new(),
             partitions: 0,
             key: bytes::Bytes::new(),
@@ -39,7 +39,7 @@ impl Totals {
         self.key = bytes::Bytes::copy_from_slice(&head.key.key);
         self.first_key.get_or_insert_with(|| self.key.clone());
         self.collector.partition_deletion(&head.deletion);
-        self.span.begin_partition();
+        self.span = None;
         let row = head.static_row.as_ref();
         // What cannot be stored again has been read all the same.
         let _ = self
@@ -58,12 +58,27 @@ impl Totals {
                 let _ = self.encoder.encode_marker(marker, 0, collector, scratch);
             }
         }
-        self.span.add_unchecked(unfiltered);
+        self.widen(unfiltered);
+    }
+
+    fn widen(&mut self, unfiltered: &Unfiltered) {
+        let (values, kind) = match unfiltered {
+            Unfiltered::Row(row) => (row.clustering.values(), None),
+            Unfiltered::Marker(marker) => (&marker.bound.values, Some(marker.bound.kind)),
+        };
+        let end = Bound::new(kind.unwrap_or(BoundKind::InclEnd), values.clone());
+        match &mut self.span {
+            Some(span) => span.end = end,
+            span => {
+                let start = Bound::new(kind.unwrap_or(BoundKind::InclStart), values.clone());
+                *span = Some(Slice { start, end });
+            }
+        }
     }
 
     pub(super) fn end_partition(&mut self, size_bytes: u64) {
         self.partitions += 1;
-        if let Some(slice) = self.span.finish_partition() {
+        if let Some(slice) = self.span.take() {
             self.collector.clusterings(&slice);
         }
         self.collector.end_partition(&self.key, size_bytes);

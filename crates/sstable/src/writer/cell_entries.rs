@@ -23,10 +23,8 @@ pub(super) struct CellEntries {
     map: CellMapWriter,
     limits: CellMapLimits,
     sketch: Sketch,
-    /// The start of the partition up to its first unfiltered, if the map may get it.
-    head: Vec<u8>,
-    head_at: u64,
-    is_head_due: bool,
+    /// How long the start of the partition up to its first unfiltered is, if the map may get it.
+    head_due: Option<usize>,
 }
 
 /// A row that may get an entry.
@@ -34,6 +32,8 @@ struct Candidate<'r> {
     row: &'r Row,
     kind: RowKind,
     position: u64,
+    /// What stands before it: the start of its partition, if the map may get it.
+    before: Option<&'r [u8]>,
     /// Up to its body.
     head: &'r [u8],
 }
@@ -44,14 +44,13 @@ impl CellEntries {
             map: CellMapWriter::new(env.clone(), descriptor.path(&Component::Cells)),
             limits,
             sketch: Sketch::default(),
-            head: Vec::new(),
-            head_at: 0,
-            is_head_due: false,
+            head_due: None,
         }
     }
 
     /// A partition starts at `position` with these bytes; from `static_at` on they are the start of the static row, of which
     /// the encoder has the body.
+    #[inline]
     pub(super) fn begin_partition(
         &mut self,
         position: u64,
@@ -60,55 +59,51 @@ impl CellEntries {
         static_row: Option<&Row>,
         encoder: &RowEncoder,
     ) -> Result<()> {
-        let (before, static_head) = bytes.split_at(static_at);
-        self.head_at = position;
-        self.head.clear();
-        self.head.extend_from_slice(before);
-        self.is_head_due = before.len() <= HEAD_BYTES_MAX;
+        self.head_due = None;
         if let Some(row) = static_row {
+            let (before, static_head) = bytes.split_at(static_at);
             let candidate = Candidate {
                 row,
                 kind: RowKind::Static,
                 position: position + static_at as u64,
+                before: Some(before).filter(|before| before.len() <= HEAD_BYTES_MAX),
                 head: static_head,
             };
             if self.consider(&candidate, encoder)? {
-                self.is_head_due = false;
                 return Ok(());
             }
         }
-        match encoder.body().as_slice() {
-            Some(body) if self.head.len() + static_head.len() + body.len() <= HEAD_BYTES_MAX => {
-                self.head.extend_from_slice(static_head);
-                self.head.extend_from_slice(body);
-            }
-            _ => self.is_head_due = false,
-        }
+        let length = encoder.body().as_slice().map(|body| bytes.len() + body.len());
+        self.head_due = length.filter(|length| *length <= HEAD_BYTES_MAX);
         Ok(())
     }
 
-    /// A row or marker starts at `position` with these bytes; the encoder has its body.
+    /// A row or marker starts at `position`, and at `at` of the bytes written last; the encoder has its body.
     #[inline]
     pub(super) fn unfiltered(
         &mut self,
         unfiltered: &Unfiltered,
         position: u64,
-        head: &[u8],
+        bytes: &[u8],
+        at: usize,
         encoder: &RowEncoder,
     ) -> Result<()> {
+        let head_due = self.head_due.take();
+        let body_length = encoder.body().len();
         if let Unfiltered::Row(row) = unfiltered
-            && encoder.body().len() > 0
-            && encoder.body().len() + head.len() as u64 >= u64::from(self.limits.row_bytes_min)
+            && body_length > 0
+            && body_length + (bytes.len() - at) as u64 >= u64::from(self.limits.row_bytes_min)
         {
+            let (before, head) = bytes.split_at(at);
             let candidate = Candidate {
                 row,
                 kind: RowKind::Regular,
                 position,
+                before: head_due.and_then(|length| before.get(at.checked_sub(length)?..)),
                 head,
             };
             self.consider(&candidate, encoder)?;
         }
-        self.is_head_due = false;
         Ok(())
     }
 
@@ -131,9 +126,11 @@ impl CellEntries {
             if drawn.is_err() || parts.is_empty() || cost > budget {
                 continue;
             }
-            if self.is_head_due && cost + self.head.len() as u64 + ENTRY_OVERHEAD_BYTES <= budget {
-                self.map.add(self.head_at, &[&self.head], &[])?;
-                self.is_head_due = false;
+            if let Some(before) = candidate.before
+                && cost + before.len() as u64 + ENTRY_OVERHEAD_BYTES <= budget
+            {
+                let at = candidate.position - before.len() as u64;
+                self.map.add(at, &[before], &[])?;
             }
             self.map
                 .add(candidate.position, &[candidate.head, before_columns], parts)?;

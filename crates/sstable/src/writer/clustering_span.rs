@@ -1,87 +1,79 @@
 //! From where to where the unfiltereds of one partition reach.
 
-use bytes::Bytes;
+use ilion_codec::Reader;
 use ilion_rows::{Bound, BoundKind, Clustering, ClusteringComparator, Slice, Unfiltered, Values};
+use ilion_schema::TableSchema;
+
+use crate::values::{FixedLen, decode_values};
+
+/// Bytes of a bound before its values: its kind and their number.
+const BOUND_HEAD_BYTES: usize = 3;
 
 /// The first and the last unfiltered of the partition at hand.
 #[derive(Debug)]
-pub(crate) struct ClusteringSpan {
+pub(super) struct ClusteringSpan {
     comparator: ClusteringComparator,
+    lens: Vec<FixedLen>,
+    seen: Seen,
+    /// If there are clustering columns, or it is a marker.
     first: Option<Bound>,
-    /// The first one is the last one as well.
-    is_one: bool,
-    /// Of the last one, if it is not the first.
-    last_values: Copied,
+    /// The last one as Data.db has it, if it is not the first.
+    last: Vec<u8>,
     /// Nothing if the last one is a row.
     last_kind: Option<BoundKind>,
+    /// A slice was given out that no other row can widen.
+    is_told: bool,
 }
 
-/// Values in memory that is used again: counting references for each row would take longer.
-#[derive(Debug, Default)]
-struct Copied {
-    bytes: Vec<u8>,
-    /// Nothing: a null.
-    lens: Vec<Option<usize>>,
-}
-
-impl Copied {
-    #[inline]
-    fn take(&mut self, values: &Values) {
-        self.bytes.clear();
-        self.lens.clear();
-        for value in values {
-            self.bytes.extend_from_slice(value.as_deref().unwrap_or_default());
-            self.lens.push(value.as_ref().map(Bytes::len));
-        }
-    }
-
-    fn values(&self) -> Values {
-        let mut rest = &self.bytes[..];
-        let mut value = |len: &Option<usize>| {
-            let (value, tail) = rest.split_at((*len)?);
-            rest = tail;
-            Some(Bytes::copy_from_slice(value))
-        };
-        self.lens.iter().map(&mut value).collect()
-    }
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Seen {
+    Nothing,
+    One,
+    Many,
 }
 
 impl ClusteringSpan {
-    pub(crate) fn new(comparator: ClusteringComparator) -> Self {
+    pub(super) fn new(table: &TableSchema) -> Self {
+        let lens = table.clustering().map(|column| column.ty.fixed_len());
         Self {
-            comparator,
+            comparator: ClusteringComparator::of(table),
+            lens: lens
+                .map(|len| len.and_then(|len| u32::try_from(len).ok()))
+                .collect(),
+            seen: Seen::Nothing,
             first: None,
-            is_one: false,
-            last_values: Copied::default(),
+            last: Vec::new(),
             last_kind: None,
+            is_told: false,
         }
     }
 
-    pub(crate) fn begin_partition(&mut self) {
-        self.first = None;
+    #[inline]
+    pub(super) fn begin_partition(&mut self) {
+        self.seen = Seen::Nothing;
     }
 
     /// True if nothing was added since the partition began.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.first.is_none()
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.seen == Seen::Nothing
     }
 
+    /// Adds the unfiltered whose values, or whose bound, Data.db has as `clustering`.
     #[inline]
-    pub(crate) fn add(&mut self, unfiltered: &Unfiltered) {
+    pub(super) fn add(&mut self, unfiltered: &Unfiltered, clustering: &[u8]) {
         debug_assert!(self.ascends(unfiltered), "unfiltereds come in clustering order");
-        self.add_unchecked(unfiltered);
-    }
-
-    /// For those of a file, which may be in any order.
-    #[inline]
-    pub(crate) fn add_unchecked(&mut self, unfiltered: &Unfiltered) {
         let (values, kind) = clustering_of(unfiltered);
         self.last_kind = kind;
-        self.is_one = self.first.is_none();
-        if self.is_one {
+        if self.seen != Seen::Nothing {
+            self.seen = Seen::Many;
+            self.last.clear();
+            self.last.extend_from_slice(clustering);
+            return;
+        }
+        self.seen = Seen::One;
+        if kind.is_some() || !self.lens.is_empty() {
             self.first = Some(Bound::new(kind.unwrap_or(BoundKind::InclStart), values.clone()));
-        } else {
-            self.last_values.take(values);
         }
     }
 
@@ -112,24 +104,53 @@ impl ClusteringSpan {
 
     /// The last one, if there is any: its values, and its kind if it is a marker.
     pub(super) fn last(&self) -> (Values, Option<BoundKind>) {
-        let values = match &self.first {
-            Some(first) if self.is_one => first.values.clone(),
-            _ => self.last_values.values(),
+        let values = match self.seen {
+            Seen::Many => self.decoded_last(),
+            Seen::One => self
+                .first
+                .as_ref()
+                .map_or_else(Values::new, |first| first.values.clone()),
+            Seen::Nothing => Values::new(),
         };
         (values, self.last_kind)
     }
 
-    /// The slice around all of them, if there are any. Its bounds face the wrong way if a deleted range is open at an
-    /// end.
-    pub(crate) fn finish_partition(&mut self) -> Option<Slice> {
+    #[expect(clippy::expect_used, reason = "they were encoded for the same columns")]
+    fn decoded_last(&self) -> Values {
+        let (lens, bytes) = match self.last.split_first_chunk::<BOUND_HEAD_BYTES>() {
+            Some(([_, count @ ..], values)) if self.last_kind.is_some() => {
+                let count = usize::from(u16::from_be_bytes(*count));
+                (&self.lens[..count], values)
+            }
+            _ => (&self.lens[..], &self.last[..]),
+        };
+        decode_values(lens, &mut Reader::new(bytes)).expect("values can be read as they were written")
+    }
+
+    /// The slice around all of them, if there are any and no slice before was as wide. Its bounds face the wrong way if a deleted
+    /// range is open at an end.
+    #[inline]
+    pub(super) fn finish_partition(&mut self) -> Option<Slice> {
+        let is_all_there_is = self.lens.is_empty() && self.first.is_none();
+        if self.is_empty() || (is_all_there_is && self.is_told) {
+            return None;
+        }
+        self.is_told |= is_all_there_is;
+        Some(self.slice())
+    }
+
+    fn slice(&mut self) -> Slice {
         let (values, kind) = self.last();
-        let start = self.first.take()?;
-        let end = Bound::new(kind.unwrap_or(BoundKind::InclEnd), values);
-        Some(Slice { start, end })
+        let first = self.first.take();
+        Slice {
+            start: first.unwrap_or_else(|| Bound::new(BoundKind::InclStart, Values::new())),
+            end: Bound::new(kind.unwrap_or(BoundKind::InclEnd), values),
+        }
     }
 }
 
 /// Its values, and the kind of a marker.
+#[inline]
 fn clustering_of(unfiltered: &Unfiltered) -> (&Values, Option<BoundKind>) {
     match unfiltered {
         Unfiltered::Row(row) => (row.clustering.values(), None),

@@ -1,8 +1,9 @@
 //! Where partitions are: Index.db and Summary.db, or Partitions.db and Rows.db; and Filter.db.
 
 use ilion_env::Env;
-use ilion_rows::{DecoratedKey, DeletionTime, Unfiltered};
+use ilion_rows::{DeletionTime, Unfiltered};
 use ilion_schema::TableSchema;
+use ilion_types::Token;
 
 use super::clustering_span::ClusteringSpan;
 use super::options::WriterOptions;
@@ -14,7 +15,8 @@ use crate::{BloomFilter, Component, Descriptor, Format, KeyHash, Result, write_c
 /// The partition that just ended.
 #[derive(Debug)]
 pub(super) struct EndedPartition<'a> {
-    pub(super) key: &'a DecoratedKey,
+    pub(super) token: &'a Token,
+    pub(super) key: &'a [u8],
     pub(super) deletion: &'a DeletionTime,
     /// Start in Data.db.
     pub(super) position: u64,
@@ -99,7 +101,7 @@ impl PartitionIndexWriter {
         partition: &EndedPartition<'_>,
     ) -> Result<std::result::Result<Option<u64>, Unstorable>> {
         if let Some(filter) = &mut self.filter {
-            filter.add(KeyHash::of(&partition.key.key));
+            filter.add(KeyHash::of(partition.key));
         }
         match &mut self.form {
             Form::Sorted(index) => index.add(partition),

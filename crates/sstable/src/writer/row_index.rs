@@ -90,12 +90,19 @@ impl RowIndexBuilder {
     /// An unfiltered was written from `start` to `end`, both from the partition's start.
     #[inline]
     pub(super) fn add(&mut self, prefix: Prefix<'_>, start: u64, end: u64) {
-        prefix.store(&mut self.last);
-        let block_start = *self.block_start.get_or_insert_with(|| {
-            prefix.store(&mut self.first);
-            start
-        });
-        if end - block_start >= self.block_bytes {
+        let block_start = match self.block_start {
+            Some(block_start) => block_start,
+            None => {
+                prefix.store(&mut self.first);
+                *self.block_start.insert(start)
+            }
+        };
+        let ends_block = end - block_start >= self.block_bytes;
+        // Nobody asks for the last one of the only block.
+        if ends_block || !self.offsets.is_empty() {
+            prefix.store(&mut self.last);
+        }
+        if ends_block {
             self.end_block(block_start, end);
         }
     }

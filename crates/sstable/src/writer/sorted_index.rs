@@ -62,7 +62,7 @@ impl SortedIndexWriter {
         &mut self,
         partition: &EndedPartition<'_>,
     ) -> Result<std::result::Result<Option<u64>, Unstorable>> {
-        let key = &partition.key.key;
+        let key = partition.key;
         let entry_at = self.index.position();
         self.summary.add(key, entry_at);
         let out = self.index.buffer();

@@ -80,8 +80,8 @@ impl TrieIndexWriter {
             Some((root, blocks)) => {
                 let position = self.rows.position();
                 let out = self.rows.buffer();
-                out.bytes16(&partition.key.key);
-                let base = position + 2 + partition.key.key.len() as u64;
+                out.bytes16(partition.key);
+                let base = position + 2 + partition.key.len() as u64;
                 out.uvint(partition.position);
                 out.svint(root.cast_signed() - base.cast_signed());
                 out.uvint(blocks);
@@ -97,10 +97,10 @@ impl TrieIndexWriter {
     }
 
     fn add_key(&mut self, partition: &EndedPartition<'_>, target: i64) -> Result<()> {
-        let hash = KeyHash::of(&partition.key.key).low_byte();
+        let hash = KeyHash::of(partition.key).low_byte();
         let payload = PayloadBytes::new(BITS_WITH_HASH + sized_int_len(target));
         let mut next = Waiting {
-            key: comparable_key(partition.key),
+            key: comparable_key(partition.token, partition.key),
             payload: payload.with(&[hash]).with_sized_int(target),
             len: 0,
         };
