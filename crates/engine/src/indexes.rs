@@ -26,6 +26,7 @@ mod search_attached;
 mod verify;
 mod verify_attached;
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use ilion_index::{Candidates, Estimate, IndexClasses, Predicate, Ranked, SecondaryIndex, Storage};
@@ -41,6 +42,14 @@ use search_attached::AttachedSources;
 pub(crate) use attached::IndexedWriter;
 pub(crate) use live::{IndexState, LiveIndex, MemtableIndexes, TableIndexes};
 pub use verify::{IndexRepair, IndexVerification};
+
+/// What is kept of a thread's memory for terms.
+const SCRATCH_BYTES_KEPT: usize = 64 << 10;
+
+thread_local! {
+    /// Memory for the terms of one write.
+    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
 
 /// An index of a table.
 #[derive(Clone)]
@@ -179,20 +188,25 @@ impl Shared {
             };
             return applied.grown_bytes;
         };
-        let mut scratch = Vec::new();
-        let mut grown = 0;
-        let applied = active.memtable.apply_observed(mutation, position, &mut |change| {
-            grown += indexes.take_in(&*self.env, &mutation.key, change, &mut scratch);
-        });
-        applied.grown_bytes + grown
+        SCRATCH.with_borrow_mut(|scratch| {
+            let mut grown = 0;
+            let memtable = &active.memtable;
+            let applied = memtable.apply_observed(mutation, position, indexes.watched(), &mut |change| {
+                grown += indexes.take_in(&*self.env, &mutation.key, change, scratch);
+            });
+            if scratch.capacity() > SCRATCH_BYTES_KEPT {
+                *scratch = Vec::new();
+            }
+            applied.grown_bytes + grown
+        })
     }
 
     /// Refuses a mutation with a value that an index of its table cannot hold.
     pub(crate) fn check_indexable(&self, store: &TableStore, mutation: &Mutation) -> Result<()> {
-        if !store.has_indexes() {
+        if !store.has_refusing_indexes() {
             return Ok(());
         }
-        let indexes = store.indexes();
+        let indexes = store.indexes_now();
         Ok(indexes.0.iter().try_for_each(|live| live.index.check(mutation))?)
     }
 }

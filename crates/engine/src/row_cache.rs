@@ -86,6 +86,8 @@ impl RowCache {
     /// What no longer fits goes.
     pub(crate) fn resize(&self, capacity_bytes: u64) {
         self.partitions.set_capacity(capacity_bytes);
+        // Writes did not tell while there was no cache: what was read before they did is not kept.
+        self.stripes.iter().for_each(|writes| *writes.lock() += 1);
     }
 
     pub(crate) fn size_bytes(&self) -> u64 {

@@ -57,6 +57,7 @@ pub struct TableStore {
     /// Changed while `active` is held exclusively.
     indexes: ArcSwap<TableIndexes>,
     has_indexes: AtomicBool,
+    has_refusing_indexes: AtomicBool,
     /// Of a hidden table: no entry is newer.
     newest_entry_micros: AtomicI64,
     /// Files that a compaction reads now, by path of Data.db.
@@ -134,6 +135,7 @@ impl TableStore {
             }),
             indexes: ArcSwap::default(),
             has_indexes: AtomicBool::new(false),
+            has_refusing_indexes: AtomicBool::new(false),
             newest_entry_micros: AtomicI64::new(0),
             swap: Mutex::new(()),
             view: ArcSwap::from_pointee(view),
@@ -232,15 +234,20 @@ impl TableStore {
 
     /// When a row changes of which entries are made for this hidden table.
     pub(crate) fn moment(&self, env: &dyn Env) -> Moment {
+        Moment {
+            now_secs: u32::try_from(env.now_secs()).unwrap_or(u32::MAX),
+            entry_micros: self.entry_micros(env),
+        }
+    }
+
+    /// Later than every entry of this hidden table.
+    pub(crate) fn entry_micros(&self, env: &dyn Env) -> i64 {
         let now_micros = env.now_micros();
         let later = |newest: i64| Some(newest.saturating_add(1).max(now_micros));
         let (Ok(newest) | Err(newest)) =
             self.newest_entry_micros
                 .fetch_update(Ordering::Relaxed, Ordering::Relaxed, later);
-        Moment {
-            now_secs: u32::try_from(env.now_secs()).unwrap_or(u32::MAX),
-            entry_micros: newest.saturating_add(1).max(now_micros),
-        }
+        newest.saturating_add(1).max(now_micros)
     }
 
     /// No SSTable of this generation will be made.
@@ -290,6 +297,17 @@ impl TableStore {
         self.indexes.load_full()
     }
 
+    /// Whether an index of it may refuse a write; cheap.
+    #[inline]
+    pub(crate) fn has_refusing_indexes(&self) -> bool {
+        self.has_refusing_indexes.load(Ordering::Relaxed)
+    }
+
+    /// Its indexes, for a moment.
+    pub(crate) fn indexes_now(&self) -> arc_swap::Guard<Arc<TableIndexes>> {
+        self.indexes.load()
+    }
+
     /// Gives the table other indexes; the memtable is frozen first, so that each has all of one or nothing.
     pub(crate) fn set_indexes(
         &self,
@@ -299,6 +317,8 @@ impl TableStore {
     ) {
         let mut active = self.active.write();
         self.has_indexes.store(!indexes.0.is_empty(), Ordering::Relaxed);
+        let is_refusing = indexes.0.iter().any(|live| live.index.refuses());
+        self.has_refusing_indexes.store(is_refusing, Ordering::Relaxed);
         self.indexes.store(Arc::new(indexes));
         self.freeze_locked(env, &mut active, barrier());
     }

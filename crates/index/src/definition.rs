@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ilion_rows::Row;
-use ilion_schema::{Column, ColumnKind, IndexPart, IndexSchema, TableSchema};
+use ilion_schema::{Column, ColumnId, ColumnKind, IndexPart, IndexSchema, TableSchema};
 use ilion_types::Partitioner;
 
 /// An index definition, resolved against its table.
@@ -50,6 +50,15 @@ impl Definition {
     pub fn looks_at(&self, row: &Row) -> bool {
         let is_static = row.clustering.is_empty() && self.table.clustering().len() > 0;
         is_static == self.is_of_static()
+    }
+
+    /// The column if its cells have the indexed values; nothing if it is part of the key.
+    pub fn column_of_cells(&self) -> Option<ColumnId> {
+        let is_of_key = matches!(
+            self.column.kind,
+            ColumnKind::PartitionKey | ColumnKind::Clustering
+        );
+        (!is_of_key).then_some(self.column.id)
     }
 
     /// An option by its name.

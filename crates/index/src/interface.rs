@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ilion_env::Env;
 use ilion_rows::{DecoratedKey, Entry, KeyRange, Mutation, ReadError, Row, RowChange};
-use ilion_schema::TableSchema;
+use ilion_schema::{ColumnId, TableSchema};
 
 use crate::{Candidate, Candidates, Definition, EntryMark, Place, Predicate, Ranked};
 
@@ -78,9 +78,20 @@ pub trait SecondaryIndex: Send + Sync {
         None
     }
 
+    /// The column to which its entries go back, with the key of the row, and of which alone it is shown what was there before a change;
+    /// nothing: it looks at more, or at whether a row lives.
+    fn watches(&self) -> Option<ColumnId> {
+        None
+    }
+
     /// True if it can find the nearest vectors ([`SSTableIndex::nearest`]).
     fn ranks(&self) -> bool {
         false
+    }
+
+    /// False: [`Self::check`] refuses nothing, and is not asked.
+    fn refuses(&self) -> bool {
+        true
     }
 
     /// Refuses a mutation of its table whose values it could not hold, before anything is written. Pure.
@@ -112,6 +123,25 @@ pub struct Moment {
     pub entry_micros: i64,
 }
 
+/// When a row changes, told if it matters.
+pub trait When {
+    /// [`Moment::now_secs`].
+    fn now_secs(&self) -> u32;
+
+    /// [`Moment::entry_micros`].
+    fn entry_micros(&self) -> i64;
+}
+
+impl When for Moment {
+    fn now_secs(&self) -> u32 {
+        self.now_secs
+    }
+
+    fn entry_micros(&self) -> i64 {
+        self.entry_micros
+    }
+}
+
 /// How many rows a search may give, for planning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Estimate {
@@ -127,19 +157,19 @@ pub trait HiddenTable: Send + Sync {
     fn table(&self) -> &Arc<TableSchema>;
 
     /// Tells the entries that a change of a row of this partition adds and removes. Rows that the index does not look at change
-    /// nothing. Called for each row that is written: `moment` is asked only if it matters.
+    /// nothing. Called for each row that is written.
     fn each_entry(
         &self,
         key: &DecoratedKey,
         change: RowChange<'_>,
-        moment: &dyn Fn() -> Moment,
+        when: &dyn When,
         take: &mut dyn FnMut(&Entry<'_>),
     );
 
     /// The same as mutations of the hidden table.
     fn entries(&self, key: &DecoratedKey, change: RowChange<'_>, moment: Moment) -> Vec<Mutation> {
         let mut entries = Vec::new();
-        self.each_entry(key, change, &|| moment, &mut |entry| {
+        self.each_entry(key, change, &moment, &mut |entry| {
             entries.push(entry.to_mutation(self.table()));
         });
         entries
@@ -215,7 +245,7 @@ pub trait RowNumbers: Send + Sync {
 /// The entries of one memtable.
 pub trait MemtableIndex: Send + Sync {
     /// Takes in a change of a row of the partition. Called under the lock of the memtable's shard, by many threads at once.
-    /// The key is a slice of what the client sent: whoever keeps it copies it. `scratch` is memory to use. Returns by how many bytes
+    /// Key and rows are slices of what the client sent: whoever keeps them copies them. `scratch` is memory to use. Returns by how many bytes
     /// it grew.
     fn apply(&self, key: &DecoratedKey, change: RowChange<'_>, scratch: &mut Vec<u8>) -> isize;
 
@@ -264,6 +294,14 @@ pub trait SSTableIndex: Send + Sync {
     /// A file cannot be read.
     fn nearest(self: Arc<Self>, vector: &[f32]) -> Result<Option<Box<dyn Ranked>>, ReadError>;
 
+    /// Begins to compare it with the rows of its SSTable; nothing if its files are those that the same rows would make once more.
+    ///
+    /// # Errors
+    /// A file cannot be read. Damage is no error, but a difference.
+    fn begin_comparison(self: Arc<Self>) -> Result<Option<Box<dyn Comparison>>, ReadError> {
+        Ok(None)
+    }
+
     /// Bytes of its files.
     fn size_bytes(&self) -> u64;
 
@@ -271,6 +309,15 @@ pub trait SSTableIndex: Send + Sync {
     fn contents(&self) -> IndexContents {
         IndexContents::default()
     }
+}
+
+/// Compares the index of an SSTable with its rows.
+pub trait Comparison: Send {
+    /// A row, as [`SSTableIndexWriter::add`] is told.
+    fn add(&mut self, number: u32, key: &DecoratedKey, row: &Row);
+
+    /// True if the index has what the rows say and nothing else.
+    fn is_same(self: Box<Self>) -> bool;
 }
 
 /// What the index of an SSTable holds.

@@ -47,6 +47,7 @@ mod tree_writer;
 use std::sync::Arc;
 
 use ilion_env::Env;
+use ilion_schema::ColumnId;
 
 use entry::Layout;
 use indexed::Indexed;
@@ -144,6 +145,14 @@ impl SecondaryIndex for SaiIndex {
 
     fn passes(&self, predicate: &Predicate, value: &[u8]) -> Option<bool> {
         self.indexed.passes(predicate, value)
+    }
+
+    fn refuses(&self) -> bool {
+        false
+    }
+
+    fn watches(&self) -> Option<ColumnId> {
+        self.definition.column_of_cells()
     }
 
     fn storage(&self) -> Storage<'_> {

@@ -6,11 +6,13 @@
 //! | module | what |
 //! | --- | --- |
 //! | `values` | the vector of a row |
+//! | `comparison` | the graphs of an SSTable compared with its rows |
 //! | `memtable` | the graph of a memtable |
 //! | `gathered` | the graph of rows that are being written, taken over from a memtable if they come from one |
 //! | `writer`, `sstable` | the graphs of an SSTable |
 //! | `ranking` | ordinals of graphs as places |
 
+mod comparison;
 mod gathered;
 mod memtable;
 mod ranking;
@@ -24,7 +26,7 @@ use std::sync::{Arc, Weak};
 
 use ilion_env::Env;
 use ilion_rows::Mutation;
-use ilion_schema::ColumnKind;
+use ilion_schema::{ColumnId, ColumnKind};
 use ilion_types::CqlType;
 use ilion_vector::{MemoryGraph, Options, Similarity};
 use parking_lot::Mutex;
@@ -120,6 +122,10 @@ impl SecondaryIndex for VectorIndex {
             }
         }
         Ok(())
+    }
+
+    fn watches(&self) -> Option<ColumnId> {
+        self.definition.column_of_cells()
     }
 
     fn storage(&self) -> Storage<'_> {

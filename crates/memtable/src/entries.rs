@@ -18,24 +18,30 @@ mod tests;
 use std::sync::Arc;
 
 use ilion_rows::{Entry, KeyRange, Mutation, Row};
-use ilion_runs::{Run, Runs, Walk};
+use ilion_runs::{Kind, SharedRuns, Walk, head_of};
 use ilion_schema::TableSchema;
 use ilion_types::KeyOrder;
-use parking_lot::{RwLock, RwLockUpgradableReadGuard};
 use smallvec::SmallVec;
 
 pub(crate) use self::cursor::EntryCursor;
 use self::distinct::Distinct;
-use self::record::{EntryOrder, head_of};
+use self::record::EntryOrder;
 use crate::memtable::Statistics;
 
+/// What is noted of the entries of a shard.
 #[derive(Debug)]
-struct EntryShard {
-    runs: Runs,
-    /// By how many bytes reads made it grow, until a write tells.
-    untold_bytes: isize,
+struct Notes {
     values: Distinct,
     statistics: Statistics,
+}
+
+impl Default for Notes {
+    fn default() -> Self {
+        Self {
+            values: Distinct::default(),
+            statistics: Statistics::NONE,
+        }
+    }
 }
 
 /// The entries.
@@ -43,25 +49,19 @@ struct EntryShard {
 pub(crate) struct Entries {
     order: EntryOrder,
     key_order: KeyOrder,
-    shards: Box<[RwLock<EntryShard>]>,
+    shards: Box<[SharedRuns<Notes>]>,
 }
 
 impl Entries {
     /// Nothing if the table is not a hidden one.
     pub(crate) fn of(table: &Arc<TableSchema>, shards: usize) -> Option<Self> {
         let key_order = table.key_order?;
-        let shard = || {
-            RwLock::new(EntryShard {
-                runs: Runs::default(),
-                untold_bytes: 0,
-                values: Distinct::default(),
-                statistics: Statistics::NONE,
-            })
-        };
         Some(Self {
             order: EntryOrder::of(table)?,
             key_order,
-            shards: std::iter::repeat_with(shard).take(shards.max(1)).collect(),
+            shards: std::iter::repeat_with(SharedRuns::default)
+                .take(shards.max(1))
+                .collect(),
         })
     }
 
@@ -70,19 +70,19 @@ impl Entries {
         token.clear();
         self.key_order.encode(entry.value, token);
         let hash = scattered(token);
-        let mut shard = self.shards[self.shard_of(hash)].write();
-        let shard = &mut *shard;
         let is_deletion = entry.liveness.is_none();
         let timestamp_micros = match is_deletion {
             true => entry.deletion.marked_at_micros,
             false => entry.liveness.timestamp_micros,
         };
-        shard.values.see(hash);
-        shard.statistics.see(timestamp_micros);
-        let grown = shard.runs.push(&self.order, head_of(token), |out| {
+        let note = |notes: &mut Notes| {
+            notes.values.see(hash);
+            notes.statistics.see(timestamp_micros);
+        };
+        let kind = if is_deletion { Kind::Again } else { Kind::First };
+        self.shards[self.shard_of(hash)].push(&self.order, head_of(token), kind, note, |out| {
             self.order.encode(entry, token, out);
-        });
-        grown + std::mem::take(&mut shard.untold_bytes)
+        })
     }
 
     /// Takes in the rows of a mutation. Requires: they are entries.
@@ -118,7 +118,7 @@ impl Entries {
     }
 
     /// The shards that may have partitions of a range.
-    fn chosen(&self, range: &KeyRange) -> &[RwLock<EntryShard>] {
+    fn chosen(&self, range: &KeyRange) -> &[SharedRuns<Notes>] {
         let only = range
             .start
             .token()
@@ -133,7 +133,10 @@ impl Entries {
     }
 
     fn walk(&self, range: &KeyRange) -> Walk {
-        let runs = self.chosen(range).iter().flat_map(|shard| self.runs_of(shard));
+        let runs = self
+            .chosen(range)
+            .iter()
+            .flat_map(|shard| shard.snapshot(&self.order));
         Walk::between(
             &self.order,
             runs,
@@ -142,24 +145,14 @@ impl Entries {
         )
     }
 
-    fn runs_of(&self, shard: &RwLock<EntryShard>) -> Vec<Arc<Run>> {
-        let shard = shard.upgradable_read();
-        if shard.runs.is_closed() {
-            return shard.runs.runs().cloned().collect();
-        }
-        let mut shard = RwLockUpgradableReadGuard::upgrade(shard);
-        let grown = shard.runs.close_tail(&self.order);
-        shard.untold_bytes += grown;
-        shard.runs.runs().cloned().collect()
-    }
-
     /// Counts over all shards; the number of partitions is about right.
     pub(crate) fn statistics(&self) -> Statistics {
         let mut all = Statistics::NONE;
         for shard in &self.shards {
-            let shard = shard.read();
-            let mut here = shard.statistics;
-            here.partitions = shard.values.estimate().min(shard.runs.len());
+            let records = shard.len();
+            let notes = shard.notes();
+            let mut here = notes.statistics;
+            here.partitions = notes.values.estimate().min(records);
             all.take_in(&here);
         }
         all
@@ -171,7 +164,7 @@ impl Entries {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.shards.iter().all(|shard| shard.read().runs.is_empty())
+        self.shards.iter().all(SharedRuns::is_empty)
     }
 }
 

@@ -10,6 +10,7 @@
 //! | --- | --- |
 //! | `memtable` | [`Memtable`]: shards, apply, counts |
 //! | `partition` | one partition and how an update changes it |
+//! | `observed` | [`Watched`]: who is shown how rows change |
 //! | `row_list` | rows in clustering order |
 //! | `stored_row`, `packed` | a row as it is held: in one piece if it is short |
 //! | `entries` | the memtable of a hidden table: entries of an index |
@@ -18,6 +19,7 @@
 mod cursor;
 mod entries;
 mod memtable;
+mod observed;
 mod packed;
 mod partition;
 mod row_list;
@@ -25,3 +27,4 @@ mod stored_row;
 
 pub use cursor::{MemtableCursor, PartitionCursor};
 pub use memtable::{Applied, LogPosition, Memtable, Statistics};
+pub use observed::Watched;

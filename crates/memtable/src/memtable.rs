@@ -10,13 +10,15 @@ use ilion_rows::{
     ClusteringComparator, ClusteringFilter, Data, DecoratedKey, Entry as IndexEntry, KeyRange, Mutation,
     PartitionUpdate, RowChange,
 };
+use ilion_runs::head_of;
 use ilion_schema::TableSchema;
 use ilion_types::Token;
 use parking_lot::RwLock;
 
 use crate::cursor::{MemtableCursor, PartitionCursor};
 use crate::entries::Entries;
-use crate::partition::{Copies, Observer, Partition};
+use crate::observed::{Observer, Watched};
+use crate::partition::{Copies, Partition};
 
 /// A place in the commit log: segment, and offset in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -160,22 +162,24 @@ impl Memtable {
         self.apply_with(mutation, Some(position), None)
     }
 
-    /// Applies a mutation and shows `observer` each row that it changed, under the lock of the shard. Rows that a
-    /// range deletion covers are not shown.
+    /// Applies a mutation and shows `see` each row that it changed, of what was there before only what is `watched`, under the lock
+    /// of the shard. Rows that a range deletion covers are not shown. What is shown may be slices of what the client sent:
+    /// whoever keeps it copies it.
     pub fn apply_observed(
         &self,
         mutation: &Mutation,
         position: Option<LogPosition>,
-        observer: &mut dyn FnMut(RowChange<'_>),
+        watched: &Watched,
+        see: &mut dyn FnMut(RowChange<'_>),
     ) -> Applied {
-        self.apply_with(mutation, position, Some(observer))
+        self.apply_with(mutation, position, Some(Observer { watched, see }))
     }
 
     fn apply_with(
         &self,
         mutation: &Mutation,
         position: Option<LogPosition>,
-        observer: Observer<'_>,
+        observer: Option<Observer<'_>>,
     ) -> Applied {
         if let Some(entries) = &self.entries {
             return self.grow(entries.apply_mutation(mutation));
@@ -237,7 +241,7 @@ impl Memtable {
             Token::Random(token) => token.value().map_or(0, |value| {
                 u64::try_from((value >> 63).min(u128::from(u64::MAX))).unwrap_or(u64::MAX)
             }),
-            Token::Bytes(bytes) | Token::Comparable(bytes) => leading(bytes),
+            Token::Bytes(bytes) | Token::Comparable(bytes) => head_of(bytes),
         };
         let scaled = (u128::from(place) * self.shards.len() as u128) >> 64;
         usize::try_from(scaled).unwrap_or(0)
@@ -318,14 +322,6 @@ impl std::fmt::Debug for Memtable {
             .field("statistics", &self.statistics())
             .finish_non_exhaustive()
     }
-}
-
-/// The first eight bytes as a number.
-fn leading(bytes: &[u8]) -> u64 {
-    let mut head = [0; 8];
-    let len = bytes.len().min(8);
-    head[..len].copy_from_slice(&bytes[..len]);
-    u64::from_be_bytes(head)
 }
 
 /// Lowest and highest timestamp of an update.

@@ -18,6 +18,8 @@ use ilion_rows::{
 };
 use ilion_schema::ColumnId;
 
+use crate::observed::Watched;
+
 /// Larger rows are not packed: changing one of their columns would copy them all.
 const BYTES_MAX: usize = 8 << 10;
 const COLUMNS_MAX: usize = 64;
@@ -68,11 +70,43 @@ impl Packed {
         }
     }
 
+    /// What is looked at of the row, with memory of its own: it does not live long, and to share would cost more. `clustering` is
+    /// the row's.
+    pub(crate) fn part(&self, watched: &Watched, clustering: &Clustering) -> Row {
+        let mut reading = Reading::of(&self.0);
+        reading.pass_values();
+        let liveness = reading.liveness();
+        let count = usize::from(reading.header[2]).min(watched.len_max());
+        let mut columns = Vec::with_capacity(count);
+        for _ in 0..reading.header[2] {
+            let (column, cell) = reading.cell(&liveness);
+            if watched.has(column) {
+                let data = Data::Simple(cell.with(Bytes::copy_from_slice));
+                columns.push(ColumnData { column, data });
+            }
+        }
+        Row {
+            liveness,
+            columns,
+            ..Row::empty(clustering.clone())
+        }
+    }
+
     /// The values of its clustering.
     #[inline]
     pub(crate) fn clustering(&self) -> impl Iterator<Item = Option<&[u8]>> {
         let mut reading = Reading::of(&self.0);
         (0..reading.header[1]).map(move |_| reading.value())
+    }
+
+    /// True if a deletion covers nothing of it. False if that is not easily told.
+    pub(crate) fn is_newer_than(&self, deletion: DeletionTime) -> bool {
+        let mut reading = Reading::of(&self.0);
+        if reading.header[0] & IS_UNIFORM == 0 {
+            return false;
+        }
+        reading.pass_values();
+        reading.liveness().timestamp_micros > deletion.marked_at_micros
     }
 
     /// True if nothing is left of `known`, a row of the same clustering without counters, once this one was written: it is newer in
@@ -82,10 +116,8 @@ impl Packed {
         if new.header != old.header || new.header[0] & IS_UNIFORM == 0 {
             return false;
         }
-        for _ in 0..new.header[1] {
-            new.value();
-            old.value();
-        }
+        new.pass_values();
+        old.pass_values();
         new.liveness().timestamp_micros > old.liveness().timestamp_micros
             && (0..new.header[2]).all(|_| new.column_id() == old.column_id())
     }
@@ -235,6 +267,13 @@ impl<'p> Reading<'p> {
     }
 
     #[inline]
+    fn pass_values(&mut self) {
+        for _ in 0..self.header[1] {
+            self.value();
+        }
+    }
+
+    #[inline]
     fn values(&mut self, parts: &mut Bytes) -> Values {
         let mut values = Values::new();
         for _ in 0..self.header[1] {
@@ -266,29 +305,38 @@ impl<'p> Reading<'p> {
     fn columns(&mut self, liveness: &Liveness, parts: &mut Bytes) -> Vec<ColumnData> {
         let mut columns = Vec::with_capacity(usize::from(self.header[2]));
         for _ in 0..self.header[2] {
-            let [id_low, id_high, flags, len_low, len_high] = self.take();
-            let (mut timestamp_micros, mut ends) = (
-                liveness.timestamp_micros,
-                (liveness.ttl_secs, liveness.expires_secs),
-            );
-            if flags & HAS_TIMESTAMP != 0 {
-                timestamp_micros = i64::from_le_bytes(self.take());
-                ends = match flags & HAS_ENDS {
-                    0 => (NO_TTL, NO_DELETION_TIME),
-                    _ => self.ends(),
-                };
-            }
-            columns.push(ColumnData {
-                column: ColumnId(u16::from_le_bytes([id_low, id_high])),
-                data: Data::Simple(Cell {
-                    timestamp_micros,
-                    ttl_secs: ends.0,
-                    local_deletion_secs: ends.1,
-                    value: self.part(u16::from_le_bytes([len_low, len_high]), parts),
-                }),
-            });
+            let (column, cell) = self.cell(liveness);
+            let behind = self.rest.len();
+            let data = Data::Simple(cell.with(|value| {
+                parts.advance(parts.len().saturating_sub(behind + value.len()));
+                parts.split_to(value.len())
+            }));
+            columns.push(ColumnData { column, data });
         }
         columns
+    }
+
+    /// The next cell.
+    #[inline]
+    fn cell(&mut self, liveness: &Liveness) -> (ColumnId, PackedCell<'p>) {
+        let [id_low, id_high, flags, len_low, len_high] = self.take();
+        let (mut timestamp_micros, mut ends) = (
+            liveness.timestamp_micros,
+            (liveness.ttl_secs, liveness.expires_secs),
+        );
+        if flags & HAS_TIMESTAMP != 0 {
+            timestamp_micros = i64::from_le_bytes(self.take());
+            ends = match flags & HAS_ENDS {
+                0 => (NO_TTL, NO_DELETION_TIME),
+                _ => self.ends(),
+            };
+        }
+        let cell = PackedCell {
+            timestamp_micros,
+            ends,
+            value: self.bytes(u16::from_le_bytes([len_low, len_high])),
+        };
+        (ColumnId(u16::from_le_bytes([id_low, id_high])), cell)
     }
 
     /// The id of the next column, which has no times of its own.
@@ -297,6 +345,26 @@ impl<'p> Reading<'p> {
         let [id_low, id_high, _, len_low, len_high] = self.take();
         self.bytes(u16::from_le_bytes([len_low, len_high]));
         [id_low, id_high]
+    }
+}
+
+/// A cell whose value is still where it is packed.
+struct PackedCell<'p> {
+    timestamp_micros: i64,
+    /// TTL and local time.
+    ends: (u32, u32),
+    value: &'p [u8],
+}
+
+impl<'p> PackedCell<'p> {
+    #[inline]
+    fn with(&self, value: impl FnOnce(&'p [u8]) -> Bytes) -> Cell {
+        Cell {
+            timestamp_micros: self.timestamp_micros,
+            ttl_secs: self.ends.0,
+            local_deletion_secs: self.ends.1,
+            value: value(self.value),
+        }
     }
 }
 
@@ -347,6 +415,25 @@ mod tests {
                 assert!(packed.clustering().eq(values.map(Option::as_deref)));
             }
         }
+    }
+
+    #[test]
+    fn of_a_row_only_what_is_watched_is_copied() {
+        let cells = [
+            (0, Cell::live(5, value(34))),
+            (3, Cell::expiring(5, 60, 100, value(2))),
+            (7, Cell::live(6, value(9))),
+        ];
+        let row = row(Liveness::live(5), cells);
+        let packed = Packed::of(&row).unwrap();
+        for ids in [&[][..], &[0], &[3, 9], &[7, 3], &[0, 3, 7]] {
+            let watched = Watched::Columns(ids.iter().map(|id| ColumnId(*id)).collect());
+            let part = packed.part(&watched, &row.clustering);
+            assert_eq!(part, watched.part_of(&row));
+            let known = ids.iter().filter(|id| **id != 9).count();
+            assert_eq!(part.columns.len(), known);
+        }
+        assert_eq!(packed.part(&Watched::Rows, &row.clustering), row);
     }
 
     #[test]

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use ilion_rows::{
-    ClusteringComparator, DeletionTime, Direction, PartitionUpdate, RangeList, RangeTombstone, Row,
-    RowChange, Slice, Values,
+    ClusteringComparator, DeletionTime, Direction, PartitionUpdate, RangeList, RangeTombstone, Row, Slice,
 };
 use ilion_schema::TableSchema;
 use smallvec::SmallVec;
 
+use crate::observed::Observer;
 use crate::row_list::{RowList, Span};
 use crate::stored_row::StoredRow;
 
@@ -55,8 +55,8 @@ impl Copies {
     }
 }
 
-/// Tells an observer how a row changed: before (nothing if it was not there) and after.
-pub(crate) type Observer<'o> = Option<&'o mut dyn FnMut(RowChange<'_>)>;
+/// Who watches, if anybody does.
+type Watcher<'w, 'o> = &'w mut Option<Observer<'o>>;
 
 impl Partition {
     pub(crate) fn deletion(&self) -> DeletionTime {
@@ -84,7 +84,7 @@ impl Partition {
         copies: Copies,
         table: &TableSchema,
         comparator: &ClusteringComparator,
-        mut observer: Observer<'_>,
+        mut observer: Option<Observer<'_>>,
     ) -> isize {
         let mut grown = 0;
         if let Some(deletion) = update.deletion {
@@ -94,8 +94,11 @@ impl Partition {
             grown += self.merge_static(row, table, &mut observer);
         }
         for (row, original) in copies.rows.into_iter().zip(&update.rows) {
-            let clustering = original.clustering.values();
-            grown += self.merge_row(row, clustering, table, comparator, &mut observer);
+            // Whose column was dropped meanwhile.
+            if original.is_empty() {
+                continue;
+            }
+            grown += self.merge_row(row, original, table, comparator, &mut observer);
         }
         if !copies.ranges.is_empty() {
             grown += self.delete_ranges(copies.ranges, comparator);
@@ -111,7 +114,7 @@ impl Partition {
     }
 
     /// Deletes the partition: what is older goes at once.
-    fn delete(&mut self, deletion: DeletionTime, observer: &mut Observer<'_>) -> isize {
+    fn delete(&mut self, deletion: DeletionTime, observer: Watcher<'_, '_>) -> isize {
         let mut grown = 0;
         let rare = self.rare(&mut grown);
         if !deletion.supersedes(&rare.deletion) {
@@ -136,7 +139,7 @@ impl Partition {
         grown
     }
 
-    fn merge_static(&mut self, mut row: Row, table: &TableSchema, observer: &mut Observer<'_>) -> isize {
+    fn merge_static(&mut self, mut row: Row, table: &TableSchema, observer: Watcher<'_, '_>) -> isize {
         let mut grown = 0;
         let rare = self.rare(&mut grown);
         row.shadow(rare.deletion);
@@ -144,7 +147,7 @@ impl Partition {
             Some(known) => grown += merge_into(known, row, table, observer),
             slot if !row.is_empty() => {
                 grown += row.size_bytes().cast_signed();
-                report(observer, None, &row);
+                show(observer, None, &row);
                 *slot = Some(row);
             }
             _ => {}
@@ -152,27 +155,30 @@ impl Partition {
         grown
     }
 
+    /// Takes in a row; `original` is the one that it was copied from.
     fn merge_row(
         &mut self,
         mut row: StoredRow,
-        clustering: &Values,
+        original: &Row,
         table: &TableSchema,
         comparator: &ClusteringComparator,
-        observer: &mut Observer<'_>,
+        observer: Watcher<'_, '_>,
     ) -> isize {
-        if !row.shadow(self.deletion()) {
+        let deletion = self.deletion();
+        if !row.shadow(deletion) {
             return 0;
         }
-        match self.rows.find(clustering, comparator) {
-            Ok(place) => match self.rows.at_mut(place) {
-                Some(known) => merge_stored(known, row, table, observer),
-                None => 0,
+        let shadowed = (observer.is_some() && !deletion.is_live()).then(|| row.row());
+        let shown = shadowed.as_ref().unwrap_or(original);
+        match self.rows.find(original.clustering.values(), comparator) {
+            Ok(place) => match (self.rows.at_mut(place), observer) {
+                (Some(known), Some(observer)) => known.merge_shown(row, shown, table, observer),
+                (Some(known), None) => known.merge(row, table),
+                (None, _) => 0,
             },
             Err(place) => {
                 let grown = row.size_bytes().cast_signed();
-                if observer.is_some() {
-                    report(observer, None, &row.row());
-                }
+                show(observer, None, shown);
                 self.rows.insert(place, row);
                 grown
             }
@@ -222,24 +228,21 @@ impl Partition {
 }
 
 /// False if nothing of the row is left.
-fn shadow_row(row: &mut Row, deletion: DeletionTime, grown: &mut isize, observer: &mut Observer<'_>) -> bool {
-    let before = observer.is_some().then(|| row.clone());
+fn shadow_row(row: &mut Row, deletion: DeletionTime, grown: &mut isize, observer: Watcher<'_, '_>) -> bool {
+    let before = part_of(row, observer);
     *grown += row.shadow(deletion);
     let is_left = !row.is_empty();
     if !is_left {
         *grown -= size_of::<Row>().cast_signed() + row.clustering.size_bytes().cast_signed();
     }
-    report(observer, before.as_ref(), row);
+    show(observer, before.as_ref(), row);
     is_left
 }
 
-fn merge_into(known: &mut Row, row: Row, table: &TableSchema, observer: &mut Observer<'_>) -> isize {
-    if observer.is_none() {
-        return known.merge(row, table);
-    }
-    let before = known.clone();
+fn merge_into(known: &mut Row, row: Row, table: &TableSchema, observer: Watcher<'_, '_>) -> isize {
+    let before = part_of(known, observer);
     let grown = known.merge(row, table);
-    report(observer, Some(&before), known);
+    show(observer, before.as_ref(), known);
     grown
 }
 
@@ -248,7 +251,7 @@ fn shadow_stored(
     row: &mut StoredRow,
     deletion: DeletionTime,
     grown: &mut isize,
-    observer: &mut Observer<'_>,
+    observer: Watcher<'_, '_>,
 ) -> bool {
     let before = observer.is_some().then(|| row.row());
     *grown -= row.size_bytes().cast_signed();
@@ -261,29 +264,20 @@ fn shadow_stored(
             true => row.row(),
             false => Row::empty(before.clustering.clone()),
         };
-        report(observer, Some(&before), &after);
+        show(observer, Some(&before), &after);
     }
     is_left
 }
 
-fn merge_stored(
-    known: &mut StoredRow,
-    row: StoredRow,
-    table: &TableSchema,
-    observer: &mut Observer<'_>,
-) -> isize {
-    if observer.is_none() {
-        return known.merge(row, table);
-    }
-    let before = known.row();
-    let grown = known.merge(row, table);
-    report(observer, Some(&before), &known.row());
-    grown
+/// What an observer looks at of a row; nothing if there is none.
+fn part_of(row: &Row, observer: Watcher<'_, '_>) -> Option<Row> {
+    let observer = observer.as_ref()?;
+    Some(observer.watched.part_of(row))
 }
 
 #[inline]
-fn report(observer: &mut Observer<'_>, before: Option<&Row>, after: &Row) {
+fn show(observer: Watcher<'_, '_>, before: Option<&Row>, after: &Row) {
     if let Some(observer) = observer {
-        observer(RowChange { before, after });
+        observer.show(before, after);
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ilion_rows::{Bound, ClusteringComparator, DeletionTime, Row, Values};
 use ilion_schema::TableSchema;
 
+use crate::observed::Observer;
 use crate::packed::Packed;
 
 /// A row of a memtable. A clone shares its memory.
@@ -19,6 +20,8 @@ pub(crate) enum StoredRow {
 
 /// What an allocation takes beside its bytes, about.
 const ALLOCATION_BYTES: usize = 16;
+/// What [`bytes::Bytes`] take beside an allocation, once they have been read.
+const SHARED_BYTES: usize = 32;
 
 impl StoredRow {
     /// A copy of a row that says something.
@@ -40,7 +43,7 @@ impl StoredRow {
     /// Memory that it takes.
     pub(crate) fn size_bytes(&self) -> usize {
         let own = match self {
-            Self::Packed(packed) => packed.size_bytes(),
+            Self::Packed(packed) => SHARED_BYTES + packed.size_bytes(),
             Self::Plain(row) => row.size_bytes(),
         };
         size_of::<Self>() + ALLOCATION_BYTES + own
@@ -96,6 +99,38 @@ impl StoredRow {
         self.size_bytes().cast_signed() - before.cast_signed()
     }
 
+    /// As [`Self::merge`], and shows the change; `shown` is what `other` has.
+    pub(crate) fn merge_shown(
+        &mut self,
+        other: Self,
+        shown: &Row,
+        table: &TableSchema,
+        observer: &mut Observer<'_>,
+    ) -> isize {
+        let before = self.size_bytes();
+        match (&mut *self, &other) {
+            (Self::Plain(known), _) => {
+                let old = observer.watched.part_of(known);
+                let grown = Arc::make_mut(known).merge(other.into_row(), table);
+                observer.show(Some(&old), known);
+                return grown;
+            }
+            (Self::Packed(known), Self::Packed(new)) if !table.is_counter() && new.replaces(known) => {
+                let old = known.part(observer.watched, &shown.clustering);
+                observer.show(Some(&old), shown);
+                *self = other;
+            }
+            _ => {
+                let mut row = self.row();
+                let old = observer.watched.part_of(&row);
+                row.merge(other.into_row(), table);
+                observer.show(Some(&old), &row);
+                *self = Self::of(row);
+            }
+        }
+        self.size_bytes().cast_signed() - before.cast_signed()
+    }
+
     fn into_row(self) -> Row {
         match self {
             Self::Packed(packed) => packed.row(),
@@ -109,6 +144,7 @@ impl StoredRow {
             return true;
         }
         let mut row = match self {
+            Self::Packed(packed) if packed.is_newer_than(deletion) => return true,
             Self::Packed(packed) => packed.row(),
             Self::Plain(row) => {
                 let row = Arc::make_mut(row);

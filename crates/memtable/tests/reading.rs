@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ilion_memtable::{LogPosition, Memtable};
+use ilion_memtable::{LogPosition, Memtable, Watched};
 use ilion_rows::{
     Bound, BoundKind, Cell, Clustering, ClusteringFilter, ColumnData, Cursor, Data, DecoratedKey,
     DeletionTime, KeyBound, KeyRange, Liveness, Mutation, PartitionUpdate, RangeTombstone, Row, Slice,
@@ -212,7 +212,7 @@ fn a_partition_deletion_frees_what_it_covers() {
     let mut observer = |change: ilion_rows::RowChange<'_>| {
         gone += usize::from(change.before.is_some() && change.after.is_empty());
     };
-    let applied = memtable.apply_observed(&write(&table, 1, update), None, &mut observer);
+    let applied = memtable.apply_observed(&write(&table, 1, update), None, &Watched::Rows, &mut observer);
     assert_eq!(gone, 99);
     assert!(applied.grown_bytes < 0);
     assert_eq!(
@@ -222,6 +222,67 @@ fn a_partition_deletion_frees_what_it_covers() {
     assert_eq!(dump(&mut memtable.flush_cursor()), "k1 7=7");
     memtable.apply(&insert(&table, 1, 8, 8, 5));
     assert_eq!(dump(&mut memtable.flush_cursor()), "k1 7=7");
+}
+
+#[test]
+fn an_observer_is_shown_what_a_read_before_and_after_the_write_would_see() {
+    let table = table();
+    let column = table.column_named("v").unwrap().id;
+    let expiring = |c, value, micros| {
+        let mut mutation = insert(&table, 1, c, value, micros);
+        for entry in &mut mutation.update.rows[0].columns {
+            if let Data::Simple(cell) = &mut entry.data {
+                (cell.ttl_secs, cell.local_deletion_secs) = (60, 100);
+            }
+        }
+        mutation
+    };
+    let deletion = |marked_at| {
+        let update = PartitionUpdate {
+            deletion: Some(DeletionTime::new(marked_at, 1)),
+            ..PartitionUpdate::default()
+        };
+        write(&table, 1, update)
+    };
+    let writes = [
+        insert(&table, 1, 7, 1, 10),
+        insert(&table, 1, 7, 2, 11),
+        insert(&table, 1, 7, 3, 9),
+        expiring(7, 4, 12),
+        insert(&table, 1, 8, 4, 12),
+        deletion(11),
+        insert(&table, 1, 8, 5, 10),
+        insert(&table, 1, 9, 5, 20),
+        deletion(30),
+    ];
+    for watched in [Watched::Rows, Watched::of([Some(column)].into_iter())] {
+        let memtable = Arc::new(Memtable::new(table.clone(), 4));
+        let row_at = |memtable: &Arc<Memtable>, clustering: &Clustering| {
+            let mut rows = memtable.partition(&key(1), &Arc::new(ClusteringFilter::all()))?;
+            while let Some(Unfiltered::Row(row)) = rows.next_unfiltered().unwrap() {
+                if row.clustering == *clustering {
+                    return Some(row);
+                }
+            }
+            None
+        };
+        for mutation in &writes {
+            let before = Memtable::new(table.clone(), 4);
+            let before = Arc::new(before);
+            for known in writes.iter().take_while(|known| !std::ptr::eq(*known, mutation)) {
+                before.apply(known);
+            }
+            let mut shown = Vec::new();
+            memtable.apply_observed(mutation, None, &watched, &mut |change| {
+                shown.push((change.before.cloned(), change.after.clone()));
+            });
+            for (old, new) in shown {
+                assert_eq!(old, row_at(&before, &new.clustering));
+                let now = row_at(&memtable, &new.clustering);
+                assert_eq!(now.unwrap_or_else(|| Row::empty(new.clustering.clone())), new);
+            }
+        }
+    }
 }
 
 #[test]

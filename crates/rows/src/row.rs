@@ -51,7 +51,8 @@ pub struct ComplexColumn {
 /// How one row of a memtable changed by one write.
 #[derive(Clone, Copy, Debug)]
 pub struct RowChange<'r> {
-    /// The row in this memtable before; nothing if it was not here (it may be in an older source).
+    /// The row in this memtable before, perhaps only the columns that are looked at; nothing if it was not here (it may be in an
+    /// older source).
     pub before: Option<&'r Row>,
     /// The row after; empty if a deletion of the partition removed it.
     pub after: &'r Row,

@@ -1,9 +1,9 @@
 //! Many small records in memory, written far more often than they are asked for: entries of indexes.
 //!
-//! A record is appended to an unsorted tail. A full tail is sorted into a run, and runs of one size are merged into a larger one,
-//! up to a size from which they are left as they are: so a write copies its bytes once and a record is moved a few times
-//! more, always beside its neighbours, where a tree would touch one cold place after another for each. Whoever reads
-//! has the tail sorted first and keeps the runs, which do not change; writes go on meanwhile.
+//! A record is appended to an unsorted tail: so a write copies its bytes, and touches no cold place after another as in a tree.
+//! Whoever reads has what is unsorted made into a run first and keeps the runs, which do not change; writes go on meanwhile.
+//! Runs of one level are merged into one of the next, up to a size from which they are left as they are. What nobody reads is
+//! never sorted, unless records are written again and again, which sorting makes one.
 //!
 //! Records that are equal by their [`Order`] are one: what they mean together [`Order::merge`] says, the older first.
 //!
@@ -11,10 +11,14 @@
 //! | --- | --- |
 //! | `run` | [`Run`]: sorted records |
 //! | `runs` | [`Runs`]: the tail and the runs |
+//! | `sort` | an unsorted tail to a run |
+//! | `shared` | [`SharedRuns`]: the same behind a lock |
 //! | `walk` | [`Walk`]: several runs read as one |
 
 mod run;
 mod runs;
+mod shared;
+mod sort;
 #[cfg(test)]
 mod tests;
 mod walk;
@@ -22,7 +26,8 @@ mod walk;
 use std::cmp::Ordering;
 
 pub use run::{Record, Run};
-pub use runs::Runs;
+pub use runs::{Kind, Runs};
+pub use shared::SharedRuns;
 pub use walk::Walk;
 
 /// How records stand to each other. Heads, which are numbers, are compared first, so that most records are never looked into.
@@ -33,10 +38,26 @@ pub trait Order {
     /// Appends what two equal records mean together; `older` was put in first. Associative.
     fn merge(&self, older: &[u8], newer: &[u8], out: &mut Vec<u8>);
 
+    /// A number by which records of the same head are compared before they are looked into: if it is less, so is the record.
+    fn second(&self, _record: &[u8]) -> u64 {
+        0
+    }
+
     /// True if a record means nothing once there is no older one that it is equal to: it may be dropped.
     fn is_void(&self, _record: &[u8]) -> bool {
         false
     }
+}
+
+/// The first eight bytes as a number, with zeros for what is missing: a head that orders as the bytes do.
+#[inline]
+pub fn head_of(bytes: &[u8]) -> u64 {
+    if let Some(head) = bytes.first_chunk() {
+        return u64::from_be_bytes(*head);
+    }
+    let mut head = [0; 8];
+    head[..bytes.len()].copy_from_slice(bytes);
+    u64::from_be_bytes(head)
 }
 
 /// Orders two records.

@@ -30,6 +30,10 @@ impl Run {
         }
     }
 
+    pub(crate) fn heads(&self) -> &[u64] {
+        &self.heads
+    }
+
     /// How many records it has.
     #[inline]
     pub fn len(&self) -> usize {
@@ -44,6 +48,11 @@ impl Run {
     /// Memory that its records take.
     pub fn size_bytes(&self) -> usize {
         self.bytes.len() + self.len() * RECORD_BYTES
+    }
+
+    #[cfg(test)]
+    pub(crate) fn capacity_bytes(&self) -> usize {
+        self.bytes.capacity() + self.heads.capacity() * 8 + self.ends.capacity() * 4
     }
 
     pub(crate) fn bytes_len(&self) -> usize {
@@ -93,12 +102,11 @@ impl Run {
         self.push(record.head, |bytes| bytes.extend_from_slice(record.bytes));
     }
 
-    /// Takes the last record off.
-    pub(crate) fn pop(&mut self) {
-        self.heads.pop();
-        self.ends.pop();
-        let end = self.ends.last().map_or(0, |end| *end as usize);
-        self.bytes.truncate(end);
+    /// Gives back memory for records that became one.
+    pub(crate) fn shrink(&mut self) {
+        self.heads.shrink_to_fit();
+        self.ends.shrink_to_fit();
+        self.bytes.shrink_to_fit();
     }
 
     pub(crate) fn clear(&mut self) {

@@ -1,54 +1,98 @@
-//! The tail that is written to, and the runs behind it.
+//! The tail that is written to, what was cut off it, and the runs behind.
 
 use std::sync::Arc;
 
 use crate::run::Run;
-use crate::{Order, Walk, compare};
+use crate::sort::Sorter;
+use crate::{Order, Walk};
 
-/// Records of a tail, and bytes from which on it is closed.
-const TAIL_RECORDS: usize = 512;
-const TAIL_BYTES: usize = 256 << 10;
-/// So many runs of one size become one of the next.
+/// Records of a tail, and bytes, from which on it is cut off.
+const TAIL_RECORDS: usize = 8192;
+const TAIL_BYTES: usize = 512 << 10;
+/// Records that probably go with others, from which on it is cut off.
+const TAIL_AGAIN: usize = 2048;
+/// So many runs of one level become one of the next.
 const MERGED_RUNS: usize = 8;
-/// Runs of this size are not merged any more: a writer waits for a merge.
-const LEVEL_MAX: u8 = 2;
+/// No run is made of runs that have more together: a writer may wait for it.
+const MERGED_RECORDS_MAX: usize = 32 << 10;
+const MERGED_BYTES_MAX: usize = 16 << 20;
+
+/// What a record says of the one that it is equal to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// There is probably none.
+    First,
+    /// There probably is one.
+    Again,
+}
 
 /// Records in the order that they came in, and in their own.
 #[derive(Debug, Default)]
 pub struct Runs {
     tail: Run,
-    /// With how often it was merged; the oldest first. Levels do not ascend.
+    /// How many of the tail probably go with another record.
+    again: usize,
+    /// Tails that nobody has asked for yet, the oldest first.
+    unsorted: Vec<Run>,
+    /// With how often it was merged; the oldest first.
     runs: Vec<(u8, Arc<Run>)>,
-    /// Memory to sort in.
-    sorted: Vec<(u64, u32)>,
+    sorter: Sorter,
 }
 
 impl Runs {
     /// Puts in a record; returns by how many bytes memory grew.
     #[inline]
-    pub fn push(&mut self, order: &impl Order, head: u64, write: impl FnOnce(&mut Vec<u8>)) -> isize {
+    pub fn push(
+        &mut self,
+        order: &impl Order,
+        head: u64,
+        kind: Kind,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) -> isize {
+        self.again += usize::from(kind == Kind::Again);
         let grown = self.tail.push(head, write).cast_signed();
-        if self.tail.len() < TAIL_RECORDS && self.tail.bytes_len() < TAIL_BYTES {
+        if self.tail.len() < TAIL_RECORDS && self.tail.bytes_len() < TAIL_BYTES && self.again < TAIL_AGAIN {
             return grown;
         }
-        grown + self.close_tail(order)
+        grown + self.cut_tail(order)
+    }
+
+    /// A full tail is sorted only if that gives much memory back.
+    #[cold]
+    fn cut_tail(&mut self, order: &impl Order) -> isize {
+        if self.again * 4 > self.tail.len() {
+            return self.close_tail(order);
+        }
+        self.again = 0;
+        self.unsorted.push(std::mem::take(&mut self.tail));
+        0
     }
 
     /// True if nothing was put in since the runs were shown last.
     pub fn is_closed(&self) -> bool {
-        self.tail.is_empty()
+        self.tail.is_empty() && self.unsorted.is_empty()
     }
 
     /// Sorts what is new; returns by how many bytes memory grew.
     #[cold]
     pub fn close_tail(&mut self, order: &impl Order) -> isize {
-        if self.tail.is_empty() {
-            return 0;
+        let mut grown = 0;
+        for tail in std::mem::take(&mut self.unsorted) {
+            grown += self.sort(order, &tail);
         }
-        let before = self.tail.size_bytes();
-        let run = self.sort_tail(order);
-        self.tail.clear();
-        let mut grown = self.keep(order, 0, run).cast_signed() - before.cast_signed();
+        if !self.tail.is_empty() {
+            let mut tail = std::mem::take(&mut self.tail);
+            grown += self.sort(order, &tail);
+            tail.clear();
+            self.tail = tail;
+        }
+        self.again = 0;
+        grown
+    }
+
+    fn sort(&mut self, order: &impl Order, tail: &Run) -> isize {
+        let run = self.sorter.sort(order, tail);
+        let mut grown = self.keep(order, 0, run).cast_signed() - tail.size_bytes().cast_signed();
         while let Some(level) = self.level_to_merge() {
             grown += self.merge(order, level);
         }
@@ -57,46 +101,30 @@ impl Runs {
 
     /// The runs, the oldest first. Requires: the tail is closed.
     pub fn runs(&self) -> impl Iterator<Item = &Arc<Run>> {
-        debug_assert!(self.tail.is_empty(), "whoever reads closes the tail first");
+        debug_assert!(self.is_closed(), "whoever reads closes the tail first");
         self.runs.iter().map(|(_, run)| run)
     }
 
     /// Records, equal ones counted as often as they were not met yet.
     pub fn len(&self) -> usize {
-        self.tail.len() + self.runs.iter().map(|(_, run)| run.len()).sum::<usize>()
+        let unsorted: usize = self.unsorted.iter().map(Run::len).sum();
+        self.tail.len() + unsorted + self.runs.iter().map(|(_, run)| run.len()).sum::<usize>()
     }
 
     /// True if there are no records.
     pub fn is_empty(&self) -> bool {
-        self.tail.is_empty() && self.runs.is_empty()
+        self.is_closed() && self.runs.is_empty()
     }
 
-    fn sort_tail(&mut self, order: &impl Order) -> Run {
-        let tail = &self.tail;
-        self.sorted.clear();
-        let numbers = 0..u32::try_from(tail.len()).unwrap_or(u32::MAX);
-        self.sorted
-            .extend(numbers.map(|number| (tail.record(number as usize).head, number)));
-        self.sorted.sort_unstable_by(|a, b| {
-            let of = |number: u32| tail.record(number as usize);
-            a.0.cmp(&b.0)
-                .then_with(|| order.compare(of(a.1).bytes, of(b.1).bytes))
-                .then_with(|| a.1.cmp(&b.1))
-        });
-        let mut run = Run::with_capacity(tail.len(), tail.bytes_len());
-        let mut equal = Equal::default();
-        for (_, number) in &self.sorted {
-            equal.take(order, tail.record(*number as usize), &mut run);
-        }
-        equal.finish(&mut run);
-        run
-    }
-
-    /// The level of the last runs, if there are enough of it.
+    /// The level of the last runs, if there are enough of it, and they are not too large together. Whoever reads makes runs of
+    /// tails that are not full: so a level does not tell a size.
     fn level_to_merge(&self) -> Option<u8> {
-        let first = self.runs.len().checked_sub(MERGED_RUNS)?;
-        let level = self.runs[first].0;
-        let is_due = level < LEVEL_MAX && self.runs[first..].iter().all(|(known, _)| *known == level);
+        let last = &self.runs[self.runs.len().checked_sub(MERGED_RUNS)?..];
+        let level = last[0].0;
+        let records: usize = last.iter().map(|(_, run)| run.len()).sum();
+        let bytes: usize = last.iter().map(|(_, run)| run.bytes_len()).sum();
+        let is_small = records <= MERGED_RECORDS_MAX && bytes <= MERGED_BYTES_MAX;
+        let is_due = is_small && last.iter().all(|(known, _)| *known == level);
         is_due.then_some(level)
     }
 
@@ -111,13 +139,12 @@ impl Runs {
         let bytes = old.iter().map(|run| run.bytes_len()).sum();
         let mut run = Run::with_capacity(records, bytes);
         let mut walk = Walk::all(order, old);
-        let mut equal = Equal::default();
-        while let Some(record) = walk.peek() {
-            equal.take(order, record, &mut run);
-            walk.step(order);
+        while let Some(head) = walk.peek().map(|record| record.head) {
+            run.push(head, |out| {
+                walk.take(order, out);
+            });
         }
-        equal.finish(&mut run);
-        self.keep(order, level + 1, run).cast_signed() - before.cast_signed()
+        self.keep(order, level.saturating_add(1), run).cast_signed() - before.cast_signed()
     }
 
     /// Puts a run behind the others; returns what it takes.
@@ -125,6 +152,7 @@ impl Runs {
         if self.runs.is_empty() {
             run = without_void(order, run);
         }
+        run.shrink();
         let size_bytes = run.size_bytes();
         if !run.is_empty() {
             self.runs.push((level, Arc::new(run)));
@@ -144,47 +172,4 @@ fn without_void(order: &impl Order, run: Run) -> Run {
         kept.push_record(run.record(number));
     }
     kept
-}
-
-/// Makes one of records that are equal and come one after another.
-#[derive(Debug, Default)]
-struct Equal {
-    /// What the last ones mean together, if there was more than one; else the last record of the run is all there is.
-    merged: Option<(u64, Vec<u8>)>,
-}
-
-impl Equal {
-    #[inline]
-    fn take(&mut self, order: &impl Order, record: crate::Record<'_>, out: &mut Run) {
-        if self.merged.is_none() && out.is_empty() {
-            return out.push_record(record);
-        }
-        self.take_after(order, record, out);
-    }
-
-    #[inline]
-    fn take_after(&mut self, order: &impl Order, record: crate::Record<'_>, out: &mut Run) {
-        let known = match &self.merged {
-            Some((head, bytes)) => crate::Record { head: *head, bytes },
-            None => out.record(out.len() - 1),
-        };
-        if compare(order, known, record).is_ne() {
-            if let Some((head, bytes)) = self.merged.take() {
-                out.push(head, |all| all.extend_from_slice(&bytes));
-            }
-            return out.push_record(record);
-        }
-        let mut together = Vec::with_capacity(record.bytes.len());
-        order.merge(known.bytes, record.bytes, &mut together);
-        if self.merged.is_none() {
-            out.pop();
-        }
-        self.merged = Some((record.head, together));
-    }
-
-    fn finish(self, out: &mut Run) {
-        if let Some((head, bytes)) = self.merged {
-            out.push(head, |all| all.extend_from_slice(&bytes));
-        }
-    }
 }

@@ -15,6 +15,10 @@ impl Order for Sums {
         a[..4].cmp(&b[..4])
     }
 
+    fn second(&self, record: &[u8]) -> u64 {
+        u64::from(u32::from_be_bytes(record[..4].try_into().unwrap()) / 2)
+    }
+
     fn merge(&self, older: &[u8], newer: &[u8], out: &mut Vec<u8>) {
         out.extend_from_slice(&older[..4]);
         out.extend_from_slice(&merged_value(Some(number(older)), number(newer)).to_be_bytes());
@@ -30,7 +34,12 @@ fn head_of(key: u32) -> u64 {
 }
 
 fn put(runs: &mut Runs, key: u32, value: u64) -> isize {
-    runs.push(&Sums, head_of(key), |bytes| {
+    let kind = if value.is_multiple_of(3) {
+        Kind::First
+    } else {
+        Kind::Again
+    };
+    runs.push(&Sums, head_of(key), kind, |bytes| {
         bytes.extend_from_slice(&key.to_be_bytes());
         bytes.extend_from_slice(&value.to_be_bytes());
     })
@@ -95,4 +104,39 @@ proptest! {
             prop_assert_eq!(first, model.range(from..).next().map(|(key, _)| *key));
         }
     }
+}
+
+/// Runs that stay however often they are shown meanwhile.
+fn runs_after(count: u32, shown_after: usize) -> usize {
+    let mut runs = Runs::default();
+    for number in 0..count {
+        put(&mut runs, number.wrapping_mul(0x9E37_79B9), 1);
+        if (number as usize).is_multiple_of(shown_after) {
+            runs.close_tail(&Sums);
+        }
+    }
+    runs.close_tail(&Sums);
+    assert_eq!(runs.len(), count as usize);
+    runs.runs().count()
+}
+
+#[test]
+fn reads_between_writes_do_not_leave_many_small_runs() {
+    for shown_after in [1, 2, 7, 100, 600, usize::MAX] {
+        let count = runs_after(100_000, shown_after);
+        assert!(count < 60, "{count} runs, shown after {shown_after} writes");
+    }
+}
+
+#[test]
+fn records_that_are_one_take_the_memory_of_one() {
+    let mut runs = Runs::default();
+    let mut grown = 0;
+    for round in 0..20_000 {
+        grown += put(&mut runs, round % 3, u64::from(round));
+    }
+    grown += runs.close_tail(&Sums);
+    assert!(grown < 4000, "{grown} bytes");
+    let capacity: usize = runs.runs().map(|run| run.capacity_bytes()).sum();
+    assert_eq!(grown.cast_unsigned(), capacity);
 }

@@ -355,7 +355,7 @@ impl Shared {
         }
         let numbering = known.is_none().then_some(partitioner);
         let mut telling = begin(self, &[attached], descriptor, &table, numbering)?;
-        if let Err(error) = self.tell_all(store, live, sstable, &mut telling) {
+        if let Err(error) = self.each_row(store, live, sstable, &mut |key, row| telling.add(key, row)) {
             telling.abandon();
             return Err(error);
         }
@@ -376,12 +376,13 @@ impl Shared {
         }
     }
 
-    fn tell_all(
+    /// Shows all rows of an SSTable, static ones too.
+    fn each_row(
         &self,
         store: &Arc<TableStore>,
         live: &LiveIndex,
         sstable: &Arc<LiveSSTable>,
-        telling: &mut Telling,
+        show: &mut dyn FnMut(&DecoratedKey, &Row) -> std::result::Result<(), ilion_index::Error>,
     ) -> Result<()> {
         let task = self.begin_build_task(store, live, std::slice::from_ref(sstable));
         let filter = Arc::new(ClusteringFilter::all());
@@ -397,11 +398,11 @@ impl Shared {
         let mut cursor = Watched::new(cursor, self.pacer.clone(), task.task.clone(), bytes, items);
         while let Some(head) = cursor.next_partition()? {
             if let Some(row) = &head.static_row {
-                telling.add(&head.key, row)?;
+                show(&head.key, row)?;
             }
             while let Some(unfiltered) = cursor.next_unfiltered()? {
                 if let Unfiltered::Row(row) = unfiltered {
-                    telling.add(&head.key, &row)?;
+                    show(&head.key, &row)?;
                 }
             }
         }
@@ -426,6 +427,31 @@ impl Shared {
         Ok(())
     }
 
+    /// Compares an index with the rows of an SSTable: how many there are, and whether it has what they say. Nothing if the index is
+    /// compared by its files.
+    pub(super) fn compare_rows(
+        &self,
+        store: &Arc<TableStore>,
+        live: &Arc<LiveIndex>,
+        sstable: &Arc<LiveSSTable>,
+    ) -> Result<Option<(u64, bool)>> {
+        let Some(index) = sstable.index(live.name()) else {
+            return Ok(None);
+        };
+        let Some(mut comparison) = index.begin_comparison()? else {
+            return Ok(None);
+        };
+        let mut number = 0_u32;
+        self.each_row(store, live, sstable, &mut |key, row| {
+            if !row.is_empty() {
+                comparison.add(number, key, row);
+                number = number.saturating_add(1);
+            }
+            Ok(())
+        })?;
+        Ok(Some((u64::from(number), comparison.is_same())))
+    }
+
     /// Writes an index from the rows of an SSTable, with `prefix` before the names of its files; returns how many rows there are.
     pub(super) fn write_beside(
         &self,
@@ -445,7 +471,7 @@ impl Shared {
             rows: None,
             number: 0,
         };
-        if let Err(error) = self.tell_all(store, live, sstable, &mut telling) {
+        if let Err(error) = self.each_row(store, live, sstable, &mut |key, row| telling.add(key, row)) {
             telling.abandon();
             return Err(error);
         }

@@ -17,6 +17,7 @@ use ilion_rows::{
 };
 use ilion_sstable::{Scan, list_directory};
 
+use super::live::Writing;
 use super::{IndexBuildFacts, LiveIndex};
 use crate::background::Work;
 use crate::compact::{Job, Watched};
@@ -194,6 +195,7 @@ impl Shared {
             let mut active = hidden.active.write();
             let since = active.since;
             let (bytes, gone) = hidden.clear_locked(&*self.env, &mut active, since);
+            drop(active);
             self.budget.free(bytes);
             let is_damaged = hidden.is_damaged.load(Ordering::Acquire) && self.env.exists(&hidden.directory);
             let there = match is_damaged {
@@ -394,8 +396,11 @@ impl<'a> HiddenBuild<'a> {
         let Self {
             gathered, scratch, ..
         } = self;
-        let moment = || self.hidden.moment(&*self.shared.env);
-        self.index.each_entry(key, change, &moment, &mut |entry| {
+        let when = Writing {
+            hidden: self.hidden,
+            env: &*self.shared.env,
+        };
+        self.index.each_entry(key, change, &when, &mut |entry| {
             gathered.apply_entry(entry, scratch);
         });
         match self.gathered.size_bytes() >= GATHERED_BYTES_MAX {

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
 
 use ilion_env::Env;
-use ilion_index::{MemtableIndex, SecondaryIndex, Storage};
+use ilion_index::{MemtableIndex, SecondaryIndex, Storage, When};
+use ilion_memtable::Watched;
 use ilion_rows::{DecoratedKey, RowChange};
 use parking_lot::Mutex;
 
@@ -65,7 +66,11 @@ impl TableIndexes {
         if self.0.is_empty() {
             return None;
         }
-        let mut indexes = MemtableIndexes::default();
+        let watches = self.0.iter().map(|live| live.index.watches());
+        let mut indexes = MemtableIndexes {
+            watched: Watched::of(watches),
+            ..MemtableIndexes::default()
+        };
         for live in &self.0 {
             match live.index.storage() {
                 Storage::HiddenTable(_) => indexes.hidden.push(live.clone()),
@@ -78,18 +83,40 @@ impl TableIndexes {
     }
 }
 
+/// While a row is written.
+pub(crate) struct Writing<'w> {
+    pub hidden: &'w TableStore,
+    pub env: &'w dyn Env,
+}
+
+impl When for Writing<'_> {
+    fn now_secs(&self) -> u32 {
+        u32::try_from(self.env.now_secs()).unwrap_or(u32::MAX)
+    }
+
+    fn entry_micros(&self) -> i64 {
+        self.hidden.entry_micros(self.env)
+    }
+}
+
 /// What is told of the rows of one memtable.
 #[derive(Default)]
 pub(crate) struct MemtableIndexes {
     hidden: Vec<Arc<LiveIndex>>,
     attached: Vec<(Arc<LiveIndex>, Arc<dyn MemtableIndex>)>,
     attached_bytes: AtomicIsize,
+    watched: Watched,
 }
 
 impl MemtableIndexes {
     /// The hidden tables, whose memtables are frozen together with this one.
     pub(crate) fn hidden(&self) -> impl Iterator<Item = &Arc<TableStore>> {
         self.hidden.iter().filter_map(|live| live.hidden.as_ref())
+    }
+
+    /// What they look at of a row that changes.
+    pub(crate) fn watched(&self) -> &Watched {
+        &self.watched
     }
 
     pub(crate) fn has_attached(&self) -> bool {
@@ -135,8 +162,8 @@ impl MemtableIndexes {
         for live in &self.hidden {
             if let (Storage::HiddenTable(index), Some(hidden)) = (live.index.storage(), &live.hidden) {
                 let active = hidden.active.read();
-                let moment = || hidden.moment(env);
-                index.each_entry(key, change, &moment, &mut |entry| {
+                let when = Writing { hidden, env };
+                index.each_entry(key, change, &when, &mut |entry| {
                     grown += active.memtable.apply_entry(entry, scratch).grown_bytes;
                 });
             }

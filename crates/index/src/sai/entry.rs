@@ -12,11 +12,10 @@ use std::cmp::Ordering;
 use bytes::Bytes;
 use ilion_codec::{Reader, Writer};
 use ilion_rows::{Clustering, DecoratedKey};
-use ilion_runs::{Order, Record};
+use ilion_runs::{Order, Record, head_of};
 use ilion_schema::{ClusteringOrder, TableSchema};
 use ilion_types::{CqlType, Partitioner, STATIC_CLUSTERING};
 
-use super::sorter::head_of;
 use crate::row_numbers::code_of;
 use crate::{Place, RowPart};
 
@@ -33,6 +32,19 @@ impl Order for TermOrder {
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
         let (a, b) = (Entry { head: 0, bytes: a }, Entry { head: 0, bytes: b });
         a.compare_tails(&b).then_with(|| a.compare_places(&b))
+    }
+
+    /// The length of a term that the head holds, then what fits of the token; longer terms stand behind.
+    #[inline]
+    fn second(&self, record: &[u8]) -> u64 {
+        let entry = Entry {
+            head: 0,
+            bytes: record,
+        };
+        match entry.term_len() {
+            len if len <= TERM_HEAD_LEN => (len as u64) << 60 | entry.token() >> 4,
+            _ => u64::MAX,
+        }
     }
 
     fn merge(&self, _older: &[u8], newer: &[u8], out: &mut Vec<u8>) {
@@ -233,19 +245,25 @@ impl Layout {
         is_there: bool,
         out: &mut Vec<u8>,
     ) {
-        out.extend_from_slice(&code_of(&key.token).to_le_bytes());
-        out.extend_from_slice(&len32(term.len()));
-        let order_len_at = out.len();
-        out.extend_from_slice(&[0; 4]);
-        out.extend_from_slice(&len32(key.key.len()));
-        out.extend_from_slice(term.get(TERM_HEAD_LEN..).unwrap_or_default());
+        let mut header = [0; HEADER];
+        header[..8].copy_from_slice(&code_of(&key.token).to_le_bytes());
+        header[8..12].copy_from_slice(&len32(term.len()));
+        header[16..].copy_from_slice(&len32(key.key.len()));
+        out.reserve(HEADER + term.len() + key.key.len() + 1);
+        let header_at = out.len();
+        out.extend_from_slice(&header);
+        if let Some(tail) = term.get(TERM_HEAD_LEN..) {
+            out.extend_from_slice(tail);
+        }
         let order_at = out.len();
         match row {
             None => out.push(STATIC_CLUSTERING),
             Some(row) => self.encode_order(row, out),
         }
-        let order_len = len32(out.len() - order_at);
-        out[order_len_at..order_len_at + 4].copy_from_slice(&order_len);
+        if out.len() > order_at {
+            let order_len = len32(out.len() - order_at);
+            out[header_at + 12..header_at + 16].copy_from_slice(&order_len);
+        }
         out.extend_from_slice(&key.key);
         if let Some(row) = row {
             encode_clustering(row, out);

@@ -7,30 +7,21 @@ use std::convert::Infallible;
 use std::sync::{Arc, OnceLock};
 
 use ilion_rows::{Clustering, DecoratedKey, Row};
-use ilion_runs::{Record, Run, Runs};
+use ilion_runs::{Kind, Record, Run, SharedRuns, head_of};
 use ilion_types::{Partitioner, Token};
-use parking_lot::{RwLock, RwLockUpgradableReadGuard};
 
 use super::entry::{Entry, KeptEntry, Layout, TermOrder};
 use super::indexed::Indexed;
 use super::lookup::TermRange;
 use super::memtable_search::{ByPasses, ByTerm};
-use super::sorter::head_of;
 use crate::{Candidates, Estimate, MemtableIndex, NoCandidates, Predicate, Ranked, RowChange};
 
 /// Shards; terms are spread over them.
 const SHARDS: usize = 16;
 
-#[derive(Default)]
-struct Shard {
-    runs: Runs,
-    /// By how many bytes reads made it grow, until a write tells.
-    untold_bytes: isize,
-}
-
 /// The entries.
 pub(super) struct Shards {
-    shards: [RwLock<Shard>; SHARDS],
+    shards: [SharedRuns; SHARDS],
     pub(super) layout: Layout,
     /// That of the keys, known with the first one.
     partitioner: OnceLock<Partitioner>,
@@ -39,7 +30,7 @@ pub(super) struct Shards {
 impl Shards {
     fn new(layout: Layout) -> Self {
         Self {
-            shards: std::array::from_fn(|_| RwLock::default()),
+            shards: std::array::from_fn(|_| SharedRuns::default()),
             layout,
             partitioner: OnceLock::new(),
         }
@@ -51,7 +42,7 @@ impl Shards {
 
     /// The shard of a term.
     #[inline]
-    fn of(&self, term: &[u8]) -> &RwLock<Shard> {
+    fn of(&self, term: &[u8]) -> &SharedRuns {
         let (chunks, rest) = term.as_chunks::<8>();
         let mix = |hash: u64, word: u64| (hash.rotate_left(23) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let hash = chunks
@@ -64,28 +55,19 @@ impl Shards {
     /// The runs that may have entries of a range.
     pub(super) fn runs(&self, range: &TermRange) -> Vec<Arc<Run>> {
         match range.only() {
-            Some(term) => runs_of(self.of(term)),
-            None => self.shards.iter().flat_map(runs_of).collect(),
+            Some(term) => self.of(term).snapshot(&TermOrder),
+            None => {
+                let shards = self.shards.iter();
+                shards.flat_map(|shard| shard.snapshot(&TermOrder)).collect()
+            }
         }
     }
 
-    fn push(&self, term: &[u8], write: impl FnOnce(&mut Vec<u8>)) -> isize {
-        let mut shard = self.of(term).write();
-        let shard = &mut *shard;
-        let grown = shard.runs.push(&TermOrder, head_of(term), write);
-        grown + std::mem::take(&mut shard.untold_bytes)
+    #[inline]
+    fn push(&self, term: &[u8], kind: Kind, write: impl FnOnce(&mut Vec<u8>)) -> isize {
+        self.of(term)
+            .push(&TermOrder, head_of(term), kind, |()| {}, write)
     }
-}
-
-fn runs_of(shard: &RwLock<Shard>) -> Vec<Arc<Run>> {
-    let shard = shard.upgradable_read();
-    if shard.runs.is_closed() {
-        return shard.runs.runs().cloned().collect();
-    }
-    let mut shard = RwLockUpgradableReadGuard::upgrade(shard);
-    let grown = shard.runs.close_tail(&TermOrder);
-    shard.untold_bytes += grown;
-    shard.runs.runs().cloned().collect()
 }
 
 /// The ends of a range of terms as entries.
@@ -147,7 +129,8 @@ impl MemtableTerms {
         let is_whole = self.indexed.is_of_partitions() || self.is_static(row);
         let clustering: Option<&Clustering> = (!is_whole).then_some(&row.clustering);
         let layout = &self.shards.layout;
-        self.shards.push(term, |out| {
+        let kind = if is_there { Kind::First } else { Kind::Again };
+        self.shards.push(term, kind, |out| {
             layout.encode(term, key, clustering, is_there, out);
         })
     }

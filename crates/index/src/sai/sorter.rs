@@ -10,6 +10,7 @@ use std::sync::Arc;
 use ilion_codec::{Reader, Writer};
 use ilion_env::{Access, Env, ReadFile, WriteFile};
 use ilion_rows::ReadError;
+use ilion_runs::head_of;
 
 use super::tree::common_len;
 use crate::Error;
@@ -207,16 +208,6 @@ fn flush(out: &mut Writer, file: &mut dyn WriteFile, least_bytes: usize) -> Resu
         out.clear();
     }
     Ok(())
-}
-
-#[inline]
-pub(super) fn head_of(term: &[u8]) -> u64 {
-    if let Some(chunk) = term.first_chunk() {
-        return u64::from_be_bytes(*chunk);
-    }
-    let mut padded = [0; HEAD_LEN];
-    padded[..term.len()].copy_from_slice(term);
-    u64::from_be_bytes(padded)
 }
 
 /// What follows the head of a term.

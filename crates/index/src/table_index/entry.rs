@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 
 use super::TableIndex;
 use super::source::Source;
-use crate::{EntryMark, Moment, RowChange};
+use crate::{EntryMark, RowChange, When};
 
 /// A cell with its path, which is empty if the column has one cell.
 type Pathed<'r> = (&'r Bytes, &'r Cell);
@@ -27,11 +27,8 @@ type Take<'t> = &'t mut dyn FnMut(&Entry<'_>);
 /// The path of a column of one cell.
 static NO_PATH: Bytes = Bytes::new();
 
-/// Told by the clock only if somebody wants to know.
-type When<'w> = &'w dyn Fn() -> Moment;
-
-fn is_live(cell: &Cell, moment: When<'_>) -> bool {
-    cell.local_deletion_secs == NO_DELETION_TIME || (cell.is_expiring() && cell.is_live(moment().now_secs))
+fn is_live(cell: &Cell, when: &dyn When) -> bool {
+    cell.local_deletion_secs == NO_DELETION_TIME || (cell.is_expiring() && cell.is_live(when.now_secs()))
 }
 
 impl TableIndex {
@@ -39,54 +36,48 @@ impl TableIndex {
         &self,
         key: &DecoratedKey,
         change: RowChange<'_>,
-        moment: When<'_>,
+        when: &dyn When,
         take: Take<'_>,
     ) {
         let after = change.after;
         if self.source.is_of_rows() {
-            return self.entry_of_row(key, after, moment, take);
+            return self.entry_of_row(key, after, when, take);
         }
         if !self.definition.looks_at(after) {
             return;
         }
         if self.source == Source::Whole {
-            let simple = |row| self.cells(row).first().copied();
-            return self.entries_of_cell(
-                key,
-                change.before.and_then(simple),
-                (after, simple(after)),
-                moment,
-                take,
-            );
+            let old = change.before.and_then(|row| self.cell(row));
+            return self.entries_of_cell(key, old, after, when, take);
         }
         let old = change.before.map(|row| self.cells(row)).unwrap_or_default();
         let new = self.cells(after);
         let (old_by_path, new_by_path) = (ByPath::of(&old), ByPath::of(&new));
         for (path, cell) in &new {
-            if old_by_path.find(path) != Some(*cell) && is_live(cell, moment) {
+            if old_by_path.find(path) != Some(*cell) && is_live(cell, when) {
                 self.add_cell(key, after, (path, cell), take);
             }
         }
         for (path, cell) in &old {
-            let follower = new_by_path.find(path).filter(|new| is_live(new, moment));
+            let follower = new_by_path.find(path).filter(|new| is_live(new, when));
             let is_same = follower.is_some_and(|new| self.has_same_value(new, cell));
-            if is_live(cell, moment) && !is_same {
-                self.remove_cell(key, after, (path, cell), moment, take);
+            if is_live(cell, when) && !is_same {
+                self.remove_cell(key, after, (path, cell), when, take);
             }
         }
     }
 
     /// What the row of a key adds.
-    fn entry_of_row(&self, key: &DecoratedKey, row: &Row, moment: When<'_>, take: Take<'_>) {
+    fn entry_of_row(&self, key: &DecoratedKey, row: &Row, when: &dyn When, take: Take<'_>) {
         let is_live = || match row.liveness.ttl_secs == ilion_rows::NO_TTL && !row.liveness.is_none() {
             true => true,
-            false => row.is_live(moment().now_secs),
+            false => row.is_live(when.now_secs()),
         };
         if !self.indexes_row(row) || !is_live() {
             return;
         }
         if let Some(value) = self.row_value(&key.key, &row.clustering) {
-            let liveness = Liveness::live(moment().entry_micros);
+            let liveness = Liveness::live(when.entry_micros());
             self.tell(key, row, (&NO_PATH, value), (liveness, DeletionTime::LIVE), take);
         }
     }
@@ -95,19 +86,19 @@ impl TableIndex {
     fn entries_of_cell(
         &self,
         key: &DecoratedKey,
-        old: Option<Pathed<'_>>,
-        (row, new): (&Row, Option<Pathed<'_>>),
-        moment: When<'_>,
+        old: Option<&Cell>,
+        row: &Row,
+        when: &dyn When,
         take: Take<'_>,
     ) {
-        let new = new.filter(|(_, cell)| is_live(cell, moment));
+        let new = self.cell(row).filter(|cell| is_live(cell, when));
         if let Some(new) = new.filter(|new| Some(*new) != old) {
-            self.add_cell(key, row, new, take);
+            self.add_cell(key, row, (&NO_PATH, new), take);
         }
-        if let Some(old) = old.filter(|(_, cell)| is_live(cell, moment))
-            && new.is_none_or(|new| new.1.value != old.1.value)
+        if let Some(old) = old.filter(|cell| is_live(cell, when))
+            && new.is_none_or(|new| new.value != old.value)
         {
-            self.remove_cell(key, row, old, moment, take);
+            self.remove_cell(key, row, (&NO_PATH, old), when, take);
         }
     }
 
@@ -127,11 +118,11 @@ impl TableIndex {
         key: &DecoratedKey,
         row: &Row,
         (path, cell): Pathed<'_>,
-        moment: When<'_>,
+        when: &dyn When,
         take: Take<'_>,
     ) {
         if let Some(value) = self.cell_value(path, cell) {
-            let deletion = DeletionTime::new(cell.timestamp_micros, moment().now_secs);
+            let deletion = DeletionTime::new(cell.timestamp_micros, when.now_secs());
             self.tell(key, row, (path, &value), (Liveness::NONE, deletion), take);
         }
     }
@@ -165,6 +156,14 @@ impl TableIndex {
             Source::PartitionKey(position) => decode_composite(key).ok()?.get(position).copied(),
             Source::Clustering(position) => clustering.values().get(position)?.as_deref(),
             _ => None,
+        }
+    }
+
+    /// The cell of the indexed column, which has one.
+    fn cell<'r>(&self, row: &'r Row) -> Option<&'r Cell> {
+        match row.column(self.definition.column.id)? {
+            Data::Simple(cell) => Some(cell),
+            Data::Complex(_) => None,
         }
     }
 

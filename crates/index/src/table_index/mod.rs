@@ -34,11 +34,11 @@ mod tests;
 use std::sync::Arc;
 
 use ilion_rows::{Bound, DecoratedKey, Entry, KeyRange, Mutation, ReadError, Row};
-use ilion_schema::TableSchema;
+use ilion_schema::{ColumnId, TableSchema};
 
 use crate::{
-    Candidate, Definition, EntryMark, Error, HiddenTable, IndexClass, Moment, Place, Predicate, RowChange,
-    SecondaryIndex, Storage,
+    Candidate, Definition, EntryMark, Error, HiddenTable, IndexClass, Place, Predicate, RowChange,
+    SecondaryIndex, Storage, When,
 };
 use source::Source;
 
@@ -113,6 +113,10 @@ impl SecondaryIndex for TableIndex {
         )))
     }
 
+    fn watches(&self) -> Option<ColumnId> {
+        self.definition.column_of_cells()
+    }
+
     fn storage(&self) -> Storage<'_> {
         Storage::HiddenTable(self)
     }
@@ -127,10 +131,10 @@ impl HiddenTable for TableIndex {
         &self,
         key: &DecoratedKey,
         change: RowChange<'_>,
-        moment: &dyn Fn() -> Moment,
+        when: &dyn When,
         take: &mut dyn FnMut(&Entry<'_>),
     ) {
-        self.entries_of(key, change, moment, take);
+        self.entries_of(key, change, when, take);
     }
 
     fn lookup(&self, predicate: &Predicate) -> Option<Vec<KeyRange>> {

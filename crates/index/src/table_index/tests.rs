@@ -11,7 +11,7 @@ use ilion_schema::{ClusteringOrder, IndexKind, IndexSchema, TableBuilder, TableI
 use ilion_types::{CqlType, Partitioner, encode_composite};
 
 use super::*;
-use crate::RowPart;
+use crate::{Moment, RowPart};
 
 const SECS: u32 = 1_000;
 const NOW: i64 = 1_000_000_000;

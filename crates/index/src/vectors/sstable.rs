@@ -8,14 +8,18 @@ use ilion_env::{Access, Env, FileMap, ReadFile};
 use ilion_rows::ReadError;
 use ilion_vector::{FileGraph, Graph as _, Source};
 
+use super::comparison::VectorComparison;
 use super::ranking::{Merged, Ranking};
 use super::values::Values;
 use super::writer::{label_of, path_of};
 use crate::paged::unusable;
-use crate::{Candidates, Error, Estimate, NoCandidates, Predicate, Ranked, RowNumbers, SSTableIndex};
+use crate::{
+    Candidates, Comparison, Error, Estimate, NoCandidates, Predicate, Ranked, RowNumbers, SSTableIndex,
+};
 
 /// The vectors of one SSTable.
 pub(super) struct SSTableVectors {
+    values: Arc<Values>,
     segments: Vec<Segment>,
     rows: Arc<dyn RowNumbers>,
 }
@@ -30,7 +34,7 @@ impl SSTableVectors {
         env: &Arc<dyn Env>,
         base: &str,
         index: &str,
-        values: &Values,
+        values: &Arc<Values>,
         rows: Arc<dyn RowNumbers>,
     ) -> Result<Self, Error> {
         let mut segments = Vec::new();
@@ -54,7 +58,11 @@ impl SSTableVectors {
                 break;
             }
         }
-        Ok(Self { segments, rows })
+        Ok(Self {
+            values: values.clone(),
+            segments,
+            rows,
+        })
     }
 }
 
@@ -101,6 +109,19 @@ impl SSTableIndex for SSTableVectors {
             1 => rankings.pop(),
             _ => Some(Box::new(Merged::of(rankings))),
         })
+    }
+
+    fn begin_comparison(self: Arc<Self>) -> Result<Option<Box<dyn Comparison>>, ReadError> {
+        let mut comparison = VectorComparison::new(&self.values);
+        for Segment { graph, path } in &self.segments {
+            let read = comparison.read(graph);
+            read.map_err(|source| ReadError::Io {
+                action: "read",
+                path: path.clone(),
+                source,
+            })?;
+        }
+        Ok(Some(Box::new(comparison)))
     }
 
     fn size_bytes(&self) -> u64 {

@@ -309,6 +309,41 @@ fn files_of_other_rows_or_options_or_damaged_ones_are_unusable() {
 }
 
 #[test]
+fn a_comparison_sees_other_vectors_and_rows_too_many_and_too_few() {
+    let index = index();
+    let mut rows = points(60);
+    rows.insert(7, rows[3].clone());
+    rows.insert(17, empty(1000));
+    rows.insert(40, row("v", Some(1001), &[f32::NAN, 0.0]));
+    for segment_bytes in [usize::MAX, 5_000] {
+        let mem = MemEnv::new(1);
+        let env = mem.shared();
+        let numbers = flushed(&index, &env, segment_bytes, &rows);
+        let is_same = |rows: &[Row]| {
+            let opened = index.open_sstable(&env, BASE, numbers.clone()).unwrap();
+            let mut comparison = opened.begin_comparison().unwrap().unwrap();
+            for (number, row) in (0..).zip(rows) {
+                comparison.add(number, &key(1), row);
+            }
+            comparison.is_same()
+        };
+        assert!(is_same(&rows));
+        assert!(!is_same(&rows[..rows.len() - 1]));
+        for (number, other) in [
+            (0, row("v", Some(0), &[1.0, 0.001])),
+            (5, empty(5)),
+            (17, row("v", Some(1000), &[0.5, 0.5])),
+        ] {
+            let mut changed = rows.clone();
+            changed[number] = other;
+            assert!(!is_same(&changed), "row {number}");
+        }
+        mem.corrupt_byte(&writer::path_of(BASE, "by_v", 1), 5, 1).unwrap();
+        assert!(!is_same(&rows));
+    }
+}
+
+#[test]
 fn an_abandoned_writer_leaves_nothing() {
     let (index, env) = (index(), MemEnv::new(1).shared());
     let mut writer = writer_of(&index, &env, 1);

@@ -1,6 +1,7 @@
 //! The vector of a row.
 
-use ilion_rows::{Data, Row};
+use bytes::Bytes;
+use ilion_rows::{Clustering, Data, Row};
 use ilion_schema::{ColumnId, ColumnKind};
 use ilion_vector::Options;
 
@@ -76,12 +77,14 @@ impl Values {
         is_whole.then(|| parts.iter().copied().map(f32::from_be_bytes).collect())
     }
 
-    /// Which row of its partition a row is.
+    /// Which row of its partition a row is, with memory of its own.
     pub(super) fn part(&self, row: &Row) -> RowPart {
         if self.is_of_static {
             RowPart::Static
         } else {
-            RowPart::Row(row.clustering.clone())
+            let values = row.clustering.values().iter();
+            let copies = values.map(|value| value.as_deref().map(Bytes::copy_from_slice));
+            RowPart::Row(Clustering::new(copies.collect()))
         }
     }
 }

@@ -18,13 +18,15 @@ use ilion_rows::{
 };
 use ilion_runs::Order;
 use ilion_schema::TableSchema;
-use ilion_types::{Partitioner, Token};
+use ilion_types::{CqlType, Partitioner, Token};
 
 const HEADER_BYTES: usize = 16;
+const HEAD_BYTES: usize = 8;
 const LIVENESS: u8 = 1;
 const DELETION: u8 = 2;
 const LIVENESS_BYTES: usize = 16;
 const DELETION_BYTES: usize = 12;
+const STATE_BYTES_MAX: usize = LIVENESS_BYTES + DELETION_BYTES + 1;
 
 /// The order of entries: value, then clustering.
 #[derive(Clone, Debug)]
@@ -33,17 +35,8 @@ pub(super) struct EntryOrder {
     comparator: ClusteringComparator,
     /// Of the keys of the indexed table.
     partitioner: Partitioner,
-}
-
-/// The first eight bytes as a number.
-#[inline]
-pub(super) fn head_of(bytes: &[u8]) -> u64 {
-    if let Some(head) = bytes.first_chunk() {
-        return u64::from_be_bytes(*head);
-    }
-    let mut head = [0; 8];
-    head[..bytes.len()].copy_from_slice(bytes);
-    u64::from_be_bytes(head)
+    /// Values of the same token are the same bytes.
+    is_value_told: bool,
 }
 
 pub(super) fn bytes_of(token: &Token) -> &[u8] {
@@ -190,9 +183,11 @@ fn encode_state(liveness: &Liveness, deletion: &DeletionTime, out: &mut Vec<u8>)
     let mut flags = 0;
     if !liveness.is_none() {
         flags |= LIVENESS;
-        out.extend_from_slice(&liveness.timestamp_micros.to_le_bytes());
-        out.extend_from_slice(&liveness.ttl_secs.to_le_bytes());
-        out.extend_from_slice(&liveness.expires_secs.to_le_bytes());
+        let mut bytes = [0; LIVENESS_BYTES];
+        bytes[..8].copy_from_slice(&liveness.timestamp_micros.to_le_bytes());
+        bytes[8..12].copy_from_slice(&liveness.ttl_secs.to_le_bytes());
+        bytes[12..].copy_from_slice(&liveness.expires_secs.to_le_bytes());
+        out.extend_from_slice(&bytes);
     }
     if !deletion.is_live() {
         flags |= DELETION;
@@ -200,6 +195,23 @@ fn encode_state(liveness: &Liveness, deletion: &DeletionTime, out: &mut Vec<u8>)
         out.extend_from_slice(&deletion.local_secs.to_le_bytes());
     }
     out.push(flags);
+}
+
+/// True if values that are equal are the same bytes.
+fn is_told(ty: &CqlType) -> bool {
+    matches!(
+        ty,
+        CqlType::TinyInt
+            | CqlType::SmallInt
+            | CqlType::Int
+            | CqlType::BigInt
+            | CqlType::Timestamp
+            | CqlType::Date
+            | CqlType::Time
+            | CqlType::Text
+            | CqlType::Ascii
+            | CqlType::Blob
+    )
 }
 
 impl EntryOrder {
@@ -210,6 +222,10 @@ impl EntryOrder {
             table: table.clone(),
             comparator: ClusteringComparator::of(table),
             partitioner: keys.partitioner_of_keys()?,
+            is_value_told: table
+                .partition_key()
+                .next()
+                .is_some_and(|value| is_told(&value.ty)),
         })
     }
 
@@ -227,9 +243,13 @@ impl EntryOrder {
 
     #[inline]
     pub(super) fn encode(&self, entry: &Entry<'_>, token: &[u8], out: &mut Vec<u8>) {
-        out.extend_from_slice(&len32(token.len()));
-        out.extend_from_slice(&len32(entry.value.len()));
-        out.extend_from_slice(&code_of(entry.key_token).to_le_bytes());
+        let mut header = [0; HEADER_BYTES];
+        header[..4].copy_from_slice(&len32(token.len()));
+        header[4..8].copy_from_slice(&len32(entry.value.len()));
+        header[8..].copy_from_slice(&code_of(entry.key_token).to_le_bytes());
+        let parts = entry.clustering.iter().flatten().map(|part| part.len() + 4);
+        out.reserve(HEADER_BYTES + token.len() + entry.value.len() + parts.sum::<usize>() + STATE_BYTES_MAX);
+        out.extend_from_slice(&header);
         out.extend_from_slice(token);
         out.extend_from_slice(entry.value);
         for part in entry.clustering {
@@ -300,6 +320,15 @@ impl Order for EntryOrder {
             }
         }
         Ordering::Equal
+    }
+
+    /// The length of a token that the head holds, then what fits of the code; others stand behind.
+    #[inline]
+    fn second(&self, record: &[u8]) -> u64 {
+        match u32_at(record, 0) {
+            len if len <= HEAD_BYTES && self.is_value_told => (len as u64) << 60 | u64_at(record, 8) >> 4,
+            _ => u64::MAX,
+        }
     }
 
     fn merge(&self, older: &[u8], newer: &[u8], out: &mut Vec<u8>) {

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ilion_engine::{CounterCache, Engine, EngineOptions, OpenIndex, ReadSurvey};
+use ilion_engine::{CounterCache, Engine, EngineOptions, IndexRepair, OpenIndex, ReadSurvey};
 use ilion_env::MemEnv;
-use ilion_index::{Candidates, Estimate, IndexClasses, Predicate, Ranked};
+use ilion_index::{Candidates, Estimate, IndexClasses, Predicate, Ranked, Storage};
 use ilion_query::{ClusterFacts, EngineStore, LogPosition, PartitionGuard, Store, StoreError};
 use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange, Mutation};
 use ilion_schema::{Applied, Schema, SchemaChange, TableId, TableSchema, is_system_keyspace};
@@ -82,6 +82,22 @@ impl EngineDisk {
         self.flush();
         for table in self.user_tables() {
             self.engine().compact(table).unwrap();
+        }
+    }
+
+    /// No index lacks anything, and those beside SSTables have nothing else than their rows say.
+    pub fn verify_indexes(&self) {
+        let schema = self.engine().schema();
+        for table in self.user_tables() {
+            let table = schema.table_by_id(table).unwrap();
+            for open in self.engine().indexes_of(table.id) {
+                let name = &open.index.definition().schema.name;
+                let found = self.engine().verify_index(table, name, IndexRepair::None).unwrap();
+                assert_eq!(found.missing, 0, "{name}: {found:?}");
+                if matches!(open.index.storage(), Storage::Attached(_)) {
+                    assert_eq!(found.stale, 0, "{name}: {found:?}");
+                }
+            }
         }
     }
 
