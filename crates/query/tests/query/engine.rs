@@ -92,7 +92,10 @@ impl EngineDisk {
             let table = schema.table_by_id(table).unwrap();
             for open in self.engine().indexes_of(table.id) {
                 let name = &open.index.definition().schema.name;
-                let found = self.engine().verify_index(table, name, IndexRepair::None).unwrap();
+                let found = self
+                    .engine()
+                    .verify_index(table, name, IndexRepair::None)
+                    .unwrap();
                 assert_eq!(found.missing, 0, "{name}: {found:?}");
                 if matches!(open.index.storage(), Storage::Attached(_)) {
                     assert_eq!(found.stale, 0, "{name}: {found:?}");

@@ -118,6 +118,8 @@ fn the_nearest_rows_are_found_wherever_the_data_is() {
         }
         assert!(found * 100 >= asked * 97, "step {step}: {found} of {asked}");
     }
+    disk.flush();
+    disk.verify_indexes();
 }
 
 #[test]
