@@ -325,6 +325,9 @@ impl Shared {
         let covered = inputs.all().flat_map(|live| intervals_of(&live.sstable, self.id));
         WriterOptions {
             partitioner: inputs.store.schema().partitioner(self.options.partitioner),
+            has_static_rows: sstables
+                .clone()
+                .any(|sstable| !sstable.header().statics.is_empty()),
             estimated_partitions: sstables.map(|sstable| sstable.estimated_keys()).sum(),
             commit_log_intervals: union_intervals(covered.collect()),
             originating_host: Some(self.id),

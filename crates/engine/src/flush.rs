@@ -126,6 +126,7 @@ impl Shared {
                 min_timestamp_micros: statistics.min_timestamp_micros,
                 ..EncodingStats::NONE
             },
+            has_static_rows: statistics.has_static_rows,
             originating_host: Some(self.id),
             kind: TransactionKind::Flush,
             writes_token_map: self.options.finding == Finding::TokenMap,

@@ -10,7 +10,7 @@ use ilion_env::cost::{self, Count};
 use ilion_env::trace;
 use ilion_rows::{
     ClusteringComparator, ClusteringFilter, Cursor, DecoratedKey, DeletionTime, Direction, KeyRange,
-    MergeCursor, NO_DELETION_TIME, PartitionHead, ReadError, Unfiltered,
+    MergeCursor, NO_DELETION_TIME, PartitionHead, PlainRun, PlainVisitor, ReadError, Unfiltered,
 };
 use ilion_schema::TableSchema;
 use ilion_sstable::{KeyHash, SSTable, Scan};
@@ -43,6 +43,18 @@ impl<C: Cursor> Cursor for Held<C> {
 
     fn lower_bound(&self) -> Option<DecoratedKey> {
         self.cursor.lower_bound()
+    }
+
+    fn peek(&self) -> Option<DecoratedKey> {
+        self.cursor.peek()
+    }
+
+    fn plain_partitions(
+        &mut self,
+        before: Option<&DecoratedKey>,
+        visitor: &mut dyn PlainVisitor,
+    ) -> Result<Option<PlainRun>, ReadError> {
+        self.cursor.plain_partitions(before, visitor)
     }
 }
 

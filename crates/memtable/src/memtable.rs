@@ -49,6 +49,8 @@ pub struct Statistics {
     pub min_timestamp_micros: i64,
     /// Highest timestamp applied; `i64::MIN` if none.
     pub max_timestamp_micros: i64,
+    /// A static row was among the mutations applied.
+    pub has_static_rows: bool,
     /// First and last place in the commit log of the mutations applied.
     pub log: Option<(LogPosition, LogPosition)>,
 }
@@ -60,6 +62,7 @@ impl Statistics {
         operations: 0,
         min_timestamp_micros: i64::MAX,
         max_timestamp_micros: i64::MIN,
+        has_static_rows: false,
         log: None,
     };
 
@@ -83,6 +86,7 @@ impl Statistics {
         self.operations += other.operations;
         self.min_timestamp_micros = self.min_timestamp_micros.min(other.min_timestamp_micros);
         self.max_timestamp_micros = self.max_timestamp_micros.max(other.max_timestamp_micros);
+        self.has_static_rows |= other.has_static_rows;
         if let Some((first, last)) = other.log {
             self.cover(first);
             self.cover(last);
@@ -214,6 +218,7 @@ impl Memtable {
         statistics.operations += 1;
         statistics.min_timestamp_micros = statistics.min_timestamp_micros.min(min);
         statistics.max_timestamp_micros = statistics.max_timestamp_micros.max(max);
+        statistics.has_static_rows |= mutation.update.static_row.is_some();
         if let Some(position) = position {
             statistics.cover(position);
         }

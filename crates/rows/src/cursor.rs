@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::{DecoratedKey, DeletionTime, Row, Unfiltered};
+use crate::{DecoratedKey, DeletionTime, PlainRun, PlainVisitor, Row, Unfiltered};
 
 /// The start of a partition.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +29,22 @@ pub trait Cursor: Send {
     fn lower_bound(&self) -> Option<DecoratedKey> {
         None
     }
+
+    /// The key of the next partition, if it is at hand and nothing of the current one is left: known without I/O.
+    fn peek(&self) -> Option<DecoratedKey> {
+        None
+    }
+
+    /// Leaves the current partition and shows the visitor those that follow, as long as they are plain, wanted and before that key;
+    /// then stands behind the last one that was taken. Nothing if none was: then [`Cursor::next_partition`] is to be asked. A source
+    /// may stop at any partition.
+    fn plain_partitions(
+        &mut self,
+        _before: Option<&DecoratedKey>,
+        _visitor: &mut dyn PlainVisitor,
+    ) -> Result<Option<PlainRun>, ReadError> {
+        Ok(None)
+    }
 }
 
 impl<C: Cursor + ?Sized> Cursor for Box<C> {
@@ -42,6 +58,18 @@ impl<C: Cursor + ?Sized> Cursor for Box<C> {
 
     fn lower_bound(&self) -> Option<DecoratedKey> {
         (**self).lower_bound()
+    }
+
+    fn peek(&self) -> Option<DecoratedKey> {
+        (**self).peek()
+    }
+
+    fn plain_partitions(
+        &mut self,
+        before: Option<&DecoratedKey>,
+        visitor: &mut dyn PlainVisitor,
+    ) -> Result<Option<PlainRun>, ReadError> {
+        (**self).plain_partitions(before, visitor)
     }
 }
 

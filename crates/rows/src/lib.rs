@@ -21,6 +21,7 @@
 //! | `cursor` | [`Cursor`]: the one way to read partitions |
 //! | `vec_cursor` | [`VecCursor`]: partitions in memory as a cursor |
 //! | `filter_cursor` | [`FilterCursor`]: slices and direction for sources that give everything |
+//! | `plain` | [`PlainRow`]: rows of the commonest kind, seen where they lie |
 //! | `range` | [`KeyRange`]: which partitions a read wants |
 //! | `slices` | which clusterings a read wants |
 //! | `ranges` | [`RangeList`]: deleted ranges in normal form and their markers |
@@ -48,6 +49,7 @@ mod mutation;
 mod mutation_codec;
 pub mod notation;
 pub mod paths;
+mod plain;
 mod purge;
 #[cfg(any(test, feature = "testing"))]
 pub mod random;
@@ -69,6 +71,7 @@ pub use key::DecoratedKey;
 pub use merge::MergeCursor;
 pub use mutation::{Mutation, PartitionUpdate, RangeTombstone};
 pub use mutation_codec::{Decoded, MutationReader, decode_mutation, encode_mutation};
+pub use plain::{Flow, PlainRow, PlainRun, PlainVisitor};
 pub use purge::{CompactionPurge, PurgeLaw, PurgeableBelow, ReadCounts, ReadLaw, ReadPurge, TombstoneLimits};
 pub use range::{KeyBound, KeyRange};
 pub use ranges::{Direction, Markers, RangeList};

@@ -15,7 +15,7 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::{
     Clustering, ClusteringComparator, Cursor, DecoratedKey, DeletionTime, Direction, Marker, PartitionHead,
-    ReadError, Row, Unfiltered, merge_rows,
+    PlainRun, PlainVisitor, ReadError, Row, Unfiltered, merge_rows,
 };
 
 /// Where a source stands between partitions.
@@ -136,17 +136,51 @@ impl MergeCursor {
             .insert(index, |waiting| sources[waiting].place.compare(place));
     }
 
-    fn leave_partition(&mut self) {
+    /// `bound_of` says from where on a source goes on.
+    fn leave_partition(&mut self, bound_of: impl Fn(&dyn Cursor) -> Option<DecoratedKey>) {
         for index in std::mem::take(&mut self.active) {
             let source = &mut self.sources[index];
             source.next = None;
             source.open = DeletionTime::LIVE;
-            source.place = Place::Unasked(source.cursor.lower_bound());
+            source.place = Place::Unasked(bound_of(&*source.cursor));
             self.wait_for_partition(index);
         }
         self.unfiltereds.0.clear();
         self.used.clear();
         self.open = DeletionTime::LIVE;
+    }
+
+    /// The plain partitions of the first source in the queue, as long as no other may have them or one before them.
+    fn plain_run(
+        &mut self,
+        before: Option<&DecoratedKey>,
+        visitor: &mut dyn PlainVisitor,
+    ) -> Result<Option<PlainRun>, ReadError> {
+        let [others @ .., index] = &self.partitions.0[..] else {
+            return Ok(None);
+        };
+        let index = *index;
+        let Place::Unasked(Some(bound)) = &self.sources[index].place else {
+            return Ok(None);
+        };
+        let mut before = before;
+        if let Some(next) = others.last() {
+            let next = self.sources[*next].place.key();
+            if next == Some(bound) {
+                return Ok(None);
+            }
+            before = before.into_iter().chain(next).min();
+        }
+        let before = before.cloned();
+        let cursor = &mut self.sources[index].cursor;
+        let run = cursor.plain_partitions(before.as_ref(), visitor)?;
+        if run.is_some() {
+            let bound = cursor.peek();
+            self.partitions.0.pop();
+            self.sources[index].place = Place::Unasked(bound);
+            self.wait_for_partition(index);
+        }
+        Ok(run)
     }
 
     /// Asks sources until the first in the queue stands at a partition. False at the end.
@@ -318,7 +352,7 @@ impl MergeCursor {
 
 impl Cursor for MergeCursor {
     fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError> {
-        self.leave_partition();
+        self.leave_partition(|cursor| cursor.lower_bound());
         if !self.ask()? {
             return Ok(None);
         }
@@ -360,5 +394,27 @@ impl Cursor for MergeCursor {
         }
         let index = self.partitions.top()?;
         self.sources[index].place.key().cloned()
+    }
+
+    /// Those of one source after the other, each up to where the next one goes on. What several have is merged, and so not plain.
+    fn plain_partitions(
+        &mut self,
+        before: Option<&DecoratedKey>,
+        visitor: &mut dyn PlainVisitor,
+    ) -> Result<Option<PlainRun>, ReadError> {
+        self.leave_partition(|cursor| cursor.peek());
+        let mut whole: Option<PlainRun> = None;
+        while let Some(run) = self.plain_run(before, visitor)? {
+            let count = whole.map_or(0, |whole| whole.count);
+            let is_over = run.is_over;
+            whole = Some(PlainRun {
+                count: count + run.count,
+                ..run
+            });
+            if is_over {
+                break;
+            }
+        }
+        Ok(whole)
     }
 }

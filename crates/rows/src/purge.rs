@@ -9,8 +9,8 @@ use std::sync::Arc;
 use ilion_schema::TableSchema;
 
 use crate::{
-    Cell, Cursor, Data, DecoratedKey, DeletionTime, Direction, Liveness, Marker, PartitionHead, ReadError,
-    Row, Unfiltered,
+    Cell, Cursor, Data, DecoratedKey, DeletionTime, Direction, Liveness, Marker, PartitionHead, PlainRun,
+    PlainVisitor, ReadError, Row, Unfiltered,
 };
 
 impl Row {
@@ -285,6 +285,20 @@ impl<C: Cursor> Cursor for ReadPurge<C> {
 
     fn lower_bound(&self) -> Option<DecoratedKey> {
         self.source.lower_bound()
+    }
+
+    /// What is plain lives, unless it needs a liveness for that.
+    fn plain_partitions(
+        &mut self,
+        before: Option<&DecoratedKey>,
+        visitor: &mut dyn PlainVisitor,
+    ) -> Result<Option<PlainRun>, ReadError> {
+        if self.table.has_strict_liveness {
+            return Ok(None);
+        }
+        let run = self.source.plain_partitions(before, visitor)?;
+        self.counts.live_rows += run.as_ref().map_or(0, |run| run.count);
+        Ok(run)
     }
 }
 

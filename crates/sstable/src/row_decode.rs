@@ -13,6 +13,7 @@
 mod body;
 mod columns;
 mod mapped;
+mod plain;
 mod prefix;
 mod source;
 mod subset;
@@ -33,13 +34,14 @@ use self::columns::FileColumns;
 use crate::error::Step;
 use crate::{DataStream, Error, Result, SerializationHeader, Version};
 
+pub(crate) use self::plain::Visited;
 pub(crate) use self::prefix::{ClusteringFormat, Place};
 pub(crate) use self::source::{ByteSource, Piece, read_uvint};
 use self::source::{Stretch, Within};
 pub(crate) use self::times::Times;
 pub(crate) use self::wanted::Wanted;
 
-const END_OF_PARTITION: u8 = 0x01;
+pub(crate) const END_OF_PARTITION: u8 = 0x01;
 const IS_MARKER: u8 = 0x02;
 const IS_EXTENDED: u8 = 0x80;
 const EXTENDED_IS_STATIC: u8 = 0x01;
@@ -109,6 +111,11 @@ impl RowFormat {
         let deletion = self.times.partition_deletion(input)?;
         let static_row = self.static_row(input, Wanted::ALL, None)?;
         Ok((deletion, static_row))
+    }
+
+    /// True if partitions may be plain.
+    pub(crate) fn may_be_plain(&self) -> bool {
+        !self.has_statics() && self.comparator.is_empty() && self.regulars.ids_ascend
     }
 
     /// True if partitions have a static row.

@@ -92,6 +92,15 @@ impl RowEncoder {
         self
     }
 
+    /// For a file that has no static columns, whatever the table has.
+    #[must_use]
+    pub(crate) fn without_statics(self) -> Self {
+        Self {
+            statics: ColumnLayout::default(),
+            ..self
+        }
+    }
+
     /// Appends the start of the static row, an empty one if there is none; nothing if the table has no static columns. True if
     /// it has something in it. Its body is [`RowEncoder::body`].
     pub(crate) fn encode_static(

@@ -128,6 +128,14 @@ impl SSTableWriter {
             TransactionKind::Compaction => compression,
         };
         let encoder = RowEncoder::new(table, options.encoding_stats, version);
+        let mut header = SerializationHeader::of(table, options.encoding_stats);
+        let encoder = match options.has_static_rows {
+            true => encoder,
+            false => {
+                header.statics.clear();
+                encoder.without_statics()
+            }
+        };
         let encoder = match options.cell_map {
             Some(limits) => encoder.with_bodies_from(limits.row_bytes_min),
             None => encoder,
@@ -143,7 +151,7 @@ impl SSTableWriter {
                 .map(|limits| CellEntries::new(env, descriptor, limits)),
             data: ChunkWriter::create(env.clone(), descriptor.clone(), compression)?,
             index: PartitionIndexWriter::create(&**env, descriptor, table, &options)?,
-            header: SerializationHeader::of(table, options.encoding_stats),
+            header,
             bloom_filter_fp_chance: table.options.bloom_filter_fp_chance,
             encoder,
             stats: MetadataCollector::new(ClusteringComparator::of(table)),
@@ -179,6 +187,9 @@ impl SSTableWriter {
         }
         if key.key.len() > usize::from(u16::MAX) {
             return Err(self.refuse("a partition key is longer than 65535 bytes"));
+        }
+        if head.static_row.is_some() && !self.options.has_static_rows {
+            return Err(self.refuse("a static row comes, of which there were to be none"));
         }
         let start = self.position();
         let buffered = self.buffer.len();

@@ -115,6 +115,11 @@ impl RowFilter {
             && self.row_alternatives.iter().all(|any| any.passes(view))
     }
 
+    /// True if everything passes.
+    pub fn is_empty(&self) -> bool {
+        self.partition.is_empty() && self.partition_alternatives.is_empty() && !self.checks_rows()
+    }
+
     /// True if rows are checked: then a partition without rows that pass is dropped with its static row.
     pub fn checks_rows(&self) -> bool {
         !self.row.is_empty() || !self.row_alternatives.is_empty()

@@ -16,6 +16,7 @@ use super::group_by::{GroupBy, GroupKey};
 use super::limits::Limits;
 use super::order::Sink;
 use super::paging::Position;
+use super::plain::PlainPage;
 use super::rows_out::RowsOut;
 use super::scan::{Scan, ScanPlan, Step, components, end_read, read_law, tell_partition};
 use super::selection::Group;
@@ -182,21 +183,28 @@ impl SelectPlan {
         let mut left = page.rows_left();
         let mut page_end = None;
         while is_sorting || left != Some(0) {
-            let row = match scan.advance()? {
-                Step::End => {
-                    page_end = None;
-                    break;
-                }
-                // One row more than the page holds: there is a next page.
-                _ if page_end.is_some() => break,
-                Step::Row(row) => Some(row),
-                Step::StaticRow => None,
+            let mut taken = match page_end {
+                None => self.plain_rows(&mut scan, page, left, &mut sink.out)?,
+                Some(_) => 0,
             };
-            let view = scan.view(row.as_ref());
-            self.selection.write(view, execution, &mut sink.out)?;
-            sink.took(|| self.order.keys(view));
-            scan.mark(row);
-            left = left.map(|left| left.saturating_sub(1));
+            if taken == 0 {
+                let row = match scan.advance()? {
+                    Step::End => {
+                        page_end = None;
+                        break;
+                    }
+                    // One row more than the page holds: there is a next page.
+                    _ if page_end.is_some() => break,
+                    Step::Row(row) => Some(row),
+                    Step::StaticRow => None,
+                };
+                let view = scan.view(row.as_ref());
+                self.selection.write(view, execution, &mut sink.out)?;
+                sink.took(|| self.order.keys(view));
+                scan.mark(row);
+                taken = 1;
+            }
+            left = left.map(|left| left.saturating_sub(taken));
             let is_partition_done = page.limits.per_partition == Some(scan.count_given());
             let is_heavy = page.is_heavy(&sink.out);
             if is_heavy || page.size == Some(sink.out.row_count) {
@@ -212,6 +220,28 @@ impl SelectPlan {
         }
         let position = page_end.filter(|_| left != Some(0));
         Ok((sink.finish(page.limits.rows), position))
+    }
+
+    /// Takes plain rows as long as they follow on each other; gives how many, or none.
+    fn plain_rows(
+        &self,
+        scan: &mut Scan<'_>,
+        page: &Page,
+        left: Option<u32>,
+        out: &mut RowsOut,
+    ) -> Result<u32, Error> {
+        let Some(selection) = &self.plain else {
+            return Ok(0);
+        };
+        let rows_left = left.map_or(u32::MAX, |left| out.row_count.saturating_add(left));
+        let mut plain_page = PlainPage {
+            selection,
+            rows_max: page.size.map_or(rows_left, |size| size.min(rows_left)),
+            bytes_max: page.bytes_max.unwrap_or(usize::MAX),
+            out,
+        };
+        let taken = scan.plain_run(&mut plain_page)?;
+        Ok(u32::try_from(taken).unwrap_or(u32::MAX))
     }
 
     /// Everything as one row.

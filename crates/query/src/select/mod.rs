@@ -6,6 +6,7 @@
 //! | `compile`, `access`, `compound`, `selector_term` | selectors to expressions |
 //! | `expression`, `cell_facts`, `aggregate` | expressions and their values |
 //! | `row_view` | a row as CQL sees it |
+//! | `plain` | rows of the commonest kind, from the bytes of a source to those of the answer |
 //! | `nearest` | `ORDER BY .. ANN OF` |
 //! | `order`, `group_by`, `limits`, `rules` | the other clauses |
 //! | `scan`, `segments`, `candidates` | reading partitions and rows, all or those that an index found |
@@ -27,6 +28,7 @@ mod limits;
 mod nearest;
 mod order;
 mod paging;
+mod plain;
 pub(crate) mod row_view;
 mod rows_out;
 mod rules;
@@ -49,6 +51,7 @@ use self::group_by::GroupBy;
 use self::limits::LimitTerms;
 use self::nearest::Nearest;
 use self::order::Order;
+use self::plain::PlainSelection;
 use self::selection::Selection;
 use self::wanted_elements::ElementKeys;
 use crate::context::PlanContext;
@@ -88,6 +91,11 @@ fn data_columns(
     Some(columns.into())
 }
 
+/// True if no static or regular column is missing, of those that ascend.
+fn is_all(columns: &[ColumnId], table: &TableSchema) -> bool {
+    columns.len() == table.statics().chain(table.regulars()).count()
+}
+
 /// A planned SELECT.
 #[derive(Debug)]
 pub(crate) struct SelectPlan {
@@ -104,6 +112,8 @@ pub(crate) struct SelectPlan {
     all_rows: ClusteringFilter,
     /// Columns of which not all is wanted.
     element_keys: Vec<ElementKeys>,
+    /// How plain rows are answered, if there may be some.
+    plain: Option<PlainSelection>,
 }
 
 impl SelectPlan {
@@ -141,15 +151,20 @@ impl SelectPlan {
                 .chain(nearest.as_ref().map(|nearest| &nearest.column));
             needed.any(|column| column.id == id)
         };
+        let element_keys = wanted_elements::element_keys(&ast.selection, &table, is_needed, context)?;
+        let columns_wanted = data_columns(ast, &selected, &restrictions, nearest.as_ref());
+        let is_plain = !ast.distinct && !order.is_sorting();
+        let as_they_are = selection.columns_as_they_are().filter(|_| is_plain);
         Ok(Self {
-            element_keys: wanted_elements::element_keys(&ast.selection, &table, is_needed, context)?,
-            order,
+            plain: as_they_are.and_then(|columns| PlainSelection::of(columns, &table)),
             limits: LimitTerms::plan(ast, &Compiler::new(&table, context), context)?,
             is_distinct: ast.distinct,
             all_rows: ClusteringFilter {
-                columns: data_columns(ast, &selected, &restrictions, nearest.as_ref()),
+                columns: columns_wanted.filter(|wanted| !element_keys.is_empty() || !is_all(wanted, &table)),
                 ..ClusteringFilter::all()
             },
+            element_keys,
+            order,
             table,
             columns,
             selection,

@@ -11,7 +11,7 @@ use ilion_env::cost::{self, Count};
 use ilion_env::trace;
 use ilion_rows::{
     Clustering, ClusteringComparator, ClusteringFilter, Cursor, DecoratedKey, KeyRange, PartitionHead,
-    ReadLaw, ReadPurge, Row, Unfiltered,
+    PlainVisitor, ReadLaw, ReadPurge, Row, Unfiltered,
 };
 use ilion_schema::{ColumnId, TableSchema};
 use ilion_types::decode_composite;
@@ -20,6 +20,7 @@ use smallvec::{SmallVec, smallvec};
 use super::RowView;
 use super::candidates::Groups;
 use super::paging::{self, Position};
+use super::plain::PlainLuck;
 use super::segments::{Rest, Segment, segments};
 use super::wanted_elements::{ElementKeys, wanted_elements};
 use crate::context::Execution;
@@ -81,6 +82,7 @@ pub(super) struct Scan<'e> {
     given_before: Option<u32>,
     /// The partition of the group before, and what was given of it.
     passed: Option<(DecoratedKey, u32)>,
+    luck: PlainLuck,
 }
 
 impl<'e> Scan<'e> {
@@ -110,6 +112,7 @@ impl<'e> Scan<'e> {
             partition: None,
             given_before: None,
             passed: None,
+            luck: PlainLuck::default(),
         };
         match search {
             None => scan.segments = segments(plan, &scan.clusterings, execution, resume)?,
@@ -209,6 +212,35 @@ impl<'e> Scan<'e> {
             given_of_partition: partition.given,
             rows_left,
         })
+    }
+
+    /// Shows the visitor the partitions that come next where they lie, if they are plain; gives how many it took. The last of them
+    /// is then the current one. Requires: the table has no clustering, and what was to be given of the current partition was.
+    pub fn plain_run(&mut self, visitor: &mut dyn PlainVisitor) -> Result<u64, Error> {
+        let may_be_plain = self.groups.is_none() && self.filter.is_empty();
+        let Some(cursor) = self.cursor.as_mut().filter(|_| may_be_plain) else {
+            return Ok(0);
+        };
+        if !self.luck.is_due() {
+            return Ok(0);
+        }
+        let run = cursor.plain_partitions(None, visitor);
+        let run = run.map_err(|error| self.refused(error.into()))?;
+        self.luck.note(run.is_some());
+        let Some(run) = run else {
+            return Ok(0);
+        };
+        cost::add(Count::Partitions, run.count);
+        self.partition = Some(Partition {
+            components: components(self.plan.table, &run.last.key)?,
+            key: run.last,
+            static_row: None,
+            given: 0,
+            last: Some(Clustering::empty()),
+            is_resumed: false,
+            is_whole: true,
+        });
+        Ok(run.count)
     }
 
     /// The next row that passes.

@@ -108,6 +108,14 @@ impl Selection {
         Ok((selection, specs))
     }
 
+    /// The selected columns, if each is answered as it is.
+    pub fn columns_as_they_are(&self) -> Option<&[Column]> {
+        match &self.kind {
+            SelectionKind::Columns(columns) if self.json.is_none() => Some(columns),
+            _ => None,
+        }
+    }
+
     /// True if rows are put together.
     pub fn is_aggregate(&self) -> bool {
         match &self.kind {

@@ -34,6 +34,7 @@ mod index_life;
 mod index_stress;
 mod indexes;
 mod interrupted_build;
+mod plain;
 mod print;
 mod processor;
 mod session;

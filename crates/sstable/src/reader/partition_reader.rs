@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ilion_rows::{ClusteringFilter, DeletionTime, Row, Unfiltered};
+use ilion_rows::{ClusteringFilter, DeletionTime, PlainVisitor, Row, Unfiltered};
 
 use super::backward::Backward;
 use super::forward::Forward;
@@ -12,7 +12,7 @@ use super::row_index::RowIndex;
 use crate::cells::CellLookup;
 use crate::error::Step;
 use crate::open::OpenedParts;
-use crate::row_decode::{ByteSource as _, Head, RowFormat, Wanted};
+use crate::row_decode::{ByteSource as _, END_OF_PARTITION, Head, RowFormat, Visited, Wanted};
 use crate::{DataStream, Result};
 
 /// The unfiltereds of one partition, and where in it the stream stands.
@@ -245,16 +245,50 @@ impl PartitionReader {
     /// data. Requires: all is read, see [`PartitionReader::reads_all`].
     #[inline(always)]
     pub(super) fn begin_following(&mut self) -> Step<Option<Started>> {
+        self.leave()?;
+        if self.unfiltereds.stream.is_at_end() {
+            return Ok(None);
+        }
+        self.begin().map(Some)
+    }
+
+    /// Moves to the end of the partition, as above.
+    #[inline(always)]
+    fn leave(&mut self) -> Step<()> {
         while let Walk::All | Walk::End = self.walk {
             match self.unfiltereds.next_head()? {
                 Some(head) => self.unfiltereds.skip(&head)?,
                 None => self.walk = Walk::Done,
             }
         }
-        if self.unfiltereds.stream.is_at_end() {
+        Ok(())
+    }
+
+    /// The key of the partition that follows, if all of this one was read, and it is at hand.
+    pub(super) fn peek_key(&self) -> Option<Bytes> {
+        let stream = &self.unfiltereds.stream;
+        let rest = match (&self.walk, stream.rest()) {
+            (Walk::Done, rest) if self.reads_all() => rest,
+            (Walk::End, [END_OF_PARTITION, rest @ ..]) => rest,
+            _ => return None,
+        };
+        let (len, rest) = rest.split_first_chunk()?;
+        let key = rest.get(..usize::from(u16::from_be_bytes(*len)))?;
+        Some(stream.window().0.slice_ref(key))
+    }
+
+    /// Shows the visitor the partitions that follow, see [`RowFormat::visit_plain`]. Requires: all is read.
+    pub(super) fn visit_following(
+        &mut self,
+        is_wanted: impl Fn(&[u8]) -> bool,
+        visitor: &mut dyn PlainVisitor,
+    ) -> Step<Option<Visited>> {
+        if !self.unfiltereds.format.may_be_plain() {
             return Ok(None);
         }
-        self.begin().map(Some)
+        self.leave()?;
+        let rows = &mut self.unfiltereds;
+        Ok(rows.format.visit_plain(&mut rows.stream, is_wanted, visitor))
     }
 
     /// The next wanted unfiltered of the partition.

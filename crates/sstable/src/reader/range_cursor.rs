@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use ilion_rows::{
-    ClusteringFilter, Cursor, DecoratedKey, KeyBound, KeyRange, PartitionHead, ReadError, Unfiltered,
+    ClusteringFilter, Cursor, DecoratedKey, KeyBound, KeyRange, PartitionHead, PlainRun, PlainVisitor,
+    ReadError, Unfiltered,
 };
 use ilion_schema::TableSchema;
 use ilion_types::Partitioner;
@@ -172,5 +173,58 @@ impl Cursor for RangeCursor {
             Place::Before => self.begin.as_ref().map(|begin| begin.bound.clone()),
             Place::Within(_) | Place::After => None,
         }
+    }
+
+    fn peek(&self) -> Option<DecoratedKey> {
+        let Place::Within(walk) = &self.place else {
+            return None;
+        };
+        let key = walk.reader.peek_key()?;
+        Some(DecoratedKey::new(self.sstable.partitioner(), key))
+    }
+
+    fn plain_partitions(
+        &mut self,
+        before: Option<&DecoratedKey>,
+        visitor: &mut dyn PlainVisitor,
+    ) -> std::result::Result<Option<PlainRun>, ReadError> {
+        let partitioner = self.sstable.partitioner();
+        let Place::Within(walk) = &mut self.place else {
+            return Ok(None);
+        };
+        if walk.index.is_some() {
+            return Ok(None);
+        }
+        let is_wanted = until(partitioner, &self.range.end, before);
+        let visited = walk.reader.visit_following(is_wanted, visitor);
+        if visited.is_err() {
+            self.place = Place::After;
+        }
+        Ok(visited?.map(|visited| PlainRun {
+            count: visited.count,
+            last: DecoratedKey::new(partitioner, visited.last),
+            is_over: visited.is_over,
+        }))
+    }
+}
+
+/// Tells the keys below the end of a range and below `before`.
+fn until(partitioner: Partitioner, end: &KeyBound, before: Option<&DecoratedKey>) -> impl Fn(&[u8]) -> bool {
+    let is_unbounded = matches!(end, KeyBound::End) && before.is_none();
+    move |key| {
+        if is_unbounded {
+            return true;
+        }
+        let token = partitioner.token(key);
+        let is_before = |limit: &DecoratedKey| (&token, key) < (&limit.token, &*limit.key);
+        let is_within = match end {
+            KeyBound::Start => false,
+            KeyBound::End => true,
+            KeyBound::BeforeToken(end) => token < *end,
+            KeyBound::AfterToken(end) => token <= *end,
+            KeyBound::Before(end) => is_before(end),
+            KeyBound::After(end) => (&token, key) <= (&end.token, &*end.key),
+        };
+        is_within && before.is_none_or(is_before)
     }
 }

@@ -19,16 +19,16 @@ use super::times::Times;
 use super::wanted::Wanted;
 use crate::error::Step;
 
-const HAS_TIMESTAMP: u8 = 0x04;
+pub(super) const HAS_TIMESTAMP: u8 = 0x04;
 const HAS_TTL: u8 = 0x08;
 const HAS_DELETION: u8 = 0x10;
-const HAS_ALL_COLUMNS: u8 = 0x20;
+pub(super) const HAS_ALL_COLUMNS: u8 = 0x20;
 const HAS_COMPLEX_DELETION: u8 = 0x40;
 
 const CELL_IS_DELETED: u8 = 0x01;
 const CELL_IS_EXPIRING: u8 = 0x02;
 const CELL_HAS_EMPTY_VALUE: u8 = 0x04;
-const CELL_USES_ROW_TIMESTAMP: u8 = 0x08;
+pub(super) const CELL_USES_ROW_TIMESTAMP: u8 = 0x08;
 const CELL_USES_ROW_TTL: u8 = 0x10;
 const CELL_FLAGS: u8 = 0x1F;
 

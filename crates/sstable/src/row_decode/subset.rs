@@ -9,7 +9,7 @@
 use super::source::ByteSource;
 use crate::error::Step;
 
-const BITMAP_COLUMNS: usize = 64;
+pub(super) const BITMAP_COLUMNS: usize = 64;
 
 /// Indexes of the columns that are there, ascending.
 #[derive(Clone, Debug, PartialEq, Eq)]

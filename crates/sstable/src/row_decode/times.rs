@@ -75,6 +75,21 @@ impl Times {
         Ok(DeletionTime::new(marked_at_micros, local_secs))
     }
 
+    /// Bytes that say that a partition is not deleted.
+    #[inline]
+    pub(super) fn live_partition_len(&self) -> usize {
+        if self.version.is_oa_or_later() { 1 } else { 12 }
+    }
+
+    /// True if these say so.
+    #[inline]
+    pub(super) fn is_live_partition(&self, bytes: &[u8]) -> bool {
+        match bytes {
+            [flags] => *flags == 0x80,
+            bytes => bytes.ends_with(&NO_TIMESTAMP.to_be_bytes()),
+        }
+    }
+
     /// The deletion of a partition, and any deletion in an index: of fixed size, not relative to anything.
     #[inline]
     pub(crate) fn partition_deletion(&self, input: &mut impl ByteSource) -> Step<DeletionTime> {

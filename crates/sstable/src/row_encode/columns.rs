@@ -51,7 +51,7 @@ const BITMAP_END: usize = 64;
 /// In `place_of`: not a column of this kind, or dropped.
 const NO_PLACE: u16 = u16::MAX;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct ColumnLayout {
     columns: Vec<StoredColumn>,
     /// Place in storage order, by column id.

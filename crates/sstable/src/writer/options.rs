@@ -17,6 +17,8 @@ pub struct WriterOptions {
     pub commit_log_intervals: Vec<CommitLogInterval>,
     /// What times in rows are stored relative to. Less than the rows' minimum is good, more is correct but longer.
     pub encoding_stats: EncodingStats,
+    /// Static rows may come. Without any, the file says that it has no static columns, so that reads need not look for them.
+    pub has_static_rows: bool,
     /// Level of leveled compaction.
     pub level: u32,
     /// When it was repaired, in milliseconds since 1970; 0 if it was not.
@@ -66,6 +68,7 @@ impl Default for WriterOptions {
             estimated_partitions: 1024,
             commit_log_intervals: Vec::new(),
             encoding_stats: EncodingStats::NONE,
+            has_static_rows: true,
             level: 0,
             repaired_at_millis: 0,
             pending_repair: None,

@@ -141,6 +141,9 @@ fn options_of(statistics: &[&Statistics], partitioner: Partitioner) -> WriterOpt
         partitioner,
         estimated_partitions: stats().map(|stats| stats.partition_sizes.count()).sum(),
         commit_log_intervals: union_intervals(intervals.collect()),
+        has_static_rows: statistics
+            .iter()
+            .any(|statistics| !statistics.header.statics.is_empty()),
         encoding_stats: headers.fold(EncodingStats::NONE, EncodingStats::merge),
         level: common(stats().map(|stats| stats.level))
             .filter(|_| statistics.len() == 1)

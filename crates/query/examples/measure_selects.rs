@@ -1,0 +1,147 @@
+//! What a SELECT costs from the prepared statement to its encoded rows, on SSTables in memory:
+//!
+//! ```text
+//! cargo build --release -p ilion-query --example measure_selects
+//! valgrind --tool=callgrind --toggle-collect='*measured*' target/release/examples/measure_selects ROWS SSTABLES LIMIT READS
+//! ```
+//! Rows have a key of 16 bytes and a value of 100. LIMIT 0 reads rows by their keys, any other number so many rows behind a token.
+//! Every key is in one of the SSTables; with a fifth argument, so many SSTables have each key.
+
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a tool for developers")]
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use ilion_engine::{Engine, EngineOptions};
+use ilion_env::MemEnv;
+use ilion_query::{
+    ClientState, ClusterFacts, EngineStore, ExecuteOptions, Outcome, Prepared, QueryOptions, QueryProcessor,
+    Value, Values,
+};
+use ilion_types::Partitioner;
+
+fn key(row: u64) -> Bytes {
+    let mixed = row.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    Bytes::from(format!("{mixed:016x}"))
+}
+
+fn with(values: Vec<Bytes>) -> ExecuteOptions {
+    ExecuteOptions {
+        values: Values::Positional(values.into_iter().map(Value::Bytes).collect()),
+        ..ExecuteOptions::default()
+    }
+}
+
+struct Bench {
+    engine: Arc<Engine>,
+    processor: QueryProcessor,
+    client: ClientState,
+}
+
+impl Bench {
+    fn open() -> Self {
+        let options = EngineOptions {
+            is_compacting: false,
+            ..EngineOptions::below(Path::new("/ilion"))
+        };
+        let engine = Arc::new(Engine::open(Arc::new(MemEnv::new(1)), options).unwrap());
+        let cluster = ClusterFacts {
+            name: String::new(),
+            snitch: String::new(),
+            ranges: Vec::new(),
+        };
+        let store = Arc::new(EngineStore::new(engine.clone(), cluster));
+        let mut bench = Self {
+            engine,
+            processor: QueryProcessor::new(store, QueryOptions::default()),
+            client: ClientState::default(),
+        };
+        bench.run(
+            "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+        );
+        bench.run("CREATE TABLE ks.t (k blob PRIMARY KEY, v blob)");
+        bench
+    }
+
+    fn run(&mut self, text: &str) {
+        self.processor
+            .query(&mut self.client, text, &ExecuteOptions::default())
+            .unwrap();
+    }
+
+    fn prepare(&self, text: &str) -> Arc<Prepared> {
+        self.processor.prepare(&self.client, text, None).unwrap()
+    }
+
+    fn load(&mut self, rows: u64, sstables: u64, copies: u64) {
+        let insert = self.prepare("INSERT INTO ks.t (k, v) VALUES (?, ?)");
+        let table = self.engine.schema().table("ks", "t").unwrap().id;
+        for part in 0..sstables {
+            for row in (0..rows).filter(|row| (row + sstables - part) % sstables < copies) {
+                let value = [row.to_be_bytes().repeat(6), vec![7; 52]].concat();
+                let options = with(vec![key(row), Bytes::from(value)]);
+                self.processor
+                    .execute(&mut self.client, &insert, &options)
+                    .unwrap();
+            }
+            self.engine.flush(table).unwrap();
+        }
+    }
+}
+
+#[inline(never)]
+fn measured(bench: &mut Bench, select: &Arc<Prepared>, reads: &[ExecuteOptions]) -> u64 {
+    read_all(bench, select, reads)
+}
+
+fn read_all(bench: &mut Bench, select: &Arc<Prepared>, reads: &[ExecuteOptions]) -> u64 {
+    let mut count = 0;
+    for options in reads {
+        let executed = bench
+            .processor
+            .execute(&mut bench.client, select, options)
+            .unwrap();
+        if let Outcome::Rows(rows) = executed.outcome {
+            count += u64::from(rows.row_count);
+        }
+    }
+    count
+}
+
+fn main() {
+    let arguments: Vec<u64> = std::env::args()
+        .skip(1)
+        .map(|number| number.parse().unwrap())
+        .collect();
+    let [rows, sstables, limit, reads, ref rest @ ..] = arguments[..] else {
+        panic!("ROWS SSTABLES LIMIT READS [COPIES]");
+    };
+    let mut bench = Bench::open();
+    bench.load(rows, sstables, rest.first().copied().unwrap_or(1));
+    let select = match limit {
+        0 => "SELECT v FROM ks.t WHERE k = ?",
+        _ => "SELECT k, v FROM ks.t WHERE token(k) >= ? LIMIT ?",
+    };
+    let select = bench.prepare(select);
+    let values = |read: u64| {
+        let key = key(read.wrapping_mul(0x2545_F491) % rows);
+        let token = Bytes::from(Partitioner::Murmur3.token(&key).to_bytes());
+        let limit = u32::try_from(limit).unwrap();
+        match limit {
+            0 => with(vec![key]),
+            _ => with(vec![token, Bytes::copy_from_slice(&limit.to_be_bytes())]),
+        }
+    };
+    let options: Vec<ExecuteOptions> = (0..reads).map(values).collect();
+    read_all(&mut bench, &select, &options);
+    let started = Instant::now();
+    let count = measured(&mut bench, &select, &options);
+    let nanos = started.elapsed().as_nanos();
+    println!(
+        "{sstables} SSTables: {} ns a read, {} ns a row ({count} rows)",
+        nanos / u128::from(reads),
+        nanos / u128::from(count.max(1)),
+    );
+}

@@ -1,0 +1,164 @@
+//! Rows that are answered where they lie are those that any other read finds.
+
+use ilion_env::Seeded;
+use ilion_query::{ExecuteOptions, Outcome, ResultSet};
+
+use crate::engine::EngineDisk;
+use crate::session::Session;
+
+type Row = Vec<Option<Vec<u8>>>;
+
+fn rows_of(result: &ResultSet) -> Vec<Row> {
+    let cells = result.cells.clone().into_vec();
+    let mut rest = &cells[..];
+    let mut next = || {
+        let (len, after) = rest.split_first_chunk::<4>().unwrap();
+        let len = usize::try_from(i32::from_be_bytes(*len)).ok();
+        let (value, after) = after.split_at(len.unwrap_or(0));
+        rest = after;
+        len.map(|_| value.to_vec())
+    };
+    let width = result.columns.len();
+    let row = |_| (0..width).map(|_| next()).collect();
+    (0..result.row_count).map(row).collect()
+}
+
+/// All rows, page after page, and how many pages there were.
+fn read(session: &mut Session, statement: &str, page_size: Option<u32>) -> (Vec<Row>, usize) {
+    let (mut rows, mut pages, mut paging_state) = (Vec::new(), 0, None);
+    loop {
+        let options = ExecuteOptions {
+            page_size,
+            paging_state,
+            ..ExecuteOptions::default()
+        };
+        let executed = session.execute_with(statement, &options).unwrap();
+        let Outcome::Rows(result) = executed.outcome else {
+            panic!("{statement} gives rows");
+        };
+        rows.extend(rows_of(&result));
+        pages += 1;
+        paging_state = result.paging_state.map(Into::into);
+        if paging_state.is_none() {
+            return (rows, pages);
+        }
+    }
+}
+
+/// Columns as they are, and the same beside an expression, for which rows are put together.
+fn check(session: &mut Session, columns: &str, rest: &str, page_size: Option<u32>) -> usize {
+    let found = read(session, &format!("SELECT {columns} FROM {rest}"), page_size);
+    let mut expected = read(
+        session,
+        &format!("SELECT {columns}, writetime(a) FROM {rest}"),
+        page_size,
+    );
+    expected.0.iter_mut().for_each(|row| drop(row.pop()));
+    assert!(
+        found == expected,
+        "SELECT {columns} FROM {rest}, {page_size:?}: {} {}",
+        found.0.len(),
+        expected.0.len()
+    );
+    found.0.len()
+}
+
+fn write(session: &mut Session, random: &mut Seeded, table: &str, keys: u64) {
+    for _ in 0..keys {
+        let (k, number) = (random.below(keys), random.below(1 << 40));
+        let statement = match random.below(40) {
+            0 => format!("DELETE FROM {table} WHERE k = 0x{k:08x} AND l = 'x{k}'"),
+            1 => format!("DELETE a FROM {table} WHERE k = 0x{k:08x} AND l = 'x{k}'"),
+            2 => format!("INSERT INTO {table} (k, l, a) VALUES (0x{k:08x}, 'x{k}', {number}) USING TTL 1000"),
+            3 => format!("UPDATE {table} SET c = 'c{number}' WHERE k = 0x{k:08x} AND l = 'x{k}'"),
+            4 => format!("INSERT INTO {table} (k, l, b) VALUES (0x{k:08x}, 'x{k}', '')"),
+            5 => format!("INSERT INTO {table} (k, l) VALUES (0x{k:08x}, 'x{k}')"),
+            _ => format!(
+                "INSERT INTO {table} (k, l, a, b) VALUES (0x{k:08x}, 'x{k}', {number}, 'some text {number}')"
+            ),
+        };
+        session.script(&statement);
+    }
+}
+
+fn run(seed: u64, create: &str, dropped: Option<&str>) {
+    let mut disk = EngineDisk::new();
+    let mut session = Session::over(disk.open());
+    let mut random = Seeded::new(seed);
+    session.script(
+        "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}; USE ks",
+    );
+    session.script(create);
+    // One large SSTable, small ones beside it, and a memtable.
+    for keys in [700, 60, 20, 10] {
+        write(&mut session, &mut random, "t", keys);
+        if keys > 10 {
+            disk.flush();
+        }
+    }
+    if let Some(dropped) = dropped {
+        session.script(dropped);
+    }
+    let mut count = 0;
+    for columns in ["k, l, a, b", "a", "b, k", "l"] {
+        let all = check(&mut session, columns, "t", None);
+        assert!(all > 300, "{all}");
+        for page_size in [1, 7, 100, 5000] {
+            count += check(&mut session, columns, "t", Some(page_size));
+            check(&mut session, columns, "t PER PARTITION LIMIT 1", Some(page_size));
+        }
+        for _ in 0..10 {
+            let limit = random.below(200) + 1;
+            check(&mut session, columns, &format!("t LIMIT {limit}"), Some(50));
+        }
+    }
+    assert!(count > 4000);
+}
+
+#[test]
+fn rows_answered_where_they_lie_are_those_of_any_other_read() {
+    run(
+        1,
+        "CREATE TABLE t (k blob, l text, a bigint, b text, c text, PRIMARY KEY ((k, l)))",
+        None,
+    );
+    run(
+        2,
+        "CREATE TABLE t (k blob, l text, a bigint, b text, c text, PRIMARY KEY ((k, l)))",
+        Some("ALTER TABLE t DROP c"),
+    );
+}
+
+#[test]
+fn tables_with_clustering_or_static_columns_are_read_as_ever() {
+    run(
+        3,
+        "CREATE TABLE t (k blob, l text, a bigint, b text, c text, PRIMARY KEY (k, l))",
+        None,
+    );
+}
+
+#[test]
+fn ranges_of_tokens_end_where_they_are_to() {
+    let mut disk = EngineDisk::new();
+    let mut session = Session::over(disk.open());
+    let mut random = Seeded::new(4);
+    session.script(
+        "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}; USE ks;
+         CREATE TABLE t (k int PRIMARY KEY, a text)",
+    );
+    for part in 0..3 {
+        for key in (part..300).step_by(if part == 0 { 1 } else { 40 }) {
+            session.script(&format!("INSERT INTO t (k, a) VALUES ({key}, 'text of {part}')"));
+        }
+        disk.flush();
+    }
+    for _ in 0..60 {
+        let (from, to) = (random.below(300), random.below(300));
+        for (above, below) in [(">", "<="), (">=", "<")] {
+            let range = format!("t WHERE token(k) {above} token({from}) AND token(k) {below} token({to})");
+            check(&mut session, "k, a", &range, Some(40));
+            check(&mut session, "a", &range, None);
+        }
+    }
+}
