@@ -2,7 +2,9 @@
 
 import json
 import os
+import socket
 import subprocess
+import urllib.error
 import urllib.request
 
 import pytest
@@ -94,6 +96,44 @@ def test_the_admin_door_tells_what_goes_on(own):
         assert b"# TYPE" in answer.read()
     ask("drain")
     cluster.shutdown()
+
+
+# Not the loopback address by its looks, so that a token is asked for, and yet no other machine gets there.
+BEYOND = "::ffff:127.0.0.1"
+
+
+def status_of(node, path, **headers):
+    request = urllib.request.Request(f"http://127.0.0.1:{node.admin_port}{path}", headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=RUN_SECS) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0", BEYOND])
+def test_an_admin_port_for_other_machines_needs_a_token(own, address):
+    _, said = refused(own.command() + ["--set", f"admin_address={address}"])
+    assert "admin_token_file" in said
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", BEYOND])
+def test_an_admin_port_with_a_token_answers_who_shows_it(own, tmp_path, address):
+    if address == BEYOND:
+        try:
+            socket.create_server((address, 0), family=socket.AF_INET6).close()
+        except OSError:
+            pytest.skip("no IPv6")
+    token = tmp_path / "token"
+    token.write_text("open-sesame\n")
+    own.settings = [f"admin_address={address}", f"admin_token_file={token}"]
+    own.start()
+    for path in ("/metrics", "/admin/status", "/admin/compactions"):
+        assert status_of(own, path) == 401
+        assert status_of(own, path, Authorization="Bearer open") == 401
+        assert status_of(own, path, Authorization="Bearer open-sesame") == 200
+    # The page, which asks for the token, has nothing to hide.
+    assert status_of(own, "/") == 200
 
 
 def test_asking_where_nobody_is_fails_with_a_word(own):

@@ -131,5 +131,5 @@ fn create(shared: &Shared, segment: SegmentId) -> std::result::Result<Segment, i
         segment_bytes: shared.options.segment_bytes,
         created_micros: shared.env.now_micros(),
     };
-    Segment::create(&*shared.env, &shared.dir, &header)
+    Segment::create(&*shared.env, &shared.dir, &header, shared.options.mode)
 }

@@ -34,7 +34,7 @@ pub struct Stats {
     pub appends: u64,
     /// Their bytes, framing included.
     pub appended_bytes: u64,
-    /// Calls of write(2).
+    /// Times that bytes were handed to the kernel: calls of write(2), in periodic mode copies to a mapped segment.
     pub writes: u64,
     /// Rounds of syncing.
     pub syncs: u64,
@@ -87,7 +87,7 @@ impl CommitLog {
             segment_bytes: options.segment_bytes,
             created_micros: env.now_micros(),
         };
-        let active = Arc::new(Segment::create(&*env, dir, &header)?);
+        let active = Arc::new(Segment::create(&*env, dir, &header, options.mode)?);
         let mut state = State::starting_in(active, replayed.segments, env.monotonic_nanos());
         state.is_archiving = options.archive_dir.is_some();
         let shared = Arc::new(Shared {

@@ -9,7 +9,7 @@ use ilion_env::{Env, SyncFile, WriteFile};
 use parking_lot::Mutex;
 
 use crate::frame::{HEADER_BYTES, Head, Header, SEAL_BYTES};
-use crate::{Error, Result, SegmentId, foreign};
+use crate::{Error, Mode, Result, SegmentId, foreign};
 
 const PREFIX: &str = "ilion-1-";
 /// What Cassandra's segments begin with.
@@ -31,6 +31,7 @@ impl Segment {
         env: &dyn Env,
         dir: &Path,
         header: &Header,
+        mode: Mode,
     ) -> std::result::Result<Self, ilion_env::Error> {
         let path = path_of(dir, header.segment);
         let mut file = env.create(&path)?;
@@ -40,6 +41,10 @@ impl Segment {
             // What is left of it would be found empty at the next start and removed then.
             let _ = env.remove_file(&path);
             return Err(error);
+        }
+        // Syncs are so far apart that records are written many times in between.
+        if matches!(mode, Mode::Periodic { .. }) {
+            file.write_by_memory();
         }
         let sync = file.sync_handle();
         Ok(Self {

@@ -178,6 +178,7 @@ impl Shared {
                 .keys
                 .then(|| (table.id, self.key_cache.clone())),
             lookups: self.lookups.clone(),
+            ..OpenOptions::default()
         }
     }
 

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
+use crate::books::{BOOKS, Books};
 use crate::spectrogram::{self, Done, TableTag};
 
 /// I/O caused by one request, or by anything between [`begin`] and [`Scope::finish`].
@@ -35,7 +36,7 @@ pub struct RequestIo {
 }
 
 impl RequestIo {
-    const NONE: Self = Self {
+    pub(crate) const NONE: Self = Self {
         reads: 0,
         bytes_read: 0,
         read_nanos: 0,
@@ -83,22 +84,18 @@ impl std::iter::Sum for RequestIo {
     }
 }
 
-thread_local! {
-    static CHARGED: Cell<RequestIo> = const { Cell::new(RequestIo::NONE) };
-}
-
 /// Starts to charge this thread's I/O to a request.
 #[inline]
 pub fn begin() -> Scope {
     Scope {
-        start: CHARGED.get(),
+        start: BOOKS.with(Books::charged),
         this_thread: PhantomData,
     }
 }
 
 /// Adds I/O that another thread did for this thread's request.
 pub fn charge(io: RequestIo) {
-    CHARGED.set(CHARGED.get() + io);
+    BOOKS.with(|books| books.charge(io));
 }
 
 /// The I/O of this thread since [`begin`].
@@ -112,16 +109,7 @@ impl Scope {
     /// What was charged until now.
     #[inline]
     pub fn so_far(&self) -> RequestIo {
-        CHARGED.get() - self.start
-    }
-
-    /// True if nothing was charged until now.
-    #[inline]
-    pub fn is_idle(&self) -> bool {
-        CHARGED.with(|charged| {
-            let now = charged.get();
-            (now.reads, now.writes, now.syncs) == (self.start.reads, self.start.writes, self.start.syncs)
-        })
+        BOOKS.with(Books::charged) - self.start
     }
 
     /// What was charged from begin to end.

@@ -4,9 +4,11 @@
 //! begins at zero, one within it remembers where they stood.
 
 use std::cell::Cell;
+use std::marker::PhantomData;
 use std::time::Instant;
 
-use crate::account::{self, RequestIo};
+use crate::account::RequestIo;
+use crate::books::{BOOKS, Books};
 
 /// What is counted beside I/O. Numbers of files are per partition that was read: a file that two partitions were looked
 /// for in counts twice.
@@ -15,16 +17,6 @@ use crate::account::{self, RequestIo};
 pub enum Count {
     /// SSTables of the tables that were read.
     SSTablesConsidered,
-    /// Left alone: the key is not between their first and last one.
-    SkippedByKeyRange,
-    /// Left alone: the token map or the Bloom filter knows that they do not have the key.
-    SkippedByFilter,
-    /// Left alone: their clusterings lie elsewhere.
-    SkippedByClustering,
-    /// Left alone: everything that was wanted was found in newer data.
-    SkippedByTimestamp,
-    /// Left alone: the partition was deleted after the newest data in them.
-    SkippedByDeletion,
     /// SSTables that were asked for partitions.
     SSTablesTouched,
     /// Memtables that had something.
@@ -35,6 +27,20 @@ pub enum Count {
     Rows,
     /// Tombstones that were met, but for those past gc grace.
     Tombstones,
+    /// Rows of the answer.
+    RowsReturned,
+    /// Bytes of values of the answer.
+    BytesReturned,
+    /// SSTables left alone: the key is not between their first and last one.
+    SkippedByKeyRange,
+    /// Left alone: the token map or the Bloom filter knows that they do not have the key.
+    SkippedByFilter,
+    /// Left alone: their clusterings lie elsewhere.
+    SkippedByClustering,
+    /// Left alone: everything that was wanted was found in newer data.
+    SkippedByTimestamp,
+    /// Left alone: the partition was deleted after the newest data in them.
+    SkippedByDeletion,
     /// Chunks that came from the chunk cache.
     CachedChunks,
     /// Their bytes, uncompressed.
@@ -43,10 +49,6 @@ pub enum Count {
     CachedKeys,
     /// Partitions that came from the row cache.
     CachedPartitions,
-    /// Rows of the answer.
-    RowsReturned,
-    /// Bytes of values of the answer.
-    BytesReturned,
     /// Nanoseconds of waiting for a partition that somebody else held.
     LockNanos,
     /// Nanoseconds of waiting for memory of memtables or for compactions that are behind.
@@ -59,22 +61,22 @@ impl Count {
     /// All of them.
     pub const ALL: [Self; 20] = [
         Self::SSTablesConsidered,
-        Self::SkippedByKeyRange,
-        Self::SkippedByFilter,
-        Self::SkippedByClustering,
-        Self::SkippedByTimestamp,
-        Self::SkippedByDeletion,
         Self::SSTablesTouched,
         Self::Memtables,
         Self::Partitions,
         Self::Rows,
         Self::Tombstones,
+        Self::RowsReturned,
+        Self::BytesReturned,
+        Self::SkippedByKeyRange,
+        Self::SkippedByFilter,
+        Self::SkippedByClustering,
+        Self::SkippedByTimestamp,
+        Self::SkippedByDeletion,
         Self::CachedChunks,
         Self::CachedBytes,
         Self::CachedKeys,
         Self::CachedPartitions,
-        Self::RowsReturned,
-        Self::BytesReturned,
         Self::LockNanos,
         Self::ThrottleNanos,
         Self::LogNanos,
@@ -84,22 +86,22 @@ impl Count {
     pub fn name(self) -> &'static str {
         match self {
             Self::SSTablesConsidered => "sstables_considered",
-            Self::SkippedByKeyRange => "sstables_skipped_by_key_range",
-            Self::SkippedByFilter => "sstables_skipped_by_filter",
-            Self::SkippedByClustering => "sstables_skipped_by_clustering",
-            Self::SkippedByTimestamp => "sstables_skipped_by_timestamp",
-            Self::SkippedByDeletion => "sstables_skipped_by_deletion",
             Self::SSTablesTouched => "sstables_touched",
             Self::Memtables => "memtables",
             Self::Partitions => "partitions_scanned",
             Self::Rows => "rows_scanned",
             Self::Tombstones => "tombstones_scanned",
+            Self::RowsReturned => "rows_returned",
+            Self::BytesReturned => "bytes_returned",
+            Self::SkippedByKeyRange => "sstables_skipped_by_key_range",
+            Self::SkippedByFilter => "sstables_skipped_by_filter",
+            Self::SkippedByClustering => "sstables_skipped_by_clustering",
+            Self::SkippedByTimestamp => "sstables_skipped_by_timestamp",
+            Self::SkippedByDeletion => "sstables_skipped_by_deletion",
             Self::CachedChunks => "cached_chunks",
             Self::CachedBytes => "cached_bytes",
             Self::CachedKeys => "cached_keys",
             Self::CachedPartitions => "cached_partitions",
-            Self::RowsReturned => "rows_returned",
-            Self::BytesReturned => "bytes_returned",
             Self::LockNanos => "lock_wait_nanos",
             Self::ThrottleNanos => "throttle_nanos",
             Self::LogNanos => "log_wait_nanos",
@@ -107,22 +109,15 @@ impl Count {
     }
 }
 
-const COUNTS: usize = Count::ALL.len();
-
-thread_local! {
-    /// A scope is open: counts belong to it.
-    static IS_OPEN: Cell<bool> = const { Cell::new(false) };
-    /// What was counted since the outermost scope began.
-    static COUNTED: Cell<[u64; COUNTS]> = const { Cell::new([0; COUNTS]) };
-}
+/// How many there are.
+pub(crate) const COUNTS: usize = Count::ALL.len();
+/// So many counts, the first ones, are of nearly every statement. The others are looked at only if one of them was added to.
+pub(crate) const COMMON: usize = 8;
 
 /// Counts for this thread's request.
 #[inline]
 pub fn add(count: Count, amount: u64) {
-    COUNTED.with(|counted| {
-        let cell = &counted.as_array_of_cells()[count as usize];
-        cell.set(cell.get().wrapping_add(amount));
-    });
+    BOOKS.with(|books| books.add(count as usize, amount));
 }
 
 /// Runs something that may wait, and counts how long it took.
@@ -179,24 +174,70 @@ impl std::ops::AddAssign<&Self> for Cost {
 /// Starts to count what this thread does for a request.
 #[inline]
 pub fn begin() -> CostScope {
-    let outer = if IS_OPEN.replace(true) {
-        Some(Box::new(COUNTED.get()))
-    } else {
-        COUNTED.set([0; COUNTS]);
+    let outer = BOOKS.with(|books| {
+        if books.is_open.replace(true) {
+            return Some(Box::new(Start::now(books)));
+        }
+        books.clear();
         None
-    };
+    });
     CostScope {
-        io: account::begin(),
         outer,
+        this_thread: PhantomData,
     }
 }
 
 /// What this thread has counted since [`begin`].
 #[derive(Debug)]
 pub struct CostScope {
-    io: account::Scope,
-    /// Where counts stood, if this is within another scope.
-    outer: Option<Box<[u64; COUNTS]>>,
+    /// Where everything stood, if this is within another scope; otherwise it stood at zero.
+    outer: Option<Box<Start>>,
+    this_thread: PhantomData<*const ()>,
+}
+
+#[derive(Debug)]
+struct Start {
+    io: RequestIo,
+    counts: [u64; COUNTS],
+}
+
+impl Start {
+    #[cold]
+    fn now(books: &Books) -> Self {
+        Self {
+            io: books.charged(),
+            counts: books.counts.each_ref().map(Cell::get),
+        }
+    }
+}
+
+/// What of a cost is told of each statement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Highlights {
+    /// See [`Count::Rows`].
+    pub rows: u64,
+    /// See [`Count::Tombstones`].
+    pub tombstones: u64,
+    /// See [`Count::SSTablesTouched`].
+    pub sstables: u64,
+    /// See [`Count::BytesReturned`].
+    pub bytes_returned: u64,
+    /// Bytes read from disk.
+    pub bytes_read: u64,
+}
+
+impl Highlights {
+    #[inline]
+    fn of(books: &Books, io: Option<RequestIo>) -> Self {
+        let of = |count: Count| books.counts[count as usize].get();
+        Self {
+            rows: of(Count::Rows),
+            tombstones: of(Count::Tombstones),
+            sstables: of(Count::SSTablesTouched),
+            bytes_returned: of(Count::BytesReturned),
+            bytes_read: io.map_or(0, |io| io.bytes_read),
+        }
+    }
 }
 
 impl CostScope {
@@ -207,42 +248,41 @@ impl CostScope {
         cost
     }
 
-    /// How much of this until now.
+    /// Adds what was counted until now; gives some of it.
     #[inline]
-    pub fn of(&self, count: Count) -> u64 {
-        let now = COUNTED.with(|counted| counted.as_array_of_cells()[count as usize].get());
-        match &self.outer {
-            None => now,
-            Some(outer) => now.wrapping_sub(outer[count as usize]),
-        }
-    }
-
-    /// Adds what was counted until now; gives the bytes read among it.
-    #[inline]
-    pub fn add_to(&self, sum: &mut Cost) -> u64 {
-        let mut bytes_read = 0;
-        if !self.io.is_idle() {
-            let io = self.io.so_far();
-            sum.io = sum.io + io;
-            bytes_read = io.bytes_read;
-        }
-        COUNTED.with(|counted| {
-            let counted = counted.as_array_of_cells();
-            for (sum, count) in sum.counts.iter_mut().zip(counted) {
-                *sum = sum.wrapping_add(count.get());
+    pub fn add_to(&self, sum: &mut Cost) -> Highlights {
+        BOOKS.with(|books| match &self.outer {
+            None => {
+                let io = books.add_to(&mut sum.counts);
+                if let Some(io) = io {
+                    sum.io = sum.io + io;
+                }
+                Highlights::of(books, io)
             }
-        });
-        if let Some(outer) = &self.outer {
-            subtract(sum, outer);
-        }
-        bytes_read
+            Some(outer) => outer.add_later_to(books, sum),
+        })
     }
 }
 
-#[cold]
-fn subtract(sum: &mut Cost, before: &[u64; COUNTS]) {
-    for (sum, before) in sum.counts.iter_mut().zip(before) {
-        *sum = sum.wrapping_sub(*before);
+impl Start {
+    /// Adds what was counted since.
+    #[cold]
+    fn add_later_to(&self, books: &Books, sum: &mut Cost) -> Highlights {
+        let mut later = Cost {
+            io: books.charged() - self.io,
+            counts: books.counts.each_ref().map(Cell::get),
+        };
+        for (count, before) in later.counts.iter_mut().zip(&self.counts) {
+            *count = count.wrapping_sub(*before);
+        }
+        *sum += &later;
+        Highlights {
+            rows: later.of(Count::Rows),
+            tombstones: later.of(Count::Tombstones),
+            sstables: later.of(Count::SSTablesTouched),
+            bytes_returned: later.of(Count::BytesReturned),
+            bytes_read: later.io.bytes_read,
+        }
     }
 }
 
@@ -250,7 +290,7 @@ impl Drop for CostScope {
     #[inline]
     fn drop(&mut self) {
         if self.outer.is_none() {
-            IS_OPEN.set(false);
+            BOOKS.with(|books| books.is_open.set(false));
         }
     }
 }
@@ -287,6 +327,7 @@ mod tests {
         for (index, count) in Count::ALL.into_iter().enumerate() {
             assert_eq!(count as usize, index);
         }
+        assert_eq!(Count::ALL[COMMON - 1], Count::BytesReturned);
         let names: std::collections::BTreeSet<_> = Count::ALL.map(Count::name).into();
         assert_eq!(names.len(), Count::ALL.len());
     }

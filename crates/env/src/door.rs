@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use crate::{Error, FileMap, Result};
+use crate::{Error, FileMap, Result, Scratch};
 
 /// Files, clock and randomness. Used as `Arc<dyn Env>`.
 pub trait Env: Send + Sync + 'static {
@@ -49,6 +49,11 @@ pub trait Env: Send + Sync + 'static {
     fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>>;
     /// How much an ordinary user may still write to the file system of the path.
     fn free_space_bytes(&self, path: &Path) -> Result<u64>;
+
+    /// Keeps bytes in the file system of a directory rather than in memory, where there is one.
+    fn scratch(&self, _directory: &Path) -> Scratch {
+        Scratch::default()
+    }
 
     /// Wall clock, in microseconds since 1970.
     fn now_micros(&self) -> i64;
@@ -180,6 +185,9 @@ pub trait WriteFile: Send {
     fn sync(&mut self) -> Result<()>;
     /// Reserves space, and grows the file to this size with zeros where it is shorter. The position stays.
     fn preallocate(&mut self, size_bytes: u64) -> Result<()>;
+    /// From now on writes within what was preallocated cost no system call each. As before, their bytes have reached the kernel when they
+    /// return. A wish: it is not heard where space cannot be reserved.
+    fn write_by_memory(&mut self) {}
     /// Cuts (or grows with zeros) the file, and the position to at most its new end.
     fn truncate(&mut self, size_bytes: u64) -> Result<()>;
     /// A handle by which another thread syncs while this one appends.

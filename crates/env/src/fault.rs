@@ -13,7 +13,7 @@ use uuid::Uuid;
 pub use rule::{Effect, Operation, Rule, RuleError};
 
 use crate::door::{Access, DirEntry, Env, FileLock, ReadFile, SyncFile, WriteFile};
-use crate::{Error, FileMap, Result};
+use crate::{Error, FileMap, Result, Scratch};
 
 /// An `Env` whose calls are bent by rules, which may be added at any time.
 pub struct FaultEnv {
@@ -184,6 +184,10 @@ impl Env for FaultEnv {
 
     fn free_space_bytes(&self, path: &Path) -> Result<u64> {
         self.inner.free_space_bytes(path)
+    }
+
+    fn scratch(&self, directory: &Path) -> Scratch {
+        self.inner.scratch(directory)
     }
 
     fn now_micros(&self) -> i64 {

@@ -17,8 +17,11 @@
 //! | `account` | totals per [`FileKind`], and [`RequestIo`] per request |
 //! | `spectrogram` | the same by time and latency, for the last minutes |
 //! | `cost` | [`Cost`] per request: its I/O, and what the layers above count |
+//! | `books` | the numbers that a thread keeps for both |
 //! | `trace` | what a traced request does, step by step |
 //! | `map` | [`FileMap`], a file's bytes as memory |
+//! | `mapped_writes` | writes to a file by a stretch of it that is mapped |
+//! | `scratch` | [`Scratch`], bytes that are kept in files without a name rather than in memory |
 //! | `ids` | unique timestamps and version 1 UUIDs out of a clock that may stand still or step back |
 //! | `seeded` | the small seeded generator that tests and `MemEnv` share |
 //!
@@ -29,14 +32,17 @@
 //! durable when it returns.
 
 pub mod account;
+mod books;
 pub mod cost;
 mod door;
 mod error;
 mod fault;
 mod ids;
 mod map;
+mod mapped_writes;
 mod mem;
 mod real;
+mod scratch;
 mod seeded;
 pub mod spectrogram;
 pub mod trace;
@@ -50,4 +56,5 @@ pub use ids::Ids;
 pub use map::FileMap;
 pub use mem::{CrashRule, MemEnv, Moment, SyncEvent};
 pub use real::RealEnv;
+pub use scratch::{Keeping, Kept, Scratch, release};
 pub use seeded::Seeded;

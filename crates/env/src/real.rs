@@ -11,7 +11,8 @@ use uuid::Uuid;
 
 use crate::account::{FileTag, Place, Timer};
 use crate::door::{Access, DirEntry, Env, FileLock, ReadFile, SyncFile, WriteFile, missing_dirs, parent_of};
-use crate::{Error, FileMap, Ids, Result};
+use crate::mapped_writes::MappedWrites;
+use crate::{Error, FileMap, Ids, Result, Scratch};
 
 /// Against threads that answer requests, such a thread gets a tenth of a processor that both want.
 #[cfg(target_os = "linux")]
@@ -179,6 +180,10 @@ impl Env for RealEnv {
         Ok(found.f_bavail.saturating_mul(found.f_frsize))
     }
 
+    fn scratch(&self, directory: &Path) -> Scratch {
+        Scratch::in_directory(directory)
+    }
+
     fn now_micros(&self) -> i64 {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
@@ -290,7 +295,12 @@ fn writer(file: io::Result<File>, action: &'static str, path: &Path) -> Result<B
         file_tag: FileTag::of(path),
         path: path.to_path_buf(),
     });
-    Ok(Box::new(RealWriteFile { shared, position }))
+    Ok(Box::new(RealWriteFile {
+        shared,
+        position,
+        reserved_bytes: 0,
+        mapped: None,
+    }))
 }
 
 struct RealShared {
@@ -311,6 +321,22 @@ impl SyncFile for RealShared {
 struct RealWriteFile {
     shared: Arc<RealShared>,
     position: u64,
+    /// The file system has kept space for so many bytes from the start on.
+    reserved_bytes: u64,
+    mapped: Option<MappedWrites>,
+}
+
+impl RealWriteFile {
+    fn put(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let file = &self.shared.file;
+        match &mut self.mapped {
+            // Without memory for a mapping it is written as any other file.
+            Some(mapped) if mapped.reach(offset, bytes.len()) => mapped
+                .write(file, offset, bytes)
+                .or_else(|_| file.write_all_at(bytes, offset)),
+            _ => file.write_all_at(bytes, offset),
+        }
+    }
 }
 
 impl WriteFile for RealWriteFile {
@@ -322,7 +348,7 @@ impl WriteFile for RealWriteFile {
 
     fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
         let timer = Timer::start();
-        let written = self.shared.file.write_all_at(bytes, offset);
+        let written = self.put(offset, bytes);
         let place = Place {
             file: self.shared.file_tag,
             path: &self.shared.path,
@@ -344,7 +370,10 @@ impl WriteFile for RealWriteFile {
         let failed = |source| Error::new("reserve space for", &self.shared.path, source);
         let file = &self.shared.file;
         match rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, size_bytes) {
-            Ok(()) => Ok(()),
+            Ok(()) => {
+                self.reserved_bytes = self.reserved_bytes.max(size_bytes);
+                Ok(())
+            }
             // File systems that cannot reserve still give a file of zeros.
             Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {
                 if file.metadata().map_err(failed)?.len() < size_bytes {
@@ -356,7 +385,16 @@ impl WriteFile for RealWriteFile {
         }
     }
 
+    fn write_by_memory(&mut self) {
+        if self.reserved_bytes > 0 {
+            self.mapped = Some(MappedWrites::new(self.reserved_bytes));
+        }
+    }
+
     fn truncate(&mut self, size_bytes: u64) -> Result<()> {
+        // There must be no mapping beyond the end of the file.
+        self.mapped = None;
+        self.reserved_bytes = self.reserved_bytes.min(size_bytes);
         let failed = |source| Error::new("truncate", &self.shared.path, source);
         self.shared.file.set_len(size_bytes).map_err(failed)?;
         self.position = self.position.min(size_bytes);

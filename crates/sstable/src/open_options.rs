@@ -9,7 +9,7 @@ use ilion_types::Partitioner;
 use crate::{ChunkCache, KeyCache};
 
 /// How an SSTable is opened.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct OpenOptions {
     /// What the keys are ordered by.
     pub partitioner: Partitioner,
@@ -21,6 +21,21 @@ pub struct OpenOptions {
     pub key_cache: Option<(TableId, Arc<KeyCache>)>,
     /// Where look-ups are counted.
     pub lookups: Arc<Lookups>,
+    /// Of a row that takes more, scans keep the values in files without a name rather than in memory.
+    pub held_row_bytes_max: usize,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self {
+            partitioner: Partitioner::default(),
+            chunk_cache: None,
+            finding: Finding::default(),
+            key_cache: None,
+            lookups: Arc::default(),
+            held_row_bytes_max: 16 << 20,
+        }
+    }
 }
 
 /// How partitions are found.

@@ -199,6 +199,10 @@ impl RowFormat {
             walk_through(&mut decoder, input, head.body_size, head.parts, &mut row)?;
             return Ok(row);
         }
+        if input.keeps_apart(size) {
+            walk_apart(&mut decoder, input, head.body_size, &mut row)?;
+            return Ok(row);
+        }
         decoder.decode_at_hand(Stretch::ahead(input, size)?, &mut row)?;
         input.consume(size);
         Ok(row)
@@ -241,6 +245,15 @@ fn walk_through(
         Some(parts) => decoder.decode_mapped(input, end, &subset, &parts, row),
         None => decoder.decode_columns(&mut Within::new(input, end), &subset, row),
     }
+}
+
+/// Decodes a body whose values are not held in memory.
+#[cold]
+fn walk_apart(decoder: &mut BodyDecoder<'_>, input: &mut DataStream, size: u64, row: &mut Row) -> Step<()> {
+    let end = input.position().saturating_add(size);
+    let mut within = Within::apart(input, end);
+    let subset = decoder.start(&mut within, row)?;
+    decoder.decode_columns(&mut within, &subset, row)
 }
 
 /// True if a row has chunks that need not be read where values are passed over.

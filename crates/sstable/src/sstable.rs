@@ -460,7 +460,9 @@ impl SSTable {
             Scan::Point => DataStream::cached(data.clone(), 0),
             Scan::Sequential => {
                 let data = data.reopen_for_scan(&*self.parts.env)?;
+                let scratch = self.parts.env.scratch(&self.descriptor().directory);
                 DataStream::sequential(Arc::new(data), 0, READ_AHEAD_BYTES)
+                    .keeping_large_rows(self.parts.options.held_row_bytes_max, scratch)
             }
         };
         PartitionReader::new(stream, self.parts.clone(), format, filter.clone())

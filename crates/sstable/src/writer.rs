@@ -283,6 +283,7 @@ impl SSTableWriter {
                 self.data.write(self.buffer.as_slice())?;
                 self.buffer.clear();
                 self.data.write(piece)?;
+                ilion_env::release(piece);
             }
         }
         self.encoder.forget_values();

@@ -79,6 +79,7 @@ impl Case {
                 Finding::Summary,
                 Finding::WholeIndex,
             ]),
+            held_row_bytes_max: *dice.pick(&[0, 2_000, 1 << 30]),
             ..OpenOptions::default()
         };
         let sstable = SSTable::open(&env, &descriptor, &options).unwrap();

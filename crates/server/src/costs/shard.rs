@@ -136,7 +136,7 @@ impl CostShard {
     /// Puts the eighth that was called least together with those that went before.
     fn make_room(&mut self) {
         self.known
-            .sort_by_key(|known| std::cmp::Reverse(known.tally.calls));
+            .sort_by_key(|known| std::cmp::Reverse(known.tally.calls()));
         let kept = SHAPES_MAX - SHAPES_MAX / 8;
         for known in self.known.split_off(kept.min(self.known.len())) {
             self.make_one_of_others(&known);

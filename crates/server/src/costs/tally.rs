@@ -3,8 +3,8 @@
 //! Most statements read nothing from disk and look at a few rows: these are counted together by all of their numbers, with one
 //! addition, and put into histograms by who asks.
 
+use ilion_env::Cost;
 use ilion_env::cost::amplification_percent;
-use ilion_env::{Cost, Count};
 
 use super::shard::Spent;
 use super::{Histogram, ShapeCosts};
@@ -17,7 +17,6 @@ const COMBINATIONS: usize = (SMALL * SMALL * SMALL / 2) as usize;
 /// Counts executions.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
-    pub calls: u64,
     pub errors: u64,
     pub total: Cost,
     pub latency: Histogram,
@@ -29,6 +28,7 @@ pub(super) struct Tally {
 /// Executions of which a number is not small.
 #[derive(Clone, Debug, Default)]
 struct Others {
+    calls: u64,
     disk_bytes: Histogram,
     amplification: Histogram,
     rows: Histogram,
@@ -50,27 +50,32 @@ impl Tally {
     #[inline]
     pub fn record(&mut self, spent: &Spent<'_>) {
         let cost = spent.cost;
-        self.calls += 1;
         self.errors += u64::from(spent.is_error);
+        let told = cost.add_to(&mut self.total);
         let numbers = Numbers {
-            disk_bytes: cost.add_to(&mut self.total),
-            rows: cost.of(Count::Rows),
-            sstables: cost.of(Count::SSTablesTouched),
-            tombstones: cost.of(Count::Tombstones),
+            rows: told.rows,
+            sstables: told.sstables,
+            tombstones: told.tombstones,
+            disk_bytes: told.bytes_read,
         };
         match self.small.get_mut(numbers.combination()) {
             Some(count) => *count += 1,
-            None => self.others.record(numbers, cost.of(Count::BytesReturned)),
+            None => self.others.record(numbers, told.bytes_returned),
         }
         if let Some(nanos) = spent.elapsed_nanos {
             self.latency.record(nanos);
         }
     }
 
+    /// Executions.
+    pub fn calls(&self) -> u64 {
+        self.others.calls + self.small.iter().sum::<u64>()
+    }
+
     /// All of it in histograms.
     pub fn costs(&self) -> ShapeCosts {
         let mut costs = ShapeCosts {
-            calls: self.calls,
+            calls: self.calls(),
             errors: self.errors,
             total: self.total,
             latency: self.latency.clone(),
@@ -96,6 +101,7 @@ impl Others {
     #[cold]
     #[inline(never)]
     fn record(&mut self, numbers: Numbers, returned: u64) {
+        self.calls += 1;
         self.disk_bytes.record(numbers.disk_bytes);
         self.amplification
             .record(amplification_percent(numbers.disk_bytes, returned));

@@ -10,6 +10,7 @@
 mod client;
 
 mod admin;
+mod caches;
 mod costs;
 mod metrics;
 mod prepared;

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use ilion_env::Scratch;
 
 use super::buffers::Buffers;
 use super::reader::{ChunkReader, offset_in};
@@ -25,6 +26,11 @@ const CACHED_VALUE_BYTES_MAX: u64 = 4 << 20;
 /// Memory that is made room for before its bytes were read.
 const FORESEEN_BYTES_MAX: usize = 64 << 20;
 
+/// Values from here on are kept apart, where a row is too large to be held.
+const APART_BYTES_MIN: usize = 4 << 10;
+/// Bytes of them that are read at once.
+const APART_READ_BYTES: usize = 128 << 10;
+
 /// Chunks that a walk through the cache reads one by one, before it reads several at once.
 const CHUNKS_BEFORE_RUNS: u32 = 3;
 
@@ -39,6 +45,8 @@ pub struct DataStream {
     window_start: u64,
     /// Invariant: at most the window's length.
     offset: usize,
+    /// Where values of rows of more than so many bytes are kept; nothing: in memory.
+    scratch: Option<(usize, Scratch)>,
     /// Memory of the windows of a scan.
     buffers: Buffers,
     /// Where the data that was read last ends.
@@ -66,10 +74,24 @@ impl DataStream {
             window: Bytes::new(),
             window_start: position,
             offset: 0,
+            scratch: None,
             buffers: Buffers::default(),
             read_upto: position,
             in_a_row: 0,
         }
+    }
+
+    /// Keeps values of rows of more than so many bytes there rather than in memory.
+    #[must_use]
+    pub fn keeping_large_rows(mut self, held_bytes_max: usize, scratch: Scratch) -> Self {
+        self.scratch = Some((held_bytes_max, scratch));
+        self
+    }
+
+    /// True if values of a row of so many bytes are kept elsewhere.
+    #[inline]
+    pub(crate) fn keeps_apart(&self, row_bytes: usize) -> bool {
+        self.scratch.as_ref().is_some_and(|(most, _)| row_bytes > *most)
     }
 
     /// The file that it walks through.
@@ -169,6 +191,34 @@ impl DataStream {
         let taken = self.window.slice(self.offset..self.offset + len);
         self.offset += len;
         Ok(taken)
+    }
+
+    /// The same, not as a slice of the window: copied, or kept elsewhere if they are many.
+    ///
+    /// # Errors
+    /// Corrupt: the data ends before, or a chunk is damaged. Io: they cannot be kept.
+    pub(crate) fn take_apart(&mut self, len: usize) -> Step<Bytes> {
+        if len < APART_BYTES_MIN {
+            return Ok(Bytes::copy_from_slice(&self.take(len)?));
+        }
+        self.chunks.check_range(self.position(), len)?;
+        let (most, mut scratch) = self.scratch.take().unwrap_or_default();
+        let kept = self.keep(len, &mut scratch);
+        self.scratch = Some((most, scratch));
+        kept
+    }
+
+    fn keep(&mut self, len: usize, scratch: &mut Scratch) -> Step<Bytes> {
+        let mut keeping = scratch.begin(len).map_err(Error::from)?;
+        let mut left = len;
+        while left > 0 {
+            self.require(left.min(APART_READ_BYTES))?;
+            let count = left.min(self.rest().len());
+            keeping.append(&self.rest()[..count]).map_err(Error::from)?;
+            self.consume(count);
+            left -= count;
+        }
+        Ok(Bytes::from_owner(keeping.finish()))
     }
 
     /// Moves past `len` bytes without reading those that are not at hand.

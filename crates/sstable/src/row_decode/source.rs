@@ -320,12 +320,26 @@ impl BodySource for Stretch<'_> {
 pub(super) struct Within<'s> {
     stream: &'s mut DataStream,
     end: u64,
+    /// Nothing that is taken holds the stream's windows.
+    is_apart: bool,
 }
 
 impl<'s> Within<'s> {
     /// From where the stream stands up to `end`.
     pub(super) fn new(stream: &'s mut DataStream, end: u64) -> Self {
-        Self { stream, end }
+        Self {
+            stream,
+            end,
+            is_apart: false,
+        }
+    }
+
+    /// The same of a row that is too large to be held.
+    pub(super) fn apart(stream: &'s mut DataStream, end: u64) -> Self {
+        Self {
+            is_apart: true,
+            ..Self::new(stream, end)
+        }
     }
 
     fn check(&self, len: usize) -> Step<()> {
@@ -347,7 +361,10 @@ impl ByteSource for Within<'_> {
 
     fn take(&mut self, len: usize) -> Step<Bytes> {
         self.check(len)?;
-        self.stream.take(len)
+        match self.is_apart {
+            true => self.stream.take_apart(len),
+            false => self.stream.take(len),
+        }
     }
 
     #[cold]

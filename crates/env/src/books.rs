@@ -1,0 +1,86 @@
+//! The numbers that a thread keeps for its request, in one place: I/O for `account`, everything else for `cost`.
+
+use std::cell::Cell;
+
+use crate::account::RequestIo;
+use crate::cost::{COMMON, COUNTS};
+
+/// The numbers of one thread.
+pub(crate) struct Books {
+    /// What its I/O was charged with since it began.
+    charged: Cell<RequestIo>,
+    /// The same before the first I/O since [`Books::clear`]; nothing if there was none, as for most requests.
+    charged_before: Cell<Option<RequestIo>>,
+    /// What was counted since [`Books::clear`].
+    pub(crate) counts: [Cell<u64>; COUNTS],
+    /// One of the counts that are not common was added to. Invariant: otherwise these are zero.
+    is_uncommon: Cell<bool>,
+    /// A scope is open: counts belong to it.
+    pub(crate) is_open: Cell<bool>,
+}
+
+thread_local! {
+    pub(crate) static BOOKS: Books = const {
+        Books {
+            charged: Cell::new(RequestIo::NONE),
+            charged_before: Cell::new(None),
+            counts: [const { Cell::new(0) }; COUNTS],
+            is_uncommon: Cell::new(false),
+            is_open: Cell::new(false),
+        }
+    };
+}
+
+impl Books {
+    pub(crate) fn charged(&self) -> RequestIo {
+        self.charged.get()
+    }
+
+    pub(crate) fn charge(&self, io: RequestIo) {
+        let before = self.charged.get();
+        if self.charged_before.get().is_none() {
+            self.charged_before.set(Some(before));
+        }
+        self.charged.set(before + io);
+    }
+
+    /// Counts begin at zero.
+    #[inline]
+    pub(crate) fn clear(&self) {
+        for place in 0..COMMON {
+            self.counts[place].set(0);
+        }
+        if self.is_uncommon.replace(false) {
+            self.counts[COMMON..].iter().for_each(|count| count.set(0));
+        }
+        self.charged_before.set(None);
+    }
+
+    #[inline]
+    pub(crate) fn add(&self, place: usize, amount: u64) {
+        let count = &self.counts[place];
+        count.set(count.get().wrapping_add(amount));
+        if place >= COMMON {
+            self.is_uncommon.set(true);
+        }
+    }
+
+    /// Adds what was counted since [`Books::clear`]; gives the I/O since then, if there was some.
+    #[inline]
+    #[expect(
+        clippy::needless_range_loop,
+        reason = "of iterators over both the compiler makes calls"
+    )]
+    pub(crate) fn add_to(&self, sums: &mut [u64; COUNTS]) -> Option<RequestIo> {
+        for place in 0..COMMON {
+            sums[place] = sums[place].wrapping_add(self.counts[place].get());
+        }
+        if self.is_uncommon.get() {
+            for place in COMMON..COUNTS {
+                sums[place] = sums[place].wrapping_add(self.counts[place].get());
+            }
+        }
+        let before = self.charged_before.get()?;
+        Some(self.charged.get() - before)
+    }
+}

@@ -1,0 +1,102 @@
+//! Writes to a file by a stretch of it that is mapped: no system call each.
+//!
+//! What is written belongs to the kernel at once, as with write(2): it survives the process, and a sync makes it durable. Space for
+//! it must have been reserved before, since a full disk could not be told any more.
+
+use std::fs::File;
+use std::io;
+use std::ptr;
+
+use memmap2::{MmapOptions, MmapRaw};
+
+/// So much is mapped at a time: it counts as memory of the process.
+const WINDOW_BYTES: u64 = 1 << 20;
+
+/// The stretch at hand.
+#[derive(Debug)]
+pub(crate) struct MappedWrites {
+    /// Bytes from the start of the file on for which space is reserved.
+    reserved_bytes: u64,
+    /// Where it begins, a multiple of [`WINDOW_BYTES`].
+    start: u64,
+    window: Option<MmapRaw>,
+}
+
+impl MappedWrites {
+    pub(crate) fn new(reserved_bytes: u64) -> Self {
+        Self {
+            reserved_bytes,
+            start: 0,
+            window: None,
+        }
+    }
+
+    /// True if so many bytes may be written there in this way.
+    pub(crate) fn reach(&self, offset: u64, len: usize) -> bool {
+        let end = offset.checked_add(len as u64);
+        end.is_some_and(|end| end <= self.reserved_bytes)
+    }
+
+    /// Writes bytes. Requires: they are within reach, and only this process, by this value, writes them.
+    pub(crate) fn write(&mut self, file: &File, mut offset: u64, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            let start = offset / WINDOW_BYTES * WINDOW_BYTES;
+            let window = self.window_at(file, start)?;
+            let within = usize::try_from(offset - start).unwrap_or(usize::MAX);
+            let count = bytes.len().min(window.len().saturating_sub(within));
+            #[expect(unsafe_code, reason = "memory maps cannot be had without")]
+            // Safety: `within + count` is at most the length of the map, of which nobody has a reference.
+            unsafe {
+                ptr::copy_nonoverlapping(bytes.as_ptr(), window.as_mut_ptr().add(within), count);
+            }
+            offset += count as u64;
+            bytes = &bytes[count..];
+        }
+        Ok(())
+    }
+
+    fn window_at(&mut self, file: &File, start: u64) -> io::Result<&MmapRaw> {
+        let known = self.window.take_if(|_| self.start == start);
+        let window = match known {
+            Some(window) => window,
+            None => {
+                let len = WINDOW_BYTES.min(self.reserved_bytes - start);
+                let len = usize::try_from(len).map_err(io::Error::other)?;
+                MmapOptions::new().offset(start).len(len).map_raw(file)?
+            }
+        };
+        self.start = start;
+        Ok(self.window.insert(window))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt;
+
+    use super::*;
+
+    #[test]
+    fn what_is_written_by_memory_is_read_from_the_file() {
+        let file = tempfile::tempfile().unwrap();
+        let reserved = 2 * WINDOW_BYTES + 1000;
+        file.set_len(reserved).unwrap();
+        let mut writes = MappedWrites::new(reserved);
+        let mut expected = vec![0; usize::try_from(reserved).unwrap()];
+        for (offset, len, byte) in [
+            (0, 10, 1),
+            (WINDOW_BYTES - 5, 12, 2),
+            (10, 20, 3),
+            (WINDOW_BYTES + 7, usize::try_from(WINDOW_BYTES).unwrap() + 993, 4),
+        ] {
+            assert!(writes.reach(offset, len));
+            writes.write(&file, offset, &vec![byte; len]).unwrap();
+            let at = usize::try_from(offset).unwrap();
+            expected[at..at + len].fill(byte);
+        }
+        let mut found = vec![0; expected.len()];
+        file.read_exact_at(&mut found, 0).unwrap();
+        assert!(found == expected);
+        assert!(!writes.reach(reserved - 5, 6) && !writes.reach(u64::MAX, 1));
+    }
+}
