@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ilion_env::Env;
+use ilion_env::{DirEntry, Env};
 
 use crate::transaction::{doomed, is_log};
 use crate::{Component, Descriptor, Result};
@@ -60,8 +60,10 @@ impl TableFiles {
             entries => entries?,
         };
         let directory: Arc<Path> = directory.into();
-        let mut sets: BTreeMap<Descriptor, Vec<(Component, u64)>> = BTreeMap::new();
-        let mut files = Self::default();
+        let mut files = Self {
+            sstables: whole_sets(&directory, &entries)?,
+            ..Self::default()
+        };
         for entry in entries {
             if entry.is_dir {
                 files.directories.push(entry.name);
@@ -70,13 +72,8 @@ impl TableFiles {
                 files
                     .unfinished
                     .extend(doomed(env, &directory, &directory.join(entry.name))?);
-            } else if let Some((descriptor, component)) = Descriptor::parse(&directory, &entry.name) {
-                sets.entry(descriptor)
-                    .or_default()
-                    .push((component, entry.size_bytes));
             }
         }
-        files.sstables = whole_sets(sets)?;
         let unfinished = &files.unfinished;
         files
             .sstables
@@ -90,20 +87,19 @@ impl TableFiles {
 /// # Errors
 /// The directory cannot be listed, or it holds an SSTable of a version that cannot be read.
 pub fn list_directory(env: &dyn Env, directory: &Path) -> Result<Vec<Found>> {
-    let directory: Arc<Path> = directory.into();
+    whole_sets(&directory.into(), &env.list(directory)?)
+}
+
+/// Sets with a Data.db, oldest id first.
+fn whole_sets(directory: &Arc<Path>, entries: &[DirEntry]) -> Result<Vec<Found>> {
     let mut sets: BTreeMap<Descriptor, Vec<(Component, u64)>> = BTreeMap::new();
-    for entry in env.list(&directory)?.into_iter().filter(|entry| !entry.is_dir) {
-        if let Some((descriptor, component)) = Descriptor::parse(&directory, &entry.name) {
+    for entry in entries.iter().filter(|entry| !entry.is_dir) {
+        if let Some((descriptor, component)) = Descriptor::parse(directory, &entry.name) {
             sets.entry(descriptor)
                 .or_default()
                 .push((component, entry.size_bytes));
         }
     }
-    whole_sets(sets)
-}
-
-/// Sets with a Data.db, oldest id first.
-fn whole_sets(sets: BTreeMap<Descriptor, Vec<(Component, u64)>>) -> Result<Vec<Found>> {
     let found = sets.into_iter().map(|(descriptor, components)| Found {
         descriptor,
         components,

@@ -77,7 +77,7 @@ impl CqlType {
 
     /// True for a type of [`CqlType::partition_keys`].
     pub fn is_partition_keys(&self) -> bool {
-        matches!(self, Self::Custom(class) if partitioner_of_order(class).is_some())
+        self.partitioner_of_keys().is_some()
     }
 
     /// The partitioner of a type of [`CqlType::partition_keys`].

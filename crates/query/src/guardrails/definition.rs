@@ -229,8 +229,7 @@ fn check_vectors<'a>(
     let limits = &execution.query_options.guardrails;
     let threshold = limits.vector_dimensions;
     for (name, ty) in columns {
-        let is_allowed =
-            limits.vector_type_enabled || !ty.contains(&|ty| matches!(ty, CqlType::Vector { .. }));
+        let is_allowed = limits.vector_type_enabled || !ty.contains_vector();
         ensure("vector_type_enabled", is_allowed, "usage of the vector type")?;
         if let CqlType::Vector { dimension, .. } = ty {
             check(

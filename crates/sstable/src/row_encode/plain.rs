@@ -69,12 +69,11 @@ impl PlainRows {
             form.times.liveness(&row.liveness, out);
         }
         let bytes_end = body_at + self.bytes_max;
-        let with_own_times = if missing == 0 {
-            append_cells(row, form.layout.all(), form.times, bytes_end, out)
-        } else {
+        if missing != 0 {
             out.uvint(missing);
-            append_cells(row, form.layout.without(missing), form.times, bytes_end, out)
-        };
+        }
+        let stored = form.layout.without(missing);
+        let with_own_times = append_cells(row, stored, form.times, bytes_end, out);
         let Some(with_own_times) = with_own_times.filter(|_| out.len() < bytes_end) else {
             out.truncate(start);
             return Ok(None);
