@@ -139,6 +139,25 @@ impl MetadataCollector {
         self.total_rows += 1;
     }
 
+    /// The only row of a partition, which starts at this bound.
+    pub(crate) fn clustering(&mut self, mut row: Bound) {
+        let Some(covered) = &mut self.covered else {
+            let end = Bound::new(BoundKind::InclEnd, row.values.clone());
+            self.covered = Some(Slice { start: row, end });
+            return;
+        };
+        if self.comparator.is_empty() {
+            return;
+        }
+        if self.comparator.compare_bounds(&row, &covered.start).is_lt() {
+            covered.start = row.clone();
+        }
+        row.kind = BoundKind::InclEnd;
+        if self.comparator.compare_bounds(&row, &covered.end).is_gt() {
+            covered.end = row;
+        }
+    }
+
     /// The slice between the first and the last unfiltered of a partition.
     pub(crate) fn clusterings(&mut self, slice: &Slice) {
         let Some(covered) = &mut self.covered else {

@@ -45,7 +45,7 @@ use crate::{
 pub use options::{CellMapLimits, WriterOptions};
 
 use cell_entries::CellEntries;
-use clustering_span::ClusteringSpan;
+use clustering_span::{ClusteringSpan, Reach};
 use partition_index::{EndedPartition, PartitionIndexWriter};
 
 /// Encoded bytes that are gathered before they go to Data.db: several chunks, so that few of them are copied.
@@ -318,11 +318,15 @@ impl SSTableWriter {
         if let Some(tokens) = &mut self.tokens {
             tokens.add(&self.key.token, open.start, row_index)?;
         }
-        if let Some(slice) = self.span.finish_partition() {
-            if !slice.start.kind.is_start() || !slice.end.kind.is_end() {
-                return Err(self.refuse("a deleted range is open at an end of its partition"));
+        match self.span.finish_partition() {
+            None => {}
+            Some(Reach::Row(row)) => self.stats.clustering(row),
+            Some(Reach::Slice(slice)) => {
+                if !slice.start.kind.is_start() || !slice.end.kind.is_end() {
+                    return Err(self.refuse("a deleted range is open at an end of its partition"));
+                }
+                self.stats.clusterings(&slice);
             }
-            self.stats.clusterings(&slice);
         }
         self.stats.end_partition(&self.key.bytes, length);
         self.remember_key();

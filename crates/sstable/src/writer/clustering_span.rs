@@ -25,6 +25,15 @@ pub(super) struct ClusteringSpan {
     is_told: bool,
 }
 
+/// What a partition adds to the clusterings that are covered.
+#[derive(Debug)]
+pub(super) enum Reach {
+    /// One row: the bound before it.
+    Row(Bound),
+    /// What lies between the first and the last one. Its bounds face the wrong way if a deleted range is open at an end.
+    Slice(Slice),
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Seen {
     Nothing,
@@ -127,16 +136,21 @@ impl ClusteringSpan {
         decode_values(lens, &mut Reader::new(bytes)).expect("values can be read as they were written")
     }
 
-    /// The slice around all of them, if there are any and no slice before was as wide. Its bounds face the wrong way if a deleted
-    /// range is open at an end.
+    /// What is around all of them, if there are any and nothing before was as wide.
     #[inline]
-    pub(super) fn finish_partition(&mut self) -> Option<Slice> {
+    pub(super) fn finish_partition(&mut self) -> Option<Reach> {
         let is_all_there_is = self.lens.is_empty() && self.first.is_none();
         if self.is_empty() || (is_all_there_is && self.is_told) {
             return None;
         }
         self.is_told |= is_all_there_is;
-        Some(self.slice())
+        if self.seen == Seen::One
+            && self.last_kind.is_none()
+            && let Some(row) = self.first.take()
+        {
+            return Some(Reach::Row(row));
+        }
+        Some(Reach::Slice(self.slice()))
     }
 
     fn slice(&mut self) -> Slice {
