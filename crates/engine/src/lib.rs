@@ -62,6 +62,7 @@ mod import;
 mod index_summaries;
 mod indexes;
 mod large;
+mod late;
 mod link;
 mod options;
 mod origin;

@@ -13,19 +13,31 @@ use ilion_rows::{
     MergeCursor, NO_DELETION_TIME, PartitionHead, PlainRun, PlainVisitor, ReadError, Unfiltered,
 };
 use ilion_schema::TableSchema;
-use ilion_sstable::{KeyHash, SSTable, Scan};
+use ilion_sstable::{Glimpse, KeyHash, Presence, SSTable, Scan};
 
 use crate::chain::ChainRead;
+use crate::late::{LateScans, SSTABLES_MIN, Waiting};
 use crate::settle::{Settling, Wanted};
 use crate::table_store::TableStore;
 use crate::view::{LiveSSTable, View};
 
 /// A cursor over an SSTable that keeps its files from being removed.
-struct Held<C> {
+pub(crate) struct Held<C> {
     cursor: C,
     sstable: Arc<LiveSSTable>,
     /// Counted as touched: it was asked for a partition.
     is_touched: bool,
+}
+
+impl<C> Held<C> {
+    /// One that was asked for nothing.
+    pub(crate) fn new(cursor: C, sstable: Arc<LiveSSTable>) -> Self {
+        Self {
+            cursor,
+            sstable,
+            is_touched: false,
+        }
+    }
 }
 
 impl<C: Cursor> Cursor for Held<C> {
@@ -175,11 +187,20 @@ impl TableStore {
             sources.push(Box::new(memtable.cursor(range.clone(), filter.clone())));
         }
         cost::add(Count::SSTablesConsidered, view.sstables.len() as u64);
-        for live in &view.sstables {
-            if range.misses(live.sstable.first_key(), live.sstable.last_key()) {
-                skip(Count::SkippedByKeyRange, live);
-            } else {
-                sources.push(scan(live, table, range, &filter, Scan::Point));
+        let is_late = view.sstables.len() >= SSTABLES_MIN;
+        let mut late = Vec::with_capacity(if is_late { view.sstables.len() } else { 0 });
+        for (at, live) in view.sstables.iter().enumerate() {
+            let glimpse = match is_late {
+                true => live.sstable.glimpse(range),
+                false => Glimpse::Unknown,
+            };
+            match glimpse {
+                Glimpse::From(token) => late.push(Waiting::from(token, at)),
+                _ if range.misses(live.sstable.first_key(), live.sstable.last_key()) => {
+                    skip(Count::SkippedByKeyRange, live);
+                }
+                Glimpse::Nothing => skip(Count::SkippedByFilter, live),
+                Glimpse::Unknown => sources.push(scan(live, table, range, &filter, Scan::Point)),
             }
         }
         trace::note(|| {
@@ -189,12 +210,14 @@ impl TableStore {
                 view.sstables.len()
             )
         });
-        merged(
-            sources,
-            table,
-            active.comparator(),
-            Direction::of(filter.reversed),
-        )
+        let direction = Direction::of(filter.reversed);
+        if late.is_empty() {
+            return merged(sources, table, active.comparator(), direction);
+        }
+        let comparator = active.comparator().clone();
+        let merge = MergeCursor::ordered(sources, table.clone(), comparator, direction);
+        let late = LateScans::new(&view, late, table.clone(), range.clone(), filter);
+        Box::new(merge.with_late(Box::new(late)))
     }
 }
 
@@ -225,7 +248,7 @@ impl PointRead<'_> {
                     true => Count::SkippedByDeletion,
                     false => Count::SkippedByTimestamp,
                 };
-                view.sstables[index..].iter().for_each(|live| skip(why, live));
+                skip_all(why, &view.sstables[index..]);
                 break;
             }
             if let Some(why) = self.reason_to_skip(sstable, &hash, settling.filter(), settling.wants_static())
@@ -267,8 +290,7 @@ impl PointRead<'_> {
         for (index, live) in view.sstables.iter().enumerate() {
             let sstable = &live.sstable;
             if deletion.deletes(sstable.stats().max_timestamp_micros) {
-                let rest = view.sstables[index..].iter();
-                rest.for_each(|live| skip(Count::SkippedByDeletion, live));
+                skip_all(Count::SkippedByDeletion, &view.sstables[index..]);
                 break;
             }
             if let Some(why) = self.reason_to_skip(sstable, &hash, &self.filter, wants_static) {
@@ -320,14 +342,12 @@ impl PointRead<'_> {
         filter: &ClusteringFilter,
         wants_static: bool,
     ) -> Option<Count> {
-        if sstable.first_key() > self.key || sstable.last_key() < self.key {
-            Some(Count::SkippedByKeyRange)
-        } else if !sstable.may_contain(hash) {
-            Some(Count::SkippedByFilter)
-        } else if self.has_nothing_of(sstable, filter, wants_static) {
-            Some(Count::SkippedByClustering)
-        } else {
-            None
+        match sstable.presence(self.key, hash) {
+            Presence::Outside => Some(Count::SkippedByKeyRange),
+            Presence::Absent => Some(Count::SkippedByFilter),
+            Presence::Possible => self
+                .has_nothing_of(sstable, filter, wants_static)
+                .then_some(Count::SkippedByClustering),
         }
     }
 
@@ -344,10 +364,25 @@ impl PointRead<'_> {
     }
 }
 
+/// Counts SSTables that are left alone.
+fn skip_all(why: Count, sstables: &[Arc<LiveSSTable>]) {
+    cost::add(why, sstables.len() as u64);
+    if trace::is_on() {
+        sstables.iter().for_each(|live| tell_skipped(why, live));
+    }
+}
+
 /// Counts an SSTable that is left alone.
 #[inline]
 fn skip(why: Count, live: &LiveSSTable) {
     cost::add(why, 1);
+    if trace::is_on() {
+        tell_skipped(why, live);
+    }
+}
+
+#[cold]
+fn tell_skipped(why: Count, live: &LiveSSTable) {
     trace::note(|| {
         let sstable = live.sstable.descriptor().base_name();
         match why {
@@ -393,11 +428,8 @@ pub(crate) fn scan(
     filter: &Arc<ClusteringFilter>,
     scan: Scan,
 ) -> Box<dyn Cursor> {
-    Box::new(Held {
-        cursor: live.sstable.cursor(table, range.clone(), filter.clone(), scan),
-        sstable: live.clone(),
-        is_touched: false,
-    })
+    let cursor = live.sstable.cursor(table, range.clone(), filter.clone(), scan);
+    Box::new(Held::new(cursor, live.clone()))
 }
 
 fn merged(

@@ -134,8 +134,10 @@ impl Settling {
 
     /// True if sources that have nothing newer than `micros` can add nothing; if not, what they are asked for becomes less.
     pub(crate) fn is_settled(&mut self, micros: i64) -> bool {
-        let deletion = self.deletion();
-        if deletion.deletes(micros) {
+        let Some(head) = &self.head else {
+            return false;
+        };
+        if head.deletion.deletes(micros) {
             return true;
         }
         let (columns, now_secs) = (&self.wanted, self.now_secs);

@@ -7,6 +7,9 @@
 //!
 //! Not here: dropping what is dead (`purge`).
 
+mod late;
+mod plain;
+
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -17,6 +20,8 @@ use crate::{
     Clustering, ClusteringComparator, Cursor, DecoratedKey, DeletionTime, Direction, Marker, PartitionHead,
     PlainRun, PlainVisitor, ReadError, Row, Unfiltered, merge_rows,
 };
+
+pub use late::LateSources;
 
 /// Where a source stands between partitions.
 enum Place {
@@ -87,6 +92,8 @@ pub struct MergeCursor {
     deletion: DeletionTime,
     /// The newest deletion open over the sources, if it is newer than the partition's.
     open: DeletionTime,
+    /// What is not opened, and the source that stands for it.
+    late: Option<(usize, Box<dyn LateSources>)>,
 }
 
 impl MergeCursor {
@@ -123,6 +130,7 @@ impl MergeCursor {
             used: SmallVec::new(),
             deletion: DeletionTime::LIVE,
             open: DeletionTime::LIVE,
+            late: None,
             sources,
         };
         (0..merge.sources.len()).for_each(|index| merge.wait_for_partition(index));
@@ -150,46 +158,16 @@ impl MergeCursor {
         self.open = DeletionTime::LIVE;
     }
 
-    /// The plain partitions of the first source in the queue, as long as no other may have them or one before them.
-    fn plain_run(
-        &mut self,
-        before: Option<&DecoratedKey>,
-        visitor: &mut dyn PlainVisitor,
-    ) -> Result<Option<PlainRun>, ReadError> {
-        let [others @ .., index] = &self.partitions.0[..] else {
-            return Ok(None);
-        };
-        let index = *index;
-        let Place::Unasked(Some(bound)) = &self.sources[index].place else {
-            return Ok(None);
-        };
-        let mut before = before;
-        if let Some(next) = others.last() {
-            let next = self.sources[*next].place.key();
-            if next == Some(bound) {
-                return Ok(None);
-            }
-            before = before.into_iter().chain(next).min();
-        }
-        let before = before.cloned();
-        let cursor = &mut self.sources[index].cursor;
-        let run = cursor.plain_partitions(before.as_ref(), visitor)?;
-        if run.is_some() {
-            let bound = cursor.peek();
-            self.partitions.0.pop();
-            self.sources[index].place = Place::Unasked(bound);
-            self.wait_for_partition(index);
-        }
-        Ok(run)
-    }
-
     /// Asks sources until the first in the queue stands at a partition. False at the end.
     fn ask(&mut self) -> Result<bool, ReadError> {
         while let Some(index) = self.partitions.top() {
-            let source = &mut self.sources[index];
-            if matches!(source.place, Place::At(_)) {
+            if matches!(self.sources[index].place, Place::At(_)) {
                 return Ok(true);
             }
+            if self.open_late(index)? {
+                continue;
+            }
+            let source = &mut self.sources[index];
             let head = source.cursor.next_partition()?;
             self.partitions.0.pop();
             if let Some(head) = head {
@@ -402,19 +380,6 @@ impl Cursor for MergeCursor {
         before: Option<&DecoratedKey>,
         visitor: &mut dyn PlainVisitor,
     ) -> Result<Option<PlainRun>, ReadError> {
-        self.leave_partition(|cursor| cursor.peek());
-        let mut whole: Option<PlainRun> = None;
-        while let Some(run) = self.plain_run(before, visitor)? {
-            let count = whole.map_or(0, |whole| whole.count);
-            let is_over = run.is_over;
-            whole = Some(PlainRun {
-                count: count + run.count,
-                ..run
-            });
-            if is_over {
-                break;
-            }
-        }
-        Ok(whole)
+        self.plain_runs(before, visitor)
     }
 }

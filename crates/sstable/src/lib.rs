@@ -88,7 +88,7 @@ pub use reader::{
     BlockAt, DataScan, IndexScan, IndexedPartition, PartitionCursor, RangeCursor, SummaryShare,
 };
 pub use saved_place::{IndexForm, SavedPlace};
-pub use sstable::{SSTable, Scan};
+pub use sstable::{Begin, Glimpse, Presence, SSTable, Scan};
 pub use statistics::{
     Cardinality, ClassName, CommitLogPosition, EncodingStats, HeaderColumn, SerializationHeader, Statistics,
     StatsMetadata, Validation,

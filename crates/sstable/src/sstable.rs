@@ -20,11 +20,14 @@ use crate::open::OpenedParts;
 use crate::open_options::count;
 use crate::reader::{FULL_LEVEL, IndexCursor, Location, MapWalker, PartitionReader, key_in_data};
 use crate::row_decode::RowFormat;
-use crate::tokens::{Candidates, Mapped, TokenMap};
+use crate::tokens::{Candidates, Mapped, Sighting, TokenBits, TokenMap, code_of_hash, hash_of_code};
 use crate::{
     DataScan, DataStream, Descriptor, Finding, Found, KeyHash, OpenOptions, PartitionCursor, RangeCursor,
     Result, SerializationHeader, StatsMetadata, SummaryShare,
 };
+
+/// A token map that was asked so many times gets bits, for which all of it is read.
+const ASKED_BEFORE_BITS: u32 = 32;
 
 /// How a cursor reads Data.db.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,11 +130,59 @@ impl SSTable {
         }
     }
 
+    /// What is known of a key from memory; the hash is that of the key.
+    #[inline]
+    pub fn presence(&self, key: &DecoratedKey, hash: &KeyHash) -> Presence {
+        let seen = key
+            .token
+            .murmur3()
+            .and_then(|token| Some(self.token_bits()?.sight(code_of_hash(token))));
+        match seen {
+            Some(Sighting::Outside) => Presence::Outside,
+            Some(Sighting::Absent) => Presence::Absent,
+            Some(Sighting::Possible) | None if self.is_outside(key) => Presence::Outside,
+            Some(Sighting::Possible) | None => match self.passes_map_or_filter(hash) {
+                true => Presence::Possible,
+                false => Presence::Absent,
+            },
+        }
+    }
+
     /// False if its token map or Bloom filter knows that it does not have the key.
     #[inline]
     pub fn may_contain(&self, hash: &KeyHash) -> bool {
-        let is_hashed = self.parts.options.partitioner == Partitioner::Murmur3;
-        let token = hash.token().filter(|_| is_hashed);
+        let token = hash.token().filter(|_| self.is_hashed());
+        let seen = token.and_then(|token| Some(self.token_bits()?.sight(code_of_hash(token.murmur3()?))));
+        matches!(seen, Some(Sighting::Possible) | None) && self.passes_map_or_filter(hash)
+    }
+
+    fn is_hashed(&self) -> bool {
+        self.parts.options.partitioner == Partitioner::Murmur3
+    }
+
+    /// The bits of its tokens, if there are some by now.
+    #[inline]
+    fn token_bits(&self) -> Option<&TokenBits> {
+        match self.parts.token_bits.get() {
+            Some(bits) => bits.as_ref(),
+            None => self.make_token_bits(),
+        }
+    }
+
+    #[cold]
+    fn make_token_bits(&self) -> Option<&TokenBits> {
+        let asked = self.parts.asked_before_bits.load(Relaxed);
+        if asked < ASKED_BEFORE_BITS {
+            self.parts.asked_before_bits.store(asked + 1, Relaxed);
+            return None;
+        }
+        let made = self.ask_token_map(TokenMap::bits)?;
+        self.parts.token_bits.get_or_init(|| made).as_ref()
+    }
+
+    #[inline]
+    fn passes_map_or_filter(&self, hash: &KeyHash) -> bool {
+        let token = hash.token().filter(|_| self.is_hashed());
         let by_map = token.and_then(|token| self.ask_token_map(|map| map.candidates(&token)));
         match by_map {
             Some(Candidates::These(range)) => !range.is_empty(),
@@ -187,6 +238,44 @@ impl SSTable {
         RangeCursor::new(self.clone(), table.clone(), range, filter, scan)
     }
 
+    /// Where the partitions of a range begin, by a glimpse: no I/O, not even on the token map, once it has been asked some times.
+    #[inline]
+    pub fn glimpse(&self, range: &KeyRange) -> Glimpse {
+        let Some(bits) = self.token_bits() else {
+            return Glimpse::Unknown;
+        };
+        let start = match &range.start {
+            KeyBound::Start => self.first_key().token.murmur3(),
+            bound => bound.token().and_then(Token::murmur3),
+        };
+        let Some(start) = start else {
+            return Glimpse::Unknown;
+        };
+        let end = range.end.token().and_then(Token::murmur3);
+        match bits.next_from(code_of_hash(start)).map(hash_of_code) {
+            Some(token) if end.is_none_or(|end| token <= end) => Glimpse::From(token),
+            _ => Glimpse::Nothing,
+        }
+    }
+
+    /// The same as [`SSTable::cursor`] for a range whose begin is known.
+    pub fn cursor_from(
+        self: &Arc<Self>,
+        begin: Begin,
+        table: &Arc<TableSchema>,
+        range: KeyRange,
+        filter: Arc<ClusteringFilter>,
+    ) -> RangeCursor {
+        RangeCursor::beginning(
+            self.clone(),
+            table.clone(),
+            range,
+            filter,
+            Scan::Point,
+            Some(begin),
+        )
+    }
+
     /// Where the partitions of a range begin, or before: nothing if it has none there. With a token map that is the token of
     /// the next partition (as far as the map has it); no I/O on Data.db or the index.
     pub fn lower_bound(&self, range: &KeyRange) -> Option<DecoratedKey> {
@@ -194,7 +283,7 @@ impl SSTable {
     }
 
     /// The same, with the place in the token map.
-    pub(crate) fn begin_of(&self, range: &KeyRange) -> Option<Begin> {
+    pub fn begin_of(&self, range: &KeyRange) -> Option<Begin> {
         if range.misses(self.first_key(), self.last_key()) {
             return None;
         }
@@ -485,11 +574,40 @@ impl SSTable {
 
 /// Where the partitions of a range begin.
 #[derive(Debug)]
-pub(crate) struct Begin {
+pub struct Begin {
     /// There, or before.
     pub(crate) bound: DecoratedKey,
     /// How many partitions the token map has before it.
     pub(crate) rank: Option<u64>,
+}
+
+impl Begin {
+    /// A key that none of the partitions is before.
+    pub fn bound(&self) -> &DecoratedKey {
+        &self.bound
+    }
+}
+
+/// Where the partitions of a range begin, as far as a glimpse tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Glimpse {
+    /// There are none.
+    Nothing,
+    /// At this token of Murmur3 or, usually little, behind it; there may be none.
+    From(i64),
+    /// It has to be looked up.
+    Unknown,
+}
+
+/// Whether an SSTable has a key, as far as it is known from memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// It is before the first key or after the last.
+    Outside,
+    /// The token map or the Bloom filter does not have it.
+    Absent,
+    /// It may be there.
+    Possible,
 }
 
 /// The least key with a token.

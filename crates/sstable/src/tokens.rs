@@ -20,10 +20,12 @@
 //! | `block` | 1024 partitions |
 //! | `tail` | what the file says of itself |
 //! | `map` | look-ups |
+//! | `bits` | a short cut in memory to what is not there |
 //! | `writer` | partitions in, file out |
 //!
 //! Invariant: a look-up never misses a partition that is there; it may name a few that only look alike.
 
+mod bits;
 mod block;
 mod elias_fano;
 mod map;
@@ -33,7 +35,9 @@ mod tail;
 mod tests;
 mod writer;
 
+pub(crate) use bits::{Sighting, TokenBits};
 pub(crate) use map::{Candidates, Mapped, TokenMap};
+pub(crate) use order::{code_of_hash, hash_of_code};
 pub(crate) use tail::fingerprint_of;
 pub(crate) use writer::{TokenMapWriter, Whole};
 

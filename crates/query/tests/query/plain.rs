@@ -138,8 +138,9 @@ fn tables_with_clustering_or_static_columns_are_read_as_ever() {
     );
 }
 
+/// So many reads of so many SSTables that those are asked by the bits of their tokens, and opened late.
 #[test]
-fn ranges_of_tokens_end_where_they_are_to() {
+fn ranges_over_many_sstables_end_where_they_are_to() {
     let mut disk = EngineDisk::new();
     let mut session = Session::over(disk.open());
     let mut random = Seeded::new(4);
@@ -147,7 +148,7 @@ fn ranges_of_tokens_end_where_they_are_to() {
         "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}; USE ks;
          CREATE TABLE t (k int PRIMARY KEY, a text)",
     );
-    for part in 0..3 {
+    for part in 0..8 {
         for key in (part..300).step_by(if part == 0 { 1 } else { 40 }) {
             session.script(&format!("INSERT INTO t (k, a) VALUES ({key}, 'text of {part}')"));
         }
@@ -159,6 +160,12 @@ fn ranges_of_tokens_end_where_they_are_to() {
             let range = format!("t WHERE token(k) {above} token({from}) AND token(k) {below} token({to})");
             check(&mut session, "k, a", &range, Some(40));
             check(&mut session, "a", &range, None);
+            let limit = random.below(5) + 1;
+            check(&mut session, "k", &format!("{range} LIMIT {limit}"), None);
         }
+    }
+    for key in 0..400 {
+        let (rows, _) = read(&mut session, &format!("SELECT a FROM t WHERE k = {key}"), None);
+        assert_eq!(rows.len(), usize::from(key < 300), "{key}");
     }
 }

@@ -54,6 +54,18 @@ impl RangeCursor {
         scan: Scan,
     ) -> Self {
         let begin = sstable.begin_of(&range);
+        Self::beginning(sstable, table, range, filter, scan, begin)
+    }
+
+    /// With what is known of its begin: nothing if it has no partitions.
+    pub(crate) fn beginning(
+        sstable: Arc<SSTable>,
+        table: Arc<TableSchema>,
+        range: KeyRange,
+        filter: Arc<ClusteringFilter>,
+        scan: Scan,
+        begin: Option<Begin>,
+    ) -> Self {
         Self {
             sstable,
             table,

@@ -57,7 +57,10 @@ impl TokenBits {
         let upto = (greatest_code >> self.shift).min(self.last);
         for stretch in from..=upto {
             let at = stretch - self.first;
-            if let Some(word) = usize::try_from(at / 64).ok().and_then(|at| self.words.get_mut(at)) {
+            if let Some(word) = usize::try_from(at / 64)
+                .ok()
+                .and_then(|at| self.words.get_mut(at))
+            {
                 *word |= 1 << (at % 64);
             }
         }
@@ -130,7 +133,9 @@ mod tests {
                 assert!(at == 0 || at == codes.len(), "{code}");
             }
             match (bits.next_from(code), codes.get(at)) {
-                (Some(next), Some(found)) => assert!(code <= next && next <= *found, "{code}: {next} {found}"),
+                (Some(next), Some(found)) => {
+                    assert!(code <= next && next <= *found, "{code}: {next} {found}")
+                }
                 (None, Some(found)) => panic!("{found} is missed from {code} on"),
                 (Some(_), None) | (None, None) => {}
             }

@@ -69,6 +69,16 @@ impl<'b> Block<'b> {
         self.whole(self.codes.get(index)?)
     }
 
+    /// The least and the greatest code that each partition may have, in order.
+    pub(super) fn each_code(&self, mut visit: impl FnMut(u64, u64)) {
+        let cut = (1_u64 << self.shift) - 1;
+        self.codes.each(|value| {
+            if let Some(code) = self.whole(value) {
+                visit(code, code | cut);
+            }
+        });
+    }
+
     fn whole(&self, value: u64) -> Option<u64> {
         let code = self.base_code.checked_add(value)?;
         (code.leading_zeros() >= u32::from(self.shift)).then(|| code << self.shift)

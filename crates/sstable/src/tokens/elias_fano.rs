@@ -132,6 +132,21 @@ impl<'b> Sequence<'b> {
         Some((high << self.shape.low_bits) | self.low(index))
     }
 
+    /// All numbers, in order.
+    pub(super) fn each(&self, mut visit: impl FnMut(u64)) {
+        let mut index = 0;
+        for at in 0..self.upper.len() {
+            let mut word = self.word(at).unwrap_or(0);
+            while word != 0 && index < self.shape.count {
+                let bit = at * 64 + word.trailing_zeros() as usize;
+                let high = bit.saturating_sub(index) as u64;
+                visit((high << self.shape.low_bits) | self.low(index));
+                index += 1;
+                word &= word - 1;
+            }
+        }
+    }
+
     /// The number at `index`, of which `bit` is not behind.
     #[inline]
     pub(super) fn get_from(&self, bit: usize, index: usize) -> Option<u64> {
@@ -282,6 +297,9 @@ mod tests {
             }
         }
         assert_eq!(sequence.get(numbers.len()), None);
+        let mut all = Vec::new();
+        sequence.each(|number| all.push(number));
+        assert_eq!(all, numbers);
         assert_eq!(sequence.equal_range(u64::MAX), numbers.len()..numbers.len());
     }
 
@@ -313,6 +331,7 @@ mod tests {
                 words: random.below(20) as u16,
             };
             if let Some((sequence, _)) = Sequence::split(&bytes, shape) {
+                sequence.each(|_| {});
                 for index in 0..shape.count + 2 {
                     let _ = sequence.get(index);
                     let _ = sequence.next_from(random.below(u64::MAX));

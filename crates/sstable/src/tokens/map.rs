@@ -8,6 +8,7 @@ use ilion_rows::{DecoratedKey, KeyBound};
 use ilion_types::{Partitioner, Token};
 
 use super::BLOCK_PARTITIONS;
+use super::bits::TokenBits;
 use super::block::Block;
 use super::order::{Order, Place, code_of_bytes, trimmed};
 use super::tail::{END_LEN, Tail};
@@ -159,6 +160,23 @@ impl TokenMap {
             None => None,
         };
         Ok((rank, floor))
+    }
+
+    /// The bits of its tokens; nothing if they are not spread evenly, or too many. Reads all of it.
+    pub(crate) fn bits(&self) -> Result<Option<TokenBits>> {
+        let (Place::Code(first), Place::Code(last)) =
+            (Place::of(&self.first.token), Place::of(&self.last.token))
+        else {
+            return Ok(None);
+        };
+        let Some(mut bits) = TokenBits::new(self.tail.partition_count, first, last) else {
+            return Ok(None);
+        };
+        for number in 0..self.blocks {
+            self.block(number)?
+                .each_code(|least, greatest| bits.set(least, greatest));
+        }
+        Ok(Some(bits))
     }
 
     /// Where partition number `index`, in order, is.

@@ -47,7 +47,7 @@ impl Order {
     /// The greatest token that is not above any token with that code.
     pub(super) fn floor_of_code(self, code: u64) -> Token {
         match self {
-            Self::Murmur3 => Token::Murmur3((code ^ SIGN).cast_signed()),
+            Self::Murmur3 => Token::Murmur3(hash_of_code(code)),
             Self::Random => {
                 let value = (u128::from(code) << RANDOM_CUT_BITS).checked_sub(1);
                 // A leading zero: the number is never negative.
@@ -62,6 +62,18 @@ impl Order {
     }
 }
 
+/// The code of a token of Murmur3.
+#[inline]
+pub(crate) fn code_of_hash(hash: i64) -> u64 {
+    hash.cast_unsigned() ^ SIGN
+}
+
+/// The token of Murmur3 with that code.
+#[inline]
+pub(crate) fn hash_of_code(code: u64) -> i64 {
+    (code ^ SIGN).cast_signed()
+}
+
 /// Without zeros at the end, which the code of a short key has in place of nothing.
 pub(super) fn trimmed(bytes: &[u8]) -> &[u8] {
     let zeros = bytes.iter().rev().take_while(|byte| **byte == 0).count();
@@ -71,7 +83,7 @@ pub(super) fn trimmed(bytes: &[u8]) -> &[u8] {
 impl<'t> Place<'t> {
     pub(super) fn of(token: &'t Token) -> Self {
         match token {
-            Token::Murmur3(hash) => Self::Code(hash.cast_unsigned() ^ SIGN),
+            Token::Murmur3(hash) => Self::Code(code_of_hash(*hash)),
             Token::Random(random) => {
                 let plus_one = random.value().map_or(0, |value| value + 1);
                 Self::Code(u64::try_from(plus_one >> RANDOM_CUT_BITS).unwrap_or(u64::MAX))
