@@ -80,6 +80,12 @@ impl Books {
                 sums[place] = sums[place].wrapping_add(self.counts[place].get());
             }
         }
+        self.charged_later()
+    }
+
+    /// The I/O since [`Books::clear`], if there was some.
+    #[inline]
+    fn charged_later(&self) -> Option<RequestIo> {
         let before = self.charged_before.get()?;
         Some(self.charged.get() - before)
     }

@@ -153,6 +153,12 @@ impl Cost {
         self
     }
 
+    #[cold]
+    fn add_io(&mut self, io: RequestIo) -> u64 {
+        self.io = self.io + io;
+        io.bytes_read
+    }
+
     /// See [`amplification_percent`].
     pub fn amplification_percent(&self) -> u64 {
         amplification_percent(self.io.bytes_read, self.of(Count::BytesReturned))
@@ -211,35 +217,6 @@ impl Start {
     }
 }
 
-/// What of a cost is told of each statement.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Highlights {
-    /// See [`Count::Rows`].
-    pub rows: u64,
-    /// See [`Count::Tombstones`].
-    pub tombstones: u64,
-    /// See [`Count::SSTablesTouched`].
-    pub sstables: u64,
-    /// See [`Count::BytesReturned`].
-    pub bytes_returned: u64,
-    /// Bytes read from disk.
-    pub bytes_read: u64,
-}
-
-impl Highlights {
-    #[inline]
-    fn of(books: &Books, io: Option<RequestIo>) -> Self {
-        let of = |count: Count| books.counts[count as usize].get();
-        Self {
-            rows: of(Count::Rows),
-            tombstones: of(Count::Tombstones),
-            sstables: of(Count::SSTablesTouched),
-            bytes_returned: of(Count::BytesReturned),
-            bytes_read: io.map_or(0, |io| io.bytes_read),
-        }
-    }
-}
-
 impl CostScope {
     /// What was counted until now.
     pub fn so_far(&self) -> Cost {
@@ -248,41 +225,40 @@ impl CostScope {
         cost
     }
 
-    /// Adds what was counted until now; gives some of it.
+    /// How much of this until now.
     #[inline]
-    pub fn add_to(&self, sum: &mut Cost) -> Highlights {
-        BOOKS.with(|books| match &self.outer {
-            None => {
-                let io = books.add_to(&mut sum.counts);
-                if let Some(io) = io {
-                    sum.io = sum.io + io;
-                }
-                Highlights::of(books, io)
-            }
-            Some(outer) => outer.add_later_to(books, sum),
-        })
+    pub fn of(&self, count: Count) -> u64 {
+        let now = BOOKS.with(|books| books.counts[count as usize].get());
+        match &self.outer {
+            None => now,
+            Some(outer) => now.wrapping_sub(outer.counts[count as usize]),
+        }
+    }
+
+    /// Adds what was counted until now; gives the bytes read among it.
+    #[inline]
+    pub fn add_to(&self, sum: &mut Cost) -> u64 {
+        let io = match &self.outer {
+            None => BOOKS.with(|books| books.add_to(&mut sum.counts)),
+            Some(outer) => Some(outer.add_later_to(sum)),
+        };
+        match io {
+            None => 0,
+            Some(io) => sum.add_io(io),
+        }
     }
 }
 
 impl Start {
-    /// Adds what was counted since.
+    /// Adds what was counted since; gives the I/O.
     #[cold]
-    fn add_later_to(&self, books: &Books, sum: &mut Cost) -> Highlights {
-        let mut later = Cost {
-            io: books.charged() - self.io,
-            counts: books.counts.each_ref().map(Cell::get),
-        };
-        for (count, before) in later.counts.iter_mut().zip(&self.counts) {
-            *count = count.wrapping_sub(*before);
-        }
-        *sum += &later;
-        Highlights {
-            rows: later.of(Count::Rows),
-            tombstones: later.of(Count::Tombstones),
-            sstables: later.of(Count::SSTablesTouched),
-            bytes_returned: later.of(Count::BytesReturned),
-            bytes_read: later.io.bytes_read,
-        }
+    fn add_later_to(&self, sum: &mut Cost) -> RequestIo {
+        BOOKS.with(|books| {
+            for ((sum, now), before) in sum.counts.iter_mut().zip(&books.counts).zip(&self.counts) {
+                *sum = sum.wrapping_add(now.get()).wrapping_sub(*before);
+            }
+            books.charged() - self.io
+        })
     }
 }
 

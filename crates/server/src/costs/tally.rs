@@ -3,8 +3,8 @@
 //! Most statements read nothing from disk and look at a few rows: these are counted together by all of their numbers, with one
 //! addition, and put into histograms by who asks.
 
-use ilion_env::Cost;
 use ilion_env::cost::amplification_percent;
+use ilion_env::{Cost, Count};
 
 use super::shard::Spent;
 use super::{Histogram, ShapeCosts};
@@ -51,16 +51,15 @@ impl Tally {
     pub fn record(&mut self, spent: &Spent<'_>) {
         let cost = spent.cost;
         self.errors += u64::from(spent.is_error);
-        let told = cost.add_to(&mut self.total);
         let numbers = Numbers {
-            rows: told.rows,
-            sstables: told.sstables,
-            tombstones: told.tombstones,
-            disk_bytes: told.bytes_read,
+            disk_bytes: cost.add_to(&mut self.total),
+            rows: cost.of(Count::Rows),
+            sstables: cost.of(Count::SSTablesTouched),
+            tombstones: cost.of(Count::Tombstones),
         };
         match self.small.get_mut(numbers.combination()) {
             Some(count) => *count += 1,
-            None => self.others.record(numbers, told.bytes_returned),
+            None => self.others.record(numbers, cost.of(Count::BytesReturned)),
         }
         if let Some(nanos) = spent.elapsed_nanos {
             self.latency.record(nanos);
