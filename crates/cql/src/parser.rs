@@ -197,7 +197,7 @@ impl<'a> Parser<'a> {
         let marker_count = self.markers.len();
         match parse(self) {
             Ok(parsed) => Ok(Some(parsed)),
-            Err(Fault::TooDeep) => Err(Fault::TooDeep),
+            Err(fault @ (Fault::TooDeep | Fault::Invalid(_))) => Err(fault),
             Err(_) => {
                 (self.position, self.depth, self.height) = (position, depth, height);
                 self.markers.truncate(marker_count);

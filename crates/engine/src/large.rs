@@ -1,7 +1,8 @@
 //! Warnings about partitions, rows, cells and tombstones that are more than what does a table good, as they are written to SSTables.
 //!
-//! Compat: the sentences of Cassandra's guardrails on partition size and tombstones; those on rows and cells are Ilion's own. An
-//! SSTable gives a bounded number of warnings.
+//! Compat: the sentences of Cassandra's guardrails on partition size and tombstones, whose second thresholds refuse nothing here, since
+//! what is flushed or compacted has to be written; those on rows and cells are Ilion's own. An SSTable gives a bounded number of
+//! warnings.
 
 use std::sync::Arc;
 
@@ -18,8 +19,12 @@ const WARNINGS_MAX: u64 = 10;
 pub struct LargeLimits {
     /// Uncompressed bytes of a partition.
     pub partition_bytes: Option<u64>,
+    /// Uncompressed bytes of a partition that are told as an error.
+    pub partition_bytes_fail: Option<u64>,
     /// Tombstones of a partition.
     pub partition_tombstones: Option<u64>,
+    /// Tombstones of a partition that are told as an error.
+    pub partition_tombstones_fail: Option<u64>,
     /// Uncompressed bytes of a row.
     pub row_bytes: Option<u64>,
     /// Bytes of a cell's value.
@@ -81,26 +86,19 @@ impl LargeWatch {
             return;
         };
         let (bytes, tombstones) = (written.saturating_sub(self.start), self.tombstones);
-        if let Some(limit) = self.limits.partition_bytes.filter(|limit| bytes > *limit) {
-            self.warn(
-                |what| {
-                    format!(
-                        "Partition {what} has size {bytes}, this exceeds the warning threshold of {limit}."
-                    )
-                },
-                &key,
-            );
-        }
-        if let Some(limit) = self
-            .limits
-            .partition_tombstones
-            .filter(|limit| tombstones > *limit)
-        {
-            self.warn(|what| {
+        let limits = self.limits;
+        if let Some((threshold, limit)) = passed(bytes, limits.partition_bytes, limits.partition_bytes_fail) {
+            self.tell(threshold, &key, |what| {
                 format!(
-                    "Partition {what} has {tombstones} tombstones, this exceeds the warning threshold of {limit}."
+                    "Partition {what} has size {bytes}, this exceeds the {threshold} threshold of {limit}."
                 )
-            }, &key);
+            });
+        }
+        let (warn, fail) = (limits.partition_tombstones, limits.partition_tombstones_fail);
+        if let Some((threshold, limit)) = passed(tombstones, warn, fail) {
+            self.tell(threshold, &key, |what| {
+                format!("Partition {what} has {tombstones} tombstones, this exceeds the {threshold} threshold of {limit}.")
+            });
         }
     }
 
@@ -119,7 +117,12 @@ impl LargeWatch {
     }
 
     fn count(&mut self, row: &Row) {
-        if self.limits.partition_tombstones.is_none() {
+        if self
+            .limits
+            .partition_tombstones
+            .or(self.limits.partition_tombstones_fail)
+            .is_none()
+        {
             return;
         }
         let is_tombstone = |cell: &Cell| cell.is_tombstone();
@@ -172,11 +175,31 @@ impl LargeWatch {
     }
 
     fn warn(&mut self, sentence: impl FnOnce(&str) -> String, key: &DecoratedKey) {
+        self.tell(WARNING, key, sentence);
+    }
+
+    /// Compat: what is beyond the second threshold is an error of the log, and is written all the same.
+    fn tell(&mut self, threshold: &str, key: &DecoratedKey, sentence: impl FnOnce(&str) -> String) {
         self.warnings += 1;
-        if self.warnings <= WARNINGS_MAX {
-            tracing::warn!("{}", sentence(&shown(&self.table, &key.key)));
+        if self.warnings > WARNINGS_MAX {
+            return;
+        }
+        let sentence = sentence(&shown(&self.table, &key.key));
+        match threshold {
+            FAILURE => tracing::error!("{sentence}"),
+            _ => tracing::warn!("{sentence}"),
         }
     }
+}
+
+const WARNING: &str = "warning";
+const FAILURE: &str = "failure";
+
+/// The highest threshold that a value is above, and what it is called.
+fn passed(value: u64, warn: Option<u64>, fail: Option<u64>) -> Option<(&'static str, u64)> {
+    let above = |limit: &u64| value > *limit;
+    let failed = fail.filter(above).map(|limit| (FAILURE, limit));
+    failed.or_else(|| warn.filter(above).map(|limit| (WARNING, limit)))
 }
 
 /// `keyspace.table:key`, the values of a compound key with colons between them.
@@ -237,6 +260,7 @@ mod tests {
             partition_tombstones: Some(1),
             row_bytes: Some(500),
             cell_bytes: Some(400),
+            ..LargeLimits::default()
         };
         let warnings = |rows: &[(Cell, u64)]| {
             let mut watch = LargeWatch::new(limits, &table);
@@ -258,6 +282,15 @@ mod tests {
         );
         let dead = || Cell::tombstone(1, 1);
         assert_eq!(warnings(&[(dead(), 10), (dead(), 10)]), 1, "the tombstones");
+    }
+
+    #[test]
+    fn the_higher_threshold_is_told() {
+        assert_eq!(passed(10, Some(10), Some(20)), None);
+        assert_eq!(passed(11, Some(10), Some(20)), Some((WARNING, 10)));
+        assert_eq!(passed(21, Some(10), Some(20)), Some((FAILURE, 20)));
+        assert_eq!(passed(21, None, Some(20)), Some((FAILURE, 20)));
+        assert_eq!(passed(21, None, None), None);
     }
 
     #[test]

@@ -62,7 +62,7 @@ mod write;
 
 pub use engine_store::EngineStore;
 pub use error::{Error, FailureReason, WriteType};
-pub use guardrails::{Flag, Guardrails, Threshold, ValueLists};
+pub use guardrails::{DiskUsage, Flag, Fullness, Guardrails, Threshold, ValueLists};
 pub use prepared::{Prepared, StatementWeight};
 pub use processor::{BatchStatement, QueryProcessor};
 pub use request::{BatchKind, ClientState, Consistency, ExecuteOptions, QueryOptions, Value, Values};

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use ilion_rows::TombstoneLimits;
 
-use crate::Guardrails;
+use crate::{DiskUsage, Guardrails};
 
 /// A consistency level by its code in the protocol. One node stores everything, so levels are checked and reported, not
 /// waited for.
@@ -148,6 +149,8 @@ pub struct QueryOptions {
     pub allow_filtering: bool,
     /// What else the operator limits.
     pub guardrails: Guardrails,
+    /// How full the disk is, as whoever watches it says.
+    pub disk_usage: Arc<DiskUsage>,
     /// Whether materialized views may be created.
     pub materialized_views_enabled: bool,
     /// Whether CREATE INDEX may leave out what kind of index it wants.
@@ -179,6 +182,7 @@ impl Default for QueryOptions {
             data_center: "datacenter1".to_owned(),
             allow_filtering: true,
             guardrails: Guardrails::default(),
+            disk_usage: Arc::default(),
             materialized_views_enabled: true,
             default_secondary_index_enabled: true,
             default_secondary_index: "legacy_local_table".to_owned(),

@@ -49,6 +49,51 @@ pub(crate) fn resolve_type(
     })
 }
 
+/// The type of a column.
+///
+/// # Errors
+/// As [`resolve_type`]; a collection of what would have to be frozen is refused before anything is looked up.
+pub(crate) fn column_type(
+    name: &CqlTypeName,
+    keyspace: Option<&str>,
+    schema: &Schema,
+) -> Result<CqlType, Error> {
+    check_members(name)?;
+    resolve_type(name, keyspace, schema)
+}
+
+/// The type of a field of a user type.
+///
+/// # Errors
+/// As [`column_type`]; a user type has to be frozen.
+pub(crate) fn field_type(
+    name: &CqlTypeName,
+    keyspace: Option<&str>,
+    schema: &Schema,
+) -> Result<CqlType, Error> {
+    if matches!(name, CqlTypeName::User(_)) {
+        return Err(Error::invalid("A user type cannot contain non-frozen UDTs"));
+    }
+    column_type(name, keyspace, schema)
+}
+
+fn check_members(name: &CqlTypeName) -> Result<(), Error> {
+    let members: &[&CqlTypeName] = match name {
+        CqlTypeName::List(element) | CqlTypeName::Set(element) => &[element],
+        CqlTypeName::Map(key, value) => &[key, value],
+        _ => &[],
+    };
+    if members
+        .iter()
+        .any(|member| matches!(member, CqlTypeName::User(_)))
+    {
+        return Err(Error::invalid(format!(
+            "Non-frozen UDTs are not allowed inside collections: {name}"
+        )));
+    }
+    Ok(())
+}
+
 /// The type of a native name.
 pub(crate) fn native_type(native: NativeType) -> CqlType {
     match native {
@@ -77,9 +122,12 @@ pub(crate) fn native_type(native: NativeType) -> CqlType {
 
 fn custom_type(class: &str) -> Result<CqlType, Error> {
     match CqlType::from_class(class) {
-        Ok((CqlType::Custom(unknown), _)) if !unknown.starts_with(CASSANDRA_TYPES) => Err(Error::Syntax(
-            format!("Error setting type {class}: Unable to find abstract-type class '{class}'"),
-        )),
+        Ok((CqlType::Custom(unknown), _)) if !unknown.starts_with(CASSANDRA_TYPES) => {
+            let package = if class.contains('.') { "" } else { CASSANDRA_TYPES };
+            Err(Error::Syntax(format!(
+                "Error setting type {class}: Unable to find abstract-type class '{package}{class}'"
+            )))
+        }
         Ok((ty, _)) => Ok(ty),
         Err(refused) => Err(Error::Syntax(format!(
             "Cannot parse comparator {class}: {refused}"

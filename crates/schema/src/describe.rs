@@ -15,7 +15,8 @@ mod table;
 use std::collections::BTreeMap;
 
 pub use elements::{
-    Element, ElementKind, describe_keyspace_elements, describe_table_elements, name_order, sorted_types,
+    Element, ElementKind, describe_keyspace_elements, describe_table_elements, describe_view_elements,
+    name_order, sorted_types,
 };
 pub use objects::{
     describe_aggregate, describe_function, describe_index, describe_keyspace, describe_type, describe_view,

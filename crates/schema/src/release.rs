@@ -59,13 +59,14 @@ impl Release {
             Diff::Type(Transition::Created(ty) | Transition::Updated { new: ty, .. }) => {
                 self.check_types(ty.fields.iter().map(|(_, field)| field))
             }
-            Diff::Function(_, Transition::Created(function)) => {
+            Diff::Function(_, Transition::Created(function) | Transition::Updated { new: function, .. }) => {
                 let arguments = function.arguments.iter().map(|(_, ty)| ty);
                 self.check_types(arguments.chain([&function.return_type]))
             }
-            Diff::Aggregate(_, Transition::Created(aggregate)) => {
-                self.check_types(aggregate.argument_types.iter().chain([&aggregate.state_type]))
-            }
+            Diff::Aggregate(
+                _,
+                Transition::Created(aggregate) | Transition::Updated { new: aggregate, .. },
+            ) => self.check_types(aggregate.argument_types.iter().chain([&aggregate.state_type])),
             Diff::Index(_, Transition::Created(index)) => match index.options.get("class_name") {
                 Some(class) if class != SASI => self.lacks(format!("indexes of class {class}")),
                 _ => Ok(()),

@@ -36,6 +36,7 @@ pub mod costs;
 mod counted;
 pub mod dashboard;
 mod described;
+mod disk_watch;
 mod durability;
 mod error_table;
 mod events;

@@ -15,6 +15,7 @@ use ilion_rows::TombstoneLimits;
 use ilion_schema::TableId;
 
 use crate::costs::SlowLog;
+use crate::disk_watch::DiskWatch;
 use crate::durability::{Durability, DurableCallback};
 use crate::guardrails::guardrails;
 use crate::memory::machine_bytes;
@@ -51,6 +52,8 @@ pub struct Node {
     processor: Arc<QueryProcessor>,
     local: Arc<LocalNode>,
     observers: Arc<Observers>,
+    /// Ends with the node.
+    _disk_watch: Option<Arc<DiskWatch>>,
 }
 
 impl Node {
@@ -88,7 +91,9 @@ impl Node {
             engine.flush(TableId::of_system_table("system", "local"))?;
         }
         let store: Arc<dyn Store> = Arc::new(EngineStore::new(engine.clone(), local.cluster()));
-        let processor = Arc::new(QueryProcessor::new(store.clone(), query_options(settings)));
+        let query_options = query_options(settings);
+        let disk_watch = DiskWatch::start(&engine, settings, query_options.disk_usage.clone())?;
+        let processor = Arc::new(QueryProcessor::new(store.clone(), query_options));
         system::register(&engine, settings);
         let observers = Arc::new(observers(&engine, store, settings)?);
         system::register_costs(&engine, &observers.costs);
@@ -97,6 +102,7 @@ impl Node {
             processor,
             local,
             observers,
+            _disk_watch: disk_watch.map(Arc::new),
         })
     }
 
@@ -205,6 +211,7 @@ fn query_options(settings: &Settings) -> QueryOptions {
         data_center: settings.data_center.clone(),
         allow_filtering: settings.allow_filtering_enabled,
         guardrails: guardrails(settings),
+        disk_usage: Arc::default(),
         materialized_views_enabled: settings.materialized_views_enabled,
         default_secondary_index_enabled: settings.default_secondary_index_enabled,
         default_secondary_index: settings.default_secondary_index.clone(),
@@ -341,7 +348,9 @@ fn engine_options(env: &dyn Env, settings: &Settings) -> Result<EngineOptions, O
         cache_load_timeout: settings.cache_load_timeout,
         large: LargeLimits {
             partition_bytes: settings.partition_size_warn_threshold.map(|size| size.0),
+            partition_bytes_fail: settings.partition_size_fail_threshold.map(|size| size.0),
             partition_tombstones: settings.partition_tombstones_warn_threshold.0,
+            partition_tombstones_fail: settings.partition_tombstones_fail_threshold.0,
             row_bytes: settings.row_size_warn_threshold.map(|size| size.0),
             cell_bytes: settings.cell_size_warn_threshold.map(|size| size.0),
         },

@@ -34,6 +34,20 @@ const HOUR: usize = 4;
 const MINUTE: usize = 5;
 const SECOND: usize = 6;
 
+/// What units are called in messages.
+const UNIT_NAMES: [&str; UNITS.len()] = [
+    "years",
+    "months",
+    "weeks",
+    "days",
+    "hours",
+    "minutes",
+    "seconds",
+    "milliseconds",
+    "microseconds",
+    "nanoseconds",
+];
+
 impl FromStr for Duration {
     type Err = Error;
 
@@ -43,15 +57,28 @@ impl FromStr for Duration {
             None => (false, text),
         };
         let sum = match body.strip_prefix('P') {
-            None if body.is_empty() => None,
+            None if body.is_empty() => Err(Odd::Form),
             None => units(body),
-            Some("") => None,
+            Some("") => Err(Odd::Form),
             Some(iso) if iso.contains('-') => alternative(iso),
             Some(iso) => iso8601(iso),
         };
-        sum.and_then(|sum| sum.finish(negative))
-            .ok_or_else(|| Error::literal(format!("Unable to convert '{text}' to a duration")))
+        sum.and_then(|sum| sum.finish(negative).ok_or(Odd::Form))
+            .map_err(|odd| {
+                Error::literal(match odd {
+                    Odd::Form => format!("Unable to convert '{text}' to a duration"),
+                    Odd::Rule(what) => format!("Invalid duration. {what}"),
+                })
+            })
     }
+}
+
+/// Why a text is no duration.
+enum Odd {
+    /// It has none of the forms.
+    Form,
+    /// It breaks a rule, which is said.
+    Rule(String),
 }
 
 #[derive(Default)]
@@ -64,19 +91,33 @@ struct Sum {
 }
 
 impl Sum {
-    fn add(&mut self, unit: usize, amount: i64) -> Option<()> {
+    fn add(&mut self, unit: usize, amount: i64) -> Result<(), Odd> {
+        let name = UNIT_NAMES[unit];
+        if unit + 1 == self.passed {
+            return Err(Odd::Rule(format!("The {name} are specified multiple times")));
+        }
         if unit < self.passed {
-            return None;
+            let last = UNIT_NAMES[self.passed - 1];
+            return Err(Odd::Rule(format!("The {last} should be after {name}")));
         }
         self.passed = unit + 1;
         let (_, part, size) = UNITS[unit];
-        let (target, max) = match part {
-            Part::Months => (&mut self.months, i64::from(i32::MAX)),
-            Part::Days => (&mut self.days, i64::from(i32::MAX)),
-            Part::Nanos => (&mut self.nanos, i64::MAX),
+        let (target, max, what) = match part {
+            Part::Months => (&mut self.months, i64::from(i32::MAX), "months"),
+            Part::Days => (&mut self.days, i64::from(i32::MAX), "days"),
+            Part::Nanos => (&mut self.nanos, i64::MAX, "nanoseconds"),
         };
-        *target = amount.checked_mul(size)?.checked_add(*target)?;
-        (*target <= max).then_some(())
+        let sum = amount
+            .checked_mul(size)
+            .and_then(|more| more.checked_add(*target));
+        // Compat: of nanoseconds there may be more than the message says.
+        *target = sum.filter(|sum| *sum <= max).ok_or_else(|| {
+            Odd::Rule(format!(
+                "The total number of {what} must be less or equal to {}",
+                i32::MAX
+            ))
+        })?;
+        Ok(())
     }
 
     fn finish(self, negative: bool) -> Option<Duration> {
@@ -88,12 +129,13 @@ impl Sum {
 }
 
 /// Splits digits from the front.
-fn number(text: &str) -> Option<(i64, &str)> {
+fn number(text: &str) -> Result<(i64, &str), Odd> {
     let len = text.bytes().take_while(u8::is_ascii_digit).count();
-    Some((text[..len].parse().ok()?, &text[len..]))
+    let number = text[..len].parse().map_err(|_| Odd::Form)?;
+    Ok((number, &text[len..]))
 }
 
-fn units(mut text: &str) -> Option<Sum> {
+fn units(mut text: &str) -> Result<Sum, Odd> {
     let mut sum = Sum::default();
     while !text.is_empty() {
         let (amount, rest) = number(text)?;
@@ -102,48 +144,50 @@ fn units(mut text: &str) -> Option<Sum> {
         let name = name.to_lowercase();
         let unit = UNITS
             .iter()
-            .position(|(names, ..)| names.contains(&name.as_str()))?;
+            .position(|(names, ..)| names.contains(&name.as_str()))
+            .ok_or(Odd::Form)?;
         sum.add(unit, amount)?;
         text = rest;
     }
-    Some(sum)
+    Ok(sum)
 }
 
 /// `1Y2M3DT4H5M6S` or `3W`, after the `P`.
-fn iso8601(text: &str) -> Option<Sum> {
+fn iso8601(text: &str) -> Result<Sum, Odd> {
     let mut sum = Sum::default();
     if let Some(weeks) = text.strip_suffix('W') {
         let (amount, "") = number(weeks)? else {
-            return None;
+            return Err(Odd::Form);
         };
         sum.add(2, amount)?;
-        return Some(sum);
+        return Ok(sum);
     }
     let (date, time) = match text.split_once('T') {
-        Some((_, "")) => return None,
+        Some((_, "")) => return Err(Odd::Form),
         Some(parts) => parts,
         None => (text, ""),
     };
     iso8601_part(date, &[('Y', YEAR), ('M', MONTH), ('D', DAY)], &mut sum)?;
     iso8601_part(time, &[('H', HOUR), ('M', MINUTE), ('S', SECOND)], &mut sum)?;
-    Some(sum)
+    Ok(sum)
 }
 
-fn iso8601_part(mut text: &str, units: &[(char, usize)], sum: &mut Sum) -> Option<()> {
+fn iso8601_part(mut text: &str, units: &[(char, usize)], sum: &mut Sum) -> Result<(), Odd> {
     while !text.is_empty() {
         let (amount, rest) = number(text)?;
-        let name = rest.chars().next()?;
-        let (_, unit) = units.iter().find(|(known, _)| *known == name)?;
+        let name = rest.chars().next().ok_or(Odd::Form)?;
+        let known = units.iter().find(|(known, _)| *known == name);
+        let (_, unit) = known.ok_or(Odd::Form)?;
         sum.add(*unit, amount)?;
         text = &rest[name.len_utf8()..];
     }
-    Some(())
+    Ok(())
 }
 
 /// `0001-02-03T04:05:06`, after the `P`.
-fn alternative(text: &str) -> Option<Sum> {
+fn alternative(text: &str) -> Result<Sum, Odd> {
     let mut sum = Sum::default();
-    let (date, time) = text.split_once('T')?;
+    let (date, time) = text.split_once('T').ok_or(Odd::Form)?;
     let groups = date.split('-').chain(time.split(':'));
     let wanted = [
         (4, YEAR),
@@ -156,16 +200,16 @@ fn alternative(text: &str) -> Option<Sum> {
     let mut found = 0;
     for (group, (len, unit)) in groups.zip(wanted) {
         let (amount, "") = number(group)? else {
-            return None;
+            return Err(Odd::Form);
         };
         if group.len() != len {
-            return None;
+            return Err(Odd::Form);
         }
         sum.add(unit, amount)?;
         found += 1;
     }
     let complete = found == wanted.len() && text.len() == "0001-02-03T04:05:06".len();
-    complete.then_some(sum)
+    if complete { Ok(sum) } else { Err(Odd::Form) }
 }
 
 #[cfg(test)]
@@ -191,6 +235,26 @@ mod tests {
                 Ok(printed.into()),
                 "{text}"
             );
+        }
+    }
+
+    #[test]
+    fn a_broken_rule_is_said() {
+        for (text, what) in [
+            ("1d1y", "The days should be after years"),
+            ("1h1m1h", "The minutes should be after hours"),
+            ("1d1d", "The days are specified multiple times"),
+            (
+                "200000000y",
+                "The total number of months must be less or equal to 2147483647",
+            ),
+            (
+                "2562048h",
+                "The total number of nanoseconds must be less or equal to 2147483647",
+            ),
+        ] {
+            let refused = text.parse::<Duration>().unwrap_err().to_string();
+            assert_eq!(refused, format!("Invalid duration. {what}"), "{text}");
         }
     }
 

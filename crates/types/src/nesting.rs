@@ -115,6 +115,13 @@ impl CqlType {
     /// is needed.
     pub fn check_nesting(&self) -> Result<(), Error> {
         let refused = |what: &str| Err(Error::InvalidType(format!("{what}: {self}")));
+        if let Self::Tuple(members) = self
+            && members.contains(&Self::Counter)
+        {
+            return Err(Error::InvalidType(
+                "Counters are not allowed inside tuples".to_owned(),
+            ));
+        }
         if self.inner_types().any(|inner| *inner == Self::Counter) {
             return refused("Counters are not allowed inside collections");
         }
@@ -126,10 +133,10 @@ impl CqlType {
             ));
         }
         match self {
-            Self::Set { element, .. } if element.contains_duration() => {
+            Self::Set { element, .. } if **element == Self::Duration => {
                 return refused("Durations are not allowed inside sets");
             }
-            Self::Map { key, .. } if key.contains_duration() => {
+            Self::Map { key, .. } if **key == Self::Duration => {
                 return refused("Durations are not allowed as map keys");
             }
             _ if self.is_collection() => {

@@ -138,7 +138,7 @@ impl Display for Selector {
                 native_type,
             } => write!(out, "CAST({selector} AS {native_type})"),
             Self::TypeHint { type_name, selector } => {
-                write!(out, "({type_name}) {}", Bound(selector, Binding::Primary))
+                write!(out, "({type_name}){}", Bound(selector, Binding::Primary))
             }
             Self::Element { of, key } => write!(out, "{}[{key}]", Bound(of, Binding::Modifier)),
             Self::Slice { of, from, to } => {

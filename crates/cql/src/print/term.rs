@@ -3,13 +3,13 @@
 use std::fmt::{Display, Formatter, Result};
 
 use super::{List, QualifiedFunction, separated};
-use crate::ast::{BindMarker, Literal, Term};
+use crate::ast::{ArithmeticOperator, BindMarker, Literal, Term};
 use crate::quote::{Name, Text};
 
 impl Display for Literal {
     fn fmt(&self, out: &mut Formatter<'_>) -> Result {
         match self {
-            Self::Null => out.write_str("null"),
+            Self::Null => out.write_str("NULL"),
             Self::String(text) => Text(text).fmt(out),
             Self::Integer(text) | Self::Float(text) | Self::Uuid(text) | Self::Duration(text) => {
                 out.write_str(text)
@@ -57,17 +57,34 @@ impl Display for Term {
             Self::Function { name, arguments } => {
                 write!(out, "{}({})", QualifiedFunction(name), List(arguments))
             }
-            Self::TypeHint { type_name, term } => write!(out, "({type_name}) {term}"),
+            Self::TypeHint { type_name, term } => write!(out, "({type_name}){term}"),
             Self::Cast { term, type_name } => write!(out, "CAST({term} AS {type_name})"),
             Self::Arithmetic {
                 operator,
                 left,
                 right,
             } => {
-                write!(out, "{left} {} {right}", operator.symbol())
+                let keeps_left =
+                    |inner: ArithmeticOperator| inner.is_multiplicative() || !operator.is_multiplicative();
+                let keeps_right =
+                    |inner: ArithmeticOperator| inner.is_multiplicative() && !operator.is_multiplicative();
+                side(out, left, keeps_left)?;
+                write!(out, " {} ", operator.symbol())?;
+                side(out, right, keeps_right)
             }
             // With a space, since `-1` is a literal and `--` a comment.
-            Self::Negate(term) => write!(out, "- {term}"),
+            Self::Negate(term) => {
+                out.write_str("- ")?;
+                side(out, term, |_| false)
+            }
         }
+    }
+}
+
+/// An operand: an operation inside has parentheses, unless the outer one keeps it together.
+fn side(out: &mut Formatter<'_>, term: &Term, keeps: impl Fn(ArithmeticOperator) -> bool) -> Result {
+    match term {
+        Term::Arithmetic { operator, .. } if !keeps(*operator) => write!(out, "({term})"),
+        term => term.fmt(out),
     }
 }

@@ -2,25 +2,45 @@
 //!
 //! Compat: `NetworkTopologyStrategy.prepareOptions` and `validateExpectedOptions` of Cassandra 5.0.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use ilion_schema::{Properties, PropertyValue};
+use ilion_schema::{Properties, PropertyValue, SchemaChange};
 
 use crate::Error;
-use crate::context::PlanContext;
+use crate::context::Execution;
 
 const CLASS: &str = "class";
 const FACTOR: &str = "replication_factor";
 
-/// The properties with what they mean for the data center of this node.
-pub(super) fn of_data_center(
-    keyspace: &str,
-    mut properties: Properties,
-    context: &PlanContext<'_>,
-) -> Result<Properties, Error> {
-    let own = context.options.data_center.as_str();
+/// The change with what it means for the data center of this node. A keyspace that is there already, or is not there to be
+/// altered, is told of before its options are looked at.
+///
+/// # Errors
+/// It names another data center.
+pub(super) fn of_data_center<'c>(
+    mut change: Cow<'c, SchemaChange>,
+    execution: &Execution<'_>,
+) -> Result<Cow<'c, SchemaChange>, Error> {
+    let known = |name: &str| execution.schema.keyspace(name).is_some();
+    let is_looked_at = match &*change {
+        SchemaChange::CreateKeyspace { name, .. } => !known(name),
+        SchemaChange::AlterKeyspace { name, .. } => known(name),
+        _ => false,
+    };
+    if is_looked_at
+        && let SchemaChange::CreateKeyspace { name, properties, .. }
+        | SchemaChange::AlterKeyspace { name, properties, .. } = change.to_mut()
+    {
+        complete(name, properties, execution)?;
+    }
+    Ok(change)
+}
+
+fn complete(keyspace: &str, properties: &mut Properties, execution: &Execution<'_>) -> Result<(), Error> {
+    let own = execution.query_options.data_center.as_str();
     let Some(PropertyValue::Map(replication)) = properties.0.get_mut("replication") else {
-        return Ok(properties);
+        return Ok(());
     };
     let is_by_data_center = |options: &BTreeMap<String, String>| {
         options
@@ -28,7 +48,7 @@ pub(super) fn of_data_center(
             .is_some_and(|class| class.rsplit('.').next() == Some("NetworkTopologyStrategy"))
     };
     if !is_by_data_center(replication) {
-        return Ok(properties);
+        return Ok(());
     }
     let is_known = |option: &str| [CLASS, FACTOR, own].contains(&option);
     if let Some(unknown) = replication.keys().find(|option| !is_known(option)) {
@@ -38,9 +58,9 @@ pub(super) fn of_data_center(
     }
     if replication.contains_key(own) {
         replication.remove(FACTOR);
-        return Ok(properties);
+        return Ok(());
     }
-    let previous = context.schema.keyspace(keyspace);
+    let previous = execution.schema.keyspace(keyspace);
     let previous = previous.map(|previous| &previous.replication.options);
     let was = |option: &str| previous.and_then(|previous| previous.get(option)).cloned();
     let factor = match replication.remove(FACTOR) {
@@ -49,5 +69,5 @@ pub(super) fn of_data_center(
         None => was(FACTOR).unwrap_or_else(|| "1".to_owned()),
     };
     replication.insert(own.to_owned(), factor);
-    Ok(properties)
+    Ok(())
 }

@@ -20,8 +20,8 @@ use ilion_schema::{
 pub(crate) use function::script_of;
 
 use crate::context::{Execution, PlanContext};
-use crate::guardrails::{check_change, without_ignored};
-use crate::type_name::resolve_type;
+use crate::guardrails::{check_change, check_given, without_ignored};
+use crate::type_name::{field_type, resolve_type};
 use crate::{Error, Executed, Outcome, SchemaEvent, SchemaEventKind, SchemaTarget};
 
 /// A planned schema statement.
@@ -38,8 +38,11 @@ impl SchemaPlan {
 
     /// Changes the schema.
     pub fn execute(&self, execution: &Execution<'_>) -> Result<Executed, Error> {
-        check_change(&self.change, execution)?;
+        check_given(&self.change, execution)?;
         let change = without_ignored(&self.change, execution);
+        let change = keyspace::of_data_center(change, execution)?;
+        let change = table::with_default_compaction(change, execution);
+        check_change(&change, execution)?;
         index::check(&change, execution)?;
         let alter = || {
             let altered = execution.store.alter_schema(&change);
@@ -129,12 +132,12 @@ fn change_of(statement: &Statement, context: &PlanContext<'_>) -> Result<SchemaC
     Ok(match statement {
         Statement::CreateKeyspace(create) => SchemaChange::CreateKeyspace {
             name: create.keyspace.clone(),
-            properties: keyspace::of_data_center(&create.keyspace, properties(&create.properties), context)?,
+            properties: properties(&create.properties),
             if_not_exists: create.if_not_exists,
         },
         Statement::AlterKeyspace(alter) => SchemaChange::AlterKeyspace {
             name: alter.keyspace.clone(),
-            properties: keyspace::of_data_center(&alter.keyspace, properties(&alter.properties), context)?,
+            properties: properties(&alter.properties),
             if_exists: alter.if_exists,
         },
         Statement::DropKeyspace(drop) => SchemaChange::DropKeyspace {
@@ -214,7 +217,7 @@ fn create_type(create: &CreateType, context: &PlanContext<'_>) -> Result<SchemaC
         .iter()
         // Compat: whether it is there is told before anything is said about its fields.
         .filter(|_| !is_there)
-        .map(|(name, ty)| Ok((name.clone(), resolve_type(ty, Some(&keyspace), context.schema)?)))
+        .map(|(name, ty)| Ok((name.clone(), field_type(ty, Some(&keyspace), context.schema)?)))
         .collect::<Result<_, Error>>()?;
     Ok(SchemaChange::CreateType {
         name: create.name.name.clone(),
@@ -233,7 +236,7 @@ fn alter_type(alter: &AlterType, context: &PlanContext<'_>) -> Result<SchemaChan
             type_name,
         } => TypeAlteration::AddField {
             name: field.clone(),
-            ty: resolve_type(type_name, Some(&keyspace), context.schema)?,
+            ty: field_type(type_name, Some(&keyspace), context.schema)?,
             if_not_exists: *if_not_exists,
         },
         TypeChange::RenameFields { if_exists, renames } => TypeAlteration::RenameFields {

@@ -1,16 +1,15 @@
 //! CREATE TABLE and ALTER TABLE.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use ilion_cql::ast::{AlterTable, ColumnDefinition, CreateTable, CreateTableLike, Direction, TableChange};
-use ilion_schema::{
-    ClusteringOrder, CopyTable, NewColumn, Properties, PropertyValue, SchemaChange, TableAlteration,
-};
+use ilion_schema::{ClusteringOrder, CopyTable, NewColumn, PropertyValue, SchemaChange, TableAlteration};
 
 use super::{keyspace, properties};
 use crate::Error;
-use crate::context::PlanContext;
-use crate::type_name::resolve_type;
+use crate::context::{Execution, PlanContext};
+use crate::type_name::column_type;
 
 pub(super) fn create(create: &CreateTable, context: &PlanContext<'_>) -> Result<SchemaChange, Error> {
     let keyspace = keyspace(&create.table, context)?;
@@ -19,6 +18,7 @@ pub(super) fn create(create: &CreateTable, context: &PlanContext<'_>) -> Result<
         Some(_) => Vec::new(),
         None => columns(&create.columns, &keyspace, context)?,
     };
+    check_order_once(&create.clustering_order, &create.table.name)?;
     let (partition_key, clustering) = match &create.primary_key {
         Some(key) => (key.partition_key.clone(), key.clustering.clone()),
         None => Default::default(),
@@ -31,10 +31,22 @@ pub(super) fn create(create: &CreateTable, context: &PlanContext<'_>) -> Result<
         clustering,
         clustering_order: clustering_order(&create.clustering_order),
         compact_storage: create.compact_storage,
-        properties: with_default_compaction(properties(&create.properties), context),
+        properties: properties(&create.properties),
         id: None,
         keyspace,
     })))
+}
+
+/// Compat: whether a column is ordered twice is told before it is looked whether the table is there.
+fn check_order_once(order: &[(String, Direction)], table: &str) -> Result<(), Error> {
+    let mut names = order.iter().map(|(name, _)| name).enumerate();
+    let repeated = names.find(|(index, name)| order[..*index].iter().any(|(known, _)| known == *name));
+    match repeated {
+        Some((_, name)) => Err(Error::Invalid(format!(
+            "Duplicate column '{name}' in CLUSTERING ORDER BY clause for table '{table}'"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// `CLUSTERING ORDER BY` as the schema has it.
@@ -49,18 +61,26 @@ pub(super) fn clustering_order(given: &[(String, Direction)]) -> Vec<(String, Cl
     given.iter().map(order).collect()
 }
 
-fn with_default_compaction(mut properties: Properties, context: &PlanContext<'_>) -> Properties {
-    let release = context.schema.release;
+/// The change with the compaction of tables that do not say.
+pub(super) fn with_default_compaction<'c>(
+    mut change: Cow<'c, SchemaChange>,
+    execution: &Execution<'_>,
+) -> Cow<'c, SchemaChange> {
+    let release = execution.schema.release;
     let is_known = |default: &&BTreeMap<String, String>| {
         !default
             .get("class")
             .is_some_and(|class| release.lacks_compaction(class))
     };
-    if let Some(default) = context.options.default_compaction.as_ref().filter(is_known) {
-        let given = properties.0.entry("compaction".to_owned());
+    let default = execution.query_options.default_compaction.as_ref();
+    if let Some(default) = default.filter(is_known)
+        && matches!(*change, SchemaChange::CreateTable(_))
+        && let SchemaChange::CreateTable(create) = change.to_mut()
+    {
+        let given = create.properties.0.entry("compaction".to_owned());
         given.or_insert_with(|| PropertyValue::Map(default.clone()));
     }
-    properties
+    change
 }
 
 pub(super) fn copy(copy: &CreateTableLike, context: &PlanContext<'_>) -> Result<SchemaChange, Error> {
@@ -133,7 +153,7 @@ fn columns(
             }
             Ok(NewColumn {
                 name: definition.name.clone(),
-                ty: resolve_type(&definition.type_name, Some(keyspace), context.schema)?,
+                ty: column_type(&definition.type_name, Some(keyspace), context.schema)?,
                 is_static: definition.is_static,
             })
         })

@@ -6,7 +6,7 @@ use ilion_cql::ast::{DescribeTarget, QualifiedName};
 use ilion_schema::describe::{
     Element, ElementKind, Internals, describe_aggregate, describe_function, describe_index,
     describe_keyspace, describe_keyspace_elements, describe_table_elements, describe_type, describe_view,
-    name_order,
+    describe_view_elements, name_order,
 };
 use ilion_schema::{Keyspace, Schema, TableKind, is_system_keyspace};
 use ilion_types::CqlType;
@@ -146,7 +146,9 @@ fn any<'s>(
         return Ok((found, describe_keyspace_elements(found, internals)));
     }
     let owner = keyspace_named(keyspace.as_deref().or(session).unwrap_or(name), schema)?;
-    let found = if owner.tables.contains_key(name) {
+    let found = if owner.views.contains_key(name) {
+        view(owner, name, internals)?
+    } else if owner.tables.contains_key(name) {
         table(owner, name, internals)?
     } else if owner.indexes.contains_key(name) {
         index(owner, name)?
@@ -180,7 +182,9 @@ fn only_keyspace(keyspace: &Keyspace) -> Element {
 fn table(keyspace: &Keyspace, name: &str, internals: Internals) -> Result<Vec<Element>, Error> {
     match keyspace.tables.get(name) {
         Some(table) if table.kind != TableKind::View => {
-            Ok(describe_table_elements(keyspace, table, internals))
+            let mut found = describe_table_elements(keyspace, table, internals);
+            found.extend(describe_view_elements(keyspace, table, internals));
+            Ok(found)
         }
         _ => Err(Error::invalid(format!(
             "Table '{name}' not found in keyspace '{}'",

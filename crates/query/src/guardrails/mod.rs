@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | `limits` | what can be limited |
 //! | `definition` | statements that change the schema |
+//! | `disk` | writes to a disk that is full |
 //! | `properties` | properties of tables, replication |
 //! | `query` | what reads ask for |
 //! | `time` | timestamps that statements give |
@@ -14,6 +15,7 @@
 //! | `terms` | sizes of what storage-attached indexes hold |
 
 mod definition;
+mod disk;
 mod limits;
 mod properties;
 mod query;
@@ -25,8 +27,10 @@ use crate::context::Execution;
 use crate::{Consistency, Error};
 
 pub(crate) use definition::{check_change, check_removal};
+pub(crate) use disk::check_disk;
+pub use disk::{DiskUsage, Fullness};
 pub use limits::{Flag, Guardrails, Threshold, ValueLists};
-pub(crate) use properties::without_ignored;
+pub(crate) use properties::{check_given, without_ignored};
 pub(crate) use query::{
     check_index_files, check_intersection, check_page, check_partition_keys, check_product,
 };

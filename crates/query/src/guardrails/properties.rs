@@ -8,21 +8,35 @@ use super::{check_flag, check_lists, ensure, is_among, tell};
 use crate::Error;
 use crate::context::Execution;
 
-pub(super) fn check_properties(properties: &Properties, execution: &Execution<'_>) -> Result<(), Error> {
-    let limits = &execution.query_options.guardrails;
-    let given: Vec<&str> = properties
-        .0
-        .keys()
-        .map(String::as_str)
-        .filter(|name| *name != "id")
-        .collect();
+/// Refuses properties that the operator does not allow, and warns of those that he does not recommend or wants to be passed over.
+///
+/// # Errors
+/// One of them is not allowed.
+pub(crate) fn check_given(change: &SchemaChange, execution: &Execution<'_>) -> Result<(), Error> {
+    let properties = match change {
+        SchemaChange::CreateTable(create) => &create.properties,
+        SchemaChange::CopyTable(copy) => &copy.properties,
+        SchemaChange::CreateView(create) => &create.properties,
+        SchemaChange::AlterView { properties, .. }
+        | SchemaChange::AlterTable {
+            alteration: TableAlteration::Options(properties),
+            ..
+        } => properties,
+        _ => return Ok(()),
+    };
+    let names = properties.0.keys().map(String::as_str);
+    let given: Vec<&str> = names.filter(|name| *name != "id").collect();
     check_lists(
         "table_properties",
-        &limits.table_properties,
+        &execution.query_options.guardrails.table_properties,
         &given,
         "Table Properties",
         execution,
-    )?;
+    )
+}
+
+pub(super) fn check_properties(properties: &Properties, execution: &Execution<'_>) -> Result<(), Error> {
+    let limits = &execution.query_options.guardrails;
     if let Some(PropertyValue::Map(compression)) = properties.0.get("compression") {
         let is_off = compression
             .get("enabled")

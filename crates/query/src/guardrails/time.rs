@@ -1,6 +1,6 @@
 //! Timestamps that statements give.
 
-use super::{check, tell};
+use super::check;
 use crate::Error;
 use crate::context::Execution;
 
@@ -36,9 +36,10 @@ pub(crate) fn check_timestamp(
         },
     )?;
     let behind = now_micros.saturating_sub(timestamp_micros).max(0).unsigned_abs();
-    tell(
+    check(
         "minimum_timestamp",
-        limits.minimum_timestamp.above(behind),
+        limits.minimum_timestamp,
+        behind,
         execution,
         |side, limit| {
             let first = now_micros.saturating_sub_unsigned(limit);

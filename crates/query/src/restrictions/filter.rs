@@ -117,12 +117,10 @@ impl RowFilter {
 
     /// True if everything passes.
     pub fn is_empty(&self) -> bool {
-        self.partition.is_empty() && self.partition_alternatives.is_empty() && !self.checks_rows()
-    }
-
-    /// True if rows are checked: then a partition without rows that pass is dropped with its static row.
-    pub fn checks_rows(&self) -> bool {
-        !self.row.is_empty() || !self.row_alternatives.is_empty()
+        self.partition.is_empty()
+            && self.partition_alternatives.is_empty()
+            && self.row.is_empty()
+            && self.row_alternatives.is_empty()
     }
 }
 

@@ -278,10 +278,12 @@ impl Restrictions {
     ///
     /// Compat: `RowFilter.isMutableIntersection`.
     pub fn is_mutable_intersection(&self) -> bool {
-        let kinds = || self.filtered.iter().map(Restriction::kind);
-        let others = kinds().filter(|kind| *kind == ColumnKind::Regular).count();
-        let statics = kinds().filter(|kind| *kind == ColumnKind::Static).count();
-        others + statics > 1 || (statics == 1 && self.filtered.len() > 1)
+        let mut columns: Vec<&Column> = self.checked_columns().collect();
+        columns.sort_by_key(|column| column.id);
+        columns.dedup_by_key(|column| column.id);
+        let of_kind = |kind| columns.iter().filter(|column| column.kind == kind).count();
+        let (others, statics) = (of_kind(ColumnKind::Regular), of_kind(ColumnKind::Static));
+        others + statics > 1 || (statics == 1 && columns.len() > 1)
     }
 
     /// The columns that rows are checked by.

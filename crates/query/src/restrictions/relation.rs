@@ -145,6 +145,9 @@ impl Resolver<'_> {
             }
             _ => {}
         }
+        if operator == Operator::IsNotNull {
+            return self.refuse(format!("Unsupported restriction: {}", self.relation));
+        }
         check_not_multi_cell(column, operator)?;
         let predicate = match operator {
             Operator::Equal => Predicate::Equal(self.single_expression(column)?),

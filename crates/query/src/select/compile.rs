@@ -121,10 +121,41 @@ impl Compiler<'_> {
     fn constant(&mut self, term: &ast::Term, expected: Option<&CqlType>) -> Result<Compiled, Error> {
         let ty = match self.exact_type(term)? {
             Some(ty) => ty,
-            None => expected.cloned().ok_or_else(|| cannot_infer(&term.to_string()))?,
+            None => match expected {
+                Some(expected) => expected.clone(),
+                None => return Err(self.untyped(term)),
+            },
         };
-        let planned = Term::plan(term, &self.spec("[selection]", ty.clone()), self.context)?;
+        let spec = self.spec("[selection]", ty.clone());
+        if let ast::Term::TypeHint { term: hinted, .. } = term
+            && Argument::Term(hinted).test(&spec, self.context) == Assignment::No
+        {
+            let text = term_text(term);
+            return Err(Error::invalid(format!(
+                "Cannot assign value {text} to {text} of type {ty}"
+            )));
+        }
+        let planned = Term::plan(term, &spec, self.context)?;
         Ok(plain(Expr::Term(planned), ty, term_text(term)))
+    }
+
+    /// Why nothing says which type a term has.
+    fn untyped(&self, term: &ast::Term) -> Error {
+        let refused = match term {
+            ast::Term::Arithmetic {
+                operator,
+                left,
+                right,
+            } => {
+                let arguments = [Argument::Term(left), Argument::Term(right)];
+                functions::arithmetic_function(*operator, &arguments, None, self.context).err()
+            }
+            ast::Term::Negate(of) => {
+                functions::negation_function(&Argument::Term(of), None, self.context).err()
+            }
+            _ => None,
+        };
+        refused.unwrap_or_else(|| cannot_infer(&term.to_string()))
     }
 
     /// The type that a term has whatever stands around it; a mere literal has none.
@@ -332,7 +363,7 @@ impl Compiler<'_> {
         let inner = self.compile(selector, Some(&ty))?;
         if test_type_assignment(&ty, &inner.ty) == Assignment::No {
             return Err(Error::invalid(format!(
-                "Cannot assign value {} to ({type_name}){} of type {ty}",
+                "Cannot assign value ({type_name}){} to ({type_name}){} of type {ty}",
                 inner.text, inner.text
             )));
         }

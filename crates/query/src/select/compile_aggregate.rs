@@ -108,6 +108,9 @@ impl Compiler<'_> {
             };
             named.iter().map(printed).collect::<Vec<_>>().join(", ")
         };
+        if let ([only], None) = (named, fitting.clone().next()) {
+            return Err(self.misfit(name, only, arguments));
+        }
         match (fitting.next(), fitting.next()) {
             (Some(only), None) => Ok(only),
             (None, _) => Err(Error::Invalid(format!(
@@ -122,5 +125,25 @@ impl Compiler<'_> {
                 signatures()
             ))),
         }
+    }
+
+    /// What does not fit the only aggregate of a name.
+    fn misfit(&self, name: &QualifiedName, only: &AggregateSchema, arguments: &[Argument<'_>]) -> Error {
+        let keyspace = name.keyspace.as_deref().unwrap_or(&self.table.keyspace);
+        let called = format!("{keyspace}.{}", only.name);
+        let (wanted, given) = (only.argument_types.len(), arguments.len());
+        let mut each = arguments.iter().zip(&only.argument_types).enumerate();
+        let wrong = each.find(|(_, (argument, ty))| {
+            let spec = self.spec(&only.name, (*ty).clone());
+            argument.test(&spec, self.context) == Assignment::No
+        });
+        Error::Invalid(match wrong.filter(|_| wanted == given) {
+            Some((index, (argument, ty))) => format!(
+                "Type error: {argument} cannot be passed as argument {index} of function {called} of type {ty}"
+            ),
+            None => format!(
+                "Invalid number of arguments in call to function {called}: {wanted} required but {given} provided"
+            ),
+        })
     }
 }

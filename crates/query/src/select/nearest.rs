@@ -414,7 +414,7 @@ impl Wanted<'_> {
                 self.keep(place, view, measure, best)?;
             }
         }
-        if !has_rows && place.row == RowPart::Static && !self.filter.checks_rows() {
+        if !has_rows && place.row == RowPart::Static {
             self.keep(place, partition, measure, best)?;
         }
         Ok(())

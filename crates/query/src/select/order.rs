@@ -44,10 +44,15 @@ impl Order {
                 "ORDER BY is only supported when the partition key is restricted by an EQ or an IN.",
             ));
         }
-        let columns = orderings
-            .iter()
-            .map(|ordering| Ok((existing(table, &ordering.column)?, ordering.direction)))
-            .collect::<Result<Vec<_>, Error>>()?;
+        let mut columns: Vec<(&Column, Direction)> = Vec::with_capacity(orderings.len());
+        for ordering in orderings {
+            let column = existing(table, &ordering.column)?;
+            // Compat: of a column that is named again, the last direction holds.
+            match columns.iter_mut().find(|(known, _)| known.id == column.id) {
+                Some((_, direction)) => *direction = ordering.direction,
+                None => columns.push((column, ordering.direction)),
+            }
+        }
         let is_reversed = is_reversed(&columns, table, restrictions)?;
         let mut sort_by = Vec::new();
         if restrictions.has_key_in() {

@@ -286,9 +286,7 @@ impl<'e> Scan<'e> {
 
     fn gives_static_alone(&self) -> bool {
         let restrictions = self.plan.restrictions;
-        !restrictions.restricts_clustering()
-            && !restrictions.restricts_regular()
-            && !self.filter.checks_rows()
+        !restrictions.restricts_clustering() && self.filter.keeps_row(&self.view(None))
     }
 
     fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>, Error> {

@@ -114,8 +114,12 @@ fn take(members: &mut Vec<(String, Json)>, name: &str) -> Option<Json> {
 }
 
 fn constant(ty: &CqlType, name: &str, json: &Json) -> Result<Term, Error> {
-    let parsed = ty
-        .parse_json(json)
-        .map_err(|error| Error::Invalid(format!("Error decoding JSON value for {name}: {error}")))?;
+    let parsed = ty.parse_json(json).map_err(|error| {
+        Error::Invalid(match (ty, json) {
+            // Compat: what is wrong with a duration is said by itself.
+            (CqlType::Duration, Json::String(_)) => error.to_string(),
+            _ => format!("Error decoding JSON value for {name}: {error}"),
+        })
+    })?;
     Ok(parsed.map_or(Term::Null, |bytes| Term::Constant(bytes.into())))
 }

@@ -261,6 +261,7 @@ pub(crate) fn check_written(mutations: &[Mutation], execution: &Execution<'_>) -
         .any(|mutation| !is_system_keyspace(&mutation.table.keyspace))
     {
         guardrails::check_write_level(execution.options.consistency, execution)?;
+        guardrails::check_disk(execution)?;
     }
     guardrails::check_values(mutations, execution)
 }

@@ -120,9 +120,10 @@ fn padded(table: &TableSchema, mut values: Values) -> Clustering {
 }
 
 /// Compat: one clustering column of a compact table is stored by itself, where an empty value is none.
-fn check_not_empty(table: &TableSchema, value: &Bytes, column: Option<&Column>) -> Result<(), Error> {
+fn check_not_empty(table: &TableSchema, clustering: &Clustering) -> Result<(), Error> {
     let is_by_itself = table.is_compact() && table.clustering().len() == 1;
-    match column.filter(|_| is_by_itself && value.is_empty()) {
+    let is_empty = || clustering.values().iter().flatten().any(Bytes::is_empty);
+    match table.clustering().next().filter(|_| is_by_itself && is_empty()) {
         Some(column) => Err(Error::Invalid(format!(
             "Invalid empty or null value for column {}",
             column.name
@@ -143,9 +144,7 @@ pub(super) fn rows(plan: &ModifyPlan, execution: &Execution<'_>) -> Result<Rows,
             let mut values = Values::with_capacity(terms.len());
             for term in terms {
                 let column = columns.next();
-                let value = key_value(term, column, execution)?;
-                check_not_empty(&plan.table, &value, column)?;
-                values.push(Some(value));
+                values.push(Some(key_value(term, column, execution)?));
             }
             Rows::Each(vec![padded(&plan.table, values)])
         }
@@ -172,6 +171,12 @@ pub(super) fn rows(plan: &ModifyPlan, execution: &Execution<'_>) -> Result<Rows,
     };
     if let Rows::Each(clusterings) = &rows {
         clusterings.iter().try_for_each(check_len)?;
+        // A deletion of whole rows writes none.
+        if plan.kind != Kind::Delete || !plan.operations.is_empty() {
+            clusterings
+                .iter()
+                .try_for_each(|clustering| check_not_empty(&plan.table, clustering))?;
+        }
     }
     Ok(rows)
 }

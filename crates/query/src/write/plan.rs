@@ -143,7 +143,10 @@ pub(super) fn target_of_values(
         None
     } else {
         let given = match table.is_compact() && !table.is_static_compact() {
-            true => leading(table, &keys_given),
+            true => {
+                check_leading(table, &keys_given)?;
+                leading(table, &keys_given)
+            }
             false => table.clustering().len(),
         };
         Some(take(&mut table.clustering().take(given), "clustering keys")?)
@@ -154,11 +157,29 @@ pub(super) fn target_of_values(
     })
 }
 
-/// Up to which clustering column some are given, at least one. Compat: dense compact tables do without the others.
+/// Up to which clustering column some are given; all if none is. Compat: dense compact tables do without the others.
 fn leading(table: &TableSchema, given: &[ColumnId]) -> usize {
     let columns = table.clustering().enumerate();
     let last = columns.filter(|(_, column)| given.contains(&column.id)).last();
-    last.map_or(1, |(index, _)| index + 1)
+    last.map_or(table.clustering().len(), |(index, _)| index + 1)
+}
+
+/// Refuses a clustering column that is given while one before it is not, as in a WHERE.
+fn check_leading(table: &TableSchema, given: &[ColumnId]) -> Result<(), Error> {
+    let mut missing = None;
+    for column in table.clustering() {
+        match (given.contains(&column.id), missing) {
+            (true, Some(before)) => {
+                return Err(Error::Invalid(format!(
+                    "PRIMARY KEY column \"{}\" cannot be restricted as preceding column \"{before}\" is not restricted",
+                    column.name
+                )));
+            }
+            (false, None) => missing = Some(column.name.as_str()),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn update(ast: &ast::Update, context: &PlanContext<'_>) -> Result<ModifyPlan, Error> {

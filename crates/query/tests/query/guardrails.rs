@@ -1,6 +1,6 @@
 //! Limits of the operator: warnings and refusals, with Cassandra's messages.
 
-use ilion_query::{ExecuteOptions, Flag, Guardrails, Threshold, ValueLists};
+use ilion_query::{ExecuteOptions, Flag, Fullness, Guardrails, Threshold, ValueLists};
 
 use crate::session::Session;
 
@@ -37,7 +37,28 @@ type Case<'a> = (
 
 #[test]
 fn above_one_threshold_is_warned_and_above_the_other_refused() {
-    let cases: [Case<'_>; 12] = [
+    let cases: [Case<'_>; 14] = [
+        (
+            |limits| &mut limits.minimum_replication_factor,
+            3,
+            2,
+            "CREATE KEYSPACE n WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 2}",
+            "CREATE KEYSPACE n WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+            "Guardrail minimum_replication_factor violated: The keyspace n has a replication factor of 2, below the warning \
+             threshold of 3.",
+            "Guardrail minimum_replication_factor violated: The keyspace n has a replication factor of 1, below the failure \
+             threshold of 2.",
+        ),
+        (
+            |limits| &mut limits.unlogged_batch_across_partitions,
+            1,
+            9,
+            "BEGIN UNLOGGED BATCH INSERT INTO t (k, c) VALUES (1, 1); INSERT INTO t (k, c) VALUES (2, 1); APPLY BATCH",
+            "",
+            "Unlogged batch covering 2 partitions detected against table [ks.t]. You should use a logged batch for atomicity, or \
+             asynchronous writes for performance.",
+            "",
+        ),
         (
             |limits| &mut limits.columns_per_table,
             1,
@@ -184,6 +205,9 @@ fn what_is_switched_off_is_refused() {
         simplestrategy_enabled: false,
         vector_type_enabled: false,
         use_statements_enabled: false,
+        secondary_indexes_enabled: false,
+        compact_tables_enabled: false,
+        drop_compact_storage_enabled: false,
         tables: of(0, 1),
         ..Guardrails::default()
     };
@@ -199,6 +223,14 @@ fn what_is_switched_off_is_refused() {
         (
             "TRUNCATE t",
             "drop_truncate_table_enabled violated: DROP and TRUNCATE TABLE functionality is not allowed",
+        ),
+        (
+            "CREATE INDEX ON t (v)",
+            "secondary_indexes violated: User creation of secondary indexes is not allowed",
+        ),
+        (
+            "CREATE TABLE n (k int PRIMARY KEY, v int) WITH COMPACT STORAGE",
+            "compact_tables violated: Creation of new COMPACT STORAGE tables is not allowed",
         ),
         (
             "DROP KEYSPACE ks",
@@ -419,4 +451,107 @@ fn pages_are_guarded_by_the_rows_that_a_client_asks_for() {
     assert_eq!(ask(10), "");
     assert!(ask(11).ends_with("Query for table t with page size 11 exceeds warning threshold of 10."));
     assert!(ask(21).ends_with("Aborting query for table t, page size 21 exceeds fail threshold of 20."));
+}
+
+#[test]
+fn writes_are_guarded_by_how_full_the_disk_is() {
+    let mut session = Session::in_memory();
+    session.script(SCHEMA);
+    let usage = session.disk_usage();
+    const WRITES: [&str; 4] = [
+        "INSERT INTO t (k, c) VALUES (1, 1)",
+        "UPDATE t SET v = 'x' WHERE k = 1 AND c = 1",
+        "DELETE FROM t WHERE k = 1",
+        "INSERT INTO t (k, c) VALUES (1, 1) IF NOT EXISTS",
+    ];
+    usage.set(Fullness::Stuffed);
+    let warning =
+        "warning: Guardrail replica_disk_usage violated: Replica disk usage exceeds warning threshold\n";
+    assert!(session.query(WRITES[0]).contains(warning));
+    assert!(
+        !session.query(WRITES[0]).contains("warning"),
+        "not with every write"
+    );
+    session.advance_secs(30 * 60);
+    assert!(session.query(WRITES[1]).contains(warning));
+    usage.set(Fullness::Full);
+    for write in WRITES {
+        assert_eq!(
+            session.query(write),
+            "error Invalid: Guardrail replica_disk_usage violated: Write request failed because disk usage exceeds failure \
+             threshold\n",
+            "{write}"
+        );
+    }
+    assert!(!session.query("SELECT k FROM t").contains("error"));
+    usage.set(Fullness::Spacious);
+    assert_eq!(session.query(WRITES[0]), "ok\n");
+}
+
+#[test]
+fn queries_of_an_index_have_to_name_the_partition() {
+    let mut session = Session::in_memory();
+    session.script(SCHEMA);
+    session.script("CREATE INDEX ON ks.t (v);");
+    session.limit(Guardrails {
+        non_partition_restricted_index_query_enabled: false,
+        ..Guardrails::default()
+    });
+    let shown = session.query("SELECT * FROM t WHERE v = 'a'");
+    assert!(
+        shown.starts_with("error Invalid: Guardrail non_partition_restricted_index_query"),
+        "{shown}"
+    );
+    let shown = session.query("SELECT * FROM t WHERE v = 'a' AND k = 1");
+    assert!(!shown.contains("error"), "{shown}");
+}
+
+#[test]
+fn levels_of_reads_are_warned_of_and_refused() {
+    let limits = |warned: &str, disallowed: &str| Guardrails {
+        read_consistency_levels: ValueLists {
+            warned: vec![warned.to_owned()],
+            ignored: Vec::new(),
+            disallowed: vec![disallowed.to_owned()],
+        },
+        ..Guardrails::default()
+    };
+    let shown = answer(limits("ONE", "ALL"), "SELECT k FROM t");
+    assert!(
+        shown.contains("Provided values [ONE] are not recommended for read consistency levels"),
+        "{shown}"
+    );
+    let shown = answer(limits("ALL", "ONE"), "SELECT k FROM t");
+    assert!(
+        shown.contains("Provided values [ONE] are not allowed for read consistency levels"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn the_own_default_compaction_is_no_property_that_a_client_gave() {
+    let mut session = Session::in_memory();
+    session.script(SCHEMA);
+    session.default_compaction("LeveledCompactionStrategy");
+    let lists = |disallowed: &str, ignored: &str| Guardrails {
+        table_properties: ValueLists {
+            warned: Vec::new(),
+            ignored: vec![ignored.to_owned()],
+            disallowed: vec![disallowed.to_owned()],
+        },
+        uncompressed_tables_enabled: false,
+        ..Guardrails::default()
+    };
+    session.limit(lists("compaction", "compression"));
+    assert!(
+        !session
+            .query("CREATE TABLE n (k int PRIMARY KEY)")
+            .contains("error")
+    );
+    let of_n = "SELECT compaction FROM system_schema.tables WHERE keyspace_name = 'ks' AND table_name = 'n'";
+    let shown = session.query(of_n);
+    assert!(shown.contains("LeveledCompactionStrategy"), "{shown}");
+    // What is passed over breaks no other rule.
+    let shown = session.query("CREATE TABLE m (k int PRIMARY KEY) WITH compression = {'enabled': 'false'}");
+    assert!(!shown.contains("error"), "{shown}");
 }

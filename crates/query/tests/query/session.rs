@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use datadriven::TestCase;
 use ilion_query::{
-    BatchKind, BatchStatement, ClientState, Consistency, Error, ExecuteOptions, Executed, Guardrails,
-    Outcome, Prepared, QueryOptions, QueryProcessor, Values,
+    BatchKind, BatchStatement, ClientState, Consistency, DiskUsage, Error, ExecuteOptions, Executed,
+    Guardrails, Outcome, Prepared, QueryOptions, QueryProcessor, Values,
 };
 use ilion_rows::{ClusteringFilter, KeyRange};
 
@@ -55,6 +55,18 @@ impl Session {
     /// Goes on with other limits of the operator.
     pub fn limit(&mut self, guardrails: Guardrails) {
         self.options.guardrails = guardrails;
+        self.processor = QueryProcessor::new(self.store.clone(), self.options.clone());
+    }
+
+    /// How full the disk is said to be.
+    pub fn disk_usage(&mut self) -> Arc<DiskUsage> {
+        self.processor = QueryProcessor::new(self.store.clone(), self.options.clone());
+        self.options.disk_usage.clone()
+    }
+
+    /// The compaction of tables that do not say.
+    pub fn default_compaction(&mut self, class: &str) {
+        self.options.default_compaction = Some([("class".to_owned(), class.to_owned())].into());
         self.processor = QueryProcessor::new(self.store.clone(), self.options.clone());
     }
 

@@ -101,7 +101,7 @@ impl Altered {
         }
         check_column_type(&column.ty)?;
         self.check_dropped(column)?;
-        self.check_counters(&column.ty)?;
+        self.check_counters(column)?;
         if usize::from(self.table.column_id_end()) >= COLUMN_COUNT_MAX {
             return invalid(format!(
                 "Table {} has had {COLUMN_COUNT_MAX} columns",
@@ -120,10 +120,11 @@ impl Altered {
         Ok(())
     }
 
-    fn check_counters(&self, ty: &CqlType) -> Result<(), Error> {
-        let message = match (self.table.is_counter(), *ty == CqlType::Counter) {
-            (true, false) => "Cannot have a non counter column in a counter table",
-            (false, true) => "Cannot have a counter column in a non counter table",
+    fn check_counters(&self, column: &NewColumn) -> Result<(), Error> {
+        let name = &column.name;
+        let message = match (self.table.is_counter(), column.ty == CqlType::Counter) {
+            (true, false) => format!("Cannot have a non counter column (\"{name}\") in a counter table"),
+            (false, true) => format!("Cannot have a counter column (\"{name}\") in a non counter table"),
             _ => return Ok(()),
         };
         config(format!("{}: {message}", full_name(&self.table)))

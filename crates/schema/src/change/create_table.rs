@@ -284,6 +284,11 @@ pub(super) fn check_key_type(name: &str, ty: &CqlType) -> Result<(), Error> {
         } else {
             "user-defined"
         };
+        let ty = match ty {
+            // Compat: the name with its keyspace is quoted as one.
+            CqlType::Udt { definition, .. } => format!("\"{}.{}\"", definition.keyspace, definition.name),
+            ty => ty.to_string(),
+        };
         return invalid(format!(
             "Invalid non-frozen {kind} type {ty} for PRIMARY KEY column '{name}'"
         ));

@@ -125,7 +125,11 @@ fn add_field(owner: &Keyspace, definition: &UserType, name: &str, ty: &CqlType) 
             "Cannot add field {name} to type {type_name}: a field with name {name} already exists"
         ));
     }
-    let refused = format!("Cannot add new field {name} of type {ty} to user type {type_name} as");
+    let printed = match ty {
+        CqlType::Udt { definition, .. } => format!("frozen<{}>", full_type_name(definition)),
+        ty => ty.to_string(),
+    };
+    let refused = format!("Cannot add new field {name} of type {printed} to user type {type_name} as");
     if ty.references_udt(&definition.keyspace, &definition.name) {
         return invalid(format!("{refused} it would create a circular reference"));
     }

@@ -86,7 +86,7 @@ pub fn describe_keyspace_elements(keyspace: &Keyspace, internals: Internals) -> 
     tables.sort_by_cached_key(|table| name_order(&table.name));
     for table in tables {
         elements.extend(describe_table_elements(keyspace, table, internals));
-        elements.extend(view_elements(keyspace, table, internals));
+        elements.extend(describe_view_elements(keyspace, table, internals));
     }
     elements
 }
@@ -124,7 +124,8 @@ pub fn describe_table_elements(
     elements
 }
 
-fn view_elements(keyspace: &Keyspace, base: &TableSchema, internals: Internals) -> Vec<Element> {
+/// The materialized views of a table.
+pub fn describe_view_elements(keyspace: &Keyspace, base: &TableSchema, internals: Internals) -> Vec<Element> {
     keyspace
         .views_of(&base.name)
         .filter_map(|view| Some((view, keyspace.tables.get(&view.name)?)))

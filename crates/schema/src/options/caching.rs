@@ -23,9 +23,9 @@ pub(crate) fn parse(map: &BTreeMap<String, String>) -> Result<CachingOptions, Er
     let keys = match map.get(KEYS).map(|value| value.to_ascii_uppercase()).as_deref() {
         None | Some("ALL") => true,
         Some("NONE") => false,
-        Some(_) => {
+        Some(other) => {
             return config(format!(
-                "Invalid value for caching sub-option '{KEYS}': only 'ALL' and 'NONE' are allowed"
+                "Invalid value '{other}' for caching sub-option '{KEYS}': only 'ALL' and 'NONE' are allowed"
             ));
         }
     };
@@ -37,7 +37,7 @@ pub(crate) fn parse(map: &BTreeMap<String, String>) -> Result<CachingOptions, Er
             Ok(rows) => Some(rows.min(i32::MAX.cast_unsigned())),
             Err(_) => {
                 return config(format!(
-                    "Invalid value for caching sub-option '{ROWS}': only 'ALL', 'NONE', and integer values \
+                    "Invalid value '{number}' for caching sub-option '{ROWS}': only 'ALL', 'NONE', and integer values \
                      are allowed"
                 ));
             }

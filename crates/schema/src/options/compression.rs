@@ -123,15 +123,16 @@ fn check_value(name: &str, value: &str) -> Result<(), Error> {
     match name {
         "lz4_compressor_type" if !["fast", "high"].contains(&value) => config(format!(
             "Invalid compressor type '{value}' specified for LZ4 parameter 'lz4_compressor_type'. Valid options \
-             are [fast, high]."
+             are [high, fast]."
         )),
         "lz4_high_compressor_level" if !in_range(1, 17) => config(format!(
             "Invalid value '{value}' specified for LZ4 parameter 'lz4_high_compressor_level'. Value must be \
              between 1 and 17."
         )),
-        "compression_level" if !in_range(-131_072, 22) => {
-            config(format!("compression_level={value} is invalid"))
-        }
+        "compression_level" if !in_range(-131_072, 22) => config(format!(
+            "ZstdCompressor.create() threw an error: java.lang.IllegalArgumentException compression_level={value} is \
+                 invalid"
+        )),
         _ => Ok(()),
     }
 }

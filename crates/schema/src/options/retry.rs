@@ -25,9 +25,7 @@ pub(crate) fn parse(text: &str) -> Result<String, Error> {
     }
     match percentile(text)?.or(fixed(text)?) {
         Some(policy) => Ok(policy),
-        None => config(format!(
-            "Specified Speculative Retry Policy [{text}] is not supported"
-        )),
+        None => config(format!("Invalid value {text} for option 'speculative_retry'")),
     }
 }
 
@@ -42,8 +40,8 @@ fn percentile(text: &str) -> Result<Option<String>, Error> {
     };
     match number.parse::<f64>() {
         Ok(value) if (0.0..=100.0).contains(&value) => Ok(Some(format!("{value}p"))),
-        Ok(value) => config(format!(
-            "Invalid value {value} for PERCENTILE option '{text}': must be between (0.0 and 100.0)"
+        Ok(_) => config(format!(
+            "Invalid value {text} for PERCENTILE option 'speculative_retry': must be between (0.0 and 100.0)"
         )),
         Err(_) => config(format!("Invalid value {text} for option 'speculative_retry'")),
     }

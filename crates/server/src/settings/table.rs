@@ -342,8 +342,18 @@ settings! {
     simplestrategy_enabled: bool = "true";
     /// Partitions larger than this are warned of in the log when they are flushed or compacted; auto: never.
     partition_size_warn_threshold: Option<Size> = "100MiB", was "compaction_large_partition_warning_threshold" in "";
+    /// Partitions larger than this are told of as errors in the log when they are flushed or compacted; auto: never.
+    partition_size_fail_threshold: Option<Size> = "auto";
     /// Partitions with more tombstones are warned of in the log when they are flushed or compacted; -1 is never.
     partition_tombstones_warn_threshold: Limit = "-1", was "compaction_tombstone_warning_threshold" in "";
+    /// Partitions with more tombstones are told of as errors in the log when they are flushed or compacted; -1 is never.
+    partition_tombstones_fail_threshold: Limit = "-1";
+    /// Writes are warned of when the data takes more percent of the disk; -1 is never.
+    data_disk_usage_percentage_warn_threshold: Limit = "-1";
+    /// Writes are refused while the data takes more percent of the disk; -1 is never.
+    data_disk_usage_percentage_fail_threshold: Limit = "-1";
+    /// The size of disk that the percentages above are of; auto: what the data takes and what is free.
+    data_disk_usage_max_disk_size: Option<Size> = "auto";
     /// Rows larger than this are warned of in the log when they are flushed or compacted; auto: never.
     row_size_warn_threshold: Option<Size> = "auto";
     /// Values larger than this are warned of in the log when they are flushed or compacted; auto: never.

@@ -49,14 +49,28 @@ impl CqlType {
             (Self::Text | Self::Ascii, Json::String(text)) => self.parse_plain(text),
             (Self::Blob | Self::Custom(_), Json::String(text)) => parse_blob(text),
             (Self::Boolean, Json::Boolean(value)) => Ok(vec![u8::from(*value)]),
-            // Compat: an empty string is an empty value only for text and blobs.
-            (_, Json::String(text)) if text.is_empty() => Err(unexpected(self, json)),
+            // Compat: an empty string is an empty value of most types.
+            (Self::Date, Json::String(text)) if text.is_empty() => {
+                Err(Error::literal("Unable to coerce '' to a formatted date (long)"))
+            }
+            (Self::Time, Json::String(text)) if text.is_empty() => Err(Error::literal(
+                "(TimeType) Unable to coerce '' to a formatted time (long)",
+            )),
+            (Self::Varint, Json::String(text)) if text.is_empty() => Err(no_number(self, json)),
+            (_, Json::String(text)) if text.is_empty() => Ok(Vec::new()),
+            (Self::Decimal | Self::Varint, Json::String(text)) => {
+                self.parse_plain(text).map_err(|_| no_number(self, json))
+            }
             (_, Json::String(text)) => self.parse_plain(text),
+            (Self::TinyInt | Self::SmallInt, Json::Number(text)) if json.java_class() == "Integer" => {
+                self.parse_plain(text)
+            }
             (
                 Self::TinyInt | Self::SmallInt | Self::Int | Self::BigInt | Self::Varint | Self::Timestamp,
                 Json::Number(text),
             ) if json.java_class() != "Double" => self.parse_plain(text).map_err(|_| unexpected(self, json)),
             (Self::Decimal | Self::Float | Self::Double, Json::Number(text)) => self.parse_plain(text),
+            (Self::Decimal | Self::Varint, _) => Err(no_number(self, json)),
             _ => Err(unexpected(self, json)),
         }
     }
@@ -75,15 +89,16 @@ impl CqlType {
             (Self::Vector { element, dimension }, Json::Array(values)) => {
                 if values.len() != *dimension as usize {
                     return Err(Error::literal(format!(
-                        "Expected a vector of {dimension} elements, but got {}",
-                        values.len()
+                        "List had incorrect size: expected {dimension} but given {}; {}",
+                        values.len(),
+                        excerpt(json)
                     )));
                 }
-                let elements = parse_elements(element, values, "vector")?;
+                let elements = parse_elements(element, values, "list")?;
                 Ok(encode_vector(slices(&elements), element))
             }
             (Self::Map { key, value, .. }, Json::Object(members)) => parse_map(key, value, members),
-            (Self::Tuple(types), Json::Array(values)) => parse_tuple(types, values),
+            (Self::Tuple(types), Json::Array(values)) => parse_tuple(types, values, json),
             (Self::Udt { definition, .. }, Json::Object(members)) => parse_user_type(definition, members),
             _ => Err(unexpected(self, json)),
         }
@@ -95,19 +110,16 @@ fn unexpected(ty: &CqlType, json: &Json) -> Error {
         CqlType::Text => &"UTF-8 string",
         CqlType::Ascii => &"ASCII string",
         CqlType::Timestamp => &"long or a datestring representation of a timestamp value",
-        CqlType::Uuid
-        | CqlType::TimeUuid
-        | CqlType::Date
-        | CqlType::Time
-        | CqlType::Inet
-        | CqlType::Duration
-        | CqlType::Blob => &format!("string representation of a {ty} value"),
+        CqlType::Uuid | CqlType::TimeUuid | CqlType::Date | CqlType::Time | CqlType::Blob => {
+            &format!("string representation of a {ty} value")
+        }
+        CqlType::Inet => &"string representation of an inet value",
+        CqlType::Duration => &"string representation of a duration",
         CqlType::List { .. } => &"list",
         CqlType::Set { .. } => &"list (representing a set)",
-        CqlType::Map { .. } => &"map",
+        CqlType::Map { .. } | CqlType::Udt { .. } => &"map",
         CqlType::Tuple(_) => &"list representation of a tuple",
-        CqlType::Udt { .. } => &"map representation of a user type",
-        CqlType::Vector { .. } => &"list representation of a vector",
+        CqlType::Vector { .. } => &"list",
         scalar => &format!("{scalar} value"),
     };
     let article = if matches!(ty, CqlType::Int | CqlType::Ascii) {
@@ -122,26 +134,63 @@ fn unexpected(ty: &CqlType, json: &Json) -> Error {
     ))
 }
 
-/// Enough of the value to find it again.
+fn no_number(ty: &CqlType, json: &Json) -> Error {
+    Error::literal(format!(
+        "Value '{}' is not a valid representation of a {ty} value",
+        excerpt(json)
+    ))
+}
+
+/// Enough of the value to find it again, as Java would print it.
 fn excerpt(json: &Json) -> String {
-    let text = match json {
-        Json::Number(text) | Json::String(text) => text.clone(),
-        Json::Boolean(value) => value.to_string(),
-        Json::Null => "null".to_owned(),
-        Json::Array(values) => format!("{} elements", values.len()),
-        Json::Object(members) => format!("{} members", members.len()),
-    };
-    text.chars().take(100).collect()
+    let mut text = String::new();
+    print_excerpt(json, &mut text);
+    text.chars().take(EXCERPT_MAX).collect()
+}
+
+const EXCERPT_MAX: usize = 100;
+
+fn print_excerpt(json: &Json, out: &mut String) {
+    if out.len() > EXCERPT_MAX * 4 {
+        return;
+    }
+    match json {
+        Json::Number(text) | Json::String(text) => out.push_str(text),
+        Json::Boolean(value) => out.push_str(&value.to_string()),
+        Json::Null => out.push_str("null"),
+        Json::Array(values) => {
+            out.push('[');
+            for (index, value) in values.iter().enumerate() {
+                out.push_str(if index > 0 { ", " } else { "" });
+                print_excerpt(value, out);
+            }
+            out.push(']');
+        }
+        Json::Object(members) => {
+            out.push('{');
+            for (index, (name, value)) in members.iter().enumerate() {
+                out.push_str(if index > 0 { ", " } else { "" });
+                out.push_str(name);
+                out.push('=');
+                print_excerpt(value, out);
+            }
+            out.push('}');
+        }
+    }
 }
 
 fn parse_blob(text: &str) -> Result<Vec<u8>, Error> {
-    let digits = text.strip_prefix("0x").ok_or_else(|| {
+    let refused = |why: String| {
         Error::literal(format!(
+            "Value '{text}' is not a valid blob representation: {why}"
+        ))
+    };
+    let digits = text.strip_prefix("0x").ok_or_else(|| {
+        refused(format!(
             "String representation of blob is missing 0x prefix: {text}"
         ))
     })?;
-    hex::parse(digits)
-        .ok_or_else(|| Error::literal(format!("Value '{text}' is not a valid blob representation")))
+    hex::parse(digits).ok_or_else(|| refused(format!("cannot parse '{digits}' as hex bytes")))
 }
 
 fn parse_elements(element: &CqlType, values: &[Json], kind: &str) -> Result<Vec<Vec<u8>>, Error> {
@@ -173,7 +222,7 @@ fn parse_map(key: &CqlType, value: &CqlType, members: &[(String, Json)]) -> Resu
     ))
 }
 
-fn parse_tuple(types: &[CqlType], values: &[Json]) -> Result<Vec<u8>, Error> {
+fn parse_tuple(types: &[CqlType], values: &[Json], json: &Json) -> Result<Vec<u8>, Error> {
     if values.len() != types.len() {
         let what = if values.len() > types.len() {
             "contains extra"
@@ -181,9 +230,9 @@ fn parse_tuple(types: &[CqlType], values: &[Json]) -> Result<Vec<u8>, Error> {
             "is missing"
         };
         return Err(Error::literal(format!(
-            "Tuple {what} items (expected {}): {} given",
+            "Tuple {what} items (expected {}): {}",
             types.len(),
-            values.len()
+            excerpt(json)
         )));
     }
     let components: Vec<_> = types

@@ -9,8 +9,39 @@ use crate::Error;
 
 type Conversion = Box<dyn Fn(&Bytes) -> Result<Option<Bytes>, Error> + Send + Sync>;
 
-/// The function that converts.
-pub(super) fn make(from: &CqlType, to: &CqlType) -> Result<ScalarFunction, Error> {
+/// What there are casts from.
+const SOURCES: [CqlType; 20] = [
+    CqlType::Ascii,
+    CqlType::BigInt,
+    CqlType::Boolean,
+    CqlType::Counter,
+    CqlType::Date,
+    CqlType::Decimal,
+    CqlType::Double,
+    CqlType::Float,
+    CqlType::Inet,
+    CqlType::Int,
+    CqlType::SmallInt,
+    CqlType::Text,
+    CqlType::Time,
+    CqlType::Timestamp,
+    CqlType::TimeUuid,
+    CqlType::TinyInt,
+    CqlType::Uuid,
+    CqlType::Varint,
+    CqlType::Blob,
+    CqlType::Duration,
+];
+
+/// The casts to a type from others, as messages list them; none if there is nothing that is cast to it.
+pub(super) fn signatures(to: &CqlType) -> Vec<String> {
+    let others = SOURCES.iter().filter(|from| *from != to);
+    let made = others.filter_map(|from| make(from, to));
+    made.map(|function| function.to_string()).collect()
+}
+
+/// The function that converts, if there is one.
+pub(super) fn make(from: &CqlType, to: &CqlType) -> Option<ScalarFunction> {
     let name = format!("cast_as_{to}");
     let source = from.clone();
     let target = to.clone();
@@ -18,7 +49,7 @@ pub(super) fn make(from: &CqlType, to: &CqlType) -> Result<ScalarFunction, Error
     let body: Conversion = match (&from, &to) {
         _ if from == to => Box::new(|value| Ok(Some(value.clone()))),
         (CqlType::Ascii, CqlType::Text) => Box::new(|value| Ok(Some(value.clone()))),
-        (_, CqlType::Counter) => return Err(refused(&from, &to)),
+        (_, CqlType::Counter) => return None,
         _ if from.is_numeric() && to.is_numeric() => Box::new(move |value| {
             let number = Number::decode(&source, value)?;
             number.map(|number| number.encode(&target)).transpose()
@@ -32,13 +63,9 @@ pub(super) fn make(from: &CqlType, to: &CqlType) -> Result<ScalarFunction, Error
         (_, CqlType::Text | CqlType::Ascii) if has_text(&from) => {
             Box::new(move |value| print(&source, value))
         }
-        _ => return Err(refused(&from, &to)),
+        _ => return None,
     };
-    Ok(ScalarFunction::of_value(name, from, to, body))
-}
-
-fn refused(from: &CqlType, to: &CqlType) -> Error {
-    Error::Invalid(format!("{from} cannot be cast to {to}"))
+    Some(ScalarFunction::of_value(name, from, to, body))
 }
 
 fn has_text(ty: &CqlType) -> bool {

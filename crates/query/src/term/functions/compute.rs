@@ -113,6 +113,8 @@ fn on_bigs(operator: ArithmeticOperator, left: &BigInt, right: &BigInt) -> Resul
 /// Decimals have at least this many digits after a division, at most [`SCALE_MAX`] (`DecimalType`).
 const QUOTIENT_DIGITS_MIN: i64 = 32;
 const SCALE_MAX: i64 = 1000;
+/// Compat: the words of Java.
+const BY_ZERO: &str = "BigInteger divide by zero";
 
 fn on_decimals(operator: ArithmeticOperator, left: Decimal, right: Decimal) -> Result<Decimal, String> {
     match operator {
@@ -151,7 +153,7 @@ fn power(exponent: i64) -> Result<BigInt, String> {
 
 fn divide(left: &Decimal, right: &Decimal) -> Result<Decimal, String> {
     if right.unscaled.sign() == Sign::NoSign {
-        return Err("Division by zero".to_owned());
+        return Err(BY_ZERO.to_owned());
     }
     let digits = |value: &Decimal| i64::try_from(value.unscaled.magnitude().to_string().len()).unwrap_or(0);
     let whole_digits = (digits(left) - i64::from(left.scale)) - (digits(right) - i64::from(right.scale));
@@ -220,7 +222,7 @@ mod tests {
         assert_eq!(decimals(Divide, "1", "4"), "0.25");
         assert_eq!(decimals(Divide, "10", "3"), "3.33333333333333333333333333333333");
         assert_eq!(decimals(Divide, "-1", "8"), "-0.125");
-        assert_eq!(decimals(Divide, "1", "0"), "Division by zero");
+        assert_eq!(decimals(Divide, "1", "0"), BY_ZERO);
         assert_eq!(decimals(Modulo, "7.5", "2"), "1.5");
     }
 

@@ -8,7 +8,17 @@ use crate::Error;
 
 /// `to_json` of a value of any type.
 pub(super) fn make_to_json(lookup: &Lookup<'_>) -> Result<ScalarFunction, Error> {
-    let ty = lookup.one_argument()?;
+    let signature = format!("system.{}(any)", lookup.name);
+    let [given] = lookup.arguments else {
+        return Err(Error::Invalid(format!(
+            "Invalid number of arguments for function {signature}"
+        )));
+    };
+    let ty = given.known_type(lookup.context).ok_or_else(|| {
+        Error::Invalid(format!(
+            "Cannot infer type of argument {given} in call to function {signature}: use type casts to disambiguate"
+        ))
+    })?;
     let argument = ty.clone();
     let body = move |arguments: super::Arguments<'_>, _: &crate::context::Execution<'_>| {
         Ok(Some(match arguments {
@@ -23,8 +33,8 @@ pub(super) fn make_to_json(lookup: &Lookup<'_>) -> Result<ScalarFunction, Error>
 pub(super) fn make_from_json(lookup: &Lookup<'_>) -> Result<ScalarFunction, Error> {
     if lookup.arguments.len() != 1 {
         return Err(Error::Invalid(format!(
-            "Unexpected number of arguments for from_json (expected 1, got {})",
-            lookup.arguments.len()
+            "Invalid number of arguments for function system.{}(text)",
+            lookup.name
         )));
     }
     let receiver = lookup.receiver.cloned().ok_or_else(|| {

@@ -368,7 +368,12 @@ pub(crate) fn cast_function(
     context: &PlanContext<'_>,
 ) -> Result<Arc<ScalarFunction>, Error> {
     let to = resolve_type(type_name, Some(&receiver.keyspace), context.schema)?;
-    cast_to(argument, &to, context)
+    let unknown = || format!("Unknown function system.cast_as_{to} called");
+    let function = cast(argument, &to, unknown, context)?;
+    if test_type_assignment(&receiver.ty, &to) == Assignment::No {
+        return Err(no_cast(&to, unknown));
+    }
+    Ok(function)
 }
 
 /// The function that converts an argument to a type.
@@ -380,12 +385,40 @@ pub(crate) fn cast_to(
     to: &CqlType,
     context: &PlanContext<'_>,
 ) -> Result<Arc<ScalarFunction>, Error> {
+    cast(
+        argument,
+        to,
+        || format!("{argument} cannot be cast to {to}"),
+        context,
+    )
+}
+
+/// `unknown` says that nothing is cast to the type.
+fn cast(
+    argument: &Argument<'_>,
+    to: &CqlType,
+    unknown: impl Fn() -> String,
+    context: &PlanContext<'_>,
+) -> Result<Arc<ScalarFunction>, Error> {
     let from = argument.known_type(context).ok_or_else(|| {
         Error::Invalid(format!(
             "Ambiguous cast of {argument} to {to}: use a type hint to disambiguate"
         ))
     })?;
-    cast::make(&from, to).map(Arc::new)
+    cast::make(&from, to)
+        .map(Arc::new)
+        .ok_or_else(|| no_cast(to, unknown))
+}
+
+fn no_cast(to: &CqlType, unknown: impl Fn() -> String) -> Error {
+    Error::Invalid(match cast::signatures(to) {
+        none if none.is_empty() => unknown(),
+        known => format!(
+            "Invalid call to function system.cast_as_{to}, none of its type signatures match (known type \
+             signatures: {})",
+            known.join(", ")
+        ),
+    })
 }
 
 /// The function of `left operator right`.

@@ -177,8 +177,12 @@ impl Number {
                     Self::Float(value) => CqlType::Float.print_plain(&value.to_be_bytes())?,
                     _ => CqlType::Double.print_plain(&self.to_double().to_be_bytes())?,
                 };
+                let what = match text.as_str() {
+                    "NaN" => "A NaN",
+                    _ => "An infinite number",
+                };
                 text.parse()
-                    .map_err(|_| Error::Invalid(format!("{text} cannot be represented as a decimal")))
+                    .map_err(|_| Error::Invalid(format!("{what} cannot be converted into a decimal")))
             }
         }
     }

@@ -1,0 +1,247 @@
+//! Watches how full the disk of the data is, where `data_disk_usage_percentage_*` ask for it.
+//!
+//! Compat: `DiskUsageMonitor` of Cassandra 5.0: the data is what SSTables and memtables take; the disk is the data and what is free,
+//! at most `data_disk_usage_max_disk_size`.
+
+use std::io;
+use std::sync::{Arc, Weak};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use ilion_engine::Engine;
+use ilion_query::{DiskUsage, Fullness};
+
+use crate::node::OpenError;
+use crate::settings::Settings;
+
+/// Compat: `cassandra.disk_usage.monitor_interval_ms`.
+const INTERVAL: Duration = Duration::from_secs(30);
+
+/// Percents of the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Thresholds {
+    warn: Option<u64>,
+    fail: Option<u64>,
+    /// Bytes of the disk that the data may have.
+    size_max: Option<u64>,
+}
+
+/// Bytes that the data takes, and could take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Taken {
+    sstables: u64,
+    memtables: u64,
+    free: u64,
+}
+
+impl Thresholds {
+    fn of(settings: &Settings) -> Result<Option<Self>, OpenError> {
+        let thresholds = Self {
+            warn: settings.data_disk_usage_percentage_warn_threshold.0,
+            fail: settings.data_disk_usage_percentage_fail_threshold.0,
+            size_max: settings.data_disk_usage_max_disk_size.map(|size| size.0),
+        };
+        let named = [
+            ("data_disk_usage_percentage_warn_threshold", thresholds.warn),
+            ("data_disk_usage_percentage_fail_threshold", thresholds.fail),
+        ];
+        for (name, percent) in named {
+            let refused = |what: &str| OpenError::Settings(format!("Invalid value for {name}: {what}"));
+            match percent {
+                Some(0) => return Err(refused("0 is not allowed; if attempting to disable use -1")),
+                Some(101..) => return Err(refused("maximum allowed value is 100")),
+                _ => {}
+            }
+        }
+        if let (Some(warn), Some(fail)) = (thresholds.warn, thresholds.fail)
+            && fail < warn
+        {
+            return Err(OpenError::Settings(format!(
+                "The warn threshold {warn} for data_disk_usage_percentage_warn_threshold should be lower than the fail \
+                 threshold {fail}"
+            )));
+        }
+        if thresholds.size_max == Some(0) {
+            return Err(OpenError::Settings(
+                "Invalid value for data_disk_usage_max_disk_size: 0 is not allowed; if attempting to disable use auto"
+                    .to_owned(),
+            ));
+        }
+        Ok((thresholds.warn.is_some() || thresholds.fail.is_some()).then_some(thresholds))
+    }
+
+    /// Percents of the disk that the data takes, rounded up.
+    fn percent(&self, taken: Taken) -> u64 {
+        let disk = taken.sstables.saturating_add(taken.free);
+        let disk = self.size_max.map_or(disk, |max| disk.min(max)).max(1);
+        let used = taken.sstables.saturating_add(taken.memtables);
+        let percent = (u128::from(used) * 100).div_ceil(u128::from(disk));
+        u64::try_from(percent).unwrap_or(u64::MAX)
+    }
+
+    fn judge(&self, percent: u64) -> Fullness {
+        let above = |limit: Option<u64>| limit.is_some_and(|limit| percent > limit);
+        if above(self.fail) {
+            Fullness::Full
+        } else if above(self.warn) {
+            Fullness::Stuffed
+        } else {
+            Fullness::Spacious
+        }
+    }
+}
+
+/// Watches until it is dropped.
+#[derive(Debug)]
+pub(crate) struct DiskWatch {
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl DiskWatch {
+    /// Looks at once and from then on now and then; nothing if nobody asks for it.
+    ///
+    /// # Errors
+    /// The thresholds are not possible, or there are no threads.
+    pub(crate) fn start(
+        engine: &Arc<Engine>,
+        settings: &Settings,
+        usage: Arc<DiskUsage>,
+    ) -> Result<Option<Self>, OpenError> {
+        let Some(thresholds) = Thresholds::of(settings)? else {
+            return Ok(None);
+        };
+        let watched = Watched {
+            engine: Arc::downgrade(engine),
+            data_path: settings.data_path(),
+            thresholds,
+            usage,
+        };
+        watched.look();
+        let (stop, stopped) = bounded(0);
+        let thread = spawn(watched, stopped).map_err(OpenError::Threads)?;
+        Ok(Some(Self {
+            stop: Some(stop),
+            thread: Some(thread),
+        }))
+    }
+}
+
+impl Drop for DiskWatch {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn spawn(watched: Watched, stopped: Receiver<()>) -> io::Result<JoinHandle<()>> {
+    std::thread::Builder::new()
+        .name("ilion-disk-watch".to_owned())
+        .spawn(move || {
+            while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(INTERVAL) {
+                watched.look();
+            }
+        })
+}
+
+struct Watched {
+    engine: Weak<Engine>,
+    data_path: std::path::PathBuf,
+    thresholds: Thresholds,
+    usage: Arc<DiskUsage>,
+}
+
+impl Watched {
+    fn look(&self) {
+        let Some(engine) = self.engine.upgrade() else {
+            return;
+        };
+        let Ok(free) = engine.env().free_space_bytes(&self.data_path) else {
+            return;
+        };
+        let tables = engine.table_facts();
+        let taken = Taken {
+            sstables: tables.iter().map(|table| table.sstable_bytes).sum(),
+            memtables: tables.iter().map(|table| table.memtable_bytes).sum(),
+            free,
+        };
+        let percent = self.thresholds.percent(taken);
+        let fullness = self.thresholds.judge(percent);
+        if fullness == self.usage.fullness() {
+            return;
+        }
+        self.usage.set(fullness);
+        match fullness {
+            Fullness::Spacious => {
+                tracing::info!("Local data disk usage {percent}% is below its thresholds again")
+            }
+            Fullness::Stuffed => {
+                tracing::warn!("Local data disk usage {percent}% exceeds the warning threshold")
+            }
+            Fullness::Full => tracing::error!(
+                "Local data disk usage {percent}% exceeds the failure threshold, will stop accepting writes"
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: Thresholds = Thresholds {
+        warn: Some(50),
+        fail: Some(80),
+        size_max: None,
+    };
+
+    #[test]
+    fn the_disk_is_the_data_and_what_is_free() {
+        let taken = |sstables, memtables, free| Taken {
+            sstables,
+            memtables,
+            free,
+        };
+        assert_eq!(LIMITS.percent(taken(25, 0, 75)), 25);
+        assert_eq!(LIMITS.percent(taken(25, 10, 75)), 35, "memtables will be written");
+        assert_eq!(LIMITS.percent(taken(1, 0, 999)), 1, "rounded up");
+        assert_eq!(LIMITS.percent(taken(0, 0, 0)), 0);
+        let bounded = Thresholds {
+            size_max: Some(50),
+            ..LIMITS
+        };
+        assert_eq!(bounded.percent(taken(25, 0, 75)), 50);
+        assert_eq!(bounded.percent(taken(100, 0, 75)), 200);
+    }
+
+    #[test]
+    fn above_one_threshold_it_is_stuffed_and_above_the_other_full() {
+        assert_eq!(LIMITS.judge(50), Fullness::Spacious);
+        assert_eq!(LIMITS.judge(51), Fullness::Stuffed);
+        assert_eq!(LIMITS.judge(80), Fullness::Stuffed);
+        assert_eq!(LIMITS.judge(81), Fullness::Full);
+    }
+
+    #[test]
+    fn impossible_thresholds_are_refused() {
+        let of = |name: &str, value: &str| {
+            let mut settings = Settings::default();
+            settings.set(name, value, String::new).unwrap();
+            Thresholds::of(&settings).map_err(|refused| refused.to_string())
+        };
+        assert_eq!(of("data_disk_usage_max_disk_size", "1GiB"), Ok(None));
+        for (name, value) in [
+            ("data_disk_usage_percentage_warn_threshold", "0"),
+            ("data_disk_usage_percentage_fail_threshold", "101"),
+            ("data_disk_usage_max_disk_size", "0B"),
+        ] {
+            assert!(
+                of(name, value).is_err_and(|refused| refused.contains(name)),
+                "{name}"
+            );
+        }
+    }
+}
