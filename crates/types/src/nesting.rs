@@ -230,7 +230,6 @@ mod tests {
             "set<duration>",
             "map<duration, int>",
             "tuple<int, counter>",
-            "set<frozen<tuple<duration>>>",
         ] {
             assert!(parse(bad).check_nesting().is_err(), "{bad}");
         }

@@ -462,7 +462,7 @@ fn writes_are_guarded_by_how_full_the_disk_is() {
         "INSERT INTO t (k, c) VALUES (1, 1)",
         "UPDATE t SET v = 'x' WHERE k = 1 AND c = 1",
         "DELETE FROM t WHERE k = 1",
-        "INSERT INTO t (k, c) VALUES (1, 1) IF NOT EXISTS",
+        "INSERT INTO t (k, c) VALUES (1, 9) IF NOT EXISTS",
     ];
     usage.set(Fullness::Stuffed);
     let warning =
