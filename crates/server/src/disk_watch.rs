@@ -191,6 +191,7 @@ impl Watched {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::{Limit, Size};
 
     const LIMITS: Thresholds = Thresholds {
         warn: Some(50),
@@ -227,21 +228,30 @@ mod tests {
 
     #[test]
     fn impossible_thresholds_are_refused() {
-        let of = |name: &str, value: &str| {
-            let mut settings = Settings::default();
-            settings.set(name, value, String::new).unwrap();
+        let of = |warn, fail, size_max: Option<u64>| {
+            let settings = Settings {
+                data_disk_usage_percentage_warn_threshold: Limit(warn),
+                data_disk_usage_percentage_fail_threshold: Limit(fail),
+                data_disk_usage_max_disk_size: size_max.map(Size),
+                ..Settings::default()
+            };
             Thresholds::of(&settings).map_err(|refused| refused.to_string())
         };
-        assert_eq!(of("data_disk_usage_max_disk_size", "1GiB"), Ok(None));
-        for (name, value) in [
-            ("data_disk_usage_percentage_warn_threshold", "0"),
-            ("data_disk_usage_percentage_fail_threshold", "101"),
-            ("data_disk_usage_max_disk_size", "0B"),
+        assert!(of(None, None, Some(1 << 30)).is_ok_and(|found| found.is_none()));
+        assert!(of(Some(50), Some(80), None).is_ok_and(|found| found == Some(LIMITS)));
+        for (refused, name) in [
+            (
+                of(Some(0), None, None),
+                "data_disk_usage_percentage_warn_threshold",
+            ),
+            (
+                of(None, Some(101), None),
+                "data_disk_usage_percentage_fail_threshold",
+            ),
+            (of(Some(80), Some(50), None), "should be lower"),
+            (of(None, None, Some(0)), "data_disk_usage_max_disk_size"),
         ] {
-            assert!(
-                of(name, value).is_err_and(|refused| refused.contains(name)),
-                "{name}"
-            );
+            assert!(refused.is_err_and(|said| said.contains(name)), "{name}");
         }
     }
 }
