@@ -6,7 +6,7 @@ import os
 import re
 import struct
 import subprocess
-from decimal import Decimal
+from decimal import ROUND_HALF_EVEN, Decimal
 
 from check_sstables import PEER, Cassandra
 from compare_answers import FIRST_TIMESTAMP, Server
@@ -128,17 +128,20 @@ def same_dump(file, said, code):
 
 
 def shortest_floats(text):
-    """Java before 19 prints some floats and doubles with a digit more than tells them apart; Ilion prints as Java does since."""
+    """Java before 19 prints some floats and doubles with more digits than tell them apart; Ilion prints as Java does since."""
     return re.sub(r"(?<=:)-?[0-9]\.[0-9]{2,}E-?[0-9]+(?=[,}])", lambda found: shortest(found[0]), text)
 
 
 def shortest(number):
-    """The number with one digit less, if that is the same float."""
+    """The number with as few digits as are the same float."""
     mantissa, exponent = number.split("E")
-    less = f"{Decimal(mantissa).quantize(Decimal(1).scaleb(2 + mantissa.startswith('-') - len(mantissa) + 1))}E{exponent}"
-    is_float = len(mantissa.lstrip("-")) <= FLOAT_DIGITS_MAX + 1
-    kind = "f" if is_float else "d"
-    return less if struct.pack(kind, float(less)) == struct.pack(kind, float(number)) else number
+    kind = "f" if len(mantissa.lstrip("-")) <= FLOAT_DIGITS_MAX + 1 else "d"
+    while not mantissa[-2] == ".":
+        less = str(Decimal(mantissa).quantize(Decimal(mantissa[:-1]), ROUND_HALF_EVEN))
+        if struct.pack(kind, float(f"{less}E{exponent}")) != struct.pack(kind, float(number)):
+            break
+        mantissa = less
+    return f"{mantissa}E{exponent}"
 
 
 def metadata_facts(text):

@@ -52,6 +52,9 @@ impl ClusteringFormat {
 
     #[inline]
     fn values(&self, input: &mut impl ByteSource, count: usize) -> Step<Values> {
+        if count == 0 {
+            return Ok(Values::new());
+        }
         let mut values = Values::with_capacity(count);
         for batch in self.fixed_lens[..count].chunks(BATCH_LEN) {
             let header = input.uvint()?;

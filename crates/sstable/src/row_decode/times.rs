@@ -96,8 +96,10 @@ impl Times {
         if self.version.is_oa_or_later() {
             return partition_deletion_oa(input);
         }
-        let local_secs = u32::from_be_bytes(input.array()?);
-        let marked_at_micros = i64::from_be_bytes(input.array()?);
+        let stored: [u8; 12] = input.array()?;
+        let [s0, s1, s2, s3, micros @ ..] = stored;
+        let local_secs = u32::from_be_bytes([s0, s1, s2, s3]);
+        let marked_at_micros = i64::from_be_bytes(micros);
         if marked_at_micros == NO_TIMESTAMP {
             return Ok(DeletionTime::LIVE);
         }
