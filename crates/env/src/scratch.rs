@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::slice;
@@ -78,45 +79,41 @@ impl Scratch {
         }
     }
 
-    /// Begins to keep so many bytes.
-    ///
-    /// # Errors
-    /// No file can be made.
-    pub fn begin(&mut self, len: usize) -> Result<Keeping<'_>> {
-        let Some(directory) = &self.directory else {
-            let into = Target::Memory(Vec::new());
-            return Ok(Keeping { len, into });
-        };
+    /// Begins to keep so many bytes: in memory where no file can be made, as of files that may only be read.
+    pub fn begin(&mut self, len: usize) -> Keeping<'_> {
+        let into = self.file_for(len).unwrap_or_else(|| Target::Memory(Vec::new()));
+        Keeping { len, into }
+    }
+
+    fn file_for(&mut self, len: usize) -> Option<Target<'_>> {
+        let directory = self.directory.as_deref()?;
         let has_room = |open: &mut OpenSegment| open.segment.0.len() - open.used >= len;
         let open = match self.open.take_if(has_room) {
             Some(open) => open,
-            None => OpenSegment::create(directory, len.max(SEGMENT_BYTES))?,
+            None => OpenSegment::create(directory, len.max(SEGMENT_BYTES)).ok()?,
         };
         let open = self.open.insert(open);
         let start = open.used;
-        let into = Target::File {
+        Some(Target::File {
             directory,
             open,
             start,
-        };
-        Ok(Keeping { len, into })
+        })
     }
 }
 
 impl OpenSegment {
-    fn create(directory: &Path, len: usize) -> Result<Self> {
-        let failed = |source| Error::new("keep a part of a row in", directory, source);
+    fn create(directory: &Path, len: usize) -> io::Result<Self> {
         let path = directory.join(format!("scratch-{}", Uuid::new_v4()));
         let file = OpenOptions::new()
             .read(true)
             .write(true)
             .create_new(true)
-            .open(&path);
-        let file = file.map_err(failed)?;
-        fs::remove_file(&path).map_err(failed)?;
-        file.set_len(len as u64).map_err(failed)?;
+            .open(&path)?;
+        fs::remove_file(&path)?;
+        file.set_len(len as u64)?;
         let map = MmapOptions::new().len(len).map_raw_read_only(&file);
-        let segment = Arc::new(Segment(map.map_err(failed)?));
+        let segment = Arc::new(Segment(map?));
         let address = segment.0.as_ptr() as usize;
         SEGMENTS.lock().insert(address, Arc::downgrade(&segment));
         COUNT.fetch_add(1, Relaxed);
@@ -247,7 +244,7 @@ mod tests {
     use super::*;
 
     fn keep(scratch: &mut Scratch, bytes: &[u8]) -> Kept {
-        let mut keeping = scratch.begin(bytes.len()).unwrap();
+        let mut keeping = scratch.begin(bytes.len());
         bytes
             .chunks(1000)
             .for_each(|piece| keeping.append(piece).unwrap());
@@ -257,7 +254,8 @@ mod tests {
     #[test]
     fn what_is_kept_outlives_who_kept_it_and_leaves_no_file() {
         let directory = tempfile::tempdir().unwrap();
-        for mut scratch in [Scratch::default(), Scratch::in_directory(directory.path())] {
+        let places = [directory.path(), Path::new("/nowhere")].map(Scratch::in_directory);
+        for mut scratch in places.into_iter().chain([Scratch::default()]) {
             let large = vec![3; SEGMENT_BYTES + 1];
             let parts = [&[1; 10_000][..], &[2; 5], &[], &large, &[4; 9]];
             let kept = parts.map(|part| keep(&mut scratch, part));

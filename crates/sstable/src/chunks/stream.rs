@@ -209,7 +209,7 @@ impl DataStream {
     }
 
     fn keep(&mut self, len: usize, scratch: &mut Scratch) -> Step<Bytes> {
-        let mut keeping = scratch.begin(len).map_err(Error::from)?;
+        let mut keeping = scratch.begin(len);
         let mut left = len;
         while left > 0 {
             self.require(left.min(APART_READ_BYTES))?;
