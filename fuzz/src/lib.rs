@@ -7,6 +7,7 @@ pub mod mutation_codec;
 pub mod notation;
 pub mod sstable;
 pub mod types;
+pub mod vector;
 
 /// Takes the first byte as a choice.
 pub(crate) fn split_choice(data: &[u8]) -> Option<(usize, &[u8])> {

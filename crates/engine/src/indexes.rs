@@ -13,12 +13,14 @@
 //! | `search_attached` | candidates and ranks by attached indexes |
 //! | `build` | over what the table has already |
 //! | `built` | `system."IndexInfo"` |
+//! | `facts` | what attached indexes have of SSTables, for operators |
 //! | `verify` | an index in a hidden table compared with its table, and put right |
 //! | `verify_attached` | the same of an attached one |
 
 mod attached;
 mod build;
 mod built;
+mod facts;
 mod live;
 mod open;
 mod search;
@@ -40,6 +42,7 @@ use crate::{Engine, Error, Result};
 use search_attached::AttachedSources;
 
 pub(crate) use attached::IndexedWriter;
+pub use facts::SSTableIndexFacts;
 pub(crate) use live::{IndexState, LiveIndex, MemtableIndexes, TableIndexes};
 pub use verify::{IndexRepair, IndexVerification};
 

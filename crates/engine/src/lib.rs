@@ -92,7 +92,7 @@ pub use facts::{CacheFacts, EngineFacts, TableFacts};
 pub use ilion_compaction::MajorOutput;
 pub use ilion_sstable::{EstimatedHistogram, Finding, LookupCounts, Version as SSTableVersion};
 pub use import::{ImportReport, ImportSource};
-pub use indexes::{IndexBuildFacts, IndexRepair, IndexVerification, OpenIndex};
+pub use indexes::{IndexBuildFacts, IndexRepair, IndexVerification, OpenIndex, SSTableIndexFacts};
 pub use large::LargeLimits;
 pub use options::{CacheOptions, EngineOptions};
 pub use sampler::{TopPartition, TopPartitions};

@@ -16,15 +16,22 @@ pub enum Watched {
 impl Watched {
     /// What several look at, each at one column or at whole rows (nothing).
     pub fn of(each: impl Iterator<Item = Option<ColumnId>>) -> Self {
-        let columns: Option<Box<[ColumnId]>> = each.collect();
-        columns.map_or(Self::Rows, Self::Columns)
+        let columns: Option<Vec<ColumnId>> = each.collect();
+        columns.map_or(Self::Rows, |mut columns| {
+            columns.sort_unstable();
+            columns.dedup();
+            Self::Columns(columns.into())
+        })
     }
 
     #[inline]
     pub(crate) fn has(&self, column: ColumnId) -> bool {
         match self {
             Self::Rows => true,
-            Self::Columns(columns) => columns.contains(&column),
+            Self::Columns(columns) => match &columns[..] {
+                [only] => *only == column,
+                several => several.contains(&column),
+            },
         }
     }
 

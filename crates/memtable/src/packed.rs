@@ -79,6 +79,9 @@ impl Packed {
         let count = usize::from(reading.header[2]).min(watched.len_max());
         let mut columns = Vec::with_capacity(count);
         for _ in 0..reading.header[2] {
+            if columns.len() == count {
+                break;
+            }
             let (column, cell) = reading.cell(&liveness);
             if watched.has(column) {
                 let data = Data::Simple(cell.with(Bytes::copy_from_slice));

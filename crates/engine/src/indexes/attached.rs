@@ -23,7 +23,7 @@ use crate::view::LiveSSTable;
 use crate::{Error, Result};
 
 /// What the names of an SSTable's files begin with.
-fn base_of(descriptor: &Descriptor) -> String {
+pub(super) fn base_of(descriptor: &Descriptor) -> String {
     let path = descriptor.directory.join(descriptor.base_name());
     format!("{}-", path.display())
 }

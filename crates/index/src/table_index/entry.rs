@@ -239,6 +239,10 @@ impl TableIndex {
                 if let Some(value) = self.row_value(&key.key, &row.clustering) {
                     show(value);
                 }
+            } else if self.source == Source::Whole {
+                if let Some(cell) = self.cell(row) {
+                    show(&cell.value);
+                }
             } else if self.definition.looks_at(row) {
                 for (path, cell) in self.cells(row) {
                     match self.source {

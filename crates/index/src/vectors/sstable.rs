@@ -14,7 +14,8 @@ use super::values::Values;
 use super::writer::{label_of, path_of};
 use crate::paged::unusable;
 use crate::{
-    Candidates, Comparison, Error, Estimate, NoCandidates, Predicate, Ranked, RowNumbers, SSTableIndex,
+    Candidates, Comparison, Error, Estimate, IndexContents, NoCandidates, Predicate, Ranked, RowNumbers,
+    SSTableIndex,
 };
 
 /// The vectors of one SSTable.
@@ -122,6 +123,15 @@ impl SSTableIndex for SSTableVectors {
             })?;
         }
         Ok(Some(Box::new(comparison)))
+    }
+
+    fn contents(&self) -> IndexContents {
+        let sum = |of: fn(&FileGraph) -> u64| self.segments.iter().map(|segment| of(&segment.graph)).sum();
+        IndexContents {
+            terms: sum(|graph| u64::from(graph.node_count())),
+            cells: sum(FileGraph::ordinal_count),
+            rows: u64::from(self.rows.len()),
+        }
     }
 
     fn size_bytes(&self) -> u64 {

@@ -111,8 +111,17 @@ impl<'r> Iterator for Parts<'r> {
     }
 }
 
+fn number32(len: usize) -> u32 {
+    u32::try_from(len).unwrap_or(u32::MAX)
+}
+
 fn len32(len: usize) -> [u8; 4] {
-    u32::try_from(len).unwrap_or(u32::MAX).to_le_bytes()
+    number32(len).to_le_bytes()
+}
+
+#[inline]
+fn two_words(low: u64, high: u64) -> [u8; 16] {
+    (u128::from(low) | u128::from(high) << 64).to_le_bytes()
 }
 
 /// True if two records are of one partition.
@@ -179,15 +188,13 @@ fn state_of(record: &[u8]) -> (Liveness, DeletionTime) {
     (liveness, deletion)
 }
 
+#[inline]
 fn encode_state(liveness: &Liveness, deletion: &DeletionTime, out: &mut Vec<u8>) {
     let mut flags = 0;
     if !liveness.is_none() {
         flags |= LIVENESS;
-        let mut bytes = [0; LIVENESS_BYTES];
-        bytes[..8].copy_from_slice(&liveness.timestamp_micros.to_le_bytes());
-        bytes[8..12].copy_from_slice(&liveness.ttl_secs.to_le_bytes());
-        bytes[12..].copy_from_slice(&liveness.expires_secs.to_le_bytes());
-        out.extend_from_slice(&bytes);
+        let ends = u64::from(liveness.ttl_secs) | u64::from(liveness.expires_secs) << 32;
+        out.extend_from_slice(&two_words(liveness.timestamp_micros.cast_unsigned(), ends));
     }
     if !deletion.is_live() {
         flags |= DELETION;
@@ -243,10 +250,8 @@ impl EntryOrder {
 
     #[inline]
     pub(super) fn encode(&self, entry: &Entry<'_>, token: &[u8], out: &mut Vec<u8>) {
-        let mut header = [0; HEADER_BYTES];
-        header[..4].copy_from_slice(&len32(token.len()));
-        header[4..8].copy_from_slice(&len32(entry.value.len()));
-        header[8..].copy_from_slice(&code_of(entry.key_token).to_le_bytes());
+        let lens = u64::from(number32(token.len())) | u64::from(number32(entry.value.len())) << 32;
+        let header = two_words(lens, code_of(entry.key_token));
         let parts = entry.clustering.iter().flatten().map(|part| part.len() + 4);
         out.reserve(HEADER_BYTES + token.len() + entry.value.len() + parts.sum::<usize>() + STATE_BYTES_MAX);
         out.extend_from_slice(&header);

@@ -3,7 +3,7 @@
 use super::{Definition, keyspace, table, virtual_kind};
 use crate::{Keyspace, Release, Replication};
 
-const VIEWS: [Definition; 20] = [
+const VIEWS: [Definition; 22] = [
     table(
         "caches",
         "system caches",
@@ -78,6 +78,22 @@ const VIEWS: [Definition; 20] = [
         "storage-attached index metadata",
         "keyspace_name text pk; index_name text ck; analyzer text; column_name text; is_building boolean; \
          is_queryable boolean; is_string boolean; table_name text",
+    ),
+    table(
+        "sai_sstable_index_segments",
+        "SSTable index segment metadata",
+        "keyspace_name text pk; index_name text ck; sstable_name text ck; segment_row_id_offset bigint ck; \
+         cell_count bigint; column_name text; \
+         component_metadata frozen<map<text, frozen<map<text, text>>>>; end_token text; \
+         max_sstable_row_id bigint; max_term text; min_sstable_row_id bigint; min_term text; start_token text; \
+         table_name text",
+    ),
+    table(
+        "sai_sstable_indexes",
+        "SSTable index metadata",
+        "keyspace_name text pk; index_name text ck; sstable_name text ck; cell_count bigint; column_name text; \
+         end_token text; format_version text; max_row_id bigint; min_row_id bigint; per_column_disk_size bigint; \
+         per_table_disk_size bigint; start_token text; table_name text",
     ),
     table("settings", "current settings", "name text pk; value text"),
     table(

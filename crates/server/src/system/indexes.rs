@@ -14,32 +14,38 @@ const TABLE_INDEX: &str = "legacy_local_table";
 /// All indexes, and how far they are built.
 pub(super) fn all(engine: &Engine) -> Vec<VirtualRow> {
     let builds = engine.index_builds();
-    rows(engine, |open| Some(row_of(open, &builds)))
+    let open = open_indexes(engine);
+    open.iter().map(|open| row_of(open, &builds)).collect()
 }
 
 /// Storage-attached indexes.
 pub(super) fn attached(engine: &Engine) -> Vec<VirtualRow> {
     let builds = engine.index_builds();
-    rows(engine, |open| {
+    let row = |open: &OpenIndex| {
         let definition = open.index.definition();
-        definition.schema.is_storage_attached().then(|| {
-            let is_building = build_of(definition, &builds).is_some();
-            named(
-                definition,
-                vec![
-                    cell("analyzer", text(&analyzer(definition))),
-                    cell("column_name", text(&definition.column.name)),
-                    cell("is_building", boolean(is_building)),
-                    cell("is_queryable", boolean(open.is_built)),
-                    cell("is_string", boolean(is_string(definition))),
-                    cell("table_name", text(&definition.table.name)),
-                ],
-            )
-        })
-    })
+        let is_building = build_of(definition, &builds).is_some();
+        named(
+            definition,
+            vec![
+                cell("analyzer", text(&analyzer(definition))),
+                cell("column_name", text(&definition.column.name)),
+                cell("is_building", boolean(is_building)),
+                cell("is_queryable", boolean(open.is_built)),
+                cell("is_string", boolean(is_string(definition))),
+                cell("table_name", text(&definition.table.name)),
+            ],
+        )
+    };
+    attached_indexes(engine).iter().map(row).collect()
 }
 
-fn rows(engine: &Engine, row: impl Fn(&OpenIndex) -> Option<VirtualRow>) -> Vec<VirtualRow> {
+pub(super) fn attached_indexes(engine: &Engine) -> Vec<OpenIndex> {
+    let mut open = open_indexes(engine);
+    open.retain(|open| open.index.definition().schema.is_storage_attached());
+    open
+}
+
+fn open_indexes(engine: &Engine) -> Vec<OpenIndex> {
     let schema = engine.schema();
     let indexed = schema
         .keyspaces
@@ -48,7 +54,6 @@ fn rows(engine: &Engine, row: impl Fn(&OpenIndex) -> Option<VirtualRow>) -> Vec<
     indexed
         .flat_map(|keyspace| keyspace.tables.values())
         .flat_map(|table| engine.indexes_of(table.id))
-        .filter_map(|open| row(&open))
         .collect()
 }
 
@@ -80,7 +85,7 @@ fn named(definition: &Definition, cells: Vec<(String, Option<Bytes>)>) -> Virtua
     }
 }
 
-fn cell(name: &str, value: Bytes) -> (String, Option<Bytes>) {
+pub(super) fn cell(name: &str, value: Bytes) -> (String, Option<Bytes>) {
     (name.to_owned(), Some(value))
 }
 

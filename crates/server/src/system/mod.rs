@@ -2,7 +2,7 @@
 //!
 //! | module | what |
 //! | --- | --- |
-//! | `indexes` | secondary indexes, as tables of `system_views` |
+//! | `indexes`, `sstable_indexes` | secondary indexes, as tables of `system_views` |
 //! | `local` | `system.local`: this node, stored |
 //! | `views` | `system_views`, computed when read |
 //! | `virtual_schema` | `system_virtual_schema`, computed when read |
@@ -16,6 +16,7 @@
 mod indexes;
 mod latencies;
 mod local;
+mod sstable_indexes;
 mod statements;
 mod traces;
 mod values;
@@ -103,6 +104,18 @@ pub fn register(engine: &Arc<Engine>, settings: &Settings) {
         "system_views",
         "sai_column_indexes",
         of_engine(indexes::attached),
+    );
+    add(
+        engine,
+        "system_views",
+        "sai_sstable_indexes",
+        of_engine(sstable_indexes::indexes),
+    );
+    add(
+        engine,
+        "system_views",
+        "sai_sstable_index_segments",
+        of_engine(sstable_indexes::segments),
     );
     let schema = "system_virtual_schema";
     add(

@@ -54,6 +54,17 @@ pub(super) fn text_map<'a>(pairs: impl ExactSizeIterator<Item = (&'a str, &'a st
     out.into()
 }
 
+/// A frozen map.
+pub(super) fn map(pairs: &[(Bytes, Bytes)]) -> Bytes {
+    let mut out = Vec::new();
+    put_length(&mut out, pairs.len());
+    for bytes in pairs.iter().flat_map(|(key, value)| [key, value]) {
+        put_length(&mut out, bytes.len());
+        out.extend_from_slice(bytes);
+    }
+    out.into()
+}
+
 fn put_length(out: &mut Vec<u8>, length: usize) {
     out.extend_from_slice(&i32::try_from(length).unwrap_or(i32::MAX).to_be_bytes());
 }

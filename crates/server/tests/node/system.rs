@@ -53,6 +53,49 @@ fn large_values_come_as_they_were_written() {
 }
 
 #[test]
+fn attached_indexes_are_told_sstable_by_sstable() {
+    let setup = start();
+    let mut client = setup.client(Version::V5);
+    make_table(&mut client);
+    run(&mut client, "CREATE INDEX by_v ON ks.t (v) USING 'sai'");
+    for (key, value) in [(1, "a"), (2, "b"), (3, "a")] {
+        run(
+            &mut client,
+            &format!("INSERT INTO ks.t (k, v) VALUES ({key}, '{value}')"),
+        );
+        if key > 1 {
+            setup.node.engine().flush_all().unwrap();
+        }
+    }
+    let number = |rows: &Rows, name: &str| {
+        let bytes = cell(rows, name).unwrap();
+        i64::from_be_bytes(bytes.try_into().unwrap())
+    };
+    for (table, last) in [
+        ("sai_sstable_indexes", "max_row_id"),
+        ("sai_sstable_index_segments", "max_sstable_row_id"),
+    ] {
+        let rows = ask(
+            &mut client,
+            &format!("SELECT * FROM system_views.{table} WHERE keyspace_name = 'ks'"),
+        );
+        assert_eq!(rows.row_count, 2);
+        assert_eq!(cell(&rows, "index_name").unwrap(), b"by_v");
+        assert!(cell(&rows, "sstable_name").unwrap().ends_with(b"-Data.db"));
+        assert_eq!((number(&rows, "cell_count"), number(&rows, last)), (2, 1));
+        assert_ne!(cell(&rows, "start_token"), cell(&rows, "end_token"));
+    }
+    let rows = ask(&mut client, "SELECT * FROM system_views.sai_sstable_indexes");
+    assert!(number(&rows, "per_column_disk_size") > 0 && number(&rows, "per_table_disk_size") > 0);
+    let rows = ask(
+        &mut client,
+        "SELECT component_metadata FROM system_views.sai_sstable_index_segments",
+    );
+    let components = cell(&rows, "component_metadata").unwrap();
+    assert!(components.windows(6).any(|part| part == b"Length"));
+}
+
+#[test]
 fn the_local_row_says_who_the_node_is() {
     let setup = start();
     let mut client = setup.client(Version::V5);

@@ -1,0 +1,62 @@
+//! What attached indexes have of SSTables, for operators.
+
+use std::path::PathBuf;
+
+use ilion_index::RowNumbersFile;
+use ilion_schema::TableId;
+use ilion_sstable::Component;
+use ilion_types::Token;
+
+use super::attached::{base_of, files_beside};
+use crate::Engine;
+
+/// What an attached index has of one SSTable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SSTableIndexFacts {
+    /// The SSTable's Data.db.
+    pub data_file: PathBuf,
+    /// Rows of the SSTable, indexed or not.
+    pub rows: u64,
+    /// Terms of rows: a row counts for each.
+    pub cells: u64,
+    /// Token of the first partition.
+    pub first_token: Token,
+    /// Token of the last partition.
+    pub last_token: Token,
+    /// Files of the index, and their bytes.
+    pub files: Vec<(PathBuf, u64)>,
+    /// Bytes of what all attached indexes of the SSTable share.
+    pub shared_bytes: u64,
+}
+
+impl Engine {
+    /// What an attached index has, SSTable by SSTable; those that lack it are left out.
+    pub fn sstable_indexes(&self, table: TableId, index: &str) -> Vec<SSTableIndexFacts> {
+        let Some(store) = self.shared.table(table) else {
+            return Vec::new();
+        };
+        let env = &*self.shared.env;
+        // A file that is removed meanwhile has no bytes any more.
+        let size = |path: PathBuf| {
+            let bytes = env.file_size(&path).unwrap_or(0);
+            (path, bytes)
+        };
+        let view = store.view();
+        let facts = view.sstables.iter().filter_map(|live| {
+            let contents = live.index(index)?.contents();
+            let descriptor = live.descriptor();
+            let files = files_beside(env, descriptor, index).unwrap_or_default();
+            let rows = PathBuf::from(format!("{}{}", base_of(descriptor), RowNumbersFile::NAME));
+            Some(SSTableIndexFacts {
+                data_file: descriptor.path(&Component::Data),
+                rows: contents.rows,
+                cells: contents.cells,
+                first_token: live.sstable.first_key().token.clone(),
+                last_token: live.sstable.last_key().token.clone(),
+                files: files.into_iter().map(size).collect(),
+                shared_bytes: size(rows).1,
+            })
+        });
+        facts.collect()
+    }
+}
