@@ -17,6 +17,8 @@ ACKNOWLEDGED = [300, 2000, 5000]
 
 # Memtables so small that files are flushed and compacted all the time.
 CRAMPED = ["memtable_heap_space=1MiB", "commitlog_segment_size=1MiB"]
+# Answered before a sync, and written to the log by memory.
+PERIODIC = ["commitlog_sync=periodic"]
 
 
 class Load:
@@ -60,7 +62,7 @@ class Load:
             assert not thread.is_alive()
 
 
-@pytest.fixture(params=[(), CRAMPED], ids=["usual", "cramped"])
+@pytest.fixture(params=[(), CRAMPED, PERIODIC, CRAMPED + PERIODIC], ids=["usual", "cramped", "periodic", "cramped-periodic"])
 def victim(request, tmp_path):
     if request.config.getoption("--against"):
         pytest.skip("that server is not ours to kill")
