@@ -106,6 +106,12 @@ impl ColumnLayout {
         (place != NO_PLACE).then_some(place)
     }
 
+    /// In storage order.
+    #[inline]
+    pub(super) fn all(&self) -> impl Iterator<Item = &StoredColumn> {
+        self.columns.iter()
+    }
+
     /// The columns whose bits are not set, in storage order.
     #[inline]
     pub(super) fn without(&self, missing: u64) -> impl Iterator<Item = &StoredColumn> {

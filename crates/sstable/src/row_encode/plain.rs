@@ -69,11 +69,12 @@ impl PlainRows {
             form.times.liveness(&row.liveness, out);
         }
         let bytes_end = body_at + self.bytes_max;
-        if missing != 0 {
+        let with_own_times = if missing == 0 {
+            append_cells(row, form.layout.all(), form.times, bytes_end, out)
+        } else {
             out.uvint(missing);
-        }
-        let stored = form.layout.without(missing);
-        let with_own_times = append_cells(row, stored, form.times, bytes_end, out);
+            append_cells(row, form.layout.without(missing), form.times, bytes_end, out)
+        };
         let Some(with_own_times) = with_own_times.filter(|_| out.len() < bytes_end) else {
             out.truncate(start);
             return Ok(None);
