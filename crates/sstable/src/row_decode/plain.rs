@@ -36,6 +36,13 @@ impl<'w> Rest<'w> {
         Some(*byte)
     }
 
+    /// The key of a partition that begins here.
+    #[inline(always)]
+    fn key(&mut self) -> Option<&'w [u8]> {
+        let len = self.take(2)?.first_chunk()?;
+        self.take(usize::from(u16::from_be_bytes(*len)))
+    }
+
     #[inline(always)]
     fn take(&mut self, len: usize) -> Option<&'w [u8]> {
         let (taken, rest) = self.0.split_at_checked(len)?;
@@ -79,8 +86,8 @@ impl RowFormat {
         let (mut count, mut last, mut is_over) = (0, None, false);
         let mut cells = Cells::new();
         let mut left = at_hand;
-        while let Some(key) = self.plain_partition(&mut rest, &mut cells) {
-            if !is_wanted(key) {
+        while let Some(key) = rest.key().filter(|key| is_wanted(key)) {
+            if self.plain_partition(&mut rest, &mut cells).is_none() {
                 break;
             }
             let flow = visitor.row(&PlainRow { key, cells: &cells });
@@ -103,11 +110,9 @@ impl RowFormat {
         })
     }
 
-    /// The key and the cells of the partition that comes next, if it is plain and all of it is there.
+    /// The cells of the partition that goes on behind its key, if it is plain and all of it is there.
     #[inline(always)]
-    fn plain_partition<'w>(&self, rest: &mut Rest<'w>, cells: &mut Cells<'w>) -> Option<&'w [u8]> {
-        let key_len = rest.take(2)?.first_chunk()?;
-        let key = rest.take(usize::from(u16::from_be_bytes(*key_len)))?;
+    fn plain_partition<'w>(&self, rest: &mut Rest<'w>, cells: &mut Cells<'w>) -> Option<()> {
         if !self
             .times
             .is_live_partition(rest.take(self.times.live_partition_len())?)
@@ -123,8 +128,7 @@ impl RowFormat {
             return None;
         }
         cells.clear();
-        plain_body(&self.regulars, flags, Rest(body), cells)?;
-        Some(key)
+        plain_body(&self.regulars, flags, Rest(body), cells)
     }
 }
 
