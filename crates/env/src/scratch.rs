@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,6 @@ use std::sync::{Arc, Weak};
 
 use memmap2::{MmapOptions, MmapRaw, UncheckedAdvice};
 use parking_lot::Mutex;
-use uuid::Uuid;
 
 use crate::account::{FileTag, Place, Timer};
 use crate::{Error, Result};
@@ -71,7 +70,7 @@ enum Where {
 }
 
 impl Scratch {
-    /// Makes files in this directory, of which only those are ever seen that a crash left empty.
+    /// Makes files in this directory, where nobody sees them.
     pub fn in_directory(directory: &Path) -> Self {
         Self {
             directory: Some(directory.to_path_buf()),
@@ -104,13 +103,8 @@ impl Scratch {
 
 impl OpenSegment {
     fn create(directory: &Path, len: usize) -> io::Result<Self> {
-        let path = directory.join(format!("scratch-{}", Uuid::new_v4()));
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .open(&path)?;
-        fs::remove_file(&path)?;
+        // Never has a name, where the file system can do that: a crash leaves nothing.
+        let file = tempfile::tempfile_in(directory)?;
         file.set_len(len as u64)?;
         let map = MmapOptions::new().len(len).map_raw_read_only(&file);
         let segment = Arc::new(Segment(map?));
@@ -265,7 +259,7 @@ mod tests {
                 assert!(kept.as_ref() == part);
             }
         }
-        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 
     #[test]
