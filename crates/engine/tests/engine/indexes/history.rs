@@ -9,7 +9,7 @@ use ilion_rows::{
 };
 use ilion_schema::{IndexPart, SchemaChange, TableSchema};
 
-use super::table::{INDEXES, Reader, create_index, create_table, drop_index, int, key, table};
+use super::table::{INDEXES, Reader, create_index, create_table, drop_index, int, key, list_of, table};
 use crate::support::{create_keyspace, small_options};
 
 type Index = (&'static str, IndexPart, &'static str);
@@ -94,7 +94,11 @@ impl History {
         let column = table.column_named(name).unwrap().id;
         if !matches!(name, "l" | "n" | "m") {
             let value = self.value();
-            let data = Data::Simple(self.cell(timestamp, value));
+            let mut cell = self.cell(timestamp, value);
+            if name == "f" && !cell.is_tombstone() {
+                cell.value = list_of(value);
+            }
+            let data = Data::Simple(cell);
             return ColumnData { column, data };
         }
         let deletion = match self.random.one_in(4) {
@@ -166,7 +170,7 @@ impl History {
             }
             _ => {
                 let c = self.value();
-                let mut row = self.row(&table, &["v", "l", "n", "m"], clustering(c));
+                let mut row = self.row(&table, &["v", "l", "n", "m", "f"], clustering(c));
                 if self.random.one_in(2) {
                     let timestamp = self.timestamp();
                     row.liveness = match self.random.one_in(4) {

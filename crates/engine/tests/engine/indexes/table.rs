@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use ilion_engine::Engine;
 use ilion_env::{Env, MemEnv};
-use ilion_index::{Candidate, Place, Predicate, RowPart};
+use ilion_index::{Candidate, Limit, Place, Predicate, RowPart};
 use ilion_rows::{
     Cell, Clustering, ClusteringComparator, ClusteringFilter, ColumnData, Cursor, Data, DecoratedKey,
     KeyRange, Liveness, Mutation, PartitionUpdate, ReadLaw, ReadPurge, Row, Slice, TombstoneLimits,
@@ -22,7 +22,7 @@ use ilion_types::{CqlType, Partitioner, encode_composite};
 pub const TABLE: &str = "indexed";
 
 /// Column, part, name of the index; `sai_` are storage-attached.
-pub const INDEXES: [(&str, IndexPart, &str); 16] = [
+pub const INDEXES: [(&str, IndexPart, &str); 20] = [
     ("v", IndexPart::Simple, "by_v"),
     ("s", IndexPart::Simple, "by_s"),
     ("c", IndexPart::Simple, "by_c"),
@@ -39,6 +39,10 @@ pub const INDEXES: [(&str, IndexPart, &str); 16] = [
     ("n", IndexPart::Values, "sai_n"),
     ("m", IndexPart::Values, "sai_m_values"),
     ("m", IndexPart::Entries, "sai_m_entries"),
+    ("m", IndexPart::Keys, "sai_m_keys"),
+    ("q", IndexPart::Simple, "sai_q"),
+    ("f", IndexPart::Full, "by_f"),
+    ("f", IndexPart::Full, "sai_f"),
 ];
 
 /// Writes `v` of a row, durably.
@@ -60,7 +64,7 @@ pub fn write_row(engine: &Engine, key: DecoratedKey, c: i32, v: i32, timestamp: 
     engine.wait_durable(position).unwrap();
 }
 
-/// `(k text, q int, c int desc, s int static, v int, l list<int>, n set<int>, m map<int, int>, primary key ((k, q), c))`
+/// `(k text, q int, c int desc, s int static, v int, l list<int>, n set<int>, m map<int, int>, f frozen<list<int>>, primary key ((k, q), c))`
 pub fn create_table() -> SchemaChange {
     let int = || Arc::new(CqlType::Int);
     let column = |name: &str, ty, is_static| NewColumn {
@@ -99,6 +103,14 @@ pub fn create_table() -> SchemaChange {
                     key: int(),
                     value: int(),
                     frozen: false,
+                },
+                false,
+            ),
+            column(
+                "f",
+                CqlType::List {
+                    element: int(),
+                    frozen: true,
                 },
                 false,
             ),
@@ -149,12 +161,30 @@ pub fn table(engine: &Engine) -> Arc<TableSchema> {
     engine.schema().table("ks", TABLE).unwrap().clone()
 }
 
+/// A list of one number.
+pub fn list_of(value: i32) -> Bytes {
+    [&int(1)[..], &int(4)[..], &int(value)[..]].concat().into()
+}
+
+/// What an index is asked for values from `value` on; nothing if it has no order.
+fn from_on((column, _, name): (&str, IndexPart, &str), value: i32) -> Option<Predicate> {
+    let is_ordered = name.starts_with("sai_") && matches!(column, "v" | "s" | "c" | "q");
+    is_ordered.then(|| Predicate::Range {
+        from: Some(Limit {
+            value: int(value),
+            is_inclusive: true,
+        }),
+        to: None,
+    })
+}
+
 /// What an index is asked for a value.
 pub fn predicate((column, part, _): (&str, IndexPart, &str), value: i32) -> Predicate {
     match (column, part) {
         ("l" | "n", _) | ("m", IndexPart::Values) => Predicate::Contains(int(value)),
         ("m", IndexPart::Keys) => Predicate::ContainsKey(int(value)),
         ("m", _) => Predicate::Entry(int(value % 3), int(value)),
+        ("f", _) => Predicate::Equal(list_of(value)),
         _ => Predicate::Equal(int(value)),
     }
 }
@@ -233,12 +263,19 @@ impl Reader<'_> {
 
     /// Rows that match, by the index.
     pub fn searched(&self, index: (&str, IndexPart, &str), value: i32) -> BTreeSet<Spot> {
+        self.searched_for(index, &predicate(index, value), &[value])
+    }
+
+    /// Rows that match one of the values, by what the index gives for a predicate.
+    fn searched_for(
+        &self,
+        index: (&str, IndexPart, &str),
+        predicate: &Predicate,
+        values: &[i32],
+    ) -> BTreeSet<Spot> {
         let table = table(self.engine);
         let comparator = ClusteringComparator::of(&table);
-        let mut candidates = self
-            .engine
-            .index_search(&table, index.2, &predicate(index, value))
-            .unwrap();
+        let mut candidates = self.engine.index_search(&table, index.2, predicate).unwrap();
         let mut found = BTreeSet::new();
         let mut last: Option<Candidate> = None;
         while let Some(candidate) = candidates.next().unwrap() {
@@ -255,9 +292,11 @@ impl Reader<'_> {
                 RowPart::Row(clustering) => row.clustering == *clustering,
             };
             candidates.met(&candidate, rows.iter().map(|(_, row)| row).find(is_met));
-            let matching = rows
-                .iter()
-                .filter(|(key, row)| self.matches(index, value, key, row));
+            let is_wanted = |key: &DecoratedKey, row: &Row| {
+                let mut values = values.iter();
+                values.any(|value| self.matches(index, *value, key, row))
+            };
+            let matching = rows.iter().filter(|(key, row)| is_wanted(key, row));
             found.extend(matching.map(|(key, row)| spot(key, row)));
             last = Some(candidate);
         }
@@ -280,6 +319,7 @@ impl Reader<'_> {
         }
         match row.column(column.id) {
             None => false,
+            Some(Data::Simple(cell)) if column.name == "f" => cell.value == list_of(value),
             Some(Data::Simple(cell)) => cell.value == int(value),
             Some(Data::Complex(complex)) => complex.cells.iter().any(|(path, cell)| match part {
                 IndexPart::Keys => *path == int(value),
@@ -299,6 +339,16 @@ impl Reader<'_> {
                 let searched = self.searched(*index, value);
                 assert_eq!(searched, scanned, "{context}: {index:?} = {value}");
             }
+            let Some(range) = from_on(*index, values / 2) else {
+                continue;
+            };
+            let wanted: Vec<i32> = (values / 2..values).collect();
+            let scanned = wanted
+                .iter()
+                .flat_map(|value| self.scanned(&rows, *index, *value));
+            let scanned: BTreeSet<Spot> = scanned.collect();
+            let searched = self.searched_for(*index, &range, &wanted);
+            assert_eq!(searched, scanned, "{context}: {index:?} {range:?}");
         }
     }
 }
