@@ -78,6 +78,11 @@ impl EngineDisk {
         }
     }
 
+    /// What the disk has given to readers.
+    pub fn bytes_served(&self) -> u64 {
+        self.env.served().1
+    }
+
     fn compact(&self) {
         self.flush();
         for table in self.user_tables() {

@@ -34,6 +34,7 @@ mod index_life;
 mod index_stress;
 mod indexes;
 mod interrupted_build;
+mod large_rows;
 mod plain;
 mod print;
 mod processor;
