@@ -1,5 +1,6 @@
-//! What rows cost to read, for a profiler: `measure_read SHAPE PARTITIONS ROUNDS`, shapes `blobs` (one row of five blobs of 34
-//! bytes a partition), `rows` (1000 rows of 34 bytes a partition), `chunks` (the bytes of `blobs` without any rows).
+//! What rows cost to read, for a profiler: `measure_read SHAPE ROWS ROUNDS`, shapes `blobs` (one row of five blobs of 34
+//! bytes a partition), `words` (the same of words), `kilobyte` (a text of 1 KiB), `rows` (1000 rows of 34 bytes a partition);
+//! `chunks-blobs` and so on are the bytes of these without any rows.
 //!
 //! The difference of two numbers of rounds is what reading costs; `read_rows` is what a profiler may be told to count alone.
 
@@ -30,22 +31,36 @@ fn main() {
     let shape = arguments.next().unwrap_or_else(|| "blobs".to_owned());
     let mut number = |default: u64| arguments.next().map_or(default, |text| text.parse().unwrap());
     let (partitions, rounds) = (number(50_000), number(10));
-    let (text, rows_each) = match &shape[..] {
-        "rows" => ("k bigint pk, c bigint ck, v blob", 1000),
-        _ => ("k blob pk, a blob, b blob, c blob, d blob, e blob", 1),
+    let (shape, is_chunks) = match shape.strip_prefix("chunks-") {
+        Some(shape) => (shape, true),
+        None => (&shape[..], false),
+    };
+    let five = "k blob pk, a blob, b blob, c blob, d blob, e blob";
+    let (text, rows_each, value) = match shape {
+        "blobs" => (five, 1, Value::Random(34)),
+        "words" => (five, 1, Value::Words(34)),
+        "kilobyte" => ("k blob pk, v blob", 1, Value::Words(1024)),
+        "rows" => ("k bigint pk, c bigint ck, v blob", 1000, Value::Random(34)),
+        other => panic!("no such shape: {other}"),
     };
     let table = parse_table(text).unwrap();
     let directory = tempfile::tempdir().unwrap();
     let env: Arc<dyn Env> = RealEnv::new();
     let descriptor = Descriptor::new(directory.path(), Version::NB, SSTableId::Sequence(1), Format::Big);
-    write(&env, &descriptor, &table, partitions / rows_each, rows_each);
+    write(
+        &env,
+        &descriptor,
+        &table,
+        (partitions / rows_each, rows_each),
+        value,
+    );
     let rows = partitions / rows_each * rows_each;
     let mut best = u128::MAX;
     for _ in 0..rounds {
         let started = Instant::now();
-        match &shape[..] {
-            "chunks" => read_chunks(&env, &descriptor),
-            _ => assert_eq!(read_rows(&env, &descriptor, &table), rows),
+        match is_chunks {
+            true => read_chunks(&env, &descriptor),
+            false => assert_eq!(read_rows(&env, &descriptor, &table), rows),
         }
         best = best.min(started.elapsed().as_nanos());
     }
@@ -90,8 +105,8 @@ fn write(
     env: &Arc<dyn Env>,
     descriptor: &Descriptor,
     table: &Arc<TableSchema>,
-    partitions: u64,
-    rows_each: u64,
+    (partitions, rows_each): (u64, u64),
+    value: Value,
 ) {
     let mut keys: Vec<DecoratedKey> = (0..partitions)
         .map(|key| DecoratedKey::new(Partitioner::Murmur3, Bytes::copy_from_slice(&key.to_be_bytes())))
@@ -119,7 +134,7 @@ fn write(
                 1 => Clustering::empty(),
                 _ => Clustering::of([Bytes::copy_from_slice(&row.to_be_bytes())]),
             };
-            let row = row_of(clustering, table, &mut state);
+            let row = row_of(clustering, table, value, &mut state);
             writer.add(&Unfiltered::Row(row)).unwrap();
         }
         writer.finish_partition().unwrap();
@@ -127,10 +142,10 @@ fn write(
     writer.finish().unwrap();
 }
 
-fn row_of(clustering: Clustering, table: &TableSchema, state: &mut u64) -> Row {
+fn row_of(clustering: Clustering, table: &TableSchema, value: Value, state: &mut u64) -> Row {
     let column = |column: &ilion_schema::Column| ColumnData {
         column: column.id,
-        data: Data::Simple(Cell::live(MICROS + 5, random_bytes(state))),
+        data: Data::Simple(Cell::live(MICROS + 5, value.make(state))),
     };
     Row {
         liveness: Liveness::live(MICROS + 5),
@@ -139,14 +154,30 @@ fn row_of(clustering: Clustering, table: &TableSchema, state: &mut u64) -> Row {
     }
 }
 
-fn random_bytes(state: &mut u64) -> Bytes {
-    let mut bytes = Vec::new();
-    while bytes.len() < 34 {
-        *state ^= *state << 13;
-        *state ^= *state >> 7;
-        *state ^= *state << 17;
-        bytes.extend_from_slice(&state.to_le_bytes());
+/// What values look like.
+#[derive(Clone, Copy)]
+enum Value {
+    Random(usize),
+    Words(usize),
+}
+
+impl Value {
+    fn make(self, state: &mut u64) -> Bytes {
+        const WORDS: [&str; 8] = [
+            "alder ", "beech ", "dogwood ", "elm ", "fir ", "ginkgo ", "juniper ", "oak ",
+        ];
+        let (Self::Random(len) | Self::Words(len)) = self;
+        let mut bytes = Vec::new();
+        while bytes.len() < len {
+            *state ^= *state << 13;
+            *state ^= *state >> 7;
+            *state ^= *state << 17;
+            match self {
+                Self::Random(_) => bytes.extend_from_slice(&state.to_le_bytes()),
+                Self::Words(_) => bytes.extend_from_slice(WORDS[(*state >> 61) as usize].as_bytes()),
+            }
+        }
+        bytes.truncate(len);
+        Bytes::from(bytes)
     }
-    bytes.truncate(34);
-    Bytes::from(bytes)
 }

@@ -10,6 +10,7 @@
 //! Columns are matched by name: what the table does not have any more is read over, what was written before a column
 //! was dropped is left out. Invariant: a row's body ends where its size says.
 
+mod at_hand;
 mod body;
 mod columns;
 mod mapped;

@@ -181,6 +181,16 @@ impl DataStream {
         self.offset += len;
     }
 
+    /// Goes to a place in the window (see [`DataStream::window`]).
+    ///
+    /// # Panics
+    /// If it is outside: the caller has seen the bytes before it.
+    #[inline]
+    pub(crate) fn go_to(&mut self, offset: usize) {
+        assert!(offset <= self.window.len(), "goes where it has seen bytes");
+        self.offset = offset;
+    }
+
     /// Moves past `len` bytes and gives them, as a slice of the window.
     ///
     /// # Errors

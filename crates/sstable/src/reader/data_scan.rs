@@ -105,6 +105,9 @@ impl DataScan {
         if !self.is_within {
             return Ok(None);
         }
+        if let Some(row) = self.format.row_at_hand(&mut self.stream) {
+            return Ok(Some(Unfiltered::Row(row)));
+        }
         match self.next_head()? {
             None => Ok(None),
             Some(Head::Marker(marker)) => Ok(Some(Unfiltered::Marker(marker))),

@@ -107,6 +107,27 @@ impl Unfiltereds {
         self.stream.take(len)
     }
 
+    /// The start of a partition that is at hand and not deleted, if partitions have no static row: moves past it, and gives the key.
+    #[inline(always)]
+    fn begin_at_hand(&mut self, offset: usize) -> Option<Bytes> {
+        let (window, _) = self.stream.window();
+        let (len, rest) = window.get(offset..)?.split_first_chunk()?;
+        let (key, rest) = rest.split_at_checked(usize::from(u16::from_be_bytes(*len)))?;
+        let times = &self.format.times;
+        let (deletion, rest) = rest.split_at_checked(times.live_partition_len())?;
+        if self.format.has_statics() || !times.is_live_partition(deletion) {
+            return None;
+        }
+        let rows_at = window.len() - rest.len();
+        let key_end = rows_at - deletion.len();
+        let key = window.slice(key_end - key.len()..key_end);
+        self.stream.go_to(offset);
+        self.start = self.stream.position();
+        self.stream.go_to(rows_at);
+        self.rows_at = self.stream.position();
+        Some(key)
+    }
+
     #[inline(always)]
     fn next(&mut self) -> Step<Option<Unfiltered>> {
         while let Some(head) = self.next_head()? {
@@ -146,6 +167,8 @@ pub(crate) struct PartitionReader {
     filter: Arc<ClusteringFilter>,
     unfiltereds: Unfiltereds,
     walk: Walk,
+    /// All columns of all rows are wanted, in stored order.
+    wants_all: bool,
 }
 
 impl PartitionReader {
@@ -161,6 +184,7 @@ impl PartitionReader {
             None => None,
         };
         Ok(Self {
+            wants_all: filter.selects_all() && !filter.reversed && filter.columns.is_none(),
             unfiltereds: Unfiltereds {
                 stream,
                 format,
@@ -252,6 +276,24 @@ impl PartitionReader {
         self.begin().map(Some)
     }
 
+    /// The same, if the next partition is an ordinary one and its start is at hand; gives its key. Else nothing has changed.
+    #[inline(always)]
+    pub(super) fn begin_following_at_hand(&mut self) -> Option<Bytes> {
+        if !self.wants_all {
+            return None;
+        }
+        let rows = &mut self.unfiltereds;
+        let (_, offset) = rows.stream.window();
+        let offset = match (&self.walk, rows.stream.rest()) {
+            (Walk::Done, _) => offset,
+            (Walk::End, [END_OF_PARTITION, ..]) => offset + 1,
+            _ => return None,
+        };
+        let key = rows.begin_at_hand(offset)?;
+        self.walk = Walk::All;
+        Some(key)
+    }
+
     /// Moves to the end of the partition, as above.
     #[inline(always)]
     fn leave(&mut self) -> Step<()> {
@@ -295,6 +337,17 @@ impl PartitionReader {
     #[inline(always)]
     pub(super) fn next(&mut self) -> Step<Option<Unfiltered>> {
         let rows = &mut self.unfiltereds;
+        if self.wants_all
+            && matches!(self.walk, Walk::All)
+            && let Some(row) = rows.format.row_at_hand(&mut rows.stream)
+            && !row.is_empty()
+        {
+            if row.clustering.is_empty() {
+                // A partition without clustering has one row.
+                self.walk = Walk::End;
+            }
+            return Ok(Some(Unfiltered::Row(row)));
+        }
         let next = match &mut self.walk {
             Walk::Done | Walk::End => return Ok(None),
             Walk::All => rows.next(),

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use ilion_rows::{
-    ClusteringFilter, Cursor, DecoratedKey, KeyBound, KeyRange, PartitionHead, PlainRun, PlainVisitor,
-    ReadError, Unfiltered,
+    ClusteringFilter, Cursor, DecoratedKey, DeletionTime, KeyBound, KeyRange, PartitionHead, PlainRun,
+    PlainVisitor, ReadError, Unfiltered,
 };
 use ilion_schema::TableSchema;
 use ilion_types::Partitioner;
@@ -80,7 +80,19 @@ impl RangeCursor {
         }
     }
 
+    /// The key of the next partition, if it is an ordinary one and its start is at hand: most are so in a scan.
     #[inline(always)]
+    fn begin_at_hand(&mut self) -> Option<DecoratedKey> {
+        match &mut self.place {
+            Place::Within(walk) if walk.index.is_none() => {
+                let key = walk.reader.begin_following_at_hand()?;
+                Some(DecoratedKey::new(self.sstable.partitioner(), key))
+            }
+            _ => None,
+        }
+    }
+
+    #[inline(never)]
     fn advance(&mut self) -> Step<Option<PartitionHead>> {
         let started = match &mut self.place {
             Place::After => None,
@@ -166,6 +178,17 @@ impl Walk {
 
 impl Cursor for RangeCursor {
     fn next_partition(&mut self) -> std::result::Result<Option<PartitionHead>, ReadError> {
+        if let Some(key) = self.begin_at_hand() {
+            if self.range.end.compare(&key).is_lt() {
+                self.place = Place::After;
+                return Ok(None);
+            }
+            return Ok(Some(PartitionHead {
+                key,
+                deletion: DeletionTime::LIVE,
+                static_row: None,
+            }));
+        }
         let next = self.advance();
         if !matches!(next, Ok(Some(_))) {
             self.place = Place::After;

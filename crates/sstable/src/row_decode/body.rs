@@ -86,6 +86,12 @@ impl<'d> BodyDecoder<'d> {
         }
     }
 
+    /// The same, of which what stands before the columns was read.
+    #[inline]
+    pub(super) fn resumed(self, liveness: Liveness) -> Self {
+        Self { liveness, ..self }
+    }
+
     /// Fills a row that has its clustering, from a body that is at hand.
     #[inline(always)]
     pub(super) fn decode_at_hand(&mut self, mut input: Stretch<'_>, row: &mut Row) -> Step<()> {
@@ -130,8 +136,8 @@ impl<'d> BodyDecoder<'d> {
     }
 
     /// Reads the columns from the one with that index on.
-    #[inline(always)]
-    fn decode_from<S: BodySource>(
+    #[inline]
+    pub(super) fn decode_from<S: BodySource>(
         &self,
         first: usize,
         input: &mut S,
@@ -147,16 +153,8 @@ impl<'d> BodyDecoder<'d> {
         if input.remaining() != 0 {
             return Err(input.corrupt("the end of the row"));
         }
-        self.finish(row);
+        self.columns.put_in_order(&mut row.columns);
         Ok(())
-    }
-
-    /// Puts the columns in order.
-    #[inline]
-    pub(super) fn finish(&self, row: &mut Row) {
-        if !self.columns.ids_ascend {
-            row.columns.sort_unstable_by_key(|entry| entry.column);
-        }
     }
 
     #[inline]

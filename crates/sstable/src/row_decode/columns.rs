@@ -1,6 +1,6 @@
 //! The columns of a file as the table knows them now.
 
-use ilion_rows::NO_TIMESTAMP;
+use ilion_rows::{ColumnData, NO_TIMESTAMP};
 use ilion_schema::{ColumnId, ColumnKind, TableSchema};
 use ilion_types::CqlType;
 
@@ -43,6 +43,14 @@ impl FileColumns {
             ids_ascend: ids.is_sorted(),
             columns,
         })
+    }
+
+    /// Puts what was read of a row in the order of the table.
+    #[inline]
+    pub(super) fn put_in_order(&self, row: &mut [ColumnData]) {
+        if !self.ids_ascend {
+            row.sort_unstable_by_key(|entry| entry.column);
+        }
     }
 }
 

@@ -47,7 +47,7 @@ impl BodyDecoder<'_> {
             position = stretch.end;
         }
         stream.seek(end);
-        self.finish(row);
+        self.columns.put_in_order(&mut row.columns);
         Ok(())
     }
 

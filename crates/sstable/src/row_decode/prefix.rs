@@ -13,7 +13,7 @@ use std::cmp::Ordering;
 use bytes::Bytes;
 use ilion_rows::{Bound, BoundKind, Clustering, ClusteringComparator, Values};
 
-use super::source::ByteSource;
+use super::source::{ByteSource, Stretch};
 use crate::error::Step;
 
 /// Ordinal of a row's place (`ClusteringPrefix.Kind.CLUSTERING`).
@@ -48,6 +48,28 @@ impl ClusteringFormat {
     #[inline]
     pub(crate) fn clustering(&self, input: &mut impl ByteSource) -> Step<Clustering> {
         Ok(Clustering::new(self.values(input, self.fixed_lens.len())?))
+    }
+
+    /// The same from bytes at hand, if all of it is there.
+    #[inline(always)]
+    pub(super) fn clustering_at_hand(&self, input: &mut Stretch<'_>) -> Option<Clustering> {
+        let mut values = Values::new();
+        for batch in self.fixed_lens.chunks(BATCH_LEN) {
+            let header = input.next_uvint()?;
+            for (index, fixed_len) in batch.iter().enumerate() {
+                values.push(match (header >> (2 * index) & 3, fixed_len) {
+                    (0, Some(len)) => Some(input.next_bytes(*len)?),
+                    (0, None) => {
+                        let len = usize::try_from(input.next_uvint()?).ok()?;
+                        Some(input.next_bytes(len)?)
+                    }
+                    (1, _) => Some(Bytes::new()),
+                    (2, _) => None,
+                    _ => return None,
+                });
+            }
+        }
+        Some(Clustering::new(values))
     }
 
     #[inline]

@@ -218,9 +218,53 @@ impl<'f> Stretch<'f> {
         })
     }
 
+    /// What is left of it.
+    #[inline(always)]
+    pub(super) fn rest(&self) -> &'f [u8] {
+        self.rest
+    }
+
+    /// The same stretch from where only `rest` is left of it.
+    #[inline(always)]
+    pub(super) fn going_on(&self, rest: &'f [u8]) -> Self {
+        Self { rest, ..*self }
+    }
+
+    /// The `len` bytes before those that are then left.
+    #[inline(always)]
+    pub(super) fn slice_before(&self, left: &[u8], len: usize) -> Bytes {
+        let end = self.end - left.len();
+        self.window.slice(end - len..end)
+    }
+
+    /// All of the stream's window from where the stream stands on.
+    #[inline(always)]
+    pub(super) fn at_hand(stream: &'f DataStream) -> Self {
+        let (window, offset) = stream.window();
+        Self {
+            rest: stream.rest(),
+            window,
+            end: window.len(),
+            base: stream.position().saturating_sub(offset as u64),
+            file: stream.chunks(),
+        }
+    }
+
+    /// The next `len` bytes, if they are here, as a stretch of their own.
+    #[inline(always)]
+    pub(super) fn next_stretch(&mut self, len: usize) -> Option<Self> {
+        let (next, rest) = self.rest.split_at_checked(len)?;
+        self.rest = rest;
+        Some(Self {
+            rest: next,
+            end: self.offset(),
+            ..*self
+        })
+    }
+
     /// Where it stands in the window.
     #[inline(always)]
-    fn offset(&self) -> usize {
+    pub(super) fn offset(&self) -> usize {
         self.end - self.rest.len()
     }
 

@@ -28,11 +28,17 @@ impl Subset {
         if column_count >= BITMAP_COLUMNS {
             return Self::decode_list(input, encoded, column_count);
         }
-        let all = (1_u64 << column_count) - 1;
-        if encoded & !all != 0 {
-            return Err(input.corrupt("missing columns that the header names"));
+        match Self::of_missing(encoded, column_count) {
+            Some(subset) => Ok(subset),
+            None => Err(input.corrupt("missing columns that the header names")),
         }
-        Ok(Self::Bits(all & !encoded))
+    }
+
+    /// All of so many columns, fewer than 64, but those whose bits are set; nothing if others are missing.
+    #[inline(always)]
+    pub(super) fn of_missing(missing: u64, column_count: usize) -> Option<Self> {
+        let all = (1_u64 << column_count) - 1;
+        (missing & !all == 0).then_some(Self::Bits(all & !missing))
     }
 
     fn decode_list(input: &mut impl ByteSource, missing: u64, column_count: usize) -> Step<Self> {
@@ -51,6 +57,7 @@ impl Subset {
         Ok(Self::List((0..column_count).filter(is_present).collect()))
     }
 
+    #[inline]
     pub(super) fn len(&self) -> usize {
         match self {
             Self::First(count) => *count,

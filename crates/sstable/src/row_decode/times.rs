@@ -77,13 +77,13 @@ impl Times {
 
     /// Bytes that say that a partition is not deleted.
     #[inline]
-    pub(super) fn live_partition_len(&self) -> usize {
+    pub(crate) fn live_partition_len(&self) -> usize {
         if self.version.is_oa_or_later() { 1 } else { 12 }
     }
 
     /// True if these say so.
     #[inline]
-    pub(super) fn is_live_partition(&self, bytes: &[u8]) -> bool {
+    pub(crate) fn is_live_partition(&self, bytes: &[u8]) -> bool {
         match bytes {
             [flags] => *flags == 0x80,
             bytes => bytes.ends_with(&NO_TIMESTAMP.to_be_bytes()),
