@@ -12,10 +12,6 @@ use crate::row_cache::{CachedPartition, HeadThenRest, Served, is_head_read};
 use crate::table_store::TableStore;
 
 impl Shared {
-    fn now_secs(&self) -> u32 {
-        u32::try_from(self.env.now_secs()).unwrap_or(u32::MAX)
-    }
-
     /// One partition: from the row cache, if the table has its rows there.
     pub(crate) fn read_partition(
         &self,

@@ -262,7 +262,7 @@ impl Shared {
             .map(|live| self.source(live, store, task))
             .collect();
         let merged = MergeCursor::new(sources, table.clone(), Direction::Forward);
-        let now_secs = u32::try_from(self.env.now_secs()).unwrap_or(u32::MAX);
+        let now_secs = self.now_secs();
         let gc_before_secs = self.purge_before_secs(inputs);
         let mut purged =
             CompactionPurge::new(merged, now_secs, gc_before_secs, purgeable_below(inputs)).of_table(&table);

@@ -106,7 +106,7 @@ impl Shared {
     /// What lives now, for reads of our own: nobody limits them.
     pub(crate) fn own_read_law(&self) -> ReadLaw {
         ReadLaw {
-            now_secs: u32::try_from(self.env.now_secs()).unwrap_or(u32::MAX),
+            now_secs: self.now_secs(),
             gc_before_secs: 0,
             limits: TombstoneLimits::NONE,
         }

@@ -9,6 +9,7 @@
 //! | `live` | the indexes of a table and of a memtable; telling them of a changed row |
 //! | `open` | as the schema has them |
 //! | `search` | candidates by a hidden table; removing stale entries |
+//! | `beside` | entries that were found to be missing or stale, put right |
 //! | `attached` | written, opened and built beside SSTables |
 //! | `search_attached` | candidates and ranks by attached indexes |
 //! | `build` | over what the table has already |
@@ -18,6 +19,7 @@
 //! | `verify_attached` | the same of an attached one |
 
 mod attached;
+mod beside;
 mod build;
 mod built;
 mod facts;

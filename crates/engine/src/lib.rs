@@ -38,6 +38,7 @@
 //! | `sampler` | which partitions are used most |
 //! | `large` | warnings of large partitions, rows and cells |
 //! | `link` | files under a second name |
+//! | `clock` | now, as deletion times have it |
 //! | `virtual_table` | tables that are computed when they are read |
 //! | `stripes` | locks for what is read before it is written |
 //! | `facts`, `table_details` | counts for operators |
@@ -51,6 +52,7 @@ mod background;
 mod budget;
 mod cached_read;
 mod chain;
+mod clock;
 mod compact;
 mod counter_cache;
 mod engine;

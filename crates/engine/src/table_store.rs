@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 use arc_swap::ArcSwap;
 use ilion_commitlog::Position;
 use ilion_env::Env;
-use ilion_index::Moment;
 use ilion_memtable::Memtable;
 use ilion_schema::{TableId, TableSchema};
 use ilion_sstable::{Descriptor, Format, SSTableId, Version};
@@ -230,14 +229,6 @@ impl TableStore {
     /// Whether an entry that was met without its row since then had none. Requires: `active` is held.
     pub(crate) fn are_settled(&self, since: u64) -> bool {
         since.is_multiple_of(2) && since == self.import_mark()
-    }
-
-    /// When a row changes of which entries are made for this hidden table.
-    pub(crate) fn moment(&self, env: &dyn Env) -> Moment {
-        Moment {
-            now_secs: u32::try_from(env.now_secs()).unwrap_or(u32::MAX),
-            entry_micros: self.entry_micros(env),
-        }
     }
 
     /// Later than every entry of this hidden table.

@@ -114,32 +114,13 @@ pub enum Storage<'i> {
     Attached(&'i dyn Attached),
 }
 
-/// When a row changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Moment {
-    /// By the clock.
-    pub now_secs: u32,
-    /// Greater than the timestamp of every entry that the index had before, wherever the clock stands.
-    pub entry_micros: i64,
-}
-
 /// When a row changes, told if it matters.
 pub trait When {
-    /// [`Moment::now_secs`].
+    /// By the clock.
     fn now_secs(&self) -> u32;
 
-    /// [`Moment::entry_micros`].
+    /// Greater than the timestamp of every entry that the index had before, wherever the clock stands.
     fn entry_micros(&self) -> i64;
-}
-
-impl When for Moment {
-    fn now_secs(&self) -> u32 {
-        self.now_secs
-    }
-
-    fn entry_micros(&self) -> i64 {
-        self.entry_micros
-    }
 }
 
 /// How many rows a search may give, for planning.
@@ -167,9 +148,9 @@ pub trait HiddenTable: Send + Sync {
     );
 
     /// The same as mutations of the hidden table.
-    fn entries(&self, key: &DecoratedKey, change: RowChange<'_>, moment: Moment) -> Vec<Mutation> {
+    fn entries(&self, key: &DecoratedKey, change: RowChange<'_>, when: &dyn When) -> Vec<Mutation> {
         let mut entries = Vec::new();
-        self.each_entry(key, change, &moment, &mut |entry| {
+        self.each_entry(key, change, when, &mut |entry| {
             entries.push(entry.to_mutation(self.table()));
         });
         entries

@@ -46,8 +46,8 @@ pub use combine::{Intersection, Union};
 pub use definition::Definition;
 pub use ilion_rows::RowChange;
 pub use interface::{
-    Attached, Comparison, Error, Estimate, HiddenTable, IndexClass, IndexContents, MemtableIndex, Moment,
-    RowNumbers, SSTableIndex, SSTableIndexWriter, SecondaryIndex, Storage, When,
+    Attached, Comparison, Error, Estimate, HiddenTable, IndexClass, IndexContents, MemtableIndex, RowNumbers,
+    SSTableIndex, SSTableIndexWriter, SecondaryIndex, Storage, When,
 };
 pub use predicate::{Limit, Predicate};
 pub use registry::IndexClasses;

@@ -67,7 +67,7 @@ impl TableStore {
 
 impl Shared {
     pub(crate) fn gc_before_secs(&self, store: &TableStore) -> u32 {
-        let now_secs = u32::try_from(self.env.now_secs()).unwrap_or(u32::MAX);
+        let now_secs = self.now_secs();
         now_secs.saturating_sub(store.schema().options.gc_grace_secs)
     }
 

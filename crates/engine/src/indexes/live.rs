@@ -9,6 +9,7 @@ use ilion_memtable::Watched;
 use ilion_rows::{DecoratedKey, RowChange};
 use parking_lot::Mutex;
 
+use crate::clock::now_secs;
 use crate::table_store::TableStore;
 
 /// An index that takes writes.
@@ -91,7 +92,7 @@ pub(crate) struct Writing<'w> {
 
 impl When for Writing<'_> {
     fn now_secs(&self) -> u32 {
-        u32::try_from(self.env.now_secs()).unwrap_or(u32::MAX)
+        now_secs(self.env)
     }
 
     fn entry_micros(&self) -> i64 {

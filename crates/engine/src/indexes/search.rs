@@ -14,6 +14,7 @@ use ilion_rows::{
 use ilion_schema::TableSchema;
 
 use super::LiveIndex;
+use super::beside::Beside;
 use crate::engine::Shared;
 use crate::table_store::TableStore;
 use crate::{Error, Result};
@@ -93,17 +94,14 @@ impl Shared {
         if live.is_dropped() || self.failure().is_some() {
             return stale.clear();
         }
-        let now_secs = u32::try_from(self.env.now_secs()).unwrap_or(u32::MAX);
-        // Held so that the hidden memtable is the one beside the table's.
-        let _active = store.active.read();
-        if !store.are_settled(since) {
-            return stale.clear();
-        }
-        let beside = hidden.active.read();
-        for entry in stale.drain(..) {
-            let applied = beside.memtable.apply(&index.removal(&entry, now_secs));
-            self.budget.grow(applied.grown_bytes);
-        }
+        let beside = Beside {
+            shared: self,
+            store,
+            hidden,
+            since,
+        };
+        beside.remove(index, stale);
+        stale.clear();
     }
 }
 

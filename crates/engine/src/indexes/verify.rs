@@ -12,6 +12,8 @@ use ilion_rows::{
 use ilion_schema::TableSchema;
 
 use super::LiveIndex;
+use super::beside::Beside;
+use super::live::Writing;
 use crate::engine::Shared;
 use crate::table_store::TableStore;
 use crate::{Engine, Result};
@@ -102,8 +104,13 @@ impl Verifier<'_> {
         Ok(found)
     }
 
-    fn now_secs(&self) -> u32 {
-        u32::try_from(self.shared.env.now_secs()).unwrap_or(u32::MAX)
+    fn beside(&self) -> Beside<'_> {
+        Beside {
+            shared: self.shared,
+            store: self.store,
+            hidden: self.hidden,
+            since: self.since,
+        }
     }
 
     fn living<C: Cursor>(&self, source: C, table: Arc<TableSchema>) -> ReadPurge<C> {
@@ -147,7 +154,7 @@ impl Verifier<'_> {
         for entry in self.missing(key, &row)? {
             found.missing += 1;
             if self.repair == IndexRepair::Repair {
-                self.apply(&entry);
+                self.beside().add(&entry);
                 found.repaired += u64::from(self.has(&entry)?);
             }
         }
@@ -160,9 +167,12 @@ impl Verifier<'_> {
             before: None,
             after: row,
         };
-        let moment = self.hidden.moment(&*self.shared.env);
+        let when = Writing {
+            hidden: self.hidden,
+            env: &*self.shared.env,
+        };
         let mut missing = Vec::new();
-        for entry in self.index.entries(key, change, moment) {
+        for entry in self.index.entries(key, change, &when) {
             if !self.has(&entry)? {
                 missing.push(entry);
             }
@@ -181,7 +191,7 @@ impl Verifier<'_> {
         };
         let source = self
             .hidden
-            .read_partition(&table, &entry.key, &filter, self.now_secs())?;
+            .read_partition(&table, &entry.key, &filter, self.shared.now_secs())?;
         let mut rows = self.living(source, table);
         Ok(rows.next_partition()?.is_some() && rows.next_unfiltered()?.is_some())
     }
@@ -199,7 +209,7 @@ impl Verifier<'_> {
         };
         let source = self
             .store
-            .read_partition(&table, &place.key, &filter, self.now_secs())?;
+            .read_partition(&table, &place.key, &filter, self.shared.now_secs())?;
         let mut rows = self.living(source, table);
         let Some(head) = rows.next_partition()? else {
             return Ok(None);
@@ -238,32 +248,10 @@ impl Verifier<'_> {
         {
             found.stale += 1;
             if self.repair == IndexRepair::Repair && !mark.is_expiring {
-                let removal = self.index.removal(&mark, self.now_secs());
-                found.repaired += u64::from(self.remove(&removal));
+                let is_removed = self.beside().remove(self.index, &[mark]);
+                found.repaired += u64::from(is_removed);
             }
         }
         Ok(())
-    }
-
-    /// Writes to the hidden table, beside the memtable of its table.
-    fn apply(&self, mutation: &Mutation) {
-        let _active = self.store.active.read();
-        self.apply_beside(mutation);
-    }
-
-    /// As [`Self::apply`], unless the row of the entry may have been about to be imported.
-    fn remove(&self, removal: &Mutation) -> bool {
-        let _active = self.store.active.read();
-        let is_settled = self.store.are_settled(self.since);
-        if is_settled {
-            self.apply_beside(removal);
-        }
-        is_settled
-    }
-
-    /// Requires: `active` of the table is held.
-    fn apply_beside(&self, mutation: &Mutation) {
-        let applied = self.hidden.active.read().memtable.apply(mutation);
-        self.shared.budget.grow(applied.grown_bytes);
     }
 }

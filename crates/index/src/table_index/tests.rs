@@ -11,7 +11,7 @@ use ilion_schema::{ClusteringOrder, IndexKind, IndexSchema, TableBuilder, TableI
 use ilion_types::{CqlType, Partitioner, encode_composite};
 
 use super::*;
-use crate::{Moment, RowPart};
+use crate::{RowPart, When};
 
 const SECS: u32 = 1_000;
 const NOW: i64 = 1_000_000_000;
@@ -78,12 +78,20 @@ fn complex(column: &str, cells: &[(Bytes, Cell)]) -> Row {
     row(&[1, 2], column, Data::Complex(Box::new(data)))
 }
 
+struct Now;
+
+impl When for Now {
+    fn now_secs(&self) -> u32 {
+        SECS
+    }
+
+    fn entry_micros(&self) -> i64 {
+        NOW
+    }
+}
+
 fn entries(index: &TableIndex, before: Option<&Row>, after: &Row) -> Vec<Mutation> {
-    let moment = Moment {
-        now_secs: SECS,
-        entry_micros: NOW,
-    };
-    index.entries(&key(), RowChange { before, after }, moment)
+    index.entries(&key(), RowChange { before, after }, &Now)
 }
 
 /// Value, timestamp, and whether it is added.

@@ -1,0 +1,45 @@
+//! Entries of a hidden table that were found to be missing or stale, written beside the memtable of its table. No log has them.
+
+use ilion_index::{EntryMark, HiddenTable};
+use ilion_rows::Mutation;
+
+use crate::engine::Shared;
+use crate::table_store::TableStore;
+
+/// A table and the hidden table of an index of it.
+pub(super) struct Beside<'a> {
+    pub shared: &'a Shared,
+    pub store: &'a TableStore,
+    pub hidden: &'a TableStore,
+    /// [`TableStore::import_mark`] of the table before anything was looked up.
+    pub since: u64,
+}
+
+impl Beside<'_> {
+    /// Writes an entry.
+    pub(super) fn add(&self, entry: &Mutation) {
+        // Held so that the hidden memtable is the one beside the table's.
+        let _active = self.store.active.read();
+        self.apply(entry);
+    }
+
+    /// Removes entries whose rows were not there; none, and false, if the rows may have been about to be imported.
+    pub(super) fn remove(&self, index: &dyn HiddenTable, stale: &[EntryMark]) -> bool {
+        let now_secs = self.shared.now_secs();
+        // Held as above, and so that no import begins.
+        let _active = self.store.active.read();
+        let are_settled = self.store.are_settled(self.since);
+        if are_settled {
+            for entry in stale {
+                self.apply(&index.removal(entry, now_secs));
+            }
+        }
+        are_settled
+    }
+
+    /// Requires: `active` of the table is held.
+    fn apply(&self, mutation: &Mutation) {
+        let applied = self.hidden.active.read().memtable.apply(mutation);
+        self.shared.budget.grow(applied.grown_bytes);
+    }
+}
