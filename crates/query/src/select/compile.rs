@@ -141,21 +141,10 @@ impl Compiler<'_> {
 
     /// Why nothing says which type a term has.
     fn untyped(&self, term: &ast::Term) -> Error {
-        let refused = match term {
-            ast::Term::Arithmetic {
-                operator,
-                left,
-                right,
-            } => {
-                let arguments = [Argument::Term(left), Argument::Term(right)];
-                functions::arithmetic_function(*operator, &arguments, None, self.context).err()
-            }
-            ast::Term::Negate(of) => {
-                functions::negation_function(&Argument::Term(of), None, self.context).err()
-            }
-            _ => None,
-        };
-        refused.unwrap_or_else(|| cannot_infer(&term.to_string()))
+        match functions::operation_function(term, None, self.context) {
+            Err(refused) => refused,
+            Ok(_) => cannot_infer(&term.to_string()),
+        }
     }
 
     /// The type that a term has whatever stands around it; a mere literal has none.

@@ -141,18 +141,7 @@ fn result_type(
         ast::Term::Cast { type_name, .. } => {
             return resolve_type(type_name, context.keyspace, context.schema).ok();
         }
-        ast::Term::Arithmetic {
-            operator,
-            left,
-            right,
-        } => {
-            let arguments = [Argument::Term(left), Argument::Term(right)];
-            functions::arithmetic_function(*operator, &arguments, receiver_type, context).ok()?
-        }
-        ast::Term::Negate(term) => {
-            functions::negation_function(&Argument::Term(term), receiver_type, context).ok()?
-        }
-        _ => return None,
+        _ => functions::operation_function(term, receiver_type, context).ok()??,
     };
     Some(function.result_type().clone())
 }

@@ -446,6 +446,29 @@ pub(crate) fn negation_function(
     arithmetic::make_negation(argument, receiver, context).map(Arc::new)
 }
 
+/// The function of an operation on terms; nothing if the term is none.
+///
+/// # Errors
+/// As [`arithmetic_function`] and [`negation_function`].
+pub(crate) fn operation_function(
+    term: &ast::Term,
+    receiver: Option<&CqlType>,
+    context: &PlanContext<'_>,
+) -> Result<Option<Arc<ScalarFunction>>, Error> {
+    match term {
+        ast::Term::Arithmetic {
+            operator,
+            left,
+            right,
+        } => {
+            let arguments = [Argument::Term(left), Argument::Term(right)];
+            arithmetic_function(*operator, &arguments, receiver, context).map(Some)
+        }
+        ast::Term::Negate(of) => negation_function(&Argument::Term(of), receiver, context).map(Some),
+        _ => Ok(None),
+    }
+}
+
 /// What a client is told of a native function that failed.
 fn failure(function: &str, argument_types: Vec<String>, what: impl fmt::Display) -> Error {
     failure_of("system", function, argument_types, what)
