@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use ilion_env::account::RequestIo;
+use ilion_env::RequestIo;
 
 use ilion_sstable::LookupCounts;
 

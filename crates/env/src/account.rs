@@ -1,9 +1,8 @@
 //! Counts and times every read, write and sync.
 //!
 //! Two books are kept. The totals are atomics per [`FileKind`], for metrics. The charges are plain thread-local
-//! counters that only ever grow; a [`Scope`] remembers where they stood, so a request costs two copies of a
-//! small
-//! struct and scopes may nest. Work that a request hands to another thread is brought home with [`charge`].
+//! counters that only ever grow; a [`Scope`] remembers where they stood, so a request costs two copies of a small struct and
+//! scopes may nest. Work that a request hands to another thread is brought home with [`charge`].
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
@@ -12,77 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
 use crate::books::{BOOKS, Books};
+use crate::request_io::RequestIo;
 use crate::spectrogram::{self, Done, TableTag};
-
-/// I/O caused by one request, or by anything between [`begin`] and [`Scope::finish`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RequestIo {
-    /// Read calls.
-    pub reads: u64,
-    /// Bytes that they returned.
-    pub bytes_read: u64,
-    /// Time spent in them.
-    pub read_nanos: u64,
-    /// Write calls.
-    pub writes: u64,
-    /// Bytes that they wrote.
-    pub bytes_written: u64,
-    /// Time spent in them.
-    pub write_nanos: u64,
-    /// Syncs of files and directories.
-    pub syncs: u64,
-    /// Time spent in them.
-    pub sync_nanos: u64,
-}
-
-impl RequestIo {
-    pub(crate) const NONE: Self = Self {
-        reads: 0,
-        bytes_read: 0,
-        read_nanos: 0,
-        writes: 0,
-        bytes_written: 0,
-        write_nanos: 0,
-        syncs: 0,
-        sync_nanos: 0,
-    };
-
-    #[inline]
-    fn zip(self, other: Self, combine: impl Fn(u64, u64) -> u64) -> Self {
-        Self {
-            reads: combine(self.reads, other.reads),
-            bytes_read: combine(self.bytes_read, other.bytes_read),
-            read_nanos: combine(self.read_nanos, other.read_nanos),
-            writes: combine(self.writes, other.writes),
-            bytes_written: combine(self.bytes_written, other.bytes_written),
-            write_nanos: combine(self.write_nanos, other.write_nanos),
-            syncs: combine(self.syncs, other.syncs),
-            sync_nanos: combine(self.sync_nanos, other.sync_nanos),
-        }
-    }
-}
-
-impl std::ops::Add for RequestIo {
-    type Output = Self;
-    #[inline]
-    fn add(self, other: Self) -> Self {
-        self.zip(other, u64::wrapping_add)
-    }
-}
-
-impl std::ops::Sub for RequestIo {
-    type Output = Self;
-    #[inline]
-    fn sub(self, other: Self) -> Self {
-        self.zip(other, u64::wrapping_sub)
-    }
-}
-
-impl std::iter::Sum for RequestIo {
-    fn sum<I: Iterator<Item = Self>>(items: I) -> Self {
-        items.fold(Self::NONE, |sum, item| sum + item)
-    }
-}
 
 /// Starts to charge this thread's I/O to a request.
 #[inline]

@@ -2,8 +2,8 @@
 
 use std::cell::Cell;
 
-use crate::account::RequestIo;
-use crate::cost::{COMMON, COUNTS};
+use crate::count::{COMMON, COUNTS};
+use crate::request_io::RequestIo;
 
 /// The numbers of one thread.
 pub(crate) struct Books {
@@ -80,12 +80,6 @@ impl Books {
                 sums[place] = sums[place].wrapping_add(self.counts[place].get());
             }
         }
-        self.charged_later()
-    }
-
-    /// The I/O since [`Books::clear`], if there was some.
-    #[inline]
-    fn charged_later(&self) -> Option<RequestIo> {
         let before = self.charged_before.get()?;
         Some(self.charged.get() - before)
     }
