@@ -187,22 +187,21 @@ impl Shared {
         position: Option<LogPosition>,
     ) -> isize {
         let Some(indexes) = &active.indexes else {
-            let applied = match position {
+            return match position {
                 Some(position) => active.memtable.apply_logged(mutation, position),
                 None => active.memtable.apply(mutation),
             };
-            return applied.grown_bytes;
         };
         SCRATCH.with_borrow_mut(|scratch| {
             let mut grown = 0;
             let memtable = &active.memtable;
-            let applied = memtable.apply_observed(mutation, position, indexes.watched(), &mut |change| {
+            let own = memtable.apply_observed(mutation, position, indexes.watched(), &mut |change| {
                 grown += indexes.take_in(&*self.env, &mutation.key, change, scratch);
             });
             if scratch.capacity() > SCRATCH_BYTES_KEPT {
                 *scratch = Vec::new();
             }
-            applied.grown_bytes + grown
+            own + grown
         })
     }
 

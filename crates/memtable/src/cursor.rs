@@ -104,12 +104,68 @@ impl Reading {
 }
 
 /// Reads one partition of a memtable.
-pub struct PartitionCursor(OfOne);
+pub struct PartitionCursor(OfTable<RowsCursor>);
 
-#[expect(clippy::large_enum_variant, reason = "the large one is the usual one")]
-enum OfOne {
-    Rows(RowsCursor),
+/// Reads a range of partitions of a memtable.
+pub struct MemtableCursor(OfTable<RangeCursor>);
+
+/// What is read of either kind of table.
+enum OfTable<R> {
+    Rows(R),
     Entries(EntryCursor),
+}
+
+impl<R: Cursor> Cursor for OfTable<R> {
+    #[inline]
+    fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError> {
+        match self {
+            Self::Rows(cursor) => cursor.next_partition(),
+            Self::Entries(cursor) => cursor.next_partition(),
+        }
+    }
+
+    #[inline]
+    fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>, ReadError> {
+        match self {
+            Self::Rows(cursor) => cursor.next_unfiltered(),
+            Self::Entries(cursor) => cursor.next_unfiltered(),
+        }
+    }
+
+    fn lower_bound(&self) -> Option<DecoratedKey> {
+        match self {
+            Self::Rows(cursor) => cursor.lower_bound(),
+            Self::Entries(cursor) => cursor.lower_bound(),
+        }
+    }
+}
+
+impl Cursor for PartitionCursor {
+    fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError> {
+        self.0.next_partition()
+    }
+
+    fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>, ReadError> {
+        self.0.next_unfiltered()
+    }
+
+    fn lower_bound(&self) -> Option<DecoratedKey> {
+        self.0.lower_bound()
+    }
+}
+
+impl Cursor for MemtableCursor {
+    fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError> {
+        self.0.next_partition()
+    }
+
+    fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>, ReadError> {
+        self.0.next_unfiltered()
+    }
+
+    fn lower_bound(&self) -> Option<DecoratedKey> {
+        self.0.lower_bound()
+    }
 }
 
 /// Reads one partition of rows.
@@ -130,40 +186,17 @@ impl PartitionCursor {
         if let Some(entries) = memtable.entries() {
             let range = KeyRange::exactly(key);
             let cursor = EntryCursor::new(memtable.clone(), entries, &range, filter.clone());
-            return (!cursor.is_empty()).then_some(Self(OfOne::Entries(cursor)));
+            return (!cursor.is_empty()).then_some(Self(OfTable::Entries(cursor)));
         }
         let shard = memtable.shards()[memtable.shard_of(&key.token)].read();
         let partition = shard.partitions.get(key)?.clone();
         drop(shard);
-        Some(Self(OfOne::Rows(RowsCursor {
+        Some(Self(OfTable::Rows(RowsCursor {
             comparator: memtable.comparator().clone(),
             filter: filter.clone(),
             key: Some(key.clone()),
             reading: Reading::new(partition),
         })))
-    }
-}
-
-impl Cursor for PartitionCursor {
-    fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError> {
-        match &mut self.0 {
-            OfOne::Rows(cursor) => cursor.next_partition(),
-            OfOne::Entries(cursor) => cursor.next_partition(),
-        }
-    }
-
-    fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>, ReadError> {
-        match &mut self.0 {
-            OfOne::Rows(cursor) => cursor.next_unfiltered(),
-            OfOne::Entries(cursor) => cursor.next_unfiltered(),
-        }
-    }
-
-    fn lower_bound(&self) -> Option<DecoratedKey> {
-        match &self.0 {
-            OfOne::Rows(cursor) => cursor.lower_bound(),
-            OfOne::Entries(cursor) => cursor.lower_bound(),
-        }
     }
 }
 
@@ -185,15 +218,6 @@ impl Cursor for RowsCursor {
     }
 }
 
-/// Reads a range of partitions of a memtable.
-pub struct MemtableCursor(OfRange);
-
-#[expect(clippy::large_enum_variant, reason = "the large one is the usual one")]
-enum OfRange {
-    Rows(RangeCursor),
-    Entries(EntryCursor),
-}
-
 /// Reads a range of partitions of rows.
 struct RangeCursor {
     memtable: Arc<Memtable>,
@@ -212,9 +236,9 @@ impl MemtableCursor {
     pub(crate) fn new(memtable: Arc<Memtable>, range: KeyRange, filter: Arc<ClusteringFilter>) -> Self {
         if let Some(entries) = memtable.entries() {
             let cursor = EntryCursor::new(memtable.clone(), entries, &range, filter);
-            return Self(OfRange::Entries(cursor));
+            return Self(OfTable::Entries(cursor));
         }
-        Self(OfRange::Rows(RangeCursor::new(memtable, range, filter)))
+        Self(OfTable::Rows(RangeCursor::new(memtable, range, filter)))
     }
 }
 
@@ -285,29 +309,6 @@ impl RangeCursor {
             self.taken.push_back((key.clone(), partition.clone()));
         }
         self.shard = Some(index + 1);
-    }
-}
-
-impl Cursor for MemtableCursor {
-    fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError> {
-        match &mut self.0 {
-            OfRange::Rows(cursor) => cursor.next_partition(),
-            OfRange::Entries(cursor) => cursor.next_partition(),
-        }
-    }
-
-    fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>, ReadError> {
-        match &mut self.0 {
-            OfRange::Rows(cursor) => cursor.next_unfiltered(),
-            OfRange::Entries(cursor) => cursor.next_unfiltered(),
-        }
-    }
-
-    fn lower_bound(&self) -> Option<DecoratedKey> {
-        match &self.0 {
-            OfRange::Rows(cursor) => cursor.lower_bound(),
-            OfRange::Entries(cursor) => cursor.lower_bound(),
-        }
     }
 }
 

@@ -26,5 +26,5 @@ mod row_list;
 mod stored_row;
 
 pub use cursor::{MemtableCursor, PartitionCursor};
-pub use memtable::{Applied, LogPosition, Memtable, Statistics};
+pub use memtable::{LogPosition, Memtable, Statistics};
 pub use observed::Watched;

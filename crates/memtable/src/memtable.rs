@@ -29,13 +29,6 @@ pub struct LogPosition {
     pub offset: u64,
 }
 
-/// What a write did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Applied {
-    /// By how many bytes the memtable grew; negative if a deletion freed more than it took.
-    pub grown_bytes: isize,
-}
-
 /// Counts over what a memtable holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Statistics {
@@ -140,33 +133,34 @@ impl Memtable {
         &self.comparator
     }
 
-    /// Applies a mutation that is not in a commit log. Requires of a hidden table: its rows are entries, and there is nothing else.
-    pub fn apply(&self, mutation: &Mutation) -> Applied {
+    /// Applies a mutation that is not in a commit log; returns by how many bytes the memtable grew, which is negative if a deletion
+    /// freed more than it took. Requires of a hidden table: its rows are entries, and there is nothing else.
+    pub fn apply(&self, mutation: &Mutation) -> isize {
         self.apply_with(mutation, None, None)
     }
 
-    /// Applies an entry of a hidden table; `scratch` is memory to use.
+    /// As [`Self::apply`], an entry of a hidden table; `scratch` is memory to use.
     ///
     /// # Panics
     /// The table is not a hidden one.
     #[inline]
-    pub fn apply_entry(&self, entry: &IndexEntry<'_>, scratch: &mut Vec<u8>) -> Applied {
+    pub fn apply_entry(&self, entry: &IndexEntry<'_>, scratch: &mut Vec<u8>) -> isize {
         let entries = self.entries.as_ref();
         assert!(entries.is_some(), "only a hidden table has entries");
         self.grow(entries.map_or(0, |entries| entries.apply(entry, scratch)))
     }
 
-    fn grow(&self, grown_bytes: isize) -> Applied {
+    fn grow(&self, grown_bytes: isize) -> isize {
         self.size_bytes.fetch_add(grown_bytes, Ordering::Relaxed);
-        Applied { grown_bytes }
+        grown_bytes
     }
 
-    /// Applies a mutation and remembers its place in the commit log.
-    pub fn apply_logged(&self, mutation: &Mutation, position: LogPosition) -> Applied {
+    /// As [`Self::apply`], and remembers its place in the commit log.
+    pub fn apply_logged(&self, mutation: &Mutation, position: LogPosition) -> isize {
         self.apply_with(mutation, Some(position), None)
     }
 
-    /// Applies a mutation and shows `see` each row that it changed, of what was there before only what is `watched`, under the lock
+    /// As [`Self::apply`], and shows `see` each row that it changed, of what was there before only what is `watched`, under the lock
     /// of the shard. Rows that a range deletion covers are not shown. What is shown may be slices of what the client sent:
     /// whoever keeps it copies it.
     pub fn apply_observed(
@@ -175,7 +169,7 @@ impl Memtable {
         position: Option<LogPosition>,
         watched: &Watched,
         see: &mut dyn FnMut(RowChange<'_>),
-    ) -> Applied {
+    ) -> isize {
         self.apply_with(mutation, position, Some(Observer { watched, see }))
     }
 
@@ -184,7 +178,7 @@ impl Memtable {
         mutation: &Mutation,
         position: Option<LogPosition>,
         observer: Option<Observer<'_>>,
-    ) -> Applied {
+    ) -> isize {
         if let Some(entries) = &self.entries {
             return self.grow(entries.apply_mutation(mutation));
         }
@@ -223,9 +217,9 @@ impl Memtable {
             statistics.cover(position);
         }
         // Under the lock: what can be seen is counted.
-        let applied = self.grow(grown);
+        self.grow(grown);
         drop(guard);
-        applied
+        grown
     }
 
     /// True if nothing was written yet that a read could see; false if that is not known. Takes no lock.

@@ -212,13 +212,10 @@ fn a_partition_deletion_frees_what_it_covers() {
     let mut observer = |change: ilion_rows::RowChange<'_>| {
         gone += usize::from(change.before.is_some() && change.after.is_empty());
     };
-    let applied = memtable.apply_observed(&write(&table, 1, update), None, &Watched::Rows, &mut observer);
+    let grown_bytes = memtable.apply_observed(&write(&table, 1, update), None, &Watched::Rows, &mut observer);
     assert_eq!(gone, 99);
-    assert!(applied.grown_bytes < 0);
-    assert_eq!(
-        memtable.size_bytes(),
-        before.strict_add_signed(applied.grown_bytes)
-    );
+    assert!(grown_bytes < 0);
+    assert_eq!(memtable.size_bytes(), before.strict_add_signed(grown_bytes));
     assert_eq!(dump(&mut memtable.flush_cursor()), "k1 7=7");
     memtable.apply(&insert(&table, 1, 8, 8, 5));
     assert_eq!(dump(&mut memtable.flush_cursor()), "k1 7=7");
@@ -308,8 +305,8 @@ fn counts_cover_every_mutation() {
     // Writing the same again takes no more room.
     let size = memtable.size_bytes();
     for k in 0..10 {
-        let applied = memtable.apply(&insert(&table, k, 1, 2, 100));
-        assert_eq!(applied.grown_bytes, 0);
+        let grown_bytes = memtable.apply(&insert(&table, k, 1, 2, 100));
+        assert_eq!(grown_bytes, 0);
     }
     assert_eq!(memtable.size_bytes(), size);
 }

@@ -39,7 +39,7 @@ impl Beside<'_> {
 
     /// Requires: `active` of the table is held.
     fn apply(&self, mutation: &Mutation) {
-        let applied = self.hidden.active.read().memtable.apply(mutation);
-        self.shared.budget.grow(applied.grown_bytes);
+        let grown_bytes = self.hidden.active.read().memtable.apply(mutation);
+        self.shared.budget.grow(grown_bytes);
     }
 }

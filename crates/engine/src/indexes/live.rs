@@ -165,7 +165,7 @@ impl MemtableIndexes {
                 let active = hidden.active.read();
                 let when = Writing { hidden, env };
                 index.each_entry(key, change, &when, &mut |entry| {
-                    grown += active.memtable.apply_entry(entry, scratch).grown_bytes;
+                    grown += active.memtable.apply_entry(entry, scratch);
                 });
             }
         }
