@@ -4,6 +4,7 @@
 //! what is flushed or compacted has to be written; those on rows and cells are Ilion's own. An SSTable gives a bounded number of
 //! warnings.
 
+use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -144,9 +145,9 @@ impl LargeWatch {
             return;
         };
         if let Some(limit) = self.limits.row_bytes.filter(|limit| bytes > *limit) {
-            self.warn(|what| {
+            self.tell(Threshold::Warning, &key, |what| {
                 format!("A row of partition {what} has size {bytes}, this exceeds the warning threshold of {limit}.")
-            }, &key);
+            });
         }
         let Some(limit) = self.limits.cell_bytes else {
             return;
@@ -164,42 +165,50 @@ impl LargeWatch {
                 let name = table
                     .column(column.column)
                     .map_or("?", |column| column.name.as_str());
-                self.warn(|what| {
+                self.tell(Threshold::Warning, &key, |what| {
                     format!(
                         "A value of column {name} of partition {what} has size {size}, this exceeds the warning \
                          threshold of {limit}."
                     )
-                }, &key);
+                });
             }
         }
     }
 
-    fn warn(&mut self, sentence: impl FnOnce(&str) -> String, key: &DecoratedKey) {
-        self.tell(WARNING, key, sentence);
-    }
-
     /// Compat: what is beyond the second threshold is an error of the log, and is written all the same.
-    fn tell(&mut self, threshold: &str, key: &DecoratedKey, sentence: impl FnOnce(&str) -> String) {
+    fn tell(&mut self, threshold: Threshold, key: &DecoratedKey, sentence: impl FnOnce(&str) -> String) {
         self.warnings += 1;
         if self.warnings > WARNINGS_MAX {
             return;
         }
         let sentence = sentence(&shown(&self.table, &key.key));
         match threshold {
-            FAILURE => tracing::error!("{sentence}"),
-            _ => tracing::warn!("{sentence}"),
+            Threshold::Failure => tracing::error!("{sentence}"),
+            Threshold::Warning => tracing::warn!("{sentence}"),
         }
     }
 }
 
-const WARNING: &str = "warning";
-const FAILURE: &str = "failure";
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Threshold {
+    Warning,
+    Failure,
+}
 
-/// The highest threshold that a value is above, and what it is called.
-fn passed(value: u64, warn: Option<u64>, fail: Option<u64>) -> Option<(&'static str, u64)> {
+impl fmt::Display for Threshold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Warning => "warning",
+            Self::Failure => "failure",
+        })
+    }
+}
+
+/// The highest threshold that a value is above, and where it is.
+fn passed(value: u64, warn: Option<u64>, fail: Option<u64>) -> Option<(Threshold, u64)> {
     let above = |limit: &u64| value > *limit;
-    let failed = fail.filter(above).map(|limit| (FAILURE, limit));
-    failed.or_else(|| warn.filter(above).map(|limit| (WARNING, limit)))
+    let failed = fail.filter(above).map(|limit| (Threshold::Failure, limit));
+    failed.or_else(|| warn.filter(above).map(|limit| (Threshold::Warning, limit)))
 }
 
 /// `keyspace.table:key`, the values of a compound key with colons between them.
@@ -287,9 +296,9 @@ mod tests {
     #[test]
     fn the_higher_threshold_is_told() {
         assert_eq!(passed(10, Some(10), Some(20)), None);
-        assert_eq!(passed(11, Some(10), Some(20)), Some((WARNING, 10)));
-        assert_eq!(passed(21, Some(10), Some(20)), Some((FAILURE, 20)));
-        assert_eq!(passed(21, None, Some(20)), Some((FAILURE, 20)));
+        assert_eq!(passed(11, Some(10), Some(20)), Some((Threshold::Warning, 10)));
+        assert_eq!(passed(21, Some(10), Some(20)), Some((Threshold::Failure, 20)));
+        assert_eq!(passed(21, None, Some(20)), Some((Threshold::Failure, 20)));
         assert_eq!(passed(21, None, None), None);
     }
 
