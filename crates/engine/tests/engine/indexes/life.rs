@@ -1,10 +1,10 @@
 //! Making, building, dropping; what an index costs a write.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ilion_engine::{CompactionRequest, Engine, EngineOptions, ImportSource, IndexRepair};
+use ilion_engine::{CompactionRequest, Engine, EngineOptions, ImportReport, ImportSource, IndexRepair};
 use ilion_env::{Env, MemEnv, account};
 use ilion_rows::{Cell, Clustering, ColumnData, Data, Mutation, PartitionUpdate, Row};
 
@@ -12,6 +12,13 @@ use super::table::{
     INDEXES, Reader, TABLE, create_index, create_table, drop_index, int, key, predicate, table, write_row,
 };
 use crate::support::{create_keyspace, small_options};
+
+const EXPORTED: &str = "/exported";
+
+fn import(engine: &Engine, source: ImportSource) -> ImportReport {
+    let id = table(engine).id;
+    engine.import(id, Path::new(EXPORTED), source).unwrap()
+}
 
 struct Store {
     env: MemEnv,
@@ -29,6 +36,19 @@ impl Store {
     fn open(env: MemEnv, options: EngineOptions) -> Self {
         let engine = Engine::open(env.shared(), options).unwrap();
         Self { env, engine }
+    }
+
+    /// Its table has indexes and is empty: all that it had is in the files of an export.
+    fn beside_its_export(seed: u64) -> Self {
+        let store = Self::new(seed, small_options());
+        store.fill(40);
+        let id = table(&store.engine).id;
+        store.engine.export(id, Path::new(EXPORTED)).unwrap();
+        store.engine.truncate(id).unwrap();
+        for index in [BY_V, SAI_V] {
+            store.engine.alter_schema(&create_index(index)).unwrap();
+        }
+        store
     }
 
     fn restart(self) -> Self {
@@ -291,19 +311,9 @@ fn entries_that_were_lost_are_made_again() {
 
 #[test]
 fn what_is_imported_is_found_by_indexes() {
-    let source = Store::new(9, small_options());
-    source.fill(40);
-    let directory = std::path::Path::new("/exported");
-    source.engine.export(table(&source.engine).id, directory).unwrap();
-    let Store { env, engine } = source;
-    let id = table(&engine).id;
-    engine.truncate(id).unwrap();
-    for index in [BY_V, SAI_V] {
-        engine.alter_schema(&create_index(index)).unwrap();
-    }
-    let report = engine.import(id, directory, ImportSource::Moved).unwrap();
+    let store = Store::beside_its_export(9);
+    let report = import(&store.engine, ImportSource::Moved);
     assert_eq!((report.imported.len(), report.refused.len()), (1, 0));
-    let store = Store { env, engine };
     assert!(store.candidates(1) > 0);
     store.check("imported");
     store.restart().check("after a restart");
@@ -311,16 +321,7 @@ fn what_is_imported_is_found_by_indexes() {
 
 #[test]
 fn a_search_amid_an_import_takes_no_entry_for_stale() {
-    let source = Store::new(12, small_options());
-    source.fill(40);
-    let directory = std::path::Path::new("/exported");
-    source.engine.export(table(&source.engine).id, directory).unwrap();
-    let Store { env, engine } = source;
-    let id = table(&engine).id;
-    engine.truncate(id).unwrap();
-    for index in [BY_V, SAI_V] {
-        engine.alter_schema(&create_index(index)).unwrap();
-    }
+    let Store { env, engine } = Store::beside_its_export(12);
     engine.wait_idle();
     let engine = Arc::new(engine);
     let most = Arc::new(AtomicUsize::new(0));
@@ -336,7 +337,7 @@ fn a_search_amid_an_import_takes_no_entry_for_stale() {
         let rows = reader.searched(BY_V, 1).len();
         seen.fetch_max(entries - rows, Ordering::Relaxed);
     });
-    engine.import(id, directory, ImportSource::Copied).unwrap();
+    import(&engine, ImportSource::Copied);
     env.on_sync(|_, _| ());
     assert!(
         most.load(Ordering::Relaxed) > 0,
