@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod support;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -69,16 +71,8 @@ impl Case {
             cell_map: shape.cell_map,
             ..WriterOptions::default()
         };
-        let mut writer = SSTableWriter::new(&env, &descriptor, &table, options).unwrap();
         let partitions = partitions_of(&table, shape);
-        for partition in &partitions {
-            writer.begin_partition(&partition.head).unwrap();
-            for unfiltered in &partition.unfiltereds {
-                writer.add(unfiltered).unwrap();
-            }
-            writer.finish_partition().unwrap();
-        }
-        writer.finish().unwrap();
+        support::write_all(&env, &descriptor, &table, options, &partitions);
         Self {
             mem,
             env,

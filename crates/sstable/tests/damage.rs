@@ -7,13 +7,11 @@ mod support;
 use std::sync::Arc;
 
 use ilion_env::{Env, MemEnv, Seeded};
-use ilion_rows::{
-    Bound, BoundKind, ClusteringFilter, Cursor, KeyRange, Partition, ReadError, Slice, Unfiltered,
-};
+use ilion_rows::{Bound, BoundKind, ClusteringFilter, KeyRange, Partition, ReadError, Slice, Unfiltered};
 use ilion_schema::TableSchema;
 use ilion_sstable::{ChunkReader, Component, Descriptor, Error, OpenOptions, SSTable, Scan, digest};
 
-use support::{Case, small_cases};
+use support::{Case, small_cases, try_read_all};
 
 type Files = Vec<(Component, Vec<u8>)>;
 
@@ -43,13 +41,9 @@ fn open(files: &Files, case: &Case) -> Result<(Arc<SSTable>, Arc<TableSchema>), 
     Ok((Arc::new(sstable), table))
 }
 
-fn read_all(cursor: &mut dyn Cursor) -> Result<Vec<Partition>, ReadError> {
-    std::iter::from_fn(|| Partition::read_next(cursor).transpose()).collect()
-}
-
 fn scan(sstable: &Arc<SSTable>, table: &Arc<TableSchema>) -> Result<Vec<Partition>, ReadError> {
     let filter = Arc::new(ClusteringFilter::all());
-    read_all(&mut sstable.cursor(table, KeyRange::all(), filter, Scan::Sequential))
+    try_read_all(&mut sstable.cursor(table, KeyRange::all(), filter, Scan::Sequential))
 }
 
 /// Reads in every way; what comes out does not matter.
@@ -66,7 +60,7 @@ fn exercise(files: &Files, case: &Case, whole: &[Partition]) {
                 ..ClusteringFilter::all()
             });
             if let Ok(Some(mut cursor)) = sstable.partition(&table, &partition.head.key, &filter) {
-                let _ = read_all(&mut cursor);
+                let _ = try_read_all(&mut cursor);
             }
         }
     }

@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod support;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,15 +12,16 @@ use bytes::Bytes;
 use ilion_env::{Env, MemEnv};
 use ilion_rows::notation::parse_table;
 use ilion_rows::{
-    Cell, Clustering, ClusteringComparator, ClusteringFilter, ColumnData, Cursor, Data, DecoratedKey,
-    KeyRange, Liveness, Partition, PartitionUpdate, ReadError, Row,
+    Cell, Clustering, ClusteringComparator, ClusteringFilter, ColumnData, Data, DecoratedKey, KeyRange,
+    Liveness, Partition, PartitionUpdate, Row,
 };
 use ilion_schema::TableSchema;
 use ilion_sstable::{
-    CellMapLimits, Component, Descriptor, EncodingStats, Format, OpenOptions, SSTable, SSTableId,
-    SSTableWriter, Scan, Version, WriterOptions,
+    CellMapLimits, Component, Descriptor, EncodingStats, Format, OpenOptions, SSTable, SSTableId, Scan,
+    Version, WriterOptions,
 };
 use ilion_types::Partitioner;
+use support::{try_read_all, write_all};
 
 const MICROS: i64 = 1_700_000_000_000_000;
 /// Statistics.db is by far the longest, and has checksums throughout.
@@ -63,15 +66,7 @@ impl Small {
             ..WriterOptions::default()
         };
         let partitions = partitions(&table);
-        let mut writer = SSTableWriter::new(&env, &descriptor, &table, options).unwrap();
-        for partition in &partitions {
-            writer.begin_partition(&partition.head).unwrap();
-            for unfiltered in &partition.unfiltereds {
-                writer.add(unfiltered).unwrap();
-            }
-            writer.finish_partition().unwrap();
-        }
-        writer.finish().unwrap();
+        write_all(&env, &descriptor, &table, options, &partitions);
         Self {
             mem,
             env,
@@ -104,12 +99,12 @@ impl Small {
         });
         let mut answers = Vec::new();
         let mut scan = sstable.cursor(&self.table, KeyRange::all(), all.clone(), Scan::Sequential);
-        answers.push(read_all(&mut scan).ok());
+        answers.push(try_read_all(&mut scan).ok());
         for filter in [&all, &one] {
             for partition in &self.partitions {
                 let cursor = sstable.partition(&self.table, &partition.head.key, filter);
                 answers.push(match cursor {
-                    Ok(Some(mut cursor)) => read_all(&mut cursor).ok(),
+                    Ok(Some(mut cursor)) => try_read_all(&mut cursor).ok(),
                     Ok(None) => Some(Vec::new()),
                     Err(_) => None,
                 });
@@ -117,10 +112,6 @@ impl Small {
         }
         answers
     }
-}
-
-fn read_all(cursor: &mut dyn Cursor) -> Result<Vec<Partition>, ReadError> {
-    std::iter::from_fn(|| Partition::read_next(cursor).transpose()).collect()
 }
 
 /// Partitions of one row, and of some: those have a row index.

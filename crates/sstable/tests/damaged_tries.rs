@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod support;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,8 +15,8 @@ use ilion_rows::{
 };
 use ilion_schema::TableSchema;
 use ilion_sstable::{
-    Component, Descriptor, Format, KeyHash, OpenOptions, SSTable, SSTableId, SSTableWriter, Scan, Version,
-    WriterOptions, read_component,
+    Component, Descriptor, Format, KeyHash, OpenOptions, SSTable, SSTableId, Scan, Version, WriterOptions,
+    read_component,
 };
 use ilion_types::Partitioner;
 
@@ -51,16 +53,8 @@ impl Small {
             column_index_bytes: Some(1),
             ..WriterOptions::default()
         };
-        let mut writer = SSTableWriter::new(&env, &descriptor, &table, options).unwrap();
         let whole = partitions(&table);
-        for partition in &whole {
-            writer.begin_partition(&partition.head).unwrap();
-            for unfiltered in &partition.unfiltereds {
-                writer.add(unfiltered).unwrap();
-            }
-            writer.finish_partition().unwrap();
-        }
-        writer.finish().unwrap();
+        support::write_all(&env, &descriptor, &table, options, &whole);
         let kept = [
             Component::Data,
             Component::Statistics,

@@ -4,6 +4,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod support;
+
 mod projection;
 
 use std::collections::BTreeMap;
@@ -17,15 +19,16 @@ use ilion_rows::random::{
     Dice, NOW_SECS, enlarge, random_bound, random_clustering, random_table, random_update,
 };
 use ilion_rows::{
-    BoundKind, ClusteringComparator, ClusteringFilter, Cursor, DecoratedKey, FilterCursor, KeyBound,
-    KeyRange, Partition, PartitionUpdate, Slice, VecCursor,
+    BoundKind, ClusteringComparator, ClusteringFilter, DecoratedKey, FilterCursor, KeyBound, KeyRange,
+    Partition, PartitionUpdate, Slice, VecCursor,
 };
 use ilion_schema::TableSchema;
 use ilion_sstable::{
     CellMapLimits, ChunkCache, Descriptor, EncodingStats, Finding, Format, OpenOptions, SSTable, SSTableId,
-    SSTableWriter, Scan, Version, WriterOptions,
+    Scan, Version, WriterOptions,
 };
 use ilion_types::Partitioner;
+use support::{read_all, write_all};
 
 use projection::{random_columns, random_elements, rows_of, without_unwanted};
 
@@ -218,20 +221,8 @@ fn write(
         }),
         ..WriterOptions::default()
     };
-    let mut writer = SSTableWriter::new(env, &descriptor, table, options).unwrap();
-    for partition in partitions {
-        writer.begin_partition(&partition.head).unwrap();
-        for unfiltered in &partition.unfiltereds {
-            writer.add(unfiltered).unwrap();
-        }
-        writer.finish_partition().unwrap();
-    }
-    writer.finish().unwrap();
+    write_all(env, &descriptor, table, options, partitions);
     descriptor
-}
-
-fn read_all(cursor: &mut dyn Cursor) -> Vec<Partition> {
-    std::iter::from_fn(|| Partition::read_next(cursor).unwrap()).collect()
 }
 
 fn random_filter(case: &Case, dice: &mut Dice) -> ClusteringFilter {

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod support;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,7 +13,7 @@ use ilion_env::account::{FileKind, begin_trace, finish_trace};
 use ilion_env::{Env, MemEnv};
 use ilion_rows::notation::parse_table;
 use ilion_rows::{
-    Bound, BoundKind, Cell, Clustering, ClusteringComparator, ClusteringFilter, ColumnData, Cursor, Data,
+    Bound, BoundKind, Cell, Clustering, ClusteringComparator, ClusteringFilter, ColumnData, Data,
     DecoratedKey, KeyBound, KeyRange, Liveness, Partition, PartitionUpdate, Row, Slice, Unfiltered,
 };
 use ilion_schema::TableSchema;
@@ -21,6 +23,7 @@ use ilion_sstable::{
     SSTableId, SSTableWriter, SavedPlace, Scan, Version, WriterOptions,
 };
 use ilion_types::{Partitioner, Token};
+use support::{read_all, write_partition};
 
 struct Case {
     mem: MemEnv,
@@ -130,18 +133,6 @@ fn row_of(table: &TableSchema, number: i32) -> Row {
         }],
         ..Row::empty(Clustering::of([Bytes::copy_from_slice(&number.to_be_bytes())]))
     }
-}
-
-fn write_partition(writer: &mut SSTableWriter, partition: &Partition) {
-    writer.begin_partition(&partition.head).unwrap();
-    for unfiltered in &partition.unfiltereds {
-        writer.add(unfiltered).unwrap();
-    }
-    writer.finish_partition().unwrap();
-}
-
-fn read_all(cursor: &mut dyn Cursor) -> Vec<Partition> {
-    std::iter::from_fn(|| Partition::read_next(cursor).unwrap()).collect()
 }
 
 fn all_rows() -> Arc<ClusteringFilter> {

@@ -142,7 +142,7 @@ fn plain_body<'w>(columns: &FileColumns, flags: u8, mut body: Rest<'w>, cells: &
     let columns = &columns.columns;
     let missing = match flags & HAS_ALL_COLUMNS {
         0 if columns.len() >= BITMAP_COLUMNS => return None,
-        0 => body.uvint()?,
+        0 => body.uvint().filter(|missing| missing >> columns.len() == 0)?,
         _ => 0,
     };
     for (index, column) in columns.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Finds fixtures and brings their texts into one form.
+//! Finds fixtures and brings their texts into one form; writes and reads whole SSTables.
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ilion_env::{Env, RealEnv};
-use ilion_rows::{ClusteringFilter, Cursor, KeyRange, Partition};
+use ilion_rows::{ClusteringFilter, Cursor, KeyRange, Partition, ReadError};
 use ilion_schema::TableSchema;
-use ilion_sstable::{ChunkCache, Component, Descriptor, OpenOptions, SSTable, Scan};
+use ilion_sstable::{
+    ChunkCache, Component, Descriptor, OpenOptions, SSTable, SSTableWriter, Scan, WriterOptions,
+};
 use ilion_types::Partitioner;
 
 /// One fixture: a table's SSTables with what is in them.
@@ -133,9 +135,38 @@ impl Case {
     }
 }
 
+/// Writes an SSTable of these partitions.
+pub fn write_all(
+    env: &Arc<dyn Env>,
+    descriptor: &Descriptor,
+    table: &Arc<TableSchema>,
+    options: WriterOptions,
+    partitions: &[Partition],
+) {
+    let mut writer = SSTableWriter::new(env, descriptor, table, options).unwrap();
+    for partition in partitions {
+        write_partition(&mut writer, partition);
+    }
+    writer.finish().unwrap();
+}
+
+/// Writes one partition.
+pub fn write_partition(writer: &mut SSTableWriter, partition: &Partition) {
+    writer.begin_partition(&partition.head).unwrap();
+    for unfiltered in &partition.unfiltereds {
+        writer.add(unfiltered).unwrap();
+    }
+    writer.finish_partition().unwrap();
+}
+
 /// Everything that the cursor has.
 pub fn read_all(cursor: &mut dyn Cursor) -> Vec<Partition> {
-    std::iter::from_fn(|| Partition::read_next(cursor).unwrap()).collect()
+    try_read_all(cursor).unwrap()
+}
+
+/// The same, of what may be damaged.
+pub fn try_read_all(cursor: &mut dyn Cursor) -> Result<Vec<Partition>, ReadError> {
+    std::iter::from_fn(|| Partition::read_next(cursor).transpose()).collect()
 }
 
 /// Everything that the SSTable has.
