@@ -192,29 +192,18 @@ impl OperationPlanner<'_> {
 
     /// Refuses what is no unfrozen collection.
     fn check_collection(&self, column: &Column, shown: &str) -> Result<(), Error> {
-        let name = &column.name;
+        let refuse = |what: &str| Err(invalid(column, shown, what));
         match &column.ty {
-            CqlType::Tuple(_) => Err(Error::Invalid(format!(
-                "Invalid operation ({shown}) for tuple column {name}"
-            ))),
-            ty if !ty.is_collection() => Err(Error::Invalid(format!(
-                "Invalid operation ({shown}) for non counter column {name}"
-            ))),
-            ty if !ty.is_multi_cell() => Err(Error::Invalid(format!(
-                "Invalid operation ({shown}) for frozen collection column {name}"
-            ))),
+            CqlType::Tuple(_) => refuse("tuple"),
+            ty if !ty.is_collection() => refuse("non counter"),
+            ty if !ty.is_multi_cell() => refuse("frozen collection"),
             _ => Ok(()),
         }
     }
 
     fn prepend(&self, column: &Column, value: &AstTerm, shown: &str) -> Result<Operation, Error> {
         let term = Term::plan(value, &self.receiver(column), self.context)?;
-        let refuse = |what: &str| {
-            Err(Error::Invalid(format!(
-                "Invalid operation ({shown}) for {what} column {}",
-                column.name
-            )))
-        };
+        let refuse = |what: &str| Err(invalid(column, shown, what));
         match &column.ty {
             CqlType::List { frozen: false, .. } => Ok(operation(column, Action::Prepend(term))),
             CqlType::List { .. } => refuse("frozen list"),
@@ -228,12 +217,7 @@ impl OperationPlanner<'_> {
         [key, value]: [&AstTerm; 2],
         shown: &str,
     ) -> Result<Operation, Error> {
-        let refuse = |what: &str| {
-            Err(Error::Invalid(format!(
-                "Invalid operation ({shown}) for {what} column {}",
-                column.name
-            )))
-        };
+        let refuse = |what: &str| Err(invalid(column, shown, what));
         match &column.ty {
             ty if !ty.is_collection() => refuse("non collection"),
             ty if !ty.is_multi_cell() => refuse("frozen collection"),
@@ -262,12 +246,7 @@ impl OperationPlanner<'_> {
         value: &AstTerm,
         shown: &str,
     ) -> Result<Operation, Error> {
-        let refuse = |what: &str| {
-            Err(Error::Invalid(format!(
-                "Invalid operation ({shown}) for {what} column {}",
-                column.name
-            )))
-        };
+        let refuse = |what: &str| Err(invalid(column, shown, what));
         if !matches!(column.ty, CqlType::Udt { .. }) {
             return refuse("non-UDT");
         }
@@ -357,6 +336,11 @@ impl OperationPlanner<'_> {
             ty: column.ty.clone(),
         }
     }
+}
+
+fn invalid(column: &Column, shown: &str, what: &str) -> Error {
+    let name = &column.name;
+    Error::Invalid(format!("Invalid operation ({shown}) for {what} column {name}"))
 }
 
 pub(super) fn operation(column: &Column, action: Action) -> Operation {
