@@ -6,7 +6,7 @@ use ilion_schema::{
 use ilion_types::CqlType;
 
 use super::properties::{check_expiry, check_properties, check_replication, is_time_window};
-use super::{check, ensure};
+use super::{Side, check, ensure};
 use crate::Error;
 use crate::context::Execution;
 
@@ -27,10 +27,10 @@ pub(crate) fn check_change(change: &SchemaChange, execution: &Execution<'_>) -> 
                     count,
                     execution,
                     |side, limit| match side {
-                        "warning" => format!(
+                        Side::Warning => format!(
                             "Creating keyspace {name}, current number of keyspaces {count} exceeds warning threshold of {limit}."
                         ),
-                        _ => format!(
+                        Side::Failure => format!(
                             "Cannot have more than {limit} keyspaces, aborting the creation of keyspace {name}"
                         ),
                     },
@@ -88,10 +88,10 @@ pub(crate) fn check_change(change: &SchemaChange, execution: &Execution<'_>) -> 
                 views,
                 execution,
                 |side, limit| match side {
-                    "warning" => format!(
+                    Side::Warning => format!(
                         "Creating materialized view {name}, current number of views {views} exceeds warning threshold of {limit}."
                     ),
-                    _ => format!(
+                    Side::Failure => format!(
                         "Tables cannot have more than {limit} materialized views, aborting the creation of materialized view {name}"
                     ),
                 },
@@ -138,11 +138,11 @@ fn check_index(create: &CreateIndex, execution: &Execution<'_>) -> Result<(), Er
         known as u64 + 1,
         execution,
         |side, limit| match side {
-            "warning" => format!(
+            Side::Warning => format!(
                 "Creating secondary index {name}, current number of indexes {} exceeds warning threshold of {limit}.",
                 known + 1
             ),
-            _ => format!(
+            Side::Failure => format!(
                 "Tables cannot have more than {limit} secondary indexes, aborting the creation of secondary index {name}"
             ),
         },
@@ -172,12 +172,14 @@ fn check_tables(keyspace: &str, name: &str, execution: &Execution<'_>) -> Result
     let count = users(schema).map(|keyspace| keyspace.tables.len()).sum::<usize>() as u64 + 1;
     let threshold = execution.query_options.guardrails.tables;
     check("tables", threshold, count, execution, |side, limit| match side {
-        "warning" => {
+        Side::Warning => {
             format!(
                 "Creating table {name}, current number of tables {count} exceeds warning threshold of {limit}."
             )
         }
-        _ => format!("Cannot have more than {limit} tables, aborting the creation of table {name}"),
+        Side::Failure => {
+            format!("Cannot have more than {limit} tables, aborting the creation of table {name}")
+        }
     })
 }
 
@@ -189,12 +191,12 @@ fn check_columns(table: &str, count: usize, execution: &Execution<'_>) -> Result
         count as u64,
         execution,
         |side, limit| match side {
-            "warning" => {
+            Side::Warning => {
                 format!(
                     "The table {table} has {count} columns, this exceeds the warning threshold of {limit}."
                 )
             }
-            _ => format!(
+            Side::Failure => format!(
                 "Tables cannot have more than {limit} columns, but {count} provided for table {table}"
             ),
         },
@@ -209,12 +211,12 @@ fn check_fields(name: &str, count: usize, execution: &Execution<'_>) -> Result<(
         count as u64,
         execution,
         |side, limit| match side {
-            "warning" => {
+            Side::Warning => {
                 format!(
                     "The user type {name} has {count} columns, this exceeds the warning threshold of {limit}."
                 )
             }
-            _ => format!(
+            Side::Failure => format!(
                 "User types cannot have more than {limit} columns, but {count} provided for user type {name}."
             ),
         },

@@ -23,6 +23,8 @@ mod terms;
 mod time;
 mod value;
 
+use std::fmt;
+
 use crate::context::Execution;
 use crate::{Consistency, Error};
 
@@ -37,10 +39,20 @@ pub(crate) use query::{
 pub(crate) use time::check_timestamp;
 pub(crate) use value::check_values;
 
-/// Whose side of a threshold a value is on.
-enum Side {
-    Warned(u64),
-    Refused(u64),
+/// Which threshold a value is beyond.
+#[derive(Clone, Copy)]
+pub(crate) enum Side {
+    Warning,
+    Failure,
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Warning => "warning",
+            Self::Failure => "failure",
+        })
+    }
 }
 
 impl Threshold {
@@ -49,18 +61,17 @@ impl Threshold {
         self.warn.is_some() || self.fail.is_some()
     }
 
-    fn above(self, value: u64) -> Option<Side> {
-        if let Some(fail) = self.fail.filter(|fail| value > *fail) {
-            return Some(Side::Refused(fail));
-        }
-        self.warn.filter(|warn| value > *warn).map(Side::Warned)
+    fn above(self, value: u64) -> Option<(Side, u64)> {
+        self.passed(|limit| value > *limit)
     }
 
-    fn below(self, value: u64) -> Option<Side> {
-        if let Some(fail) = self.fail.filter(|fail| value < *fail) {
-            return Some(Side::Refused(fail));
-        }
-        self.warn.filter(|warn| value < *warn).map(Side::Warned)
+    fn below(self, value: u64) -> Option<(Side, u64)> {
+        self.passed(|limit| value < *limit)
+    }
+
+    fn passed(self, is_passed: impl Fn(&u64) -> bool) -> Option<(Side, u64)> {
+        let failure = self.fail.filter(&is_passed).map(|limit| (Side::Failure, limit));
+        failure.or_else(|| self.warn.filter(is_passed).map(|limit| (Side::Warning, limit)))
     }
 }
 
@@ -77,24 +88,27 @@ pub(crate) fn check(
     threshold: Threshold,
     value: u64,
     execution: &Execution<'_>,
-    message: impl Fn(&'static str, u64) -> String,
+    message: impl Fn(Side, u64) -> String,
 ) -> Result<(), Error> {
     tell(guardrail, threshold.above(value), execution, message)
 }
 
 fn tell(
     guardrail: &str,
-    side: Option<Side>,
+    passed: Option<(Side, u64)>,
     execution: &Execution<'_>,
-    message: impl Fn(&'static str, u64) -> String,
+    message: impl Fn(Side, u64) -> String,
 ) -> Result<(), Error> {
+    let Some((side, limit)) = passed else {
+        return Ok(());
+    };
+    let told = violated(guardrail, &message(side, limit));
     match side {
-        None => Ok(()),
-        Some(Side::Warned(limit)) => {
-            execution.warn(violated(guardrail, &message("warning", limit)));
+        Side::Warning => {
+            execution.warn(told);
             Ok(())
         }
-        Some(Side::Refused(limit)) => Err(Error::Invalid(violated(guardrail, &message("failure", limit)))),
+        Side::Failure => Err(Error::Invalid(told)),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What reads ask for.
 
-use super::{check, check_flag};
+use super::{Side, check, check_flag};
 use crate::context::Execution;
 use crate::{Consistency, Error};
 
@@ -39,12 +39,12 @@ pub(crate) fn check_page(page_size: u32, table: &str, execution: &Execution<'_>)
         page_size.into(),
         execution,
         |side, limit| match side {
-            "warning" => {
+            Side::Warning => {
                 format!(
                     "Query for table {table} with page size {page_size} exceeds warning threshold of {limit}."
                 )
             }
-            _ => format!(
+            Side::Failure => format!(
                 "Aborting query for table {table}, page size {page_size} exceeds fail threshold of {limit}."
             ),
         },
@@ -68,11 +68,11 @@ pub(crate) fn check_partition_keys(
         count as u64,
         execution,
         |side, limit| match side {
-            "warning" => format!(
+            Side::Warning => format!(
                 "Query with partition keys in IN clause on table {table}, with number of partition keys {count} \
              exceeds warning threshold of {limit}."
             ),
-            _ => format!(
+            Side::Failure => format!(
                 "Aborting query with partition keys in IN clause on table {table}, number of partition keys {count} \
              exceeds fail threshold of {limit}."
             ),
@@ -93,11 +93,11 @@ pub(crate) fn check_product(what: &str, count: usize, execution: &Execution<'_>)
         count as u64,
         execution,
         |side, limit| match side {
-            "warning" => format!(
+            Side::Warning => format!(
                 "The cartesian product of the IN restrictions on {what} produces {count} values, this exceeds warning \
              threshold of {limit}."
             ),
-            _ => format!(
+            Side::Failure => format!(
                 "Aborting query because the cartesian product of the IN restrictions on {what} produces {count} values, \
              this exceeds fail threshold of {limit}."
             ),
