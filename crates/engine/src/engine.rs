@@ -9,7 +9,7 @@ use ilion_commitlog::{Callback, CommitLog, Position};
 use ilion_env::{Env, FileLock};
 use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange, ReadLaw, TombstoneLimits};
 use ilion_schema::{Release, Schema, TableId, TableSchema};
-use ilion_sstable::{ChunkCache, KeyCache, Lookups};
+use ilion_sstable::{ChunkCache, KeyCache, Lookups, TokenBitsBudget};
 use ilion_types::Partitioner;
 use parking_lot::Mutex;
 use uuid::Uuid;
@@ -44,6 +44,8 @@ pub(crate) struct Shared {
     pub pacer: Arc<Pacer>,
     pub backlog: Backlog,
     pub chunk_cache: Arc<ChunkCache>,
+    /// Memory for the bits of token maps, which stand where index summaries would.
+    pub token_bits: Arc<TokenBitsBudget>,
     pub key_cache: Arc<KeyCache>,
     pub row_cache: RowCache,
     pub counter_cache: CounterCache,
@@ -84,6 +86,7 @@ impl Shared {
             pacer: Arc::new(Pacer::new(env.clone(), options.compaction_bytes_per_sec)),
             backlog: Backlog::default(),
             chunk_cache: Arc::new(ChunkCache::new(options.chunk_cache_bytes)),
+            token_bits: Arc::new(TokenBitsBudget::new(options.index_summary_bytes / 4)),
             key_cache: Arc::new(KeyCache::new(options.key_cache.bytes_max)),
             row_cache: RowCache::new(options.row_cache.bytes_max),
             counter_cache: CounterCache::new(options.counter_cache.bytes_max),

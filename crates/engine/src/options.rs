@@ -36,7 +36,8 @@ pub struct EngineOptions {
     pub key_cache: CacheOptions,
     /// Partitions, rows and cells that are warned of as they are written to SSTables.
     pub large: LargeLimits,
-    /// What the index summaries of all SSTables may take; they are thinned out to fit.
+    /// What the index summaries of all SSTables may take; they are thinned out to fit. The bits of token maps may take a quarter of
+    /// as much.
     pub index_summary_bytes: u64,
     /// How often that is looked after; nothing is never.
     pub index_summary_resize_interval_secs: Option<u64>,

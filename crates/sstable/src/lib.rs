@@ -93,6 +93,7 @@ pub use statistics::{
     Cardinality, ClassName, CommitLogPosition, EncodingStats, HeaderColumn, SerializationHeader, Statistics,
     StatsMetadata, Validation,
 };
+pub use tokens::TokenBitsBudget;
 pub use transaction::{CommittedTransaction, Transaction, TransactionKind, finish_transactions};
 pub use version::Version;
 pub use writer::{CellMapLimits, SSTableWriter, WriterOptions};

@@ -1,8 +1,8 @@
 //! The parts of an open SSTable: what is read when it is opened, and what when it is first needed.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use ilion_env::Env;
@@ -13,7 +13,7 @@ use crate::chunks::READ_AHEAD_BYTES;
 use crate::compression_info::check_compressor;
 use crate::lazy::Lazy;
 use crate::reader::{IndexWalker, PartitionIndex, PartitionTrie, Summary};
-use crate::tokens::{TokenBits, TokenMap, fingerprint_of};
+use crate::tokens::{GrowingBits, TokenMap, fingerprint_of};
 use crate::{
     BloomFilter, ChunkReader, Component, Descriptor, Error, Finding, Format, Found, KeyCache, OpenOptions,
     Result, SerializationHeader, StatsMetadata, read_component, statistics, toc,
@@ -31,10 +31,8 @@ pub(crate) struct OpenedParts {
     pub(crate) ends: Ends,
     /// Found at the start, made later, or dropped since it was damaged.
     pub(crate) tokens: ArcSwapOption<TokenMap>,
-    /// Made of the token map once it has been asked some times; nothing in it if there are none. They stay right without it.
-    pub(crate) token_bits: OnceLock<Option<TokenBits>>,
-    /// How many times the token map was asked before, about.
-    pub(crate) asked_before_bits: AtomicU32,
+    /// Made of the token map once it has been asked some times.
+    pub(crate) token_bits: GrowingBits,
     /// Its number in the key cache, if there is one.
     pub(crate) cached_as: Option<(Arc<KeyCache>, u64)>,
     /// Look-ups in the index since somebody asked.
@@ -96,8 +94,7 @@ impl OpenedParts {
             header: statistics.header,
             ends,
             tokens: ArcSwapOption::from(map.map(Arc::new)),
-            token_bits: OnceLock::new(),
-            asked_before_bits: AtomicU32::new(0),
+            token_bits: GrowingBits::default(),
             cached_as: options
                 .key_cache
                 .as_ref()
@@ -208,9 +205,8 @@ impl OpenedParts {
         let filter = self.filter.opened().and_then(Option::as_ref);
         let data = self.data.opened().map_or(0, |data| data.memory_bytes());
         let cells = cells.map_or(0, |map| map.memory_bytes());
-        let bits = self.token_bits.get().and_then(Option::as_ref);
-        let map = map + bits.map_or(0, TokenBits::memory_bytes);
-        map + cells + index + filter.map_or(0, BloomFilter::memory_bytes) + data
+        let bits = self.token_bits.memory_bytes();
+        map + bits + cells + index + filter.map_or(0, BloomFilter::memory_bytes) + data
     }
 
     /// The token map turned out to be damaged: from now on the index answers, until there is a new one.

@@ -26,9 +26,6 @@ use crate::{
     Result, SerializationHeader, StatsMetadata, SummaryShare,
 };
 
-/// A token map that was asked so many times gets bits, for which all of it is read.
-const ASKED_BEFORE_BITS: u32 = 32;
-
 /// How a cursor reads Data.db.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scan {
@@ -160,24 +157,22 @@ impl SSTable {
         self.parts.options.partitioner == Partitioner::Murmur3
     }
 
-    /// The bits of its tokens, if there are some by now.
+    /// The bits of its tokens, if they are whole by now; every read that finds them wanting brings them on.
     #[inline]
     fn token_bits(&self) -> Option<&TokenBits> {
-        match self.parts.token_bits.get() {
-            Some(bits) => bits.as_ref(),
-            None => self.make_token_bits(),
+        match self.parts.token_bits.whole() {
+            Some(bits) => bits,
+            None => self.grow_token_bits(),
         }
     }
 
     #[cold]
-    fn make_token_bits(&self) -> Option<&TokenBits> {
-        let asked = self.parts.asked_before_bits.load(Relaxed);
-        if asked < ASKED_BEFORE_BITS {
-            self.parts.asked_before_bits.store(asked + 1, Relaxed);
-            return None;
+    fn grow_token_bits(&self) -> Option<&TokenBits> {
+        let bits = &self.parts.token_bits;
+        if bits.is_wanted() {
+            self.ask_token_map(|map| bits.grow(map, &self.parts.options.token_bits))?;
         }
-        let made = self.ask_token_map(TokenMap::bits)?;
-        self.parts.token_bits.get_or_init(|| made).as_ref()
+        bits.whole().flatten()
     }
 
     #[inline]

@@ -151,7 +151,7 @@ settings! {
     key_cache_save_period: Duration = "4h";
     /// Places of the key cache that are saved; -1 is all.
     key_cache_keys_to_save: Limit = "-1";
-    /// Memory for index summaries, where there is no token map; they are thinned out to fit. auto: a twentieth of the machine's memory.
+    /// Memory for index summaries, where there is no token map; they are thinned out to fit. Bits of token maps take up to a quarter of as much. auto: a twentieth of the machine's memory.
     index_summary_capacity: Option<Size> = "auto", was "index_summary_capacity_in_mb" in "MiB";
     /// How often index summaries are brought to what they may take; 0s is never.
     index_summary_resize_interval: Duration = "1h", was "index_summary_resize_interval_in_minutes" in "m";

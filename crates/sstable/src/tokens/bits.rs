@@ -1,24 +1,31 @@
 //! A bit for each of many equal stretches of the tokens of an SSTable, set if a partition is there.
 //!
-//! Made in memory of a token map that is asked often. It says in a handful of instructions what a look into the map takes
-//! hundreds for: that a token is not there, and about where the next one is; of a hundred SSTables, the maps of few are then asked.
-//! Only for codes that are spread evenly.
+//! Made in memory of a token map that is asked often (`growing`). It says in a handful of instructions and one access to memory what a
+//! look into the map takes hundreds for: that a token is not there, and about where the next one is; of a hundred SSTables, the maps
+//! of few are then asked. Only for codes that are spread evenly.
 //!
 //! Invariant: no partition is missed.
 
+use super::bits_budget::Share;
+
 /// Stretches for each partition: between these and half of them. One in so many tokens that are not there looks as if it were.
 const STRETCHES_PER_PARTITION: u64 = 16;
-/// The largest SSTable that has bits, which then take from one to two bytes a partition.
-const PARTITIONS_MAX: u64 = 1 << 20;
 
 /// The bits of one SSTable.
 pub(crate) struct TokenBits {
+    shape: Shape,
+    words: Box<[u64]>,
+    _memory: Share,
+}
+
+/// How the stretches lie, and how many there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Shape {
     /// Bits of a code that do not matter.
     shift: u32,
     /// The first and the last stretch, of all that there are from code zero on.
     first: u64,
     last: u64,
-    words: Box<[u64]>,
 }
 
 /// What the bits know of a token.
@@ -32,31 +39,49 @@ pub(crate) enum Sighting {
     Possible,
 }
 
-impl TokenBits {
-    /// For so many partitions between two codes, none of which is there yet; nothing if they are too many.
-    pub(super) fn new(partitions: u64, first_code: u64, last_code: u64) -> Option<Self> {
-        if partitions == 0 || partitions > PARTITIONS_MAX || first_code > last_code {
+impl Shape {
+    /// For so many partitions between two codes; nothing if there are none.
+    pub(super) fn of(partitions: u64, first_code: u64, last_code: u64) -> Option<Self> {
+        if partitions == 0 || first_code > last_code {
             return None;
         }
-        let stretch_bits = (partitions * STRETCHES_PER_PARTITION).ilog2();
+        let stretch_bits = partitions.checked_mul(STRETCHES_PER_PARTITION)?.ilog2();
         let range_bits = u64::BITS - (last_code - first_code).leading_zeros();
         let shift = range_bits.saturating_sub(stretch_bits);
-        let (first, last) = (first_code >> shift, last_code >> shift);
-        let words = usize::try_from((last - first) / 64 + 1).ok()?;
         Some(Self {
             shift,
-            first,
-            last,
+            first: first_code >> shift,
+            last: last_code >> shift,
+        })
+    }
+
+    /// Memory of its bits: one to two bytes a partition.
+    pub(super) fn memory_bytes(self) -> u64 {
+        self.words() * 8
+    }
+
+    fn words(self) -> u64 {
+        (self.last - self.first) / 64 + 1
+    }
+}
+
+impl TokenBits {
+    /// None is set yet. Nothing if so much memory cannot be addressed.
+    pub(super) fn none_set(shape: Shape, memory: Share) -> Option<Self> {
+        let words = usize::try_from(shape.words()).ok()?;
+        Some(Self {
+            shape,
             words: vec![0; words].into(),
+            _memory: memory,
         })
     }
 
     /// A partition may have any of these codes.
     pub(super) fn set(&mut self, least_code: u64, greatest_code: u64) {
-        let from = (least_code >> self.shift).max(self.first);
-        let upto = (greatest_code >> self.shift).min(self.last);
+        let from = (least_code >> self.shape.shift).max(self.shape.first);
+        let upto = (greatest_code >> self.shape.shift).min(self.shape.last);
         for stretch in from..=upto {
-            let at = stretch - self.first;
+            let at = stretch - self.shape.first;
             if let Some(word) = usize::try_from(at / 64)
                 .ok()
                 .and_then(|at| self.words.get_mut(at))
@@ -69,11 +94,11 @@ impl TokenBits {
     /// What is known of a code.
     #[inline]
     pub(crate) fn sight(&self, code: u64) -> Sighting {
-        let stretch = code >> self.shift;
-        if stretch < self.first || stretch > self.last {
+        let stretch = code >> self.shape.shift;
+        if stretch < self.shape.first || stretch > self.shape.last {
             return Sighting::Outside;
         }
-        let at = stretch - self.first;
+        let at = stretch - self.shape.first;
         match self.word(at / 64) >> (at % 64) & 1 {
             0 => Sighting::Absent,
             _ => Sighting::Possible,
@@ -83,18 +108,18 @@ impl TokenBits {
     /// A code up to that of the first partition whose code is not below `code`; nothing if there is none.
     #[inline]
     pub(crate) fn next_from(&self, code: u64) -> Option<u64> {
-        let at = (code >> self.shift).saturating_sub(self.first);
+        let at = (code >> self.shape.shift).saturating_sub(self.shape.first);
         let mut index = at / 64;
         let mut word = self.word(index) >> (at % 64) << (at % 64);
         while word == 0 {
             index += 1;
-            if index > (self.last - self.first) / 64 {
+            if index > (self.shape.last - self.shape.first) / 64 {
                 return None;
             }
             word = self.word(index);
         }
-        let stretch = self.first + index * 64 + u64::from(word.trailing_zeros());
-        Some((stretch << self.shift).max(code))
+        let stretch = self.shape.first + index * 64 + u64::from(word.trailing_zeros());
+        Some((stretch << self.shape.shift).max(code))
     }
 
     #[inline]
@@ -111,12 +136,18 @@ impl TokenBits {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use ilion_env::Seeded;
 
     use super::*;
+    use crate::tokens::bits_budget::TokenBitsBudget;
 
     fn check(codes: &[u64], asked: impl Iterator<Item = u64>) -> (usize, usize) {
-        let mut bits = TokenBits::new(codes.len() as u64, codes[0], codes[codes.len() - 1]).unwrap();
+        let shape = Shape::of(codes.len() as u64, codes[0], codes[codes.len() - 1]).unwrap();
+        let memory = Arc::new(TokenBitsBudget::new(1 << 20));
+        let share = TokenBitsBudget::take(&memory, shape.memory_bytes()).unwrap();
+        let mut bits = TokenBits::none_set(shape, share).unwrap();
         codes.iter().for_each(|code| bits.set(*code, *code));
         let (mut absent, mut seen) = (0, 0);
         for code in codes.iter().copied().chain(asked) {
@@ -168,7 +199,12 @@ mod tests {
     }
 
     #[test]
-    fn large_sstables_have_none() {
-        assert!(TokenBits::new(PARTITIONS_MAX + 1, 0, u64::MAX).is_none());
+    fn a_partition_takes_two_bytes_at_most() {
+        for partitions in [1, 1000, 1 << 20, (1 << 20) + 1, 100_000_000] {
+            let shape = Shape::of(partitions, 0, u64::MAX).unwrap();
+            assert!(shape.memory_bytes() <= (2 * partitions).max(8), "{partitions}");
+        }
+        assert_eq!(Shape::of(u64::MAX, 0, u64::MAX), None);
+        assert_eq!(Shape::of(0, 0, 0), None);
     }
 }

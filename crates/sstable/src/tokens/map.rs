@@ -8,7 +8,7 @@ use ilion_rows::{DecoratedKey, KeyBound};
 use ilion_types::{Partitioner, Token};
 
 use super::BLOCK_PARTITIONS;
-use super::bits::TokenBits;
+use super::bits::{Shape, TokenBits};
 use super::block::Block;
 use super::order::{Order, Place, code_of_bytes, trimmed};
 use super::tail::{END_LEN, Tail};
@@ -162,21 +162,25 @@ impl TokenMap {
         Ok((rank, floor))
     }
 
-    /// The bits of its tokens; nothing if they are not spread evenly, or too many. Reads all of it.
-    pub(crate) fn bits(&self) -> Result<Option<TokenBits>> {
-        let (Place::Code(first), Place::Code(last)) =
-            (Place::of(&self.first.token), Place::of(&self.last.token))
-        else {
-            return Ok(None);
-        };
-        let Some(mut bits) = TokenBits::new(self.tail.partition_count, first, last) else {
-            return Ok(None);
-        };
-        for number in 0..self.blocks {
+    /// How the bits of its tokens lie; nothing if they are not spread evenly.
+    pub(super) fn bits_shape(&self) -> Option<Shape> {
+        match (Place::of(&self.first.token), Place::of(&self.last.token)) {
+            (Place::Code(first), Place::Code(last)) => Shape::of(self.tail.partition_count, first, last),
+            _ => None,
+        }
+    }
+
+    /// Sets the bits of the partitions of some blocks.
+    pub(super) fn set_bits(&self, blocks: Range<u64>, bits: &mut TokenBits) -> Result<()> {
+        for number in blocks {
             self.block(number)?
                 .each_code(|least, greatest| bits.set(least, greatest));
         }
-        Ok(Some(bits))
+        Ok(())
+    }
+
+    pub(super) fn block_count(&self) -> u64 {
+        self.blocks
     }
 
     /// Where partition number `index`, in order, is.
