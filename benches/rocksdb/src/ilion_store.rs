@@ -90,6 +90,10 @@ impl Store for IlionStore {
 
     fn files(&self) -> anyhow::Result<u64> {
         let facts = self.database.node().engine().table_facts();
-        Ok(facts.iter().filter(|table| table.keyspace == "bench").map(|table| table.sstables).sum())
+        Ok(facts
+            .iter()
+            .filter(|table| table.keyspace == "bench")
+            .map(|table| table.sstables)
+            .sum())
     }
 }

@@ -62,7 +62,12 @@ pub fn rate(store: &dyn Store, rows: &Rows, kind: Kind, arguments: &Arguments) -
     in_threads(arguments.threads, |thread| {
         let mut count = 0;
         while begin.elapsed() < duration {
-            read(store, rows, kind, mix(count * arguments.threads + thread) % rows.count)?;
+            read(
+                store,
+                rows,
+                kind,
+                mix(count * arguments.threads + thread) % rows.count,
+            )?;
             count += 1;
         }
         total.fetch_add(count, Ordering::Relaxed);
@@ -85,14 +90,20 @@ fn read(store: &dyn Store, rows: &Rows, kind: Kind, row: u64) -> anyhow::Result<
     }
     // Near the end of the order there are fewer: where that is, only the stores know.
     let is_whole = found == kind.limit() || (kind != Kind::Get && found > 0);
-    ensure!(is_whole && good == found, "{}: row {row}: {found} rows came back, {good} of them good", store.name());
+    ensure!(
+        is_whole && good == found,
+        "{}: row {row}: {found} rows came back, {good} of them good",
+        store.name()
+    );
     Ok(())
 }
 
 fn in_threads(threads: u64, work: impl Fn(u64) -> anyhow::Result<()> + Sync) -> anyhow::Result<()> {
     let work = &work;
     thread::scope(|scope| {
-        let running: Vec<_> = (0..threads).map(|thread| scope.spawn(move || work(thread))).collect();
+        let running: Vec<_> = (0..threads)
+            .map(|thread| scope.spawn(move || work(thread)))
+            .collect();
         running
             .into_iter()
             .try_for_each(|thread| thread.join().map_err(|_| anyhow!("a thread panicked"))?)

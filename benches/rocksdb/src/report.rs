@@ -35,7 +35,16 @@ pub struct Loaded {
 struct Reads {
     kind: Kind,
     store: &'static str,
-    per_sec: Vec<f64>,
+    rounds: Vec<Round>,
+}
+
+/// One measurement.
+#[derive(Clone, Copy, Serialize)]
+pub struct Round {
+    /// Reads a second.
+    pub per_sec: f64,
+    /// Bytes that came from the disk meanwhile.
+    pub from_disk: Option<u64>,
 }
 
 impl Report {
@@ -48,19 +57,23 @@ impl Report {
             cache_mib: arguments.cache_mib,
             partitioner: arguments.partitioner.clone(),
             durability: "log written at every write, not synced",
-            page_cache: "warm",
+            page_cache: "filled before each measurement",
             loads: Vec::new(),
             reads: Vec::new(),
         }
     }
 
-    pub fn add(&mut self, kind: Kind, store: &'static str, per_sec: f64) {
-        match self.reads.iter_mut().find(|reads| reads.kind == kind && reads.store == store) {
-            Some(reads) => reads.per_sec.push(per_sec),
+    pub fn add(&mut self, kind: Kind, store: &'static str, round: Round) {
+        match self
+            .reads
+            .iter_mut()
+            .find(|reads| reads.kind == kind && reads.store == store)
+        {
+            Some(reads) => reads.rounds.push(round),
             None => self.reads.push(Reads {
                 kind,
                 store,
-                per_sec: vec![per_sec],
+                rounds: vec![round],
             }),
         }
     }
@@ -71,13 +84,25 @@ impl Report {
             self.rows, self.value_bytes, self.threads, self.durability, self.page_cache
         );
         let names: Vec<&str> = self.loads.iter().map(|loaded| loaded.store).collect();
-        out.push_str(&format!("| a second | {} | ratio |\n| --- | ---: | ---: | ---: |\n", names.join(" | ")));
+        out.push_str(&format!(
+            "| a second | {} | ratio |\n| --- | ---: | ---: | ---: |\n",
+            names.join(" | ")
+        ));
         let loads: Vec<f64> = self.loads.iter().map(|loaded| loaded.rows_per_sec).collect();
         out.push_str(&line("load (rows)", &loads));
         for kind in Kind::ALL {
             let of_kind = self.reads.iter().filter(|reads| reads.kind == kind);
-            let rates: Vec<f64> = of_kind.map(|reads| median(&reads.per_sec)).collect();
+            let rates: Vec<f64> = of_kind.map(Reads::median).collect();
             out.push_str(&line(kind.name(), &rates));
+        }
+        for reads in &self.reads {
+            if let Some(bytes @ 1..) = reads.from_disk() {
+                let (store, kind) = (reads.store, reads.kind.name());
+                out.push_str(&format!(
+                    "{store}: {kind}: {:.1} MB came from the disk\n",
+                    bytes as f64 / 1e6
+                ));
+            }
         }
         for loaded in &self.loads {
             out.push_str(&format!(
@@ -89,6 +114,18 @@ impl Report {
     }
 }
 
+impl Reads {
+    fn median(&self) -> f64 {
+        let mut rates: Vec<f64> = self.rounds.iter().map(|round| round.per_sec).collect();
+        rates.sort_by(f64::total_cmp);
+        rates.get(rates.len() / 2).copied().unwrap_or(0.0)
+    }
+
+    fn from_disk(&self) -> Option<u64> {
+        self.rounds.iter().map(|round| round.from_disk).sum()
+    }
+}
+
 fn line(name: &str, rates: &[f64]) -> String {
     let shown: Vec<String> = rates.iter().map(|rate| format!("{rate:.0}")).collect();
     let ratio = match rates {
@@ -96,10 +133,4 @@ fn line(name: &str, rates: &[f64]) -> String {
         _ => "-".to_owned(),
     };
     format!("| {name} | {} | {ratio} |\n", shown.join(" | "))
-}
-
-fn median(values: &[f64]) -> f64 {
-    let mut values = values.to_vec();
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
 }

@@ -79,7 +79,10 @@ impl Store for RocksDbStore {
     fn settle(&self) -> anyhow::Result<()> {
         self.db.flush()?;
         loop {
-            let left: u64 = UNDER_WAY.iter().map(|name| self.number(name)).sum::<anyhow::Result<u64>>()?;
+            let left: u64 = UNDER_WAY
+                .iter()
+                .map(|name| self.number(name))
+                .sum::<anyhow::Result<u64>>()?;
             if left == 0 {
                 return Ok(());
             }

@@ -136,7 +136,7 @@ fn make(
 fn measure(env: &Arc<dyn Env>, args: &E1Args, directory: &Path, rows: &SmallRows) -> anyhow::Result<Starts> {
     let files = TableFiles::new(directory, KEYSPACE, TABLE);
     let sstables = files.sstables(env.as_ref())?;
-    let size_bytes = files.cached(env.as_ref())?.size_bytes;
+    let size_bytes = files.size_bytes(env.as_ref())?;
     let usual = starts(env, args, directory, rows, &args.set)?;
     let old_way = args.old_way.then(|| {
         let settings = [&args.set[..], &["sstable_lookup=whole_index".to_owned()]].concat();

@@ -184,6 +184,9 @@ fn measure(
     keys: &Keys,
     load: Load,
 ) -> anyhow::Result<Variant> {
+    if let Some(files) = store.files(TABLE) {
+        files.fill_page_cache(store.env.as_ref())?;
+    }
     say(&format!("looking up: {name}"));
     let job = |chosen: &[u64]| -> Arc<dyn Job> {
         Arc::new(Points {

@@ -58,7 +58,8 @@ pub struct E4Args {
     /// Options of the table, as they follow WITH.
     #[arg(long, value_name = "CQL")]
     with: Option<String>,
-    /// Drops the page cache of the table's files (in --data) before each measurement; else it is as it comes: warm.
+    /// Drops the page cache of the table's files (in --data) before each measurement; else they are read once before it, where
+    /// they are known.
     #[arg(long)]
     drop_cache: bool,
     /// Makes the rows and orders the reads.
@@ -212,7 +213,7 @@ impl<'a> Run<'a> {
         let env = self.store.env.as_ref();
         match self.args.drop_cache {
             true => files.drop_page_cache(env).map(Some),
-            false => files.cached(env).map(Some),
+            false => files.fill_page_cache(env).map(Some),
         }
     }
 }

@@ -103,7 +103,7 @@ fn measure(store: &Store, args: &E5Args, columns: u16, schema: Schema) -> anyhow
     ));
     write(store, args, &blobs, &table)?;
     let cached = match store.files(&table) {
-        Some(files) if args.keep_cache => Some(files.cached(store.env.as_ref())?),
+        Some(files) if args.keep_cache => Some(files.fill_page_cache(store.env.as_ref())?),
         Some(files) => Some(files.drop_page_cache(store.env.as_ref())?),
         None => None,
     };

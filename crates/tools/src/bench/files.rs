@@ -6,6 +6,9 @@ use std::process::Command;
 use ilion_env::{Access, Env};
 use serde::Serialize;
 
+/// Bytes read at once to fill the page cache.
+const PIECE: usize = 1 << 20;
+
 /// The files of one table.
 #[derive(Clone, Debug)]
 pub struct TableFiles {
@@ -66,21 +69,35 @@ impl TableFiles {
         Ok(self.list(env)?.iter().filter(is_data).count() as u64)
     }
 
+    /// Bytes of all files.
+    ///
+    /// # Errors
+    /// The directory cannot be read.
+    pub fn size_bytes(&self, env: &dyn Env) -> anyhow::Result<u64> {
+        Ok(size_bytes(env, &self.list(env)?))
+    }
+
     /// Asks the kernel to forget the files' pages, and says what is left: pages that are mapped or not yet written stay.
     ///
     /// # Errors
     /// The directory cannot be read.
     pub fn drop_page_cache(&self, env: &dyn Env) -> anyhow::Result<Cached> {
-        forget(env, &self.list(env)?);
-        self.cached(env)
+        let files = self.list(env)?;
+        forget(env, &files);
+        Ok(cached(env, &files))
     }
 
-    /// How much of the files is in the page cache.
+    /// Reads the files, so that they are in the page cache, and says what of them is: a kernel may forget what nobody reads
+    /// for a while (DAMON), however much memory is free.
     ///
     /// # Errors
-    /// The directory cannot be read.
-    pub fn cached(&self, env: &dyn Env) -> anyhow::Result<Cached> {
-        Ok(cached(env, &self.list(env)?))
+    /// The directory or a file cannot be read.
+    pub fn fill_page_cache(&self, env: &dyn Env) -> anyhow::Result<Cached> {
+        let files = self.list(env)?;
+        for path in &files {
+            read_through(env, path)?;
+        }
+        Ok(cached(env, &files))
     }
 }
 
@@ -96,8 +113,7 @@ impl Tree {
 
     /// Bytes of all files; 0 if there is no such directory.
     pub fn size_bytes(&self, env: &dyn Env) -> u64 {
-        let files = self.list(env).unwrap_or_default();
-        files.iter().map(|path| env.file_size(path).unwrap_or(0)).sum()
+        size_bytes(env, &self.list(env).unwrap_or_default())
     }
 
     /// As [`TableFiles::drop_page_cache`].
@@ -135,11 +151,31 @@ fn forget(env: &dyn Env, files: &[PathBuf]) {
     }
 }
 
+/// Reads a file and keeps nothing of it.
+fn read_through(env: &dyn Env, path: &Path) -> anyhow::Result<()> {
+    // A compaction may have removed it just now.
+    let Ok(file) = env.open_read(path) else {
+        return Ok(());
+    };
+    let mut piece = vec![0; PIECE];
+    let mut offset = 0;
+    loop {
+        match file.read_at(offset, &mut piece)? {
+            0 => return Ok(()),
+            count => offset += count as u64,
+        }
+    }
+}
+
 fn cached(env: &dyn Env, files: &[PathBuf]) -> Cached {
     Cached {
-        size_bytes: files.iter().map(|path| env.file_size(path).unwrap_or(0)).sum(),
+        size_bytes: size_bytes(env, files),
         cached_bytes: fincore(files),
     }
+}
+
+fn size_bytes(env: &dyn Env, files: &[PathBuf]) -> u64 {
+    files.iter().map(|path| env.file_size(path).unwrap_or(0)).sum()
 }
 
 /// What util-linux's `fincore` tells.

@@ -114,9 +114,11 @@ impl Report {
             "points/s",
             "p99 us",
             "bytes each",
+            "from disk",
             "ranges/s",
             "p99 us",
             "bytes each",
+            "from disk",
             "cached",
         ]);
         for stage in &self.stages {
@@ -148,6 +150,7 @@ fn line(stage: &Stage) -> Vec<String> {
             number(rate.per_sec),
             number(rate.p99_micros),
             number_or_dash(rate.read_bytes.or(rate.read_bytes_by_calls)),
+            number_or_dash(rate.read_bytes_from_disk),
         ]
     };
     let sstables = match (stage.sstables, stage.sstables_at_end) {
