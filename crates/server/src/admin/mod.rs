@@ -29,6 +29,7 @@ mod access;
 mod client;
 mod compaction;
 mod door;
+mod engine_metrics;
 mod indexes;
 mod of_engine;
 mod report;

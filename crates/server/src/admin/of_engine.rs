@@ -7,12 +7,10 @@ use std::time::Duration;
 
 use ilion_engine::{CacheFacts, CompactionRequest, Engine, ImportSource, TableFacts};
 use ilion_schema::{TableId, TableSchema};
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
-use prometheus_client::metrics::counter::ConstCounter;
-use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
 
+use super::engine_metrics::EngineMetrics;
 use super::{
     Admin, AdminError, AutoCompactionOrder, CacheOrder, CacheReport, CompactionOrder, CompactionReport,
     ExportReport, ImportReport, ImportedFile, ImportedFrom, IndexOrder, IndexReport, InfoReport, LeftFile,
@@ -47,7 +45,7 @@ impl EngineAdmin {
     pub fn new(node: &Node, server: &Server, settings: &Settings) -> Self {
         let mut registry = Registry::with_prefix("ilion");
         server.register_metrics(&mut registry);
-        registry.register_collector(Box::new(OfEngine(node.engine().clone())));
+        registry.register_collector(Box::new(EngineMetrics(node.engine().clone())));
         let info = InfoReport {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             release_version: RELEASE_VERSION.to_owned(),
@@ -412,189 +410,5 @@ fn report(table: TableFacts) -> TableReport {
         sstable_bytes: table.sstable_bytes,
         memtable_bytes: table.memtable_bytes,
         estimated_partitions: table.estimated_partitions,
-    }
-}
-
-/// Reads the engine's own counters when Prometheus asks.
-struct OfEngine(Arc<Engine>);
-
-impl std::fmt::Debug for OfEngine {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("OfEngine")
-    }
-}
-
-impl Collector for OfEngine {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
-        let facts = self.0.facts();
-        let io = self.0.io();
-        let mut counter = |name: &str, help: &str, value: u64| {
-            let metric = ConstCounter::new(value);
-            let encoder = encoder.encode_descriptor(name, help, None, metric.metric_type())?;
-            metric.encode(encoder)
-        };
-        counter("flushes", "Memtables written to disk", facts.flushes)?;
-        counter(
-            "flushed_bytes",
-            "Bytes of SSTables that flushes wrote",
-            facts.flushed_bytes,
-        )?;
-        counter("compactions", "Compactions done", facts.compactions)?;
-        counter(
-            "compactions_failed",
-            "Compactions that failed",
-            facts.compactions_failed,
-        )?;
-        counter(
-            "compacted_bytes_in",
-            "Bytes that compactions read",
-            facts.compacted_bytes_in,
-        )?;
-        counter(
-            "compacted_bytes_out",
-            "Bytes that compactions wrote",
-            facts.compacted_bytes_out,
-        )?;
-        counter(
-            "chunk_cache_hits",
-            "Reads that the chunk cache answered",
-            facts.chunk_cache_hits,
-        )?;
-        counter(
-            "chunk_cache_misses",
-            "Reads that went to disk",
-            facts.chunk_cache_misses,
-        )?;
-        counter(
-            "key_cache_hits",
-            "Look-ups that the key cache answered",
-            facts.key_cache_hits,
-        )?;
-        counter(
-            "key_cache_misses",
-            "Look-ups that the key cache was asked for in vain",
-            facts.key_cache_misses,
-        )?;
-        let lookups = &facts.lookups;
-        counter(
-            "lookups_by_token_map",
-            "Look-ups of partitions that token maps answered",
-            lookups.by_token_map,
-        )?;
-        counter(
-            "lookups_by_index",
-            "Look-ups of partitions that walked over an index",
-            lookups.by_index,
-        )?;
-        counter(
-            "token_map_false_positives",
-            "Partitions that a token map took for another one",
-            lookups.token_map_false_positives,
-        )?;
-        counter(
-            "bloom_filter_false_positives",
-            "Keys that a Bloom filter let pass in vain",
-            lookups.filter_false_positives,
-        )?;
-        for cache in facts
-            .caches
-            .iter()
-            .filter(|cache| !["chunks", "keys"].contains(&cache.name))
-        {
-            let name = |end: &str| format!("{}_cache_{end}", cache.name.trim_end_matches('s'));
-            counter(&name("hits"), "Look-ups that the cache answered", cache.hits)?;
-            counter(&name("misses"), "Look-ups that it did not", cache.misses)?;
-        }
-        counter("disk_reads", "Reads of files", io.reads)?;
-        counter("disk_read_bytes", "Bytes read from files", io.bytes_read)?;
-        counter("disk_writes", "Writes to files", io.writes)?;
-        counter("disk_written_bytes", "Bytes written to files", io.bytes_written)?;
-        counter("disk_syncs", "Syncs of files", io.syncs)?;
-        let log = &facts.commit_log;
-        counter(
-            "commit_log_records",
-            "Records appended to the commit log",
-            log.appends,
-        )?;
-        counter(
-            "commit_log_appended_bytes",
-            "Bytes appended to the commit log",
-            log.appended_bytes,
-        )?;
-        counter("commit_log_syncs", "Syncs of the commit log", log.syncs)?;
-        let mut gauge = |name: &str, help: &str, value: u64| {
-            let metric = ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX));
-            let encoder = encoder.encode_descriptor(name, help, None, metric.metric_type())?;
-            metric.encode(encoder)
-        };
-        gauge("memtable_bytes", "Memory of memtables", facts.memtable_bytes)?;
-        gauge(
-            "memtable_bytes_max",
-            "What memtables may come to",
-            facts.memtable_bytes_max,
-        )?;
-        gauge(
-            "chunk_cache_bytes",
-            "Memory of the chunk cache",
-            facts.chunk_cache_bytes,
-        )?;
-        for cache in facts
-            .caches
-            .iter()
-            .filter(|cache| !["chunks", "keys"].contains(&cache.name))
-        {
-            let name = format!("{}_cache_bytes", cache.name.trim_end_matches('s'));
-            gauge(&name, "Memory of the cache", cache.bytes)?;
-        }
-        gauge(
-            "key_cache_bytes",
-            "Memory of the key cache",
-            facts.key_cache_bytes,
-        )?;
-        gauge(
-            "token_map_bytes",
-            "Bytes of token maps, which are mapped",
-            facts.token_map_bytes,
-        )?;
-        gauge(
-            "commit_log_bytes",
-            "Size of the commit log's files",
-            facts.commit_log.size_bytes,
-        )?;
-        gauge(
-            "compactions_running",
-            "Compactions that go on",
-            facts.compactions_running,
-        )?;
-        let tables = self.0.table_facts();
-        gauge(
-            "sstables",
-            "SSTables",
-            tables.iter().map(|table| table.sstables).sum(),
-        )?;
-        gauge(
-            "compactions_pending",
-            "Compactions that are due",
-            tables.iter().map(|table| table.pending_compactions).sum(),
-        )?;
-        gauge(
-            "compaction_debt",
-            "SSTables that a read of the table that is furthest behind may touch only for that",
-            tables
-                .iter()
-                .map(|table| table.compaction_debt)
-                .max()
-                .unwrap_or(0),
-        )?;
-        gauge(
-            "sstable_bytes",
-            "Bytes of SSTables",
-            tables.iter().map(|table| table.sstable_bytes).sum(),
-        )?;
-        gauge(
-            "writes_refused",
-            "1 if writes are refused for good",
-            u64::from(self.0.failure().is_some()),
-        )
     }
 }
