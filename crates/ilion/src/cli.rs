@@ -82,7 +82,7 @@ pub struct ExportArguments {
     #[command(flatten)]
     pub admin: AdminArguments,
     /// Writes the SSTables anew in this format; without it they stay as they are.
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, value_name = "FORMAT")]
     pub format: Option<ilion_tools::sstable::TargetFormat>,
     /// The table's keyspace.
     pub keyspace: String,
@@ -110,8 +110,11 @@ pub struct ImportArguments {
     pub directory: PathBuf,
 }
 
-/// How to run a node. Flags beat ILION_* variables, which beat the file; docs/settings.md lists all settings.
+/// How to run a node.
 #[derive(Args, Default)]
+#[command(
+    after_help = "Flags beat ILION_* variables, which beat the file. docs/settings.md lists all settings."
+)]
 pub struct ServeArguments {
     /// Directory of data, commit log and logs [default: ilion-data].
     #[arg(long, value_name = "DIR")]
@@ -185,7 +188,7 @@ pub struct StatementsArguments {
     #[command(flatten)]
     pub admin: AdminArguments,
     /// So many of them.
-    #[arg(long, default_value_t = 20)]
+    #[arg(long, value_name = "COUNT", default_value_t = 20)]
     pub top: usize,
     /// Forgets what they have cost.
     #[arg(value_enum)]
@@ -207,7 +210,7 @@ pub struct TopPartitionsArguments {
     #[arg(long, value_name = "MILLIS", default_value_t = 10_000)]
     pub duration: u64,
     /// So many of each kind.
-    #[arg(long, default_value_t = 10)]
+    #[arg(long, value_name = "COUNT", default_value_t = 10)]
     pub top: usize,
 }
 

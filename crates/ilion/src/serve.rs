@@ -25,7 +25,7 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
     }
-    let access = Access::of(&*env, &settings).map_err(failed("cannot start"))?;
+    let access = Access::of(&*env, &settings).map_err(|error| Failure::Usage(error.to_string()))?;
     let node = Node::open(env, &settings).map_err(failed("cannot open the data directory"))?;
     let server = node
         .serve(&ServerOptions::of(&settings))

@@ -193,8 +193,10 @@ fn wrong_settings_and_arguments_end_with_2() {
         stderr_of(&unknown),
         format!("ilion: {file}, line 2: unknown setting commitlog_sink; did you mean commitlog_sync?\n")
     );
+    let data = directory.path().to_str().unwrap();
     for arguments in [
         &["serve", "--set", "cluster_name"][..],
+        &["serve", "--data", data, "--set", "admin_address=0.0.0.0"],
         &["serve", "--nonsense"],
         &["dance"],
     ] {

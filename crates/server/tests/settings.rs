@@ -162,9 +162,21 @@ fn a_variable_that_only_looks_like_ours_is_warned_about() {
 #[test]
 fn a_file_that_is_no_yaml_or_no_block_is_refused() {
     assert!(problem_of("- a\n- b\n").contains("`name: value`"));
-    assert!(problem_of("a: [\n").starts_with("ilion.yaml: "));
+    assert_eq!(
+        problem_of("a: [1\nb"),
+        "ilion.yaml: unclosed bracket '[' at line 1, column 4"
+    );
     assert!(from_text("").is_ok());
     assert!(from_text("# nothing\n\n").is_ok());
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named_once() {
+    let env = ilion_env::MemEnv::new(1).shared();
+    let refused = Loaded::default().add_file(&*env, Path::new("d/ilion.yaml"));
+    let told = refused.unwrap_err().to_string();
+    assert!(told.starts_with("d/ilion.yaml: cannot be read: "), "{told}");
+    assert_eq!(told.matches("ilion.yaml").count(), 1, "{told}");
 }
 
 #[test]

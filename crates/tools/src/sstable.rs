@@ -138,7 +138,7 @@ pub struct MetadataArguments {
 #[derive(Args)]
 pub struct ConvertArguments {
     /// Format of the new SSTables.
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, value_name = "FORMAT")]
     pub to: TargetFormat,
     /// Directory of the new SSTables; made if it is not there.
     #[arg(value_name = "OUT_DIR")]
@@ -151,7 +151,7 @@ pub struct ConvertArguments {
 #[derive(Args)]
 pub struct MergeArguments {
     /// Format of the new SSTable; without it, the newest of the inputs'.
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, value_name = "FORMAT")]
     pub to: Option<TargetFormat>,
     /// Directory of the new SSTable; made if it is not there.
     #[arg(value_name = "OUT_DIR")]

@@ -29,7 +29,8 @@ pub(super) fn parse(text: &str) -> Result<Vec<Entry>, String> {
     let node: Node = if text.lines().all(is_blank) {
         Node::Null
     } else {
-        serde_saphyr::from_str(text).map_err(|error| error.to_string())?
+        // Without a picture of the place: what is told of a setting is one line.
+        serde_saphyr::from_str(text).map_err(|error| error.without_snippet().to_string())?
     };
     let mut entries = Vec::new();
     match node {

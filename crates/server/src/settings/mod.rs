@@ -65,7 +65,7 @@ impl Loaded {
             .read_all(path, FILE_MAX_BYTES)
             .map_err(|error| SettingsError {
                 place: place.clone(),
-                problem: error.to_string(),
+                problem: format!("cannot be read: {}", error.source),
             })?;
         self.add_text(&place, &String::from_utf8_lossy(&bytes))
     }
