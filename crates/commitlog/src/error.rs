@@ -14,8 +14,7 @@ pub type ReplayFailure = Box<dyn std::error::Error + Send + Sync>;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The bytes break the format where they were already synced. Restore the file, or open with
-    /// `Damage::Skip` and
-    /// lose what is unreadable.
+    /// `Damage::Skip` and lose what is unreadable.
     #[error("commit log {} is damaged at offset {offset}: expected {expected}", file.display())]
     Corrupt {
         /// The segment's file.

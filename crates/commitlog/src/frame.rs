@@ -7,11 +7,9 @@
 //! record  := length: u32, synced: u32, head_crc: u32, payload: [u8; length], payload_crc: u32
 //! seal    := length: u32 = 0xffff_ffff, synced: u32, head_crc: u32                   (big-endian)
 //! ```
-//! `synced` is the offset up to which this segment was known to be synced when the record was appended, or
-//! 0 if some
-//! earlier segment was not yet wholly synced. It is what tells a torn tail from corruption: bytes that
-//! break off are
-//! torn if nothing after them claims that they were once synced.
+//! `synced` is the offset up to which this segment was known to be synced when the record was appended, or 0
+//! if some earlier segment was not yet wholly synced. It is what tells a torn tail from corruption: bytes
+//! that break off are torn if nothing after them claims that they were once synced.
 //! `head_crc` covers segment, offset, length and synced, so a record found anywhere but in its place is none.
 //! A segment is sealed when the log goes on in the next one, and when the log is closed.
 //! Invariant: a record never crosses a segment. The length of a record is never 0, so zeros are no record.

@@ -1,14 +1,12 @@
 //! The commit log: what makes a write durable before its memtable is flushed.
 //!
-//! Records are opaque here. The main path: a writer appends an [`Envelope`] (encoded and checksummed
-//! outside the lock,
-//! copied into one pending buffer under it) and gets its [`Position`]; then it calls [`CommitLog::written`]
-//! (the bytes
-//! have reached the kernel: they survive kill -9), or waits for the mode's promise with
-//! [`CommitLog::wait_durable`] or
-//! [`CommitLog::on_durable`]. Whoever comes first writes everything pending with one write(2), so a caller that
-//! appends N records and then asks once pays for one. A background thread syncs, another creates segments
-//! ahead.
+//! Records are opaque here. The main path: a writer appends an [`Envelope`] (encoded and checksummed outside
+//! the lock, copied into one pending buffer under it) and gets its [`Position`]; then it calls
+//! [`CommitLog::written`] (the bytes have reached the kernel: they survive kill -9), or waits for the mode's
+//! promise with [`CommitLog::wait_durable`] or [`CommitLog::on_durable`]. Whoever comes first writes
+//! everything pending with one write(2) (in periodic mode, one copy into the mapped segment), so a caller
+//! that appends N records and then asks once pays for one. A background thread syncs, another creates
+//! segments ahead.
 //!
 //! | module | what lives there |
 //! | --- | --- |
@@ -28,12 +26,9 @@
 //! | `door` | the [`Log`] trait, for logs that are not local files |
 //!
 //! Durability rules: a segment is synced before any record of the next one counts as synced, so what is
-//! durable is
-//! always a prefix of the log. A failed write or sync poisons the log for good ([`Error::Poisoned`]): the
-//! kernel may
-//! have dropped the pages, so trying again proves nothing. When you change bytes in `frame` or `envelope`,
-//! raise the
-//! version there.
+//! durable is always a prefix of the log. A failed write or sync poisons the log for good
+//! ([`Error::Poisoned`]): the kernel may have dropped the pages, so trying again proves nothing. When you
+//! change bytes in `frame` or `envelope`, raise the version there.
 
 mod archive;
 mod background;

@@ -120,8 +120,7 @@ impl CommitLog {
     }
 
     /// Adds records next to each other (unless a segment ends in between), for one turn of the lock. On an
-    /// error, some may
-    /// be in the log.
+    /// error, some may be in the log.
     pub fn append_many(&self, envelopes: &[Envelope<'_>]) -> Result<Vec<Position>> {
         let framed: Vec<Framed<'_>> = envelopes
             .iter()
@@ -136,9 +135,8 @@ impl CommitLog {
         Ok(positions)
     }
 
-    /// Returns when the record has reached the kernel, so that it survives kill -9. Writes everything
-    /// pending if nobody
-    /// else is doing it.
+    /// Returns when the record has reached the kernel, so that it survives kill -9. Writes everything pending
+    /// if nobody else is doing it.
     pub fn written(&self, position: Position) -> Result<()> {
         let mut state = self.shared.state.lock();
         self.shared.write_up_to(&mut state, position.beyond())
@@ -158,8 +156,7 @@ impl CommitLog {
     }
 
     /// Calls back when the record is durable in the sense of the mode: at once and on this thread if it is,
-    /// or if writing it is
-    /// all that is missing (periodic mode); else on the sync thread.
+    /// or if writing it is all that is missing (periodic mode); else on the sync thread.
     pub fn on_durable(&self, position: Position, callback: Callback) {
         let shared = &*self.shared;
         let mut state = shared.state.lock();

@@ -22,8 +22,7 @@ pub struct Options {
     /// not trimmed before that.
     pub archive_dir: Option<PathBuf>,
     /// Which log this must be (the cluster's or node's id). A directory that belongs to another one is
-    /// refused; if not
-    /// given, the log found there is continued, or a new id is drawn.
+    /// refused; if not given, the log found there is continued, or a new id is drawn.
     pub log_id: Option<Uuid>,
 }
 

@@ -28,8 +28,7 @@ impl Position {
     }
 
     /// The smallest position above this one: a log that has got this far has the record that starts here,
-    /// since ends
-    /// of what is written or synced are borders of records.
+    /// since ends of what is written or synced are borders of records.
     pub(crate) fn beyond(self) -> Self {
         Self {
             offset: self.offset.saturating_add(1),

@@ -1,14 +1,11 @@
 //! What survived: reads all segments in order, and tells a torn tail from corruption.
 //!
-//! Where the bytes break off (unsealed end, bad record, bad header), everything after that place is
-//! searched for
-//! heads of records. One that claims the place was synced when it was written makes it *corruption*: the
-//! log does not open
-//! (or skips, if told so). If none does, the place is the end of what was synced, a *torn tail*: the
-//! records before it are the log, what
-//! comes after was never promised to survive a power loss, and is cut off. Files that hold records wholly
-//! behind a torn tail are set
-//! aside under the name `<segment>.discarded`.
+//! Where the bytes break off (unsealed end, bad record, bad header), everything after that place is searched
+//! for heads of records. One that claims the place was synced when it was written makes it *corruption*: the
+//! log does not open (or skips, if told so). If none does, the place is the end of what was synced, a *torn
+//! tail*: the records before it are the log, what comes after was never promised to survive a power loss, and
+//! is cut off. Files that hold records wholly behind a torn tail are set aside under the name
+//! `<segment>.discarded`.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -344,8 +341,7 @@ impl<'a> Replay<'a> {
     }
 
     /// Syncs and seals in order, and removes what is empty; gives what is left. New records will claim that
-    /// all older
-    /// segments are synced.
+    /// all older segments are synced.
     fn settle(&self) -> Result<Vec<(SegmentId, u64)>> {
         let mut left = Vec::new();
         for kept in &self.kept {

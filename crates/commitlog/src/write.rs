@@ -1,8 +1,8 @@
 //! From a record to the kernel.
 //!
 //! A record is framed outside the lock, gets its place under it, and is copied to the pending chunks. The
-//! first thread that needs something
-//! written takes all chunks and writes them, while others append to new ones.
+//! first thread that needs something written takes all chunks and writes them, while others append to new
+//! ones.
 
 use std::sync::Arc;
 

@@ -2,8 +2,7 @@
 //!
 //! Files remember what was synced beside what was written, directories remember which names were synced, and
 //! [`MemEnv::crash`] gives a new disk with what survives. The clock is manual and moves one microsecond at
-//! each look
-//! at it; randomness comes from a seed. So a single-threaded test runs the same way each time.
+//! each look at it; randomness comes from a seed. So a single-threaded test runs the same way each time.
 
 mod crash;
 mod disk;
@@ -107,9 +106,8 @@ impl MemEnv {
         Arc::new(self.clone())
     }
 
-    /// The disk as a power loss at this instant would leave it. This one goes on; the new one holds no
-    /// locks and has
-    /// no hook.
+    /// The disk as a power loss at this instant would leave it. This one goes on; the new one holds no locks
+    /// and has no hook.
     pub fn crash(&self, rule: CrashRule) -> Self {
         let instant = self.shared.instant.write();
         let disk = crash::survivors(&self.shared.disk.lock(), rule);
@@ -126,8 +124,7 @@ impl MemEnv {
     }
 
     /// Calls the hook before and after every sync of a file or directory, on the thread that syncs and with
-    /// no lock
-    /// held, so that it may take a crash clone.
+    /// no lock held, so that it may take a crash clone.
     pub fn on_sync(&self, hook: impl Fn(&Self, &SyncEvent) + Send + Sync + 'static) {
         *self.shared.hook.lock() = Some(Arc::new(hook));
     }

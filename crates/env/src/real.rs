@@ -212,9 +212,8 @@ impl Env for RealEnv {
     }
 }
 
-/// Version 4 UUIDs are the system's random bytes with fixed bits in bytes 6 and 8; the other fourteen are
-/// as good as
-/// any.
+/// Version 4 UUIDs are the system's random bytes with fixed bits in bytes 6 and 8; the other fourteen are as
+/// good as any.
 fn fill_random(into: &mut [u8]) {
     for part in into.chunks_mut(14) {
         let id = Uuid::new_v4().into_bytes();

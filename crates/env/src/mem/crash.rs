@@ -15,8 +15,7 @@ pub enum CrashRule {
     /// None of it is lost: what kill -9 leaves.
     KeepAll,
     /// Each page is lost, kept or torn at sector borders, and a prefix or any subset of the changed names
-    /// survives, as
-    /// the seed has it.
+    /// survives, as the seed has it.
     Seeded(u64),
 }
 
