@@ -1,6 +1,6 @@
 //! What rows cost to read, for a profiler: `measure_read SHAPE ROWS ROUNDS`, shapes `blobs` (one row of five blobs of 34
 //! bytes a partition), `words` (the same of words), `kilobyte` (a text of 1 KiB), `rows` (1000 rows of 34 bytes a partition);
-//! `chunks-blobs` and so on are the bytes of these without any rows.
+//! `chunks-blobs` and so on are the bytes of these without any rows, `plain-blobs` and so on the rows seen where they lie.
 //!
 //! The difference of two numbers of rounds is what reading costs; `read_rows` is what a profiler may be told to count alone.
 
@@ -14,12 +14,12 @@ use bytes::Bytes;
 use ilion_env::{Env, RealEnv};
 use ilion_rows::notation::parse_table;
 use ilion_rows::{
-    Cell, Clustering, ClusteringFilter, ColumnData, Cursor, Data, DecoratedKey, DeletionTime, KeyRange,
-    Liveness, PartitionHead, Row, Unfiltered,
+    Cell, Clustering, ClusteringFilter, ColumnData, Cursor, Data, DecoratedKey, DeletionTime, Flow, KeyRange,
+    Liveness, PartitionHead, PlainRow, PlainVisitor, Row, Unfiltered,
 };
 use ilion_schema::TableSchema;
 use ilion_sstable::{
-    ChunkReader, DataStream, Descriptor, EncodingStats, Format, OpenOptions, SSTable, SSTableId,
+    ChunkReader, DataStream, Descriptor, EncodingStats, Format, OpenOptions, RangeCursor, SSTable, SSTableId,
     SSTableWriter, Scan, Version, WriterOptions, chunks,
 };
 use ilion_types::Partitioner;
@@ -31,10 +31,7 @@ fn main() {
     let shape = arguments.next().unwrap_or_else(|| "blobs".to_owned());
     let mut number = |default: u64| arguments.next().map_or(default, |text| text.parse().unwrap());
     let (partitions, rounds) = (number(50_000), number(10));
-    let (shape, is_chunks) = match shape.strip_prefix("chunks-") {
-        Some(shape) => (shape, true),
-        None => (&shape[..], false),
-    };
+    let (how, shape) = shape.split_once('-').unwrap_or(("rows", &shape));
     let five = "k blob pk, a blob, b blob, c blob, d blob, e blob";
     let (text, rows_each, value) = match shape {
         "blobs" => (five, 1, Value::Random(34)),
@@ -55,30 +52,35 @@ fn main() {
         value,
     );
     let rows = partitions / rows_each * rows_each;
-    let mut best = u128::MAX;
-    for _ in 0..rounds {
-        let started = Instant::now();
-        match is_chunks {
-            true => read_chunks(&env, &descriptor),
-            false => assert_eq!(read_rows(&env, &descriptor, &table), rows),
-        }
-        best = best.min(started.elapsed().as_nanos());
-    }
-    println!(
-        "{shape}: {rows} rows, {} ns a row at best",
-        best / u128::from(rows.max(1))
-    );
-}
-
-#[inline(never)]
-fn read_rows(env: &Arc<dyn Env>, descriptor: &Descriptor, table: &Arc<TableSchema>) -> u64 {
     let options = OpenOptions {
         chunk_cache: None,
         ..OpenOptions::default()
     };
-    let sstable = Arc::new(SSTable::open(env, descriptor, &options).unwrap());
+    let sstable = Arc::new(SSTable::open(&env, &descriptor, &options).unwrap());
+    let mut best = u128::MAX;
+    for _ in 0..rounds {
+        let started = Instant::now();
+        match how {
+            "chunks" => read_chunks(&env, &descriptor),
+            "plain" => assert_eq!(see_rows(&sstable, &table), rows),
+            _ => assert_eq!(read_rows(&sstable, &table), rows),
+        }
+        best = best.min(started.elapsed().as_nanos());
+    }
+    println!(
+        "{how} of {shape}: {rows} rows, {} ns a row at best",
+        best / u128::from(rows.max(1))
+    );
+}
+
+fn scan(sstable: &Arc<SSTable>, table: &Arc<TableSchema>) -> RangeCursor {
     let filter = Arc::new(ClusteringFilter::all());
-    let mut cursor = sstable.cursor(table, KeyRange::all(), filter, Scan::Sequential);
+    sstable.cursor(table, KeyRange::all(), filter, Scan::Sequential)
+}
+
+#[inline(never)]
+fn read_rows(sstable: &Arc<SSTable>, table: &Arc<TableSchema>) -> u64 {
+    let mut cursor = scan(sstable, table);
     let mut rows = 0;
     while let Some(head) = cursor.next_partition().unwrap() {
         black_box(&head);
@@ -88,6 +90,34 @@ fn read_rows(env: &Arc<dyn Env>, descriptor: &Descriptor, table: &Arc<TableSchem
         }
     }
     rows
+}
+
+/// Counts plain rows.
+struct Count(u64);
+
+impl PlainVisitor for Count {
+    fn row(&mut self, row: &PlainRow<'_>) -> Flow {
+        black_box(row);
+        self.0 += 1;
+        Flow::Next
+    }
+}
+
+#[inline(never)]
+fn see_rows(sstable: &Arc<SSTable>, table: &Arc<TableSchema>) -> u64 {
+    let mut cursor = scan(sstable, table);
+    let mut count = Count(0);
+    loop {
+        cursor.plain_partitions(None, &mut count).unwrap();
+        let Some(head) = cursor.next_partition().unwrap() else {
+            return count.0;
+        };
+        black_box(&head);
+        while let Some(unfiltered) = cursor.next_unfiltered().unwrap() {
+            black_box(&unfiltered);
+            count.0 += 1;
+        }
+    }
 }
 
 #[inline(never)]

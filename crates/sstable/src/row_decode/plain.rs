@@ -105,7 +105,8 @@ impl RowFormat {
         stream.consume(at_hand - left);
         Some(Visited {
             count,
-            last: window.slice_ref(last?),
+            // A copy: a slice would keep the window's memory from being used again.
+            last: Bytes::copy_from_slice(last?),
             is_over,
         })
     }

@@ -76,3 +76,42 @@ pub(super) fn run(env: &Arc<dyn Env>, arguments: &BenchArguments, out: &mut dyn 
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::sync::Arc;
+
+    use ilion_env::{Env, MemEnv};
+
+    use super::{BenchArguments, Shape, run};
+
+    #[test]
+    fn every_shape_is_written_and_all_its_rows_are_read_in_every_way() {
+        let env: Arc<dyn Env> = Arc::new(MemEnv::new(1));
+        let arguments = BenchArguments {
+            size: 1,
+            runs: 1,
+            shape: Vec::new(),
+            keep: false,
+            json: true,
+            directory: PathBuf::from("bench"),
+        };
+        let mut out = Vec::new();
+        run(&env, &arguments, &mut out).unwrap();
+        let report: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        let shapes = report["shapes"].as_array().unwrap();
+        let names: Vec<_> = shapes
+            .iter()
+            .map(|shape| shape["shape"].as_str().unwrap())
+            .collect();
+        assert_eq!(names, Shape::ALL.map(Shape::name));
+        for shape in shapes {
+            assert!(
+                shape["read_plain_nanos"].is_u64() && shape["rows"].as_u64().unwrap() > 900,
+                "{shape}"
+            );
+        }
+        assert!(!env.exists(&arguments.directory));
+    }
+}

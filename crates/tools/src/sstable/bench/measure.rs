@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ilion_env::{Env, account};
-use ilion_rows::{ClusteringFilter, Cursor as _, KeyRange};
+use ilion_rows::{ClusteringFilter, Cursor as _, Flow, KeyRange, PlainRow, PlainVisitor};
 use ilion_schema::TableSchema;
 use ilion_sstable::{
     ChunkReader, ChunkWriter, Component, Compression, DataStream, Descriptor, EncodingStats, Format,
@@ -59,6 +59,10 @@ pub(super) fn measure(
         best(&mut report.write_nanos, written_nanos);
         best(&mut report.read_chunks_nanos, bench.read_chunks(&subject)?);
         best(&mut report.read_nanos, bench.read(&subject, report.rows)?);
+        best(
+            &mut report.read_plain_nanos,
+            bench.read_plain(&subject, report.rows)?,
+        );
     }
     bench.open(&subject, &mut report)?;
     Ok(report)
@@ -161,6 +165,7 @@ impl Bench<'_> {
         Ok(nanos)
     }
 
+    /// Every row as one that is kept: to be merged, or held in memory.
     fn read(&self, descriptor: &Descriptor, rows_expected: u64) -> anyhow::Result<u64> {
         let sstable = Arc::new(SSTable::open(self.env, descriptor, &Self::options())?);
         let (nanos, rows) = timed(&**self.env, || {
@@ -180,6 +185,30 @@ impl Bench<'_> {
         Ok(nanos)
     }
 
+    /// As a SELECT of all rows reads them: plain ones where they lie, the others as above.
+    fn read_plain(&self, descriptor: &Descriptor, rows_expected: u64) -> anyhow::Result<u64> {
+        let sstable = Arc::new(SSTable::open(self.env, descriptor, &Self::options())?);
+        let mut seen = Seen(0);
+        let (nanos, ()) = timed(&**self.env, || {
+            let filter = Arc::new(ClusteringFilter::all());
+            let mut cursor = sstable.cursor(&self.table, KeyRange::all(), filter, Scan::Sequential);
+            loop {
+                cursor.plain_partitions(None, &mut seen)?;
+                let Some(head) = cursor.next_partition()? else {
+                    return Ok(());
+                };
+                black_box(&head);
+                while let Some(unfiltered) = cursor.next_unfiltered()? {
+                    black_box(&unfiltered);
+                    seen.0 += 1;
+                }
+            }
+        })?;
+        let rows = seen.0;
+        anyhow::ensure!(rows == rows_expected, "{rows} rows were seen of {rows_expected}");
+        Ok(nanos)
+    }
+
     fn stored_bytes(&self, descriptor: &Descriptor) -> anyhow::Result<u64> {
         Ok(self.env.file_size(&descriptor.path(&Component::Data))?)
     }
@@ -196,5 +225,17 @@ impl Bench<'_> {
         report.open_reads = io.reads;
         report.open_bytes = io.bytes_read;
         Ok(())
+    }
+}
+
+/// How many rows were seen.
+struct Seen(u64);
+
+impl PlainVisitor for Seen {
+    #[inline]
+    fn row(&mut self, row: &PlainRow<'_>) -> Flow {
+        black_box(row);
+        self.0 += 1;
+        Flow::Next
     }
 }

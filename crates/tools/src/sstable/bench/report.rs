@@ -24,6 +24,8 @@ pub(super) struct ShapeReport {
     pub read_chunks_nanos: u64,
     /// The same, and decoding all rows.
     pub read_nanos: u64,
+    /// The same, rows being seen where they lie if they are plain.
+    pub read_plain_nanos: u64,
     /// Compressing and writing chunks.
     pub write_chunks_nanos: u64,
     /// The same, encoding all rows, and all other components.
@@ -55,12 +57,15 @@ impl fmt::Display for Report {
         )?;
         write!(
             f,
-            "{:10} {:>9} {:>7} | {:>10} {:>10} {:>6} {:>7} | {:>10} {:>10} {:>6} {:>7} | open",
+            "{:10} {:>9} {:>7} | {:>10} {:>10} {:>6} {:>7} {:>10} {:>6} {:>7} | {:>10} {:>10} {:>6} {:>7} | open",
             "shape",
             "rows",
             "ratio",
             "chunks",
             "read MB/s",
+            "share",
+            "ns/row",
+            "plain MB/s",
             "share",
             "ns/row",
             "chunks",
@@ -79,7 +84,7 @@ impl fmt::Display for ShapeReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{:10} {:>9} {:>7.3} | {:>10.0} {:>10.0} {:>4.0} % {:>7.0} | {:>10.0} {:>10.0} {:>4.0} % {:>7.0} | {} reads, {} bytes, {} us",
+            "{:10} {:>9} {:>7.3} | {:>10.0} {:>10.0} {:>4.0} % {:>7.0} {:>10.0} {:>4.0} % {:>7.0} | {:>10.0} {:>10.0} {:>4.0} % {:>7.0} | {} reads, {} bytes, {} us",
             self.shape,
             self.rows,
             ratio(self.stored_bytes, self.data_bytes),
@@ -87,6 +92,9 @@ impl fmt::Display for ShapeReport {
             self.rate(self.read_nanos),
             100.0 * ratio(self.read_chunks_nanos, self.read_nanos),
             ratio(self.read_nanos, self.rows),
+            self.rate(self.read_plain_nanos),
+            100.0 * ratio(self.read_chunks_nanos, self.read_plain_nanos),
+            ratio(self.read_plain_nanos, self.rows),
             self.rate(self.write_chunks_nanos),
             self.rate(self.write_nanos),
             100.0 * ratio(self.write_chunks_nanos, self.write_nanos),
