@@ -55,7 +55,6 @@ pub use names::{
 pub use options::{CachingOptions, TableOptions};
 pub use properties::{Properties, PropertyValue};
 pub use release::Release;
-pub use replication::LOCAL_DATACENTER;
 pub use rows::{RowChange, SchemaRow, encode_keyspace, row_changes};
 pub use system::system_keyspaces;
 pub use table::{

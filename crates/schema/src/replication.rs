@@ -8,9 +8,6 @@ use std::collections::BTreeMap;
 use crate::error::{config, invalid};
 use crate::{Error, Replication};
 
-/// The data center that a single node is in, as Cassandra's SimpleSnitch calls it.
-pub const LOCAL_DATACENTER: &str = "datacenter1";
-
 const PACKAGE: &str = "org.apache.cassandra.locator.";
 const FACTOR: &str = "replication_factor";
 /// Cassandra's `default_keyspace_rf`.
@@ -47,7 +44,8 @@ impl Replication {
             .map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// Checks and completes the options of a statement. `previous` are those before ALTER KEYSPACE.
+    /// Checks and completes the options of a statement. `previous` are those before ALTER KEYSPACE. Requires: data centers are named;
+    /// what `replication_factor` means for them is said where those of the node are known.
     pub(crate) fn parse(
         keyspace: &str,
         given: &BTreeMap<String, String>,
@@ -62,7 +60,10 @@ impl Replication {
             .collect();
         let factors = match class {
             "SimpleStrategy" => simple(keyspace, factors, previous)?,
-            "NetworkTopologyStrategy" => network_topology(factors, previous)?,
+            "NetworkTopologyStrategy" if factors.is_empty() => {
+                return config("Configuration for at least one datacenter must be present");
+            }
+            "NetworkTopologyStrategy" => factors,
             "LocalStrategy" => {
                 return invalid(
                     "Unable to use given strategy class: LocalStrategy is reserved for internal use.",
@@ -95,26 +96,6 @@ fn simple(
     factors
         .entry(FACTOR.to_owned())
         .or_insert_with(|| inherited_factor(previous));
-    Ok(factors)
-}
-
-/// `replication_factor` stands for every data center that is not named; a single node knows of one.
-fn network_topology(
-    mut factors: BTreeMap<String, String>,
-    previous: Option<&Replication>,
-) -> Result<BTreeMap<String, String>, Error> {
-    if let Some(factor) = factors.remove(FACTOR) {
-        let known = previous.filter(|previous| previous.class() == "NetworkTopologyStrategy");
-        for (datacenter, factor) in known.iter().flat_map(|known| known.factors()) {
-            factors
-                .entry(datacenter.to_owned())
-                .or_insert_with(|| factor.to_owned());
-        }
-        factors.entry(LOCAL_DATACENTER.to_owned()).or_insert(factor);
-    }
-    if factors.is_empty() {
-        return config("Configuration for at least one datacenter must be present");
-    }
     Ok(factors)
 }
 
