@@ -13,11 +13,11 @@ use ilion_rows::{
     MergeCursor, NO_DELETION_TIME, PartitionHead, PlainRun, PlainVisitor, ReadError, Unfiltered,
 };
 use ilion_schema::TableSchema;
-use ilion_sstable::{Glimpse, KeyHash, Presence, SSTable, Scan};
+use ilion_sstable::{Glimpse, KeyHash, Presence, SSTable, Scan, Unwanted};
 
 use crate::chain::ChainRead;
 use crate::late::{LateScans, SSTABLES_MIN, Waiting};
-use crate::settle::{Settling, Wanted};
+use crate::settle::{SettledCursor, Settling, Wanted};
 use crate::table_store::TableStore;
 use crate::view::{LiveSSTable, View};
 
@@ -222,8 +222,31 @@ impl TableStore {
 }
 
 impl PointRead<'_> {
-    /// Asks one source after another until nothing older can be seen.
+    /// At most a row for each slice, put together.
     fn settle(&self, view: &View, wanted: Wanted, now_secs: u32) -> Result<Box<dyn Cursor>, ReadError> {
+        let in_short = self.filter.columns.is_some() && !self.table.has_strict_liveness;
+        let mut settled = None;
+        if in_short {
+            settled = self.settle_with(view, wanted.clone(), Unwanted::Newest, now_secs)?;
+        }
+        let is_unsure = |settled: &SettledCursor| settled.has_dead_rows(now_secs);
+        if !in_short || settled.as_ref().is_some_and(is_unsure) {
+            settled = self.settle_with(view, wanted, Unwanted::Times, now_secs)?;
+        }
+        Ok(match settled {
+            Some(cursor) => Box::new(cursor),
+            None => Box::new(Nothing),
+        })
+    }
+
+    /// Asks one source after another until nothing older can be seen.
+    fn settle_with(
+        &self,
+        view: &View,
+        wanted: Wanted,
+        unwanted: Unwanted,
+        now_secs: u32,
+    ) -> Result<Option<SettledCursor>, ReadError> {
         let mut settling = Settling::new(
             self.table,
             self.comparator.clone(),
@@ -257,16 +280,14 @@ impl PointRead<'_> {
                 continue;
             }
             touch(live);
-            if let Some(mut cursor) = sstable.partition(self.table, self.key, settling.filter())? {
+            let found = sstable.partition_with(self.table, self.key, settling.filter(), unwanted)?;
+            if let Some(mut cursor) = found {
                 merged += 1;
                 settling.absorb(&mut cursor)?;
             }
         }
         tell_merged(merged);
-        Ok(match settling.finish() {
-            Some(cursor) => Box::new(cursor),
-            None => Box::new(Nothing),
-        })
+        Ok(settling.finish())
     }
 
     /// Merges all sources, but those that a deletion of the whole partition covers.

@@ -5,6 +5,9 @@
 //! older source has cannot be seen. Compat: `SinglePartitionReadCommand.queryMemtableAndSSTablesInTimestampOrder` of
 //! Cassandra 5.0, which settles rows without asking whether they live: an expired row could hide an older column that lives.
 //!
+//! Of columns that are not wanted, only so much is read as says that the row lives ([`ilion_sstable::Unwanted::Newest`]). If it does not, by what was
+//! read of it, all is read again with their times: one of them may.
+//!
 //! Not for counters, whose values add up over all sources, nor for columns of many cells.
 
 use std::sync::Arc;
@@ -13,13 +16,14 @@ use ilion_rows::{
     ClusteringComparator, ClusteringFilter, Cursor, Data, DeletionTime, Direction, Marker, PartitionHead,
     ReadError, Row, Slice, Unfiltered, merge_rows,
 };
-use ilion_schema::{ColumnId, TableSchema};
+use ilion_schema::{Column, ColumnId, ColumnKind, TableSchema};
 use smallvec::SmallVec;
 
 /// Above this many rows, a read asks every source at once.
 const ROWS_MAX: usize = 64;
 
 /// What is wanted of a partition, if it can be settled.
+#[derive(Clone)]
 pub(crate) struct Wanted {
     /// Simple columns.
     statics: SmallVec<[ColumnId; 4]>,
@@ -43,19 +47,30 @@ impl Wanted {
             statics: SmallVec::new(),
             regulars: SmallVec::new(),
         };
-        for column in table.statics().filter(|column| filter.wants(column.id)) {
-            if column.is_complex() {
-                return None;
-            }
-            wanted.statics.push(column.id);
-        }
-        for column in table.regulars().filter(|column| filter.wants(column.id)) {
-            if column.is_complex() {
-                return None;
-            }
-            wanted.regulars.push(column.id);
-        }
+        match &filter.columns {
+            None => table
+                .statics()
+                .chain(table.regulars())
+                .try_for_each(|column| wanted.add(column)),
+            Some(ids) => ids
+                .iter()
+                .filter_map(|id| table.column(*id))
+                .try_for_each(|column| wanted.add(column)),
+        }?;
         Some(wanted)
+    }
+
+    /// Nothing if the column cannot be settled.
+    fn add(&mut self, column: &Column) -> Option<()> {
+        if column.is_complex() {
+            return None;
+        }
+        match column.kind {
+            ColumnKind::Static => self.statics.push(column.id),
+            ColumnKind::Regular => self.regulars.push(column.id),
+            ColumnKind::PartitionKey | ColumnKind::Clustering => {}
+        }
+        Some(())
     }
 }
 
@@ -293,6 +308,22 @@ fn is_settled(row: &Row, columns: &[ColumnId], micros: i64, now_secs: u32) -> bo
 pub(crate) struct SettledCursor {
     head: Option<PartitionHead>,
     unfiltereds: smallvec::IntoIter<[Unfiltered; 1]>,
+}
+
+impl SettledCursor {
+    /// True if a row does not live by what was read of it.
+    pub(crate) fn has_dead_rows(&self, now_secs: u32) -> bool {
+        let static_row = self.head.iter().filter_map(|head| head.static_row.as_ref());
+        let rows = self
+            .unfiltereds
+            .as_slice()
+            .iter()
+            .filter_map(|unfiltered| match unfiltered {
+                Unfiltered::Row(row) => Some(row),
+                Unfiltered::Marker(_) => None,
+            });
+        static_row.chain(rows).any(|row| !row.is_live(now_secs))
+    }
 }
 
 impl Cursor for SettledCursor {

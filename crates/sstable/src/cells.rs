@@ -34,7 +34,7 @@ mod writer;
 
 pub(crate) use lookup::CellLookup;
 pub(crate) use map::{CellMap, Entry};
-pub(crate) use parts::{Part, PartsWriter, parse_parts};
+pub(crate) use parts::{Part, Parts, PartsWriter};
 pub(crate) use writer::{CellMapWriter, Whole};
 
 /// Entries of a block; the last one may have fewer.

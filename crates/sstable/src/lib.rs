@@ -87,6 +87,7 @@ pub use open_options::{Finding, LookupCounts, Lookups, OpenOptions};
 pub use reader::{
     BlockAt, DataScan, IndexScan, IndexedPartition, PartitionCursor, RangeCursor, SummaryShare,
 };
+pub use row_decode::Unwanted;
 pub use saved_place::{IndexForm, SavedPlace};
 pub use sstable::{Begin, Glimpse, Presence, SSTable, Scan};
 pub use statistics::{

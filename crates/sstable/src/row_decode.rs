@@ -40,6 +40,7 @@ pub(crate) use self::prefix::{ClusteringFormat, Place};
 pub(crate) use self::source::{ByteSource, Piece, read_uvint};
 use self::source::{Stretch, Within};
 pub(crate) use self::times::Times;
+pub use self::wanted::Unwanted;
 pub(crate) use self::wanted::Wanted;
 
 pub(crate) const END_OF_PARTITION: u8 = 0x01;

@@ -19,7 +19,7 @@ use crate::make_token_map::make_token_map;
 use crate::open::OpenedParts;
 use crate::open_options::count;
 use crate::reader::{FULL_LEVEL, IndexCursor, Location, MapWalker, PartitionReader, key_in_data};
-use crate::row_decode::RowFormat;
+use crate::row_decode::{RowFormat, Unwanted};
 use crate::tokens::{Candidates, Mapped, Sighting, TokenBits, TokenMap, code_of_hash, hash_of_code};
 use crate::{
     DataScan, DataStream, Descriptor, Finding, Found, KeyHash, OpenOptions, PartitionCursor, RangeCursor,
@@ -204,11 +204,26 @@ impl SSTable {
         key: &DecoratedKey,
         filter: &Arc<ClusteringFilter>,
     ) -> std::result::Result<Option<PartitionCursor>, ReadError> {
+        self.partition_with(table, key, filter, Unwanted::Times)
+    }
+
+    /// The same; `unwanted` is what is given of columns that the filter does not want.
+    ///
+    /// # Errors
+    /// As those of [`SSTable::partition`].
+    pub fn partition_with(
+        self: &Arc<Self>,
+        table: &Arc<TableSchema>,
+        key: &DecoratedKey,
+        filter: &Arc<ClusteringFilter>,
+        unwanted: Unwanted,
+    ) -> std::result::Result<Option<PartitionCursor>, ReadError> {
+        let open = || self.partition_reader(table, filter, Scan::Point, unwanted);
         let mut reader = None;
         let location = self.find(key, &mut |position| {
             let reader = match &mut reader {
                 Some(reader) => reader,
-                empty => empty.insert(self.partition_reader(table, filter, Scan::Point)?),
+                empty => empty.insert(open()?),
             };
             reader.has_key_at(position, &key.key)
         })?;
@@ -217,7 +232,7 @@ impl SSTable {
         };
         let reader = match reader {
             Some(reader) => reader,
-            None => self.partition_reader(table, filter, Scan::Point)?,
+            None => open()?,
         };
         Ok(Some(PartitionCursor::new(reader, key.clone(), location)))
     }
@@ -537,6 +552,7 @@ impl SSTable {
         table: &Arc<TableSchema>,
         filter: &Arc<ClusteringFilter>,
         scan: Scan,
+        unwanted: Unwanted,
     ) -> Result<PartitionReader> {
         let format = self.format_for(table)?;
         let data = self.parts.data()?;
@@ -549,7 +565,7 @@ impl SSTable {
                     .keeping_large_rows(self.parts.options.held_row_bytes_max, scratch)
             }
         };
-        PartitionReader::new(stream, self.parts.clone(), format, filter.clone())
+        PartitionReader::new(stream, self.parts.clone(), format, filter.clone(), unwanted)
     }
 
     fn format_for(&self, table: &Arc<TableSchema>) -> Result<Arc<RowFormat>> {

@@ -18,7 +18,7 @@ use ilion_schema::{ClusteringOrder, ColumnId, TableBuilder, TableId, TableSchema
 use ilion_sstable::verify::verify;
 use ilion_sstable::{
     CellMapLimits, ChunkCache, Component, Descriptor, Format, OpenOptions, SSTable, SSTableId, SSTableWriter,
-    Version, WriterOptions,
+    Unwanted, Version, WriterOptions,
 };
 use ilion_types::{CqlType, Partitioner, Uuid};
 
@@ -32,6 +32,9 @@ struct Shape {
     columns: usize,
     value_bytes: usize,
     has_clustering: bool,
+    is_compressed: bool,
+    /// Columns whose cells are deleted or expire.
+    mortal: &'static [usize],
     cell_map: Option<CellMapLimits>,
 }
 
@@ -43,6 +46,8 @@ impl Shape {
             columns: 100,
             value_bytes: 10_000,
             has_clustering: false,
+            is_compressed: true,
+            mortal: &[],
             cell_map: Some(CellMapLimits::default()),
         }
     }
@@ -153,6 +158,9 @@ fn table_of(shape: &Shape) -> Arc<TableSchema> {
     if shape.has_clustering {
         table = table.clustering("c", CqlType::Int, ClusteringOrder::Asc);
     }
+    if !shape.is_compressed {
+        table.options.compression = [("class".to_owned(), String::new())].into();
+    }
     for number in 0..shape.columns {
         table = table.regular(format!("v{number:02}"), CqlType::Blob);
     }
@@ -176,9 +184,20 @@ fn partitions_of(table: &Arc<TableSchema>, shape: &Shape) -> Vec<Partition> {
         for column in table.regulars() {
             // Some columns were updated later, one by one.
             let micros = if column.id.0 % 7 == 0 { 12 } else { 10 };
+            let cell = Cell::live(micros, value());
+            let is_mortal = |number: &usize| column.name == format!("v{number:02}");
+            let cell = match shape.mortal.iter().position(is_mortal) {
+                None => cell,
+                Some(0) => Cell::tombstone(11, 7),
+                Some(_) => Cell {
+                    ttl_secs: 100,
+                    local_deletion_secs: 1_700_000_000,
+                    ..cell
+                },
+            };
             row.columns.push(ColumnData {
                 column: column.id,
-                data: Data::Simple(Cell::live(micros, value())),
+                data: Data::Simple(cell),
             });
         }
         row.columns.sort_by_key(|entry| entry.column);
@@ -561,6 +580,186 @@ fn a_map_that_lies_is_an_error_or_left_alone_and_never_a_panic() {
                 let _ = cursor.next_partition();
                 while let Ok(Some(_)) = cursor.next_unfiltered() {}
             }
+        }
+    }
+}
+
+/// Bytes of Data.db that a read of one row takes, nothing of which is cached.
+fn data_bytes_of(case: &Case, partition: &Partition, filter: ClusteringFilter) -> (u64, Row) {
+    let sstable = case.open_without_cache();
+    sstable.cell_map_bytes().unwrap();
+    let filter = Arc::new(filter);
+    let mut found = None;
+    let (_, data) = bytes_read(|| {
+        let key = &partition.head.key;
+        let mut cursor = sstable.partition(&case.table, key, &filter).unwrap().unwrap();
+        cursor.next_partition().unwrap().unwrap();
+        found = cursor.next_unfiltered().unwrap();
+    });
+    match found {
+        Some(Unfiltered::Row(row)) => (data, row),
+        other => panic!("{other:?} instead of a row"),
+    }
+}
+
+#[test]
+fn all_of_a_large_row_costs_that_row_whichever_are_before_it() {
+    let value_bytes = 20_000;
+    for (version, is_compressed) in VERSIONS
+        .iter()
+        .flat_map(|version| [(*version, true), (*version, false)])
+    {
+        let case = Case::write(&Shape {
+            has_clustering: true,
+            columns: 1,
+            value_bytes,
+            is_compressed,
+            ..Shape::wide(version)
+        });
+        // Its own chunks, whose CRCs are counted too.
+        let chunks = value_bytes as u64 / CHUNK_BYTES + 2;
+        for partition in &case.partitions {
+            for (unfiltered, reversed) in partition
+                .unfiltereds
+                .iter()
+                .flat_map(|row| [(row, false), (row, true)])
+            {
+                let Unfiltered::Row(row) = unfiltered else {
+                    panic!("no ranges were written");
+                };
+                let filter = ClusteringFilter {
+                    slices: vec![Slice::exactly(&row.clustering)],
+                    reversed,
+                    ..ClusteringFilter::all()
+                };
+                let (data, found) = data_bytes_of(&case, partition, filter);
+                assert_eq!(found, *row);
+                // The row index of `da` has an entry for the end of the partition, where a walk backwards then looks first.
+                let end_chunks = u64::from(reversed && version == Version::DA);
+                let bound = (chunks + end_chunks) * (CHUNK_BYTES + 128);
+                assert!(
+                    data <= bound,
+                    "{version:?} {is_compressed} {reversed}: {data} bytes"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_last_of_large_rows_is_read_without_those_before_it() {
+    let value_bytes = 30_000;
+    for version in VERSIONS {
+        let case = Case::write(&Shape {
+            has_clustering: true,
+            columns: 1,
+            value_bytes,
+            ..Shape::wide(version)
+        });
+        // Its own chunks, and that of the end of the partition.
+        let bound = (value_bytes as u64 / CHUNK_BYTES + 3) * (CHUNK_BYTES + 128);
+        for partition in &case.partitions {
+            let filter = ClusteringFilter {
+                reversed: true,
+                ..ClusteringFilter::all()
+            };
+            let (data, found) = data_bytes_of(&case, partition, filter);
+            assert_eq!(Some(&Unfiltered::Row(found)), partition.unfiltereds.last());
+            assert!(data <= bound, "{version:?}: {data} bytes");
+        }
+    }
+}
+
+#[test]
+fn rows_are_the_same_from_the_last_to_the_first() {
+    for version in VERSIONS {
+        let case = Case::write(&Shape {
+            has_clustering: true,
+            columns: 3,
+            ..Shape::wide(version)
+        });
+        let sstable = case.open();
+        for partition in &case.partitions {
+            let filter = Arc::new(ClusteringFilter {
+                reversed: true,
+                ..ClusteringFilter::all()
+            });
+            let key = &partition.head.key;
+            let mut cursor = sstable.partition(&case.table, key, &filter).unwrap().unwrap();
+            cursor.next_partition().unwrap().unwrap();
+            let mut rows = Vec::new();
+            while let Some(unfiltered) = cursor.next_unfiltered().unwrap() {
+                rows.push(unfiltered);
+            }
+            rows.reverse();
+            assert_eq!(rows, partition.unfiltereds, "{version:?}");
+        }
+    }
+}
+
+/// What is given of a row of which this column is wanted, read with [`Unwanted::Newest`].
+fn in_short(case: &Case, column: ColumnId) -> Row {
+    let sstable = case.open();
+    let partition = &case.partitions[0];
+    let filter = Arc::new(ClusteringFilter {
+        columns: Some([column].into()),
+        ..ClusteringFilter::all()
+    });
+    let key = &partition.head.key;
+    let cursor = sstable.partition_with(&case.table, key, &filter, Unwanted::Newest);
+    let mut cursor = cursor.unwrap().unwrap();
+    cursor.next_partition().unwrap().unwrap();
+    match cursor.next_unfiltered().unwrap() {
+        Some(Unfiltered::Row(row)) => row,
+        other => panic!("{other:?} instead of a row"),
+    }
+}
+
+#[test]
+fn the_newest_cell_that_lives_for_ever_stands_for_the_others() {
+    for version in VERSIONS {
+        let case = Case::write(&Shape::wide(version));
+        let Unfiltered::Row(whole) = &case.partitions[0].unfiltereds[0] else {
+            panic!("a row");
+        };
+        for column in [0, 1, 50, 98, 99].map(|number| case.column(number)) {
+            let row = in_short(&case, column);
+            assert_eq!(row.column(column), whole.column(column), "{version:?}");
+            assert_eq!(row.columns.len(), 2, "{version:?}: {column:?}");
+            assert!(row.columns.is_sorted_by_key(|entry| entry.column));
+            let other = row.columns.iter().find(|entry| entry.column != column).unwrap();
+            let Data::Simple(cell) = &other.data else {
+                panic!("a simple cell");
+            };
+            // Every seventh column was written at 12, the others at 10.
+            assert_eq!((cell.timestamp_micros, cell.is_live(u32::MAX - 1)), (12, true));
+        }
+    }
+}
+
+#[test]
+fn cells_that_are_dead_or_expire_are_never_left_out() {
+    for version in VERSIONS {
+        let mut shape = Shape::wide(version);
+        shape.columns = 70;
+        shape.mortal = &[3, 20, 69];
+        let case = Case::write(&shape);
+        let Unfiltered::Row(whole) = &case.partitions[0].unfiltereds[0] else {
+            panic!("a row");
+        };
+        for wanted in [0, 3, 4, 69] {
+            let row = in_short(&case, case.column(wanted));
+            for number in shape.mortal.iter().filter(|number| **number != wanted) {
+                let (Some(Data::Simple(found)), Some(Data::Simple(cell))) = (
+                    row.column(case.column(*number)),
+                    whole.column(case.column(*number)),
+                ) else {
+                    panic!("column {number} is there");
+                };
+                let times = |cell: &Cell| (cell.timestamp_micros, cell.ttl_secs, cell.local_deletion_secs);
+                assert_eq!(times(found), times(cell), "{version:?}: {number}");
+            }
+            assert!(row.columns.len() <= 5);
         }
     }
 }

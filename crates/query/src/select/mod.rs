@@ -91,10 +91,9 @@ fn data_columns(
     Some(columns.into())
 }
 
-/// True if all of a partition is wanted: it is one row, and no column is missing, of those that ascend. Where a partition has other
-/// rows, naming the columns has values of these passed over.
+/// True if no static or regular column is missing, of those that ascend.
 fn is_all(columns: &[ColumnId], table: &TableSchema) -> bool {
-    table.clustering().next().is_none() && columns.len() == table.statics().chain(table.regulars()).count()
+    columns.len() == table.statics().chain(table.regulars()).count()
 }
 
 /// A planned SELECT.

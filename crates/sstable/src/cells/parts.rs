@@ -14,7 +14,10 @@ use std::ops::Range;
 
 use ilion_codec::{Reader, Writer};
 
+use crate::row_decode::read_uvint;
+
 const KIND_BITS: u32 = 2;
+const KIND_MASK: u64 = (1 << KIND_BITS) - 1;
 const RUN: u64 = 0;
 const SAME: u64 = 1;
 const READ: u64 = 2;
@@ -51,19 +54,80 @@ impl Part {
     }
 }
 
-/// The parts of a row with so many columns, which take so many bytes of Data.db; nothing if they are not of such a row.
-pub(crate) fn parse_parts(bytes: &[u8], columns: usize, length: u64) -> Option<Vec<Part>> {
-    let mut input = Reader::new(bytes);
-    let mut parts = Vec::new();
-    let (mut columns_left, mut length_left) = (columns, length);
-    let mut last_times = None;
-    while !input.is_empty() {
-        let part = parse_part(&mut input, &mut last_times)?;
-        columns_left = columns_left.checked_sub(part.columns())?;
-        length_left = length_left.checked_sub(part.length())?;
-        parts.push(part);
+/// Walks through the parts of a row.
+pub(crate) struct Parts<'b> {
+    input: Reader<'b>,
+    last_times: Option<Range<usize>>,
+    columns_left: usize,
+    length_left: u64,
+    is_misfit: bool,
+}
+
+impl<'b> Parts<'b> {
+    /// Those of a row with so many columns, which take so many bytes of Data.db.
+    pub(crate) fn of(bytes: &'b [u8], columns: usize, length: u64) -> Self {
+        Self {
+            input: Reader::new(bytes),
+            last_times: None,
+            columns_left: columns,
+            length_left: length,
+            is_misfit: false,
+        }
     }
-    (columns_left == 0 && length_left == 0).then_some(parts)
+
+    /// True after the last one, if all were parts of such a row.
+    pub(crate) fn fit(&self) -> bool {
+        !self.is_misfit && self.columns_left == 0 && self.length_left == 0
+    }
+
+    /// Passes over parts with the same times as the part before that end within so many columns; gives how many columns they have,
+    /// and bytes of Data.db. A row has many of them of which nothing is wanted.
+    pub(crate) fn pass_same(&mut self, columns_max: usize) -> (usize, u64) {
+        let all = self.input.rest();
+        let mut rest = all;
+        let (mut columns, mut length) = (0, 0_u64);
+        while let Some((tag, tag_len)) = read_uvint(rest).filter(|(tag, _)| tag & KIND_MASK == SAME) {
+            let count = usize::try_from(tag >> KIND_BITS).unwrap_or(usize::MAX);
+            let part_length =
+                read_uvint(&rest[tag_len..]).filter(|_| count > 0 && count <= columns_max - columns);
+            let Some((part_length, length_len)) = part_length else {
+                break;
+            };
+            columns += count;
+            length = length.saturating_add(part_length);
+            rest = &rest[tag_len + length_len..];
+        }
+        let passed = self.input.take(all.len() - rest.len()).is_ok();
+        self.is_misfit |= !passed || self.count(columns, length).is_none();
+        (columns, length)
+    }
+
+    /// Takes note of what was read; nothing if it is more than the row has.
+    fn count(&mut self, columns: usize, length: u64) -> Option<()> {
+        self.columns_left = self.columns_left.checked_sub(columns)?;
+        self.length_left = self.length_left.checked_sub(length)?;
+        Some(())
+    }
+
+    fn parse(&mut self) -> Option<Part> {
+        let part = parse_part(&mut self.input, &mut self.last_times)?;
+        self.count(part.columns(), part.length())?;
+        Some(part)
+    }
+}
+
+impl Iterator for Parts<'_> {
+    type Item = Part;
+
+    /// The next part; nothing after the last one, and where there is none of such a row.
+    fn next(&mut self) -> Option<Part> {
+        if self.is_misfit || self.input.is_empty() {
+            return None;
+        }
+        let part = self.parse();
+        self.is_misfit = part.is_none();
+        part
+    }
 }
 
 fn parse_part(input: &mut Reader<'_>, last_times: &mut Option<Range<usize>>) -> Option<Part> {
@@ -71,7 +135,7 @@ fn parse_part(input: &mut Reader<'_>, last_times: &mut Option<Range<usize>>) -> 
     let columns = usize::try_from(tag >> KIND_BITS)
         .ok()
         .filter(|count| *count > 0)?;
-    let kind = tag & ((1 << KIND_BITS) - 1);
+    let kind = tag & KIND_MASK;
     if kind == RUN {
         *last_times = Some(parse_range(input)?);
     }

@@ -45,6 +45,8 @@ pub struct DataStream {
     window_start: u64,
     /// Invariant: at most the window's length.
     offset: usize,
+    /// The window was laid, see [`DataStream::lay`].
+    is_laid: bool,
     /// Where values of rows of more than so many bytes are kept; nothing: in memory.
     scratch: Option<(usize, Scratch)>,
     /// Memory of the windows of a scan.
@@ -74,6 +76,7 @@ impl DataStream {
             window: Bytes::new(),
             window_start: position,
             offset: 0,
+            is_laid: false,
             scratch: None,
             buffers: Buffers::default(),
             read_upto: position,
@@ -115,19 +118,22 @@ impl DataStream {
         let ahead = position.checked_sub(self.window_start);
         match ahead.map(|ahead| usize::try_from(ahead).unwrap_or(usize::MAX)) {
             Some(offset) if offset <= self.window.len() => self.offset = offset,
-            _ => {
-                self.window = Bytes::new();
-                self.window_start = position;
-                self.offset = 0;
-            }
+            _ => self.set_window(position, Bytes::new()),
         }
     }
 
-    /// Has bytes at hand that are known to be at `position`, where it then stands.
+    /// Has bytes at hand that are known to be at `position`, where it then stands. As soon as more are wanted, it is as if they had
+    /// not been: the data is read from where the stream stands, so that what lies in one chunk is not copied.
     pub(crate) fn lay(&mut self, position: u64, bytes: Bytes) {
-        self.window = bytes;
-        self.window_start = position;
+        self.set_window(position, bytes);
+        self.is_laid = true;
+    }
+
+    fn set_window(&mut self, start: u64, window: Bytes) {
+        self.window = window;
+        self.window_start = start;
         self.offset = 0;
+        self.is_laid = false;
     }
 
     /// The bytes at hand from the position on, perhaps none: no I/O.
@@ -295,6 +301,9 @@ impl DataStream {
     fn extend(&mut self, len: usize) -> Step<()> {
         let position = self.position();
         self.chunks.check_range(position, len)?;
+        if self.is_laid {
+            self.set_window(position, Bytes::new());
+        }
         if self.read_ahead_bytes == 0 && self.offset == self.window.len() {
             // The common case: the next chunk, shared with the cache.
             let (start, chunk) = self.load(position, len)?;

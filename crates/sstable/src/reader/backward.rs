@@ -1,7 +1,7 @@
 //! Slices of a partition from the last to the first.
 //!
-//! Rows can only be decoded forwards, so one block at a time is decoded and given from its end. A partition without an
-//! index is one block.
+//! Rows can only be decoded forwards, so one block at a time is decoded and given from its end. Of large rows, only the start is
+//! read before they are given. A partition without an index is one block.
 
 use ilion_rows::{DeletionTime, Direction, Marker, Slice, Unfiltered};
 
@@ -20,7 +20,15 @@ pub(super) struct Backward {
     blocks: Blocks,
     is_at_slice_end: bool,
     /// What is to be given, the next one last.
-    buffer: Vec<Unfiltered>,
+    buffer: Vec<Due>,
+}
+
+/// What is to be given.
+#[derive(Debug)]
+enum Due {
+    Unfiltered(Unfiltered),
+    /// A large row that starts at this position.
+    RowAt(u64),
 }
 
 /// A run of unfiltereds: a block, or all of the partition.
@@ -43,8 +51,13 @@ impl Backward {
 
     pub(super) fn next(&mut self, rows: &mut Unfiltereds, slices: &[Slice]) -> Step<Option<Unfiltered>> {
         loop {
-            if let Some(unfiltered) = self.buffer.pop() {
-                return Ok(Some(unfiltered));
+            match self.buffer.pop() {
+                Some(Due::Unfiltered(unfiltered)) => return Ok(Some(unfiltered)),
+                Some(Due::RowAt(position)) => match rows.read_at(position)? {
+                    None => continue,
+                    row => return Ok(row),
+                },
+                None => {}
             }
             if let Some(run) = self.next_run(rows)? {
                 self.load(rows, &slices[self.slices_left], &run)?;
@@ -104,6 +117,7 @@ impl Backward {
         let mut is_inside = false;
         rows.stream.seek(run.start);
         while run.end.is_none_or(|end| rows.stream.position() < end) {
+            let position = rows.stream.position();
             let Some(head) = rows.next_head()? else {
                 break;
             };
@@ -119,10 +133,20 @@ impl Backward {
             if let Head::Marker(marker) = &head {
                 open = marker.start;
             }
-            if !is_wanted {
+            let is_row_found =
+                is_wanted && matches!(head, Head::Row(_)) && slice.is_one_row(&rows.format.comparator);
+            let is_large = is_wanted && rows.is_large(&head);
+            if is_large {
+                self.buffer.push(Due::RowAt(position));
+            }
+            if is_large || !is_wanted {
                 rows.skip(&head)?;
             } else if let Some(unfiltered) = rows.finish(head)? {
-                self.buffer.push(reversed(unfiltered));
+                self.buffer.push(Due::Unfiltered(reversed(unfiltered)));
+            }
+            // After the only row that can be there, nothing has to be read to know that the slice ends.
+            if is_row_found {
+                break;
             }
         }
         if !is_inside {
@@ -143,12 +167,14 @@ impl Backward {
     }
 }
 
-fn opening(slice: &Slice, open: DeletionTime) -> Unfiltered {
-    Unfiltered::Marker(Marker::at(&slice.end, None, Some(open), Direction::Reversed))
+fn opening(slice: &Slice, open: DeletionTime) -> Due {
+    let marker = Marker::at(&slice.end, None, Some(open), Direction::Reversed);
+    Due::Unfiltered(Unfiltered::Marker(marker))
 }
 
-fn closing(slice: &Slice, open: DeletionTime) -> Unfiltered {
-    Unfiltered::Marker(Marker::at(&slice.start, Some(open), None, Direction::Reversed))
+fn closing(slice: &Slice, open: DeletionTime) -> Due {
+    let marker = Marker::at(&slice.start, Some(open), None, Direction::Reversed);
+    Due::Unfiltered(Unfiltered::Marker(marker))
 }
 
 fn reversed(unfiltered: Unfiltered) -> Unfiltered {

@@ -12,7 +12,7 @@ use super::row_index::RowIndex;
 use crate::cells::CellLookup;
 use crate::error::Step;
 use crate::open::OpenedParts;
-use crate::row_decode::{ByteSource as _, END_OF_PARTITION, Head, RowFormat, Visited, Wanted};
+use crate::row_decode::{ByteSource as _, END_OF_PARTITION, Head, RowFormat, Unwanted, Visited, Wanted};
 use crate::{DataStream, Result};
 
 /// The unfiltereds of one partition, and where in it the stream stands.
@@ -22,7 +22,8 @@ pub(super) struct Unfiltereds {
     pub(super) format: Arc<RowFormat>,
     pub(super) row_index: Option<RowIndex>,
     filter: Arc<ClusteringFilter>,
-    /// Where cells of large rows are, if not all are wanted.
+    unwanted: Unwanted,
+    /// Where large rows begin and their cells are, if rows or cells may be passed over.
     cells: Option<CellLookup>,
     /// Where the partition starts.
     pub(super) start: u64,
@@ -69,10 +70,29 @@ impl Unfiltereds {
         match head {
             Head::Marker(marker) => Ok(Some(Unfiltered::Marker(marker))),
             Head::Row(head) => {
-                let wanted = Wanted::of(&self.filter);
+                let wanted = Wanted::of(&self.filter, self.unwanted);
                 let row = self.format.row(&mut self.stream, head, wanted)?;
                 Ok((!row.is_empty()).then_some(Unfiltered::Row(row)))
             }
+        }
+    }
+
+    /// True if a row is better read only when it is given: its values lie in chunks of their own.
+    pub(super) fn is_large(&self, head: &Head) -> bool {
+        match head {
+            Head::Marker(_) => false,
+            Head::Row(row) => {
+                row.parts.is_some() || row.body_size > u64::from(self.stream.chunks().chunk_length())
+            }
+        }
+    }
+
+    /// The unfiltered at a position where one starts; nothing for a row of which all was dropped.
+    pub(super) fn read_at(&mut self, position: u64) -> Step<Option<Unfiltered>> {
+        self.stream.seek(position);
+        match self.next_head()? {
+            Some(head) => self.finish(head),
+            None => Ok(None),
         }
     }
 
@@ -92,7 +112,7 @@ impl Unfiltereds {
             return Ok((deletion, None));
         }
         let parts = self.look_up();
-        let wanted = Wanted::of(&self.filter);
+        let wanted = Wanted::of(&self.filter, self.unwanted);
         let static_row = self.format.static_row(&mut self.stream, wanted, parts)?;
         Ok((deletion, static_row))
     }
@@ -177,19 +197,22 @@ impl PartitionReader {
         parts: Arc<OpenedParts>,
         format: Arc<RowFormat>,
         filter: Arc<ClusteringFilter>,
+        unwanted: Unwanted,
     ) -> Result<Self> {
         let start = stream.position();
-        let cells = match &filter.columns {
-            Some(_) => CellLookup::of(&parts)?,
-            None => None,
+        let wants_all = filter.columns.is_none() && filter.selects_all() && !filter.reversed;
+        let cells = match wants_all {
+            true => None,
+            false => CellLookup::of(&parts)?,
         };
         Ok(Self {
-            wants_all: filter.selects_all() && !filter.reversed && filter.columns.is_none(),
+            wants_all,
             unfiltereds: Unfiltereds {
                 stream,
                 format,
                 row_index: None,
                 filter: filter.clone(),
+                unwanted,
                 cells,
                 start,
                 rows_at: start,

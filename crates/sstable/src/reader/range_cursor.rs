@@ -16,7 +16,7 @@ use super::partition_index::IndexCursor;
 use super::partition_reader::{PartitionReader, Started};
 use crate::error::Step;
 use crate::sstable::Begin;
-use crate::{SSTable, Scan};
+use crate::{SSTable, Scan, Unwanted};
 
 /// Partitions of an SSTable that lie in a range. Nothing is read before the first one is asked for.
 #[derive(Debug)]
@@ -116,7 +116,7 @@ impl RangeCursor {
     fn start(&mut self) -> Step<Option<Started>> {
         let reader = self
             .sstable
-            .partition_reader(&self.table, &self.filter, self.scan)?;
+            .partition_reader(&self.table, &self.filter, self.scan, Unwanted::Times)?;
         let rank = self.begin.as_ref().and_then(|begin| begin.rank);
         let index = self.sstable.index_above(&self.range.start, rank, self.scan)?;
         let mut walk = Walk {

@@ -53,6 +53,12 @@ impl CellTimes {
         }
     }
 
+    /// True if nothing but other data ends it.
+    #[inline]
+    pub(super) fn live_for_ever(&self) -> bool {
+        self.local_deletion_secs == NO_DELETION_TIME
+    }
+
     /// The cell, with its value.
     #[inline]
     pub(super) fn cell(self, value: Bytes) -> Cell {

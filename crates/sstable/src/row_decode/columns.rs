@@ -27,6 +27,10 @@ pub(super) struct FileColumns {
     pub(super) columns: Box<[FileColumn]>,
     /// Rows need no sorting: ids ascend in the order of the file.
     pub(super) ids_ascend: bool,
+    /// No column was ever dropped.
+    pub(super) is_whole: bool,
+    /// Index by id, ascending.
+    by_id: Box<[(ColumnId, usize)]>,
 }
 
 impl FileColumns {
@@ -39,8 +43,17 @@ impl FileColumns {
             .map(|column| FileColumn::of(column, kind, table))
             .collect::<Result<Box<[_]>>>()?;
         let ids = columns.iter().filter_map(|column| column.column);
+        let indexes = columns.iter().enumerate();
+        let mut by_id: Box<[_]> = indexes
+            .filter_map(|(index, column)| Some((column.column?, index)))
+            .collect();
+        by_id.sort_unstable();
         Ok(Self {
             ids_ascend: ids.is_sorted(),
+            is_whole: columns
+                .iter()
+                .all(|column| column.column.is_some() && column.dropped_micros == NO_TIMESTAMP),
+            by_id,
             columns,
         })
     }
@@ -51,6 +64,12 @@ impl FileColumns {
         if !self.ids_ascend {
             row.sort_unstable_by_key(|entry| entry.column);
         }
+    }
+
+    /// Where the file has the column.
+    pub(super) fn index_of(&self, id: ColumnId) -> Option<usize> {
+        let at = self.by_id.binary_search_by_key(&id, |(id, _)| *id).ok()?;
+        Some(self.by_id[at].1)
     }
 }
 

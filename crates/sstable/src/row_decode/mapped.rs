@@ -3,15 +3,19 @@
 //! Cells whose values are not wanted come from the map, the others from Data.db. What does not fit the row is left alone:
 //! the row is walked through then.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 use ilion_rows::{ColumnData, Data, Row};
+use ilion_schema::ColumnId;
 use smallvec::SmallVec;
 
-use super::body::BodyDecoder;
+use super::body::{BodyDecoder, CellTimes};
 use super::columns::FileColumn;
 use super::source::{BodySource, ByteSource, Piece, Within};
 use super::subset::Subset;
-use crate::cells::{Part, parse_parts};
+use super::wanted::Unwanted;
+use crate::cells::{Part, Parts};
 use crate::error::Step;
 use crate::{ChunkReader, DataStream, Error};
 
@@ -25,30 +29,117 @@ impl BodyDecoder<'_> {
         mapped: &Bytes,
         row: &mut Row,
     ) -> Step<()> {
-        let mut position = stream.position();
-        let Some(parts) = parse_parts(mapped, subset.len(), end.saturating_sub(position)) else {
+        let start = stream.position();
+        let mut parts = Parts::of(mapped, subset.len(), end.saturating_sub(start));
+        self.mapped_columns(&mut parts, stream, subset, mapped, row)?;
+        if !parts.fit() {
+            row.columns.clear();
+            stream.seek(start);
             return self.decode_columns(&mut Within::new(stream, end), subset, row);
-        };
-        let first = subset.next_from(0);
-        let mut indexes = std::iter::successors(first, |index| subset.next_from(index + 1));
-        for part in parts {
-            let count = part.columns();
-            let columns: SmallVec<[&FileColumn; 4]> = indexes
-                .by_ref()
-                .take(count)
-                .map(|index| &self.columns.columns[index])
-                .collect();
-            let stretch = Located {
-                position,
-                end: position + part.length(),
-                mapped,
-            };
-            self.part(stream, &part, &columns, &stretch, row)?;
-            position = stretch.end;
         }
         stream.seek(end);
         self.columns.put_in_order(&mut row.columns);
         Ok(())
+    }
+
+    fn mapped_columns(
+        &self,
+        parts: &mut Parts<'_>,
+        stream: &mut DataStream,
+        subset: &Subset,
+        mapped: &Bytes,
+        row: &mut Row,
+    ) -> Step<()> {
+        let asked = self.asked(subset);
+        let mut asked = &asked[..];
+        let mut unasked = Unasked::default();
+        let may_leave_out = self.wanted.unwanted() == Unwanted::Newest && self.columns.is_whole;
+        let (mut position, mut rank) = (stream.position(), 0);
+        while let Some(part) = parts.next() {
+            let at = Located {
+                position,
+                end: position + part.length(),
+                mapped,
+            };
+            let ranks = rank..rank + part.columns();
+            (position, rank) = (at.end, ranks.end);
+            let asked_before = asked;
+            while let Some((_, left)) = asked.split_first().filter(|(next, _)| **next < rank) {
+                asked = left;
+            }
+            if let (Part::Run { times, .. }, true) = (&part, asked.len() == asked_before.len()) {
+                let times = self.times_of_run(times, &mut unasked, stream, &at)?;
+                if may_leave_out && times.live_for_ever() {
+                    unasked.leave_out(times, ranks.start);
+                    let next = asked.first().copied().unwrap_or_else(|| subset.len());
+                    let (columns, length) = parts.pass_same(next - rank);
+                    (position, rank) = (position.saturating_add(length), rank + columns);
+                    continue;
+                }
+                for index in subset.indexes(ranks) {
+                    self.push_times(&self.columns.columns[index], times, row);
+                }
+                continue;
+            }
+            let columns: SmallVec<[&FileColumn; 4]> = subset
+                .indexes(ranks)
+                .map(|index| &self.columns.columns[index])
+                .collect();
+            self.part(stream, &part, &columns, &at, row)?;
+        }
+        if let Some((times, rank)) = unasked.newest {
+            let mut index = subset.indexes(rank..rank + 1);
+            let column = index.next().and_then(|index| self.columns.columns[index].column);
+            column.into_iter().for_each(|id| stand_in(id, times, row));
+        }
+        Ok(())
+    }
+
+    /// Ranks of the columns of which something is wanted.
+    fn asked(&self, subset: &Subset) -> SmallVec<[usize; 8]> {
+        let wanted = self.wanted.columns().unwrap_or_default();
+        let indexes = wanted.iter().filter_map(|id| self.columns.index_of(*id));
+        let mut ranks: SmallVec<[usize; 8]> = indexes.filter_map(|index| subset.rank(index)).collect();
+        ranks.sort_unstable();
+        ranks
+    }
+
+    /// The times of columns of which nothing is wanted. Most have those of the ones before.
+    fn times_of_run(
+        &self,
+        times: &Range<usize>,
+        unasked: &mut Unasked,
+        stream: &DataStream,
+        at: &Located<'_>,
+    ) -> Step<CellTimes> {
+        match unasked.known {
+            Some((start, known)) if start == times.start => Ok(known),
+            _ => {
+                let found = self.mapped_times(times.clone(), stream, at)?;
+                unasked.known = Some((times.start, found));
+                Ok(found)
+            }
+        }
+    }
+
+    fn mapped_times(&self, times: Range<usize>, stream: &DataStream, at: &Located<'_>) -> Step<CellTimes> {
+        let mut input = Piece::new(at.mapped.slice(times), at.position, stream.chunks());
+        let flags = input.u8()?;
+        let times = self.cell_times(flags, &mut input)?;
+        match input.remaining() {
+            0 => Ok(times),
+            _ => Err(input.corrupt(EXPECTED)),
+        }
+    }
+
+    /// Gives of a cell what is known without its value.
+    fn push_times(&self, column: &FileColumn, times: CellTimes, row: &mut Row) {
+        if let (Some(id), true) = (column.column, column.keeps(times.timestamp_micros)) {
+            row.columns.push(ColumnData {
+                column: id,
+                data: Data::Simple(times.cell(Bytes::new())),
+            });
+        }
     }
 
     fn part(
@@ -114,7 +205,7 @@ impl BodyDecoder<'_> {
     fn run(
         &self,
         stream: &mut DataStream,
-        times: std::ops::Range<usize>,
+        times: Range<usize>,
         columns: &[&FileColumn],
         at: &Located<'_>,
         row: &mut Row,
@@ -131,22 +222,39 @@ impl BodyDecoder<'_> {
                 self.column(&mut within, column, row)?;
             }
         }
-        let file = stream.chunks().clone();
-        let mut input = Piece::new(at.mapped.slice(times), at.position, &file);
-        let flags = input.u8()?;
-        let times = self.cell_times(flags, &mut input)?;
-        if input.remaining() != 0 || columns.iter().any(|column| column.is_complex) {
-            return Err(input.corrupt(EXPECTED));
+        let times = self.mapped_times(times, stream, at)?;
+        if columns.iter().any(|column| column.is_complex) {
+            return Err(stream.chunks().corrupt(at.position, EXPECTED).into());
         }
         for column in &columns[read..] {
-            if let (Some(id), true) = (column.column, column.keeps(times.timestamp_micros)) {
-                row.columns.push(ColumnData {
-                    column: id,
-                    data: Data::Simple(times.cell(Bytes::new())),
-                });
-            }
+            self.push_times(column, times, row);
         }
         Ok(())
+    }
+}
+
+/// Gives the cell that stands for those that are left out, in its place.
+fn stand_in(column: ColumnId, times: CellTimes, row: &mut Row) {
+    let before = row.columns.partition_point(|entry| entry.column < column);
+    let data = Data::Simple(times.cell(Bytes::new()));
+    row.columns.insert(before, ColumnData { column, data });
+}
+
+/// What is known of columns of which nothing is wanted.
+#[derive(Default)]
+struct Unasked {
+    /// Times, and where in the map they were found.
+    known: Option<(usize, CellTimes)>,
+    /// The newest times of what is left out, and the rank of a column that has them.
+    newest: Option<(CellTimes, usize)>,
+}
+
+impl Unasked {
+    fn leave_out(&mut self, times: CellTimes, rank: usize) {
+        let is_newer = |(newest, _): &(CellTimes, usize)| newest.timestamp_micros < times.timestamp_micros;
+        if self.newest.as_ref().is_none_or(is_newer) {
+            self.newest = Some((times, rank));
+        }
     }
 }
 

@@ -6,6 +6,8 @@
 //!         | missing:uvint index:uvint*     from 64 on: the present ones if they are fewer than half, else the missing
 //! ```
 
+use std::ops::Range;
+
 use super::source::ByteSource;
 use crate::error::Step;
 
@@ -64,6 +66,31 @@ impl Subset {
             Self::Bits(bits) => bits.count_ones() as usize,
             Self::List(indexes) => indexes.len(),
         }
+    }
+
+    /// How many columns are there before the one with that index; nothing if it is not there.
+    pub(super) fn rank(&self, index: usize) -> Option<usize> {
+        match self {
+            Self::First(count) => (index < *count).then_some(index),
+            Self::Bits(bits) => {
+                let bit = 1_u64.checked_shl(u32::try_from(index).ok()?)?;
+                (bits & bit != 0).then(|| (bits & (bit - 1)).count_ones() as usize)
+            }
+            Self::List(indexes) => indexes.binary_search(&index).ok(),
+        }
+    }
+
+    /// The indexes of the columns with these ranks.
+    pub(super) fn indexes(&self, ranks: Range<usize>) -> impl Iterator<Item = usize> {
+        let first = match self {
+            Self::First(_) => self.next_from(ranks.start),
+            Self::List(indexes) => indexes.get(ranks.start).copied(),
+            Self::Bits(_) => {
+                let mut all = std::iter::successors(self.next_from(0), |index| self.next_from(index + 1));
+                all.nth(ranks.start)
+            }
+        };
+        std::iter::successors(first, |index| self.next_from(index + 1)).take(ranks.len())
     }
 
     /// Takes the least index that is at least `from`.

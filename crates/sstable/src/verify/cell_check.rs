@@ -9,7 +9,7 @@ use ilion_rows::{ClusteringFilter, Data, Row};
 
 use super::{Opened, Verification};
 use crate::cells::{CellMap, Entry};
-use crate::row_decode::{Head, RowFormat, Wanted};
+use crate::row_decode::{Head, RowFormat, Unwanted, Wanted};
 use crate::tokens::fingerprint_of;
 use crate::{ChunkReader, Component, DataStream, Result};
 
@@ -70,9 +70,11 @@ impl CellMapCheck {
             return Ok(());
         };
         stream.lay(position, entry.head);
-        let read = self
-            .format
-            .static_row(&mut stream, Wanted::of(&self.filter), entry.parts);
+        let read = self.format.static_row(
+            &mut stream,
+            Wanted::of(&self.filter, Unwanted::Times),
+            entry.parts,
+        );
         let read = verification
             .findings
             .take(read.map_err(|error| *error))?
@@ -91,7 +93,7 @@ impl CellMapCheck {
         let read = self.format.head(&mut stream).and_then(|head| match head {
             Some(Head::Row(mut head)) => {
                 head.parts = entry.parts;
-                let wanted = Wanted::of(&self.filter);
+                let wanted = Wanted::of(&self.filter, Unwanted::Times);
                 self.format.row(&mut stream, head, wanted).map(Some)
             }
             _ => Ok(None),
