@@ -20,6 +20,8 @@ const KIND_BITS: u32 = 2;
 const KIND_MASK: u64 = (1 << KIND_BITS) - 1;
 const RUN: u64 = 0;
 const SAME: u64 = 1;
+/// The tag of a part of kind [`SAME`] with one column.
+const ONE_SAME: u8 = 1 << KIND_BITS | 1;
 const READ: u64 = 2;
 const COMPLEX: u64 = 3;
 
@@ -87,6 +89,15 @@ impl<'b> Parts<'b> {
         let mut rest = all;
         let (mut columns, mut length) = (0, 0_u64);
         while let Some((tag, tag_len)) = read_uvint(rest).filter(|(tag, _)| tag & KIND_MASK == SAME) {
+            if let [ONE_SAME, high @ 0x80..0xC0, low, left @ ..] = rest
+                && columns < columns_max
+            {
+                // Most are so: one column of less than 16 KiB.
+                columns += 1;
+                length = length.saturating_add(u64::from(u16::from_be_bytes([high & 0x3F, *low])));
+                rest = left;
+                continue;
+            }
             let count = usize::try_from(tag >> KIND_BITS).unwrap_or(usize::MAX);
             let part_length =
                 read_uvint(&rest[tag_len..]).filter(|_| count > 0 && count <= columns_max - columns);

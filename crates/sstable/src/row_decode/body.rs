@@ -102,6 +102,7 @@ impl<'d> BodyDecoder<'d> {
     #[inline(always)]
     pub(super) fn decode_at_hand(&mut self, mut input: Stretch<'_>, row: &mut Row) -> Step<()> {
         let subset = self.start(&mut input, row)?;
+        row.columns = Vec::with_capacity(subset.len());
         let done = match subset {
             Subset::First(count) if self.wanted.is_all() => {
                 let law = (self.liveness.timestamp_micros, self.times);
@@ -127,7 +128,6 @@ impl<'d> BodyDecoder<'d> {
         } else {
             Subset::decode(input, columns.columns.len())?
         };
-        row.columns = Vec::with_capacity(subset.len());
         Ok(subset)
     }
 
@@ -138,6 +138,7 @@ impl<'d> BodyDecoder<'d> {
         subset: &Subset,
         row: &mut Row,
     ) -> Step<()> {
+        row.columns.reserve(subset.len());
         self.decode_from(0, input, subset, row)
     }
 

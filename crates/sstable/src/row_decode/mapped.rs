@@ -54,6 +54,10 @@ impl BodyDecoder<'_> {
         let mut asked = &asked[..];
         let mut unasked = Unasked::default();
         let may_leave_out = self.wanted.unwanted() == Unwanted::Newest && self.columns.is_whole;
+        row.columns.reserve(match may_leave_out {
+            true => asked.len() + 1,
+            false => subset.len(),
+        });
         let (mut position, mut rank) = (stream.position(), 0);
         while let Some(part) = parts.next() {
             let at = Located {
