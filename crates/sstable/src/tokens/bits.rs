@@ -10,6 +10,8 @@ use super::bits_budget::Share;
 
 /// Stretches for each partition: between these and half of them. One in so many tokens that are not there looks as if it were.
 const STRETCHES_PER_PARTITION: u64 = 16;
+/// Stretches in one of which a partition is, as far as a map says: of codes that are spread evenly, two.
+const STRETCHES_OF_ONE_MAX: u64 = 64;
 
 /// The bits of one SSTable.
 pub(crate) struct TokenBits {
@@ -76,10 +78,14 @@ impl TokenBits {
         })
     }
 
-    /// A partition may have any of these codes.
-    pub(super) fn set(&mut self, least_code: u64, greatest_code: u64) {
+    /// A partition may have any of these codes. False if these are so many that bits are of no use.
+    #[must_use]
+    pub(super) fn set(&mut self, least_code: u64, greatest_code: u64) -> bool {
         let from = (least_code >> self.shape.shift).max(self.shape.first);
         let upto = (greatest_code >> self.shape.shift).min(self.shape.last);
+        if upto.saturating_sub(from) > STRETCHES_OF_ONE_MAX {
+            return false;
+        }
         for stretch in from..=upto {
             let at = stretch - self.shape.first;
             if let Some(word) = usize::try_from(at / 64)
@@ -89,6 +95,7 @@ impl TokenBits {
                 *word |= 1 << (at % 64);
             }
         }
+        true
     }
 
     /// What is known of a code.
@@ -148,7 +155,7 @@ mod tests {
         let memory = Arc::new(TokenBitsBudget::new(1 << 20));
         let share = TokenBitsBudget::take(&memory, shape.memory_bytes()).unwrap();
         let mut bits = TokenBits::none_set(shape, share).unwrap();
-        codes.iter().for_each(|code| bits.set(*code, *code));
+        assert!(codes.iter().all(|code| bits.set(*code, *code)));
         let (mut absent, mut seen) = (0, 0);
         for code in codes.iter().copied().chain(asked) {
             let at = codes.partition_point(|known| *known < code);
@@ -196,6 +203,16 @@ mod tests {
         codes.sort_unstable();
         let (absent, seen) = check(&codes, (0..5000).map(|_| random.below(u64::MAX)));
         assert!(seen * 7 < absent, "{seen} of {absent}");
+    }
+
+    #[test]
+    fn a_partition_that_may_be_nearly_everywhere_makes_bits_useless() {
+        let shape = Shape::of(1_000_000, 0, u64::MAX).unwrap();
+        let memory = Arc::new(TokenBitsBudget::default());
+        let share = TokenBitsBudget::take(&memory, shape.memory_bytes()).unwrap();
+        let mut bits = TokenBits::none_set(shape, share).unwrap();
+        assert!(!bits.set(0, u64::MAX / 2));
+        assert_eq!(bits.sight(1), Sighting::Absent);
     }
 
     #[test]

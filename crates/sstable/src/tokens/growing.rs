@@ -63,14 +63,17 @@ impl GrowingBits {
             },
         };
         let upto = (grown.next_block + BLOCKS_AT_ONCE).min(map.block_count());
-        map.set_bits(grown.next_block..upto, &mut grown.bits)?;
+        let is_useful = map.set_bits(grown.next_block..upto, &mut grown.bits)?;
         grown.next_block = upto;
-        if upto < map.block_count() {
-            *growth = Some(grown);
-        } else {
-            // Nobody else sets it while this one has the lock.
-            let _ = self.made.set(Some(grown.bits));
-        }
+        // Nobody else sets it while this one has the lock.
+        let _ = match (is_useful, upto < map.block_count()) {
+            (false, _) => self.made.set(None),
+            (true, false) => self.made.set(Some(grown.bits)),
+            (true, true) => {
+                *growth = Some(grown);
+                Ok(())
+            }
+        };
         Ok(())
     }
 

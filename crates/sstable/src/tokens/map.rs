@@ -170,13 +170,15 @@ impl TokenMap {
         }
     }
 
-    /// Sets the bits of the partitions of some blocks.
-    pub(super) fn set_bits(&self, blocks: Range<u64>, bits: &mut TokenBits) -> Result<()> {
+    /// Sets the bits of the partitions of some blocks. False if they are of no use, since tokens are not spread evenly.
+    pub(super) fn set_bits(&self, blocks: Range<u64>, bits: &mut TokenBits) -> Result<bool> {
+        let mut is_useful = true;
         for number in blocks {
-            self.block(number)?
-                .each_code(|least, greatest| bits.set(least, greatest));
+            self.block(number)?.each_code(|least, greatest| {
+                is_useful = is_useful && bits.set(least, greatest);
+            });
         }
-        Ok(())
+        Ok(is_useful)
     }
 
     pub(super) fn block_count(&self) -> u64 {
