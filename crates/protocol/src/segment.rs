@@ -9,8 +9,10 @@
 //! A self-contained segment holds whole envelopes; another one holds a piece of one envelope that is too large for a segment.
 //! Not here: putting pieces together (`frame`).
 
+use std::ops::Range;
+
 use bytes::{Buf, Bytes, BytesMut};
-use ilion_codec::{Rope, crc32_extend};
+use ilion_codec::{Piece, Rope, crc32_extend};
 
 use crate::compression::{Compression, decompress_lz4};
 use crate::crc::{crc24, payload_crc32};
@@ -197,12 +199,7 @@ fn encode_segment(
     compression: Option<Compression>,
     out: &mut Vec<u8>,
 ) {
-    let compressed = match compression {
-        Some(_) if payload.len() >= COMPRESSED_MIN_BYTES => {
-            Some(lz4_flex::block::compress(payload)).filter(|compressed| compressed.len() < payload.len())
-        }
-        _ => None,
-    };
+    let compressed = compressed(payload, compression);
     let (sent, uncompressed_length) = match &compressed {
         Some(compressed) => (compressed.as_slice(), payload.len()),
         None => (payload, 0),
@@ -218,33 +215,70 @@ fn encode_segment(
     out.extend_from_slice(&payload_crc32(sent).to_le_bytes());
 }
 
-/// Appends one v5 envelope as segments that are not compressed; its large parts are not copied.
-pub fn encode_shared_segments(envelope: &Rope, out: &mut Rope) {
+/// The payload in fewer bytes, if that was agreed on and worth it.
+fn compressed(payload: &[u8], compression: Option<Compression>) -> Option<Vec<u8>> {
+    if compression.is_none() || payload.len() < COMPRESSED_MIN_BYTES {
+        return None;
+    }
+    Some(lz4_flex::block::compress(payload)).filter(|compressed| compressed.len() < payload.len())
+}
+
+/// Appends one v5 envelope as segments; its large parts are not copied, but where they are compressed.
+pub fn encode_shared_segments(envelope: &Rope, compression: Option<Compression>, out: &mut Rope) {
     let is_self_contained = envelope.len() <= SEGMENT_PAYLOAD_MAX;
     let mut left = envelope.len();
     // Of the segment at hand.
-    let (mut missing, mut crc) = (0, 0);
+    let mut missing = 0;
+    let mut cut = Vec::new();
     for piece in envelope.pieces() {
         let mut at = 0;
         while at < piece.bytes().len() {
-            if missing == 0 {
+            if cut.is_empty() {
                 missing = left.min(SEGMENT_PAYLOAD_MAX);
-                let header = SegmentHeader {
-                    length: missing,
-                    uncompressed_length: 0,
-                    is_self_contained,
-                };
-                header.encode(out.end(), None);
-                crc = payload_crc32(&[]);
             }
             let end = piece.bytes().len().min(at + missing);
-            crc = crc32_extend(crc, &piece.bytes()[at..end]);
-            piece.append_to(at..end, out);
+            cut.push((piece, at..end));
             (missing, left) = (missing - (end - at), left - (end - at));
             at = end;
             if missing == 0 {
-                out.end().extend_from_slice(&crc.to_le_bytes());
+                encode_cut(&cut, is_self_contained, compression, out);
+                cut.clear();
             }
         }
     }
+}
+
+/// Appends a segment whose payload is in several places.
+fn encode_cut(
+    cut: &[(Piece<'_>, Range<usize>)],
+    is_self_contained: bool,
+    compression: Option<Compression>,
+    out: &mut Rope,
+) {
+    let parts = || cut.iter().map(|(piece, range)| &piece.bytes()[range.clone()]);
+    let length = parts().map(<[u8]>::len).sum();
+    let compressed = match (compression, cut) {
+        (None, _) => None,
+        (_, [(piece, range)]) => compressed(&piece.bytes()[range.clone()], compression),
+        // At most a segment: 128 KiB.
+        _ => compressed(&parts().flatten().copied().collect::<Vec<u8>>(), compression),
+    };
+    let header = SegmentHeader {
+        length: compressed.as_ref().map_or(length, Vec::len),
+        uncompressed_length: if compressed.is_some() { length } else { 0 },
+        is_self_contained,
+    };
+    header.encode(out.end(), compression);
+    let crc = match compressed {
+        Some(compressed) => {
+            out.end().extend_from_slice(&compressed);
+            payload_crc32(&compressed)
+        }
+        None => {
+            cut.iter()
+                .for_each(|(piece, range)| piece.append_to(range.clone(), out));
+            parts().fold(payload_crc32(&[]), crc32_extend)
+        }
+    };
+    out.end().extend_from_slice(&crc.to_le_bytes());
 }

@@ -310,7 +310,7 @@ fn refusals(wire: Wire, streams: &[i16], reason: &str) -> Vec<u8> {
 }
 
 /// Sends an answer that has large values, which are not copied, and tells its bytes; nothing if it
-/// has none, or they have to be compressed.
+/// has none, or they have to be compressed in one piece.
 fn send_shared(
     session: &Session,
     wire: Wire,
@@ -319,7 +319,7 @@ fn send_shared(
     cost: Cost,
     columns: &mut Columns,
 ) -> Option<usize> {
-    if wire.compression.is_some() || answered.durable_at.is_some() {
+    if wire.of_envelopes().is_some() || answered.durable_at.is_some() {
         return None;
     }
     let head = head_of(wire, stream, answered);

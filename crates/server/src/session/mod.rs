@@ -45,13 +45,14 @@ impl Wire {
         out
     }
 
-    /// An envelope with large parts, as it travels; they are not copied. Requires: nothing is compressed.
+    /// An envelope with large parts, as it travels; they are not copied, but where they are compressed. Requires: envelopes are not
+    /// compressed.
     pub fn pack_shared(self, envelope: Rope) -> Rope {
         if self.version < Version::V5 {
             return envelope;
         }
         let mut out = Rope::default();
-        encode_shared_segments(&envelope, &mut out);
+        encode_shared_segments(&envelope, self.compression, &mut out);
         out
     }
 }
