@@ -12,9 +12,11 @@
 //! | `run` | [`Run`]: sorted records |
 //! | `runs` | [`Runs`]: the tail and the runs |
 //! | `sort` | an unsorted tail to a run |
+//! | [`radix`] | sorting by numbers |
 //! | `shared` | [`SharedRuns`]: the same behind a lock |
 //! | `walk` | [`Walk`]: several runs read as one |
 
+pub mod radix;
 mod run;
 mod runs;
 mod shared;

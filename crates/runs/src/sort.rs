@@ -3,12 +3,13 @@
 //! By their heads first, which are numbers; those of one head by their second numbers; and only what is left is compared byte by byte.
 
 use crate::run::Run;
-use crate::{Order, Record};
+use crate::{Order, Record, radix};
 
 /// Memory to sort in.
 #[derive(Debug, Default)]
 pub(crate) struct Sorter {
     by_head: Vec<u128>,
+    spare: Vec<u128>,
     by_second: Vec<u128>,
     numbers: Vec<u32>,
 }
@@ -37,7 +38,8 @@ impl Sorter {
         let mut by_head = std::mem::take(&mut self.by_head);
         by_head.clear();
         by_head.extend((0..).zip(tail.heads()).map(|(number, head)| keyed(*head, number)));
-        by_head.sort_unstable();
+        // Stable: of equal heads the lower number stays first.
+        radix::sort_by_key(&mut by_head, &mut self.spare, |head| key_of(*head));
         for group in by_head.chunk_by(|a, b| key_of(*a) == key_of(*b)) {
             match group {
                 [only] => run.push_record(tail.record(number_of(*only) as usize)),

@@ -7,20 +7,32 @@
 //!         target/release/examples/index_cost $indexes 30000
 //! done
 //! ```
-//! Instructions collected, divided by the count, are those of one INSERT of a new row; with a third argument `update`, of one that
-//! changes the indexed values of a row in memory. Also tells the pages that were touched for the first time.
+//! Instructions collected, divided by the count, are those of what the third argument says, for one row:
+//!
+//! | | |
+//! | --- | --- |
+//! | `insert` (as if there were none) | one INSERT of a new row |
+//! | `update` | one INSERT that changes the indexed values of a row in memory |
+//! | `flush` | a flush of new rows |
+//! | `flush-update` | the same of rows whose indexed values were changed in memory |
+//! | `compact` | a compaction of four SSTables of different rows, hidden tables too |
+//! | `compact-update` | the same of four SSTables of the same rows with other values; for one row of an SSTable |
+//!
+//! Also tells the pages that were touched for the first time.
 
 #![expect(clippy::unwrap_used, reason = "a tool for developers")]
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use ilion_env::MemEnv;
-use ilion_query::{ClientState, ExecuteOptions, Prepared, QueryProcessor, Value, Values};
+use ilion_query::{ClientState, ExecuteOptions, Value, Values};
 use ilion_server::Node;
 use ilion_server::settings::{CommitLogSync, Settings};
 
 const ROWS_OF_A_VALUE: u64 = 10;
+const SSTABLES: u64 = 4;
 
 fn mixed(number: u64) -> u64 {
     let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -44,16 +56,12 @@ fn row(number: u64, count: u64, generation: u64) -> Values {
     ])
 }
 
+/// What is measured, by itself so that callgrind can be told. Gives the pages that were touched for the first time.
 #[inline(never)]
-fn measured(
-    processor: &QueryProcessor,
-    client: &mut ClientState,
-    statement: &Arc<Prepared>,
-    all: &[ExecuteOptions],
-) {
-    for options in all {
-        processor.execute(client, statement, options).unwrap();
-    }
+fn measured(act: impl FnOnce()) -> u64 {
+    let before = page_faults();
+    act();
+    page_faults() - before
 }
 
 fn page_faults() -> u64 {
@@ -67,7 +75,7 @@ fn main() {
     let mut arguments = std::env::args().skip(1);
     let indexes = arguments.next().unwrap_or_else(|| "none".to_owned());
     let count: u64 = arguments.next().map_or(30_000, |count| count.parse().unwrap());
-    let is_update = arguments.next().is_some_and(|what| what == "update");
+    let what = arguments.next().unwrap_or_else(|| "insert".to_owned());
     let settings = Settings {
         directory: "/ilion".into(),
         commitlog_sync: CommitLogSync::Periodic,
@@ -81,7 +89,8 @@ fn main() {
         result.unwrap();
     };
     run("CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}");
-    run("CREATE TABLE ks.t (k blob PRIMARY KEY, a int, b int, c int, v blob)");
+    run("CREATE TABLE ks.t (k blob PRIMARY KEY, a int, b int, c int, v blob) \
+         WITH compaction = {'class': 'SizeTieredCompactionStrategy', 'enabled': 'false'}");
     let columns = if indexes.ends_with('3') {
         &["a", "b", "c"][..]
     } else {
@@ -97,21 +106,56 @@ fn main() {
     }
     let insert = "INSERT INTO ks.t (k, a, b, c, v) VALUES (?, ?, ?, ?, ?)";
     let insert = processor.prepare(&client, insert, None).unwrap();
-    let rows = |generation| -> Vec<ExecuteOptions> {
+    let rows = |numbers: Range<u64>, generation| -> Vec<ExecuteOptions> {
         let with = |number| ExecuteOptions {
             values: row(number, count, generation),
             ..ExecuteOptions::default()
         };
-        (0..count).map(with).collect()
+        numbers.map(with).collect()
     };
-    if is_update {
-        for options in rows(0) {
-            processor.execute(&mut client, &insert, &options).unwrap();
+    let engine = node.engine();
+    let table = engine.schema().table("ks", "t").unwrap().id;
+    let mut write = |all: &[ExecuteOptions]| {
+        for options in all {
+            processor.execute(&mut client, &insert, options).unwrap();
         }
-    }
-    let all = rows(u64::from(is_update));
-    let before = page_faults();
-    measured(processor, &mut client, &insert, &all);
-    let faults = (page_faults() - before) as f64 / count as f64;
-    println!("{indexes}: {count} rows, {faults:.3} page faults each");
+    };
+    let part = count / SSTABLES;
+    let mut sstables = |rows: &dyn Fn(u64) -> Vec<ExecuteOptions>| {
+        for number in 0..SSTABLES {
+            write(&rows(number));
+            engine.flush(table).unwrap();
+        }
+    };
+    let faults = match &*what {
+        "insert" => {
+            let all = rows(0..count, 0);
+            measured(|| write(&all))
+        }
+        "update" => {
+            write(&rows(0..count, 0));
+            let all = rows(0..count, 1);
+            measured(|| write(&all))
+        }
+        "flush" => {
+            write(&rows(0..count, 0));
+            measured(|| engine.flush(table).unwrap())
+        }
+        "flush-update" => {
+            write(&rows(0..count, 0));
+            write(&rows(0..count, 1));
+            measured(|| engine.flush(table).unwrap())
+        }
+        "compact" => {
+            sstables(&|number| rows(number * part..(number + 1) * part, 0));
+            measured(|| engine.compact(table).unwrap())
+        }
+        "compact-update" => {
+            sstables(&|number| rows(0..part, number));
+            measured(|| engine.compact(table).unwrap())
+        }
+        other => return println!("{other} is not known"),
+    };
+    let faults = faults as f64 / count as f64;
+    println!("{indexes} {what}: {count} rows, {faults:.3} page faults each");
 }

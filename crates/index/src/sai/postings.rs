@@ -39,15 +39,14 @@ pub(super) fn encode_block(numbers: &[u32], out: &mut Vec<u8>) {
     for gap in gaps() {
         bits |= u64::from(gap) << held;
         held += width;
-        while held >= 8 {
-            out.push(bits.to_le_bytes()[0]);
-            bits >>= 8;
-            held -= 8;
+        if held >= u32::BITS {
+            out.extend_from_slice(&bits.to_le_bytes()[..4]);
+            bits >>= u32::BITS;
+            held -= u32::BITS;
         }
     }
-    if held > 0 {
-        out.push(bits.to_le_bytes()[0]);
-    }
+    let last_len = held.div_ceil(8) as usize;
+    out.extend_from_slice(&bits.to_le_bytes()[..last_len]);
 }
 
 /// Bytes of a block with so many numbers that starts with these bytes; nothing if it cannot be one.
@@ -75,7 +74,7 @@ pub(super) fn decode_block(bytes: &[u8], count: usize, out: &mut Vec<u32>) -> Op
     Some(())
 }
 
-/// Writes a list number by number.
+/// Writes a list.
 #[derive(Default)]
 pub(super) struct ListWriter {
     start: Option<u64>,
@@ -87,30 +86,48 @@ pub(super) struct ListWriter {
 }
 
 impl ListWriter {
-    pub(super) fn add(&mut self, number: u32, file: &mut PagedWriter) -> Result<(), Error> {
-        self.pending.push(number);
-        if self.pending.len() == BLOCK_NUMBERS {
-            self.end_block(file)?;
+    /// Adds numbers, which ascend and are above those before.
+    pub(super) fn add(&mut self, mut numbers: &[u32], file: &mut PagedWriter) -> Result<(), Error> {
+        if !self.pending.is_empty() {
+            let missing = numbers.len().min(BLOCK_NUMBERS - self.pending.len());
+            let (taken, rest) = numbers.split_at(missing);
+            self.pending.extend_from_slice(taken);
+            numbers = rest;
+            if self.pending.len() == BLOCK_NUMBERS {
+                self.end_pending(file)?;
+            }
         }
+        let (blocks, rest) = numbers.as_chunks::<BLOCK_NUMBERS>();
+        for block in blocks {
+            self.write_block(block, file)?;
+        }
+        self.pending.extend_from_slice(rest);
         Ok(())
     }
 
-    fn end_block(&mut self, file: &mut PagedWriter) -> Result<(), Error> {
+    fn end_pending(&mut self, file: &mut PagedWriter) -> Result<(), Error> {
+        let mut pending = std::mem::take(&mut self.pending);
+        self.write_block(&pending, file)?;
+        pending.clear();
+        self.pending = pending;
+        Ok(())
+    }
+
+    fn write_block(&mut self, numbers: &[u32], file: &mut PagedWriter) -> Result<(), Error> {
         let start = *self.start.get_or_insert(file.position());
         let at = u32::try_from(file.position() - start).unwrap_or(u32::MAX);
-        self.skips.extend_from_slice(&self.pending[0].to_le_bytes());
+        self.skips.extend_from_slice(&numbers[0].to_le_bytes());
         self.skips.extend_from_slice(&at.to_le_bytes());
-        self.count += u32::try_from(self.pending.len()).unwrap_or(0);
+        self.count += u32::try_from(numbers.len()).unwrap_or(0);
         self.block.clear();
-        encode_block(&self.pending, &mut self.block);
-        self.pending.clear();
+        encode_block(numbers, &mut self.block);
         file.append(&self.block)
     }
 
     /// Writes what is left; the writer is new again.
     pub(super) fn finish(&mut self, file: &mut PagedWriter) -> Result<ListAt, Error> {
         if !self.pending.is_empty() {
-            self.end_block(file)?;
+            self.end_pending(file)?;
         }
         let start = self.start.take().unwrap_or(file.position());
         let blocks_len = u32::try_from(file.position() - start).unwrap_or(u32::MAX);
@@ -238,8 +255,9 @@ mod tests {
         let mut file = PagedWriter::create(&env, PathBuf::from("list")).unwrap();
         file.append(b"before").unwrap();
         let mut writer = ListWriter::default();
-        for number in numbers {
-            writer.add(*number, &mut file).unwrap();
+        // In parts of any length.
+        for part in numbers.chunk_by(|before, _| before % 7 > 0) {
+            writer.add(part, &mut file).unwrap();
         }
         let at = writer.finish(&mut file).unwrap();
         file.finish(b"", b"ILTEST01").unwrap();

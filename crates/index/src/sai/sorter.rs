@@ -10,7 +10,7 @@ use std::sync::Arc;
 use ilion_codec::{Reader, Writer};
 use ilion_env::{Access, Env, ReadFile, WriteFile};
 use ilion_rows::ReadError;
-use ilion_runs::head_of;
+use ilion_runs::{head_of, radix};
 
 use super::tree::common_len;
 use crate::Error;
@@ -21,6 +21,8 @@ pub(super) const MEMORY_BYTES: usize = 32 << 20;
 const APPEND_BYTES: usize = 256 << 10;
 const READ_BYTES: usize = 64 << 10;
 const HEAD_LEN: usize = 8;
+/// Rows of a term that are gathered from runs before they are told.
+const NUMBERS_AT_ONCE: usize = 4096;
 /// Long terms that are remembered.
 const MET: usize = 2048;
 
@@ -33,8 +35,8 @@ struct Entry {
     at: u32,
 }
 
-/// Who is told pairs in order.
-type Take<'t> = &'t mut dyn FnMut(&[u8], u32) -> Result<(), Error>;
+/// Who is told terms and some of their rows, both in order.
+type Take<'t> = &'t mut dyn FnMut(&[u8], &[u32]) -> Result<(), Error>;
 
 /// Takes terms and gives them sorted.
 pub(super) struct Sorter {
@@ -66,7 +68,8 @@ impl Sorter {
     /// Adds a term of a row. Requires: the term is shorter than 64 KiB.
     #[inline]
     pub(super) fn add(&mut self, term: &[u8], number: u32) -> Result<(), Error> {
-        let held = self.entries.len() * size_of::<Entry>() + self.arena.len();
+        // Twice, since to sort them takes as much once more.
+        let held = 2 * self.entries.len() * size_of::<Entry>() + self.arena.len();
         if held > self.memory_bytes {
             self.write_run()?;
         }
@@ -104,18 +107,10 @@ impl Sorter {
         let Some(first) = self.entries.first().copied() else {
             return;
         };
-        let entries = &mut self.entries;
-        let is_short = first.at as usize <= HEAD_LEN;
-        if is_short && entries.iter().all(|entry| entry.at == first.at) {
-            // Numbers and the like: heads are the terms.
-            entries.sort_unstable_by_key(|entry| (entry.head, entry.number));
-            return;
-        }
-        let arena = &self.arena;
-        let by_term = |a: &Entry, b: &Entry| compare(arena, a, b).then_with(|| a.number.cmp(&b.number));
+        let (entries, arena) = (&mut self.entries, &self.arena);
         let is_alike = |entry: &Entry| entry.head == first.head && entry.at as usize > HEAD_LEN;
         if !entries.iter().all(is_alike) {
-            entries.sort_unstable_by(by_term);
+            sort_by_heads(entries, arena);
             return;
         }
         // All begin alike: what follows tells them apart sooner.
@@ -128,24 +123,21 @@ impl Sorter {
         for entry in &mut *entries {
             entry.head = head_of(&term_tail(arena, entry)[common..]);
         }
-        entries.sort_unstable_by(by_term);
+        sort_by_heads(entries, arena);
         entries.iter_mut().for_each(|entry| entry.head = first.head);
     }
 
-    /// Gives all entries in order to `take`, each pair once.
+    /// Gives all terms in order to `take`, each with its rows, perhaps some at a time.
     pub(super) fn drain(&mut self, take: Take<'_>) -> Result<(), Error> {
         if self.runs.is_empty() {
             self.sort();
-            let (mut term, mut before) = (Vec::new(), None);
-            for entry in &self.entries {
-                copy_term(&self.arena, entry, &mut term);
-                let is_same = before.is_some_and(|before: &Entry| {
-                    before.number == entry.number && compare(&self.arena, before, entry).is_eq()
-                });
-                if !is_same {
-                    take(&term, entry.number)?;
-                }
-                before = Some(entry);
+            let (mut term, mut numbers) = (Vec::new(), Vec::new());
+            for of_term in self.entries.chunk_by(|a, b| compare(&self.arena, a, b).is_eq()) {
+                copy_term(&self.arena, &of_term[0], &mut term);
+                numbers.clear();
+                numbers.extend(of_term.iter().map(|entry| entry.number));
+                numbers.dedup();
+                take(&term, &numbers)?;
             }
         } else {
             if !self.entries.is_empty() {
@@ -208,6 +200,17 @@ fn flush(out: &mut Writer, file: &mut dyn WriteFile, least_bytes: usize) -> Resu
         out.clear();
     }
     Ok(())
+}
+
+/// Sorts by heads, and what has the same by the rest of the terms. Rows of a term stay in order.
+fn sort_by_heads(entries: &mut Vec<Entry>, arena: &[u8]) {
+    radix::sort_by_key(entries, &mut Vec::new(), |entry| entry.head);
+    for alike in entries.chunk_by_mut(|a, b| a.head == b.head) {
+        let first_at = alike[0].at;
+        if alike.iter().any(|entry| entry.at != first_at) {
+            alike.sort_by(|a, b| compare(arena, a, b));
+        }
+    }
 }
 
 /// What follows the head of a term.
@@ -352,17 +355,20 @@ fn merge(env: &dyn Env, paths: &[PathBuf], take: Take<'_>) -> Result<(), Error> 
         .enumerate()
         .map(|(index, run)| Reverse((std::mem::take(&mut run.term), index)))
         .collect();
-    let (mut term, mut before) = (Vec::new(), None);
+    let (mut term, mut numbers) = (Vec::new(), Vec::new());
     while let Some(Reverse((next, index))) = heads.pop() {
         if term != next {
+            give(&term, &mut numbers, take)?;
             term = next;
-            before = None;
         }
         let run = &mut runs[index];
         loop {
-            if before != Some(run.number) {
-                take(&term, run.number)?;
-                before = Some(run.number);
+            // A row may have a term twice.
+            if numbers.last() != Some(&run.number) {
+                if numbers.len() == NUMBERS_AT_ONCE {
+                    give(&term, &mut numbers, take)?;
+                }
+                numbers.push(run.number);
             }
             let is_last = run.left == 0;
             if !run.advance()? {
@@ -374,6 +380,15 @@ fn merge(env: &dyn Env, paths: &[PathBuf], take: Take<'_>) -> Result<(), Error> 
             }
         }
     }
+    give(&term, &mut numbers, take)
+}
+
+/// Gives the rows of a term that were gathered.
+fn give(term: &[u8], numbers: &mut Vec<u32>, take: Take<'_>) -> Result<(), Error> {
+    if !numbers.is_empty() {
+        take(term, numbers)?;
+    }
+    numbers.clear();
     Ok(())
 }
 
@@ -396,8 +411,8 @@ mod tests {
         }
         let mut out = Vec::new();
         sorter
-            .drain(&mut |term, number| {
-                out.push((term.to_vec(), number));
+            .drain(&mut |term, numbers| {
+                out.extend(numbers.iter().map(|number| (term.to_vec(), *number)));
                 Ok(())
             })
             .unwrap();

@@ -86,7 +86,7 @@ impl SSTableIndexWriter for Writer {
             ..
         } = *self;
         let mut tree = TreeWriter::create(&env, path, rows)?;
-        match sorter.drain(&mut |term, number| tree.add(term, number)) {
+        match sorter.drain(&mut |term, numbers| tree.add(term, numbers)) {
             Ok(()) => tree.finish(indexed.words().as_bytes()),
             Err(error) => {
                 tree.abandon();

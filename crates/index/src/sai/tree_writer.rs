@@ -53,6 +53,8 @@ pub(super) struct TreeWriter {
     tail: Tail,
     current: Current,
     list: ListWriter,
+    /// Memory to sort in.
+    bits: Vec<u64>,
     leaf: Leaf,
     /// Leaves, and groups of them, that will be a group.
     groups: [Group; 2],
@@ -76,6 +78,7 @@ impl TreeWriter {
             },
             current: Current::default(),
             list: ListWriter::default(),
+            bits: Vec::new(),
             leaf: Leaf::default(),
             groups: [Group::default(), Group::default()],
             nodes: Writer::new(),
@@ -84,8 +87,8 @@ impl TreeWriter {
         })
     }
 
-    /// A term and a row. Requires: pairs ascend, the numbers are below that of rows.
-    pub(super) fn add(&mut self, term: &[u8], number: u32) -> Result<(), Error> {
+    /// A term and some of its rows. Requires: terms ascend, rows of a term as well; the numbers are below that of rows.
+    pub(super) fn add(&mut self, term: &[u8], numbers: &[u32]) -> Result<(), Error> {
         if self.current.count > 0 && self.current.term != term {
             self.end_term()?;
         }
@@ -93,15 +96,14 @@ impl TreeWriter {
             self.current.term.clear();
             self.current.term.extend_from_slice(term);
         }
-        self.current.count += 1;
+        self.current.count += u32::try_from(numbers.len()).unwrap_or(0);
         if u64::from(self.current.count) <= GROUP_ROWS[1] {
-            self.current.numbers.push(number);
+            self.current.numbers.extend_from_slice(numbers);
             return Ok(());
         }
-        for held in std::mem::take(&mut self.current.numbers) {
-            self.list.add(held, &mut self.file)?;
-        }
-        self.list.add(number, &mut self.file)
+        let held = std::mem::take(&mut self.current.numbers);
+        self.list.add(&held, &mut self.file)?;
+        self.list.add(numbers, &mut self.file)
     }
 
     fn end_term(&mut self) -> Result<(), Error> {
@@ -111,9 +113,7 @@ impl TreeWriter {
         let list = if numbers.len() <= BLOCK_NUMBERS && rows <= GROUP_ROWS[1] {
             None
         } else {
-            for number in &numbers {
-                self.list.add(*number, &mut self.file)?;
-            }
+            self.list.add(&numbers, &mut self.file)?;
             Some(self.list.finish(&mut self.file)?)
         };
         // It will be a group of its own, on as many levels.
@@ -238,11 +238,8 @@ impl TreeWriter {
     }
 
     fn write_list(&mut self, numbers: &mut Vec<u32>) -> Result<ListAt, Error> {
-        numbers.sort_unstable();
-        numbers.dedup();
-        for number in &*numbers {
-            self.list.add(*number, &mut self.file)?;
-        }
+        sort_once(numbers, self.tail.sstable_rows, &mut self.bits);
+        self.list.add(numbers, &mut self.file)?;
         self.list.finish(&mut self.file)
     }
 
@@ -310,6 +307,32 @@ impl TreeWriter {
     /// Removes what was written.
     pub(super) fn abandon(self) {
         self.file.abandon();
+    }
+}
+
+/// So many words of bits cost as much as to sort one number.
+const WORDS_OF_NUMBER: usize = 8;
+
+/// Sorts numbers below a limit, each once.
+fn sort_once(numbers: &mut Vec<u32>, below: u32, bits: &mut Vec<u64>) {
+    let words = below.div_ceil(u64::BITS) as usize;
+    if words > numbers.len() * WORDS_OF_NUMBER {
+        numbers.sort_unstable();
+        numbers.dedup();
+        return;
+    }
+    bits.clear();
+    bits.resize(words, 0);
+    for number in &*numbers {
+        bits[(number / u64::BITS) as usize] |= 1 << (number % u64::BITS);
+    }
+    numbers.clear();
+    for (first, word) in (0..below).step_by(u64::BITS as usize).zip(&*bits) {
+        let mut left = *word;
+        while left > 0 {
+            numbers.push(first + left.trailing_zeros());
+            left &= left - 1;
+        }
     }
 }
 

@@ -19,8 +19,8 @@ fn write(terms: &Terms, rows: u32) -> TreeFile {
     let env: Arc<dyn Env> = MemEnv::new(1).shared();
     let mut writer = TreeWriter::create(&env, PathBuf::from(PATH), rows).unwrap();
     for (term, numbers) in terms {
-        for number in numbers {
-            writer.add(term, *number).unwrap();
+        for some in numbers.chunks(1000) {
+            writer.add(term, some).unwrap();
         }
     }
     writer.finish(b"definition").unwrap();
