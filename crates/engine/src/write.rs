@@ -111,7 +111,7 @@ impl Shared {
             consider(store);
             // What a table's indexes are behind is made by its writers, too.
             if store.has_indexes() {
-                store.indexes().hidden().for_each(&mut consider);
+                store.indexes_now().hidden().for_each(&mut consider);
             }
         }
         if let Some((_, worst)) = worst {

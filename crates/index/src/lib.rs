@@ -44,7 +44,7 @@ mod vectors;
 pub use candidate::{Candidate, Candidates, EntryMark, NoCandidates, Place, Ranked, RowPart};
 pub use combine::{Intersection, Union};
 pub use definition::Definition;
-pub use ilion_rows::RowChange;
+pub use ilion_rows::{Before, RowChange};
 pub use interface::{
     Attached, Comparison, Error, Estimate, HiddenTable, IndexClass, IndexContents, MemtableIndex, RowNumbers,
     SSTableIndex, SSTableIndexWriter, SecondaryIndex, Storage, When,

@@ -1,6 +1,6 @@
 //! Who is shown how rows change, and what of them.
 
-use ilion_rows::{Row, RowChange};
+use ilion_rows::{Before, Row, RowChange};
 use ilion_schema::ColumnId;
 
 /// What of a row somebody looks at who is shown its changes.
@@ -24,23 +24,10 @@ impl Watched {
         })
     }
 
-    #[inline]
-    pub(crate) fn has(&self, column: ColumnId) -> bool {
+    fn has(&self, column: ColumnId) -> bool {
         match self {
             Self::Rows => true,
-            Self::Columns(columns) => match &columns[..] {
-                [only] => *only == column,
-                several => several.contains(&column),
-            },
-        }
-    }
-
-    /// No more columns of a row are looked at.
-    #[inline]
-    pub(crate) fn len_max(&self) -> usize {
-        match self {
-            Self::Rows => usize::MAX,
-            Self::Columns(columns) => columns.len(),
+            Self::Columns(columns) => columns.contains(&column),
         }
     }
 
@@ -65,7 +52,7 @@ pub(crate) struct Observer<'o> {
 impl Observer<'_> {
     /// Shows a change: the row before (nothing if it was not there) and after.
     #[inline]
-    pub(crate) fn show(&mut self, before: Option<&Row>, after: &Row) {
+    pub(crate) fn show(&mut self, before: Option<Before<'_>>, after: &Row) {
         (self.see)(RowChange { before, after });
     }
 }

@@ -14,11 +14,12 @@
 
 use bytes::{Buf, Bytes};
 use ilion_rows::{
-    Cell, Clustering, ColumnData, Data, DeletionTime, Liveness, NO_DELETION_TIME, NO_TTL, Row, Values,
+    Before, Cell, CellRef, Clustering, ColumnData, Data, DeletionTime, Liveness, NO_DELETION_TIME, NO_TTL, Row, Values,
 };
 use ilion_schema::ColumnId;
+use smallvec::SmallVec;
 
-use crate::observed::Watched;
+use crate::observed::{Observer, Watched};
 
 /// Larger rows are not packed: changing one of their columns would copy them all.
 const BYTES_MAX: usize = 8 << 10;
@@ -70,28 +71,33 @@ impl Packed {
         }
     }
 
-    /// What is looked at of the row, with memory of its own: it does not live long, and to share would cost more. `clustering` is
-    /// the row's.
-    pub(crate) fn part(&self, watched: &Watched, clustering: &Clustering) -> Row {
+    /// Those of its cells that are in these columns.
+    #[inline]
+    pub(crate) fn cells(&self, columns: &[ColumnId]) -> SmallVec<[(ColumnId, CellRef<'_>); 2]> {
+        let mut cells = SmallVec::new();
         let mut reading = Reading::of(&self.0);
         reading.pass_values();
         let liveness = reading.liveness();
-        let count = usize::from(reading.header[2]).min(watched.len_max());
-        let mut columns = Vec::with_capacity(count);
         for _ in 0..reading.header[2] {
-            if columns.len() == count {
+            if cells.len() == columns.len() {
                 break;
             }
             let (column, cell) = reading.cell(&liveness);
-            if watched.has(column) {
-                let data = Data::Simple(cell.with(Bytes::copy_from_slice));
-                columns.push(ColumnData { column, data });
+            if columns.contains(&column) {
+                cells.push((column, cell));
             }
         }
-        Row {
-            liveness,
-            columns,
-            ..Row::empty(clustering.clone())
+        cells
+    }
+
+    /// Shows that it becomes another row.
+    pub(crate) fn show_change(&self, after: &Row, observer: &mut Observer<'_>) {
+        match observer.watched {
+            Watched::Rows => observer.show(Some(Before::Row(&self.row())), after),
+            Watched::Columns(columns) => {
+                let cells = self.cells(columns);
+                observer.show(Some(Before::Cells(&cells)), after);
+            }
         }
     }
 
@@ -310,10 +316,13 @@ impl<'p> Reading<'p> {
         for _ in 0..self.header[2] {
             let (column, cell) = self.cell(liveness);
             let behind = self.rest.len();
-            let data = Data::Simple(cell.with(|value| {
-                parts.advance(parts.len().saturating_sub(behind + value.len()));
-                parts.split_to(value.len())
-            }));
+            parts.advance(parts.len().saturating_sub(behind + cell.value.len()));
+            let data = Data::Simple(Cell {
+                timestamp_micros: cell.timestamp_micros,
+                ttl_secs: cell.ttl_secs,
+                local_deletion_secs: cell.local_deletion_secs,
+                value: parts.split_to(cell.value.len()),
+            });
             columns.push(ColumnData { column, data });
         }
         columns
@@ -321,7 +330,7 @@ impl<'p> Reading<'p> {
 
     /// The next cell.
     #[inline]
-    fn cell(&mut self, liveness: &Liveness) -> (ColumnId, PackedCell<'p>) {
+    fn cell(&mut self, liveness: &Liveness) -> (ColumnId, CellRef<'p>) {
         let [id_low, id_high, flags, len_low, len_high] = self.take();
         let (mut timestamp_micros, mut ends) = (
             liveness.timestamp_micros,
@@ -334,9 +343,10 @@ impl<'p> Reading<'p> {
                 _ => self.ends(),
             };
         }
-        let cell = PackedCell {
+        let cell = CellRef {
             timestamp_micros,
-            ends,
+            ttl_secs: ends.0,
+            local_deletion_secs: ends.1,
             value: self.bytes(u16::from_le_bytes([len_low, len_high])),
         };
         (ColumnId(u16::from_le_bytes([id_low, id_high])), cell)
@@ -348,26 +358,6 @@ impl<'p> Reading<'p> {
         let [id_low, id_high, _, len_low, len_high] = self.take();
         self.bytes(u16::from_le_bytes([len_low, len_high]));
         [id_low, id_high]
-    }
-}
-
-/// A cell whose value is still where it is packed.
-struct PackedCell<'p> {
-    timestamp_micros: i64,
-    /// TTL and local time.
-    ends: (u32, u32),
-    value: &'p [u8],
-}
-
-impl<'p> PackedCell<'p> {
-    #[inline]
-    fn with(&self, value: impl FnOnce(&'p [u8]) -> Bytes) -> Cell {
-        Cell {
-            timestamp_micros: self.timestamp_micros,
-            ttl_secs: self.ends.0,
-            local_deletion_secs: self.ends.1,
-            value: value(self.value),
-        }
     }
 }
 
@@ -421,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_row_only_what_is_watched_is_copied() {
+    fn of_a_row_only_what_is_watched_is_shown() {
         let cells = [
             (0, Cell::live(5, value(34))),
             (3, Cell::expiring(5, 60, 100, value(2))),
@@ -430,13 +420,13 @@ mod tests {
         let row = row(Liveness::live(5), cells);
         let packed = Packed::of(&row).unwrap();
         for ids in [&[][..], &[0], &[3, 9], &[7, 3], &[0, 3, 7]] {
-            let watched = Watched::Columns(ids.iter().map(|id| ColumnId(*id)).collect());
-            let part = packed.part(&watched, &row.clustering);
-            assert_eq!(part, watched.part_of(&row));
-            let known = ids.iter().filter(|id| **id != 9).count();
-            assert_eq!(part.columns.len(), known);
+            let watched: Vec<ColumnId> = ids.iter().map(|id| ColumnId(*id)).collect();
+            let wanted = row.columns.iter().filter(|entry| watched.contains(&entry.column));
+            let wanted: Vec<_> = wanted
+                .map(|entry| (entry.column, row.cell(entry.column).unwrap()))
+                .collect();
+            assert_eq!(packed.cells(&watched).to_vec(), wanted);
         }
-        assert_eq!(packed.part(&Watched::Rows, &row.clustering), row);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ilion_rows::{
-    ClusteringComparator, DeletionTime, Direction, PartitionUpdate, RangeList, RangeTombstone, Row, Slice,
+    Before, ClusteringComparator, DeletionTime, Direction, PartitionUpdate, RangeList, RangeTombstone, Row, Slice,
 };
 use ilion_schema::TableSchema;
 use smallvec::SmallVec;
@@ -278,6 +278,6 @@ fn part_of(row: &Row, observer: Watcher<'_, '_>) -> Option<Row> {
 #[inline]
 fn show(observer: Watcher<'_, '_>, before: Option<&Row>, after: &Row) {
     if let Some(observer) = observer {
-        observer.show(before, after);
+        observer.show(before.map(Before::Row), after);
     }
 }

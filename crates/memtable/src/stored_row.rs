@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use ilion_rows::{Bound, ClusteringComparator, DeletionTime, Row, Values};
+use ilion_rows::{Before, Bound, ClusteringComparator, DeletionTime, Row, Values};
 use ilion_schema::TableSchema;
 
 use crate::observed::Observer;
@@ -112,19 +112,17 @@ impl StoredRow {
             (Self::Plain(known), _) => {
                 let old = observer.watched.part_of(known);
                 let grown = Arc::make_mut(known).merge(other.into_row(), table);
-                observer.show(Some(&old), known);
+                observer.show(Some(Before::Row(&old)), known);
                 return grown;
             }
             (Self::Packed(known), Self::Packed(new)) if !table.is_counter() && new.replaces(known) => {
-                let old = known.part(observer.watched, &shown.clustering);
-                observer.show(Some(&old), shown);
+                known.show_change(shown, observer);
                 *self = other;
             }
-            _ => {
-                let mut row = self.row();
-                let old = observer.watched.part_of(&row);
+            (Self::Packed(known), _) => {
+                let mut row = known.row();
                 row.merge(other.into_row(), table);
-                observer.show(Some(&old), &row);
+                known.show_change(&row, observer);
                 *self = Self::of(row);
             }
         }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -271,10 +272,18 @@ fn an_observer_is_shown_what_a_read_before_and_after_the_write_would_see() {
             }
             let mut shown = Vec::new();
             memtable.apply_observed(mutation, None, &watched, &mut |change| {
-                shown.push((change.before.cloned(), change.after.clone()));
+                let cell = change.cell_before(column).map(|cell| cell.to_cell());
+                let row = change.row_before().map(Cow::into_owned);
+                shown.push((row, cell, change.after.clone()));
             });
-            for (old, new) in shown {
-                assert_eq!(old, row_at(&before, &new.clustering));
+            for (old, old_cell, new) in shown {
+                let known = row_at(&before, &new.clustering);
+                let known_cell = known.as_ref().and_then(|row| row.cell(column));
+                assert_eq!(old_cell, known_cell.map(|cell| cell.to_cell()));
+                match &watched {
+                    Watched::Rows => assert_eq!(old, known),
+                    Watched::Columns(_) => assert_eq!(old.map(|row| row.columns), known.map(|row| row.columns)),
+                }
                 let now = row_at(&memtable, &new.clustering);
                 assert_eq!(now.unwrap_or_else(|| Row::empty(new.clustering.clone())), new);
             }

@@ -77,6 +77,56 @@ impl Cell {
     }
 }
 
+/// A cell without memory of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CellRef<'c> {
+    /// [`Cell::timestamp_micros`].
+    pub timestamp_micros: i64,
+    /// [`Cell::ttl_secs`].
+    pub ttl_secs: u32,
+    /// [`Cell::local_deletion_secs`].
+    pub local_deletion_secs: u32,
+    /// [`Cell::value`].
+    pub value: &'c [u8],
+}
+
+impl<'c> From<&'c Cell> for CellRef<'c> {
+    #[inline]
+    fn from(cell: &'c Cell) -> Self {
+        Self {
+            timestamp_micros: cell.timestamp_micros,
+            ttl_secs: cell.ttl_secs,
+            local_deletion_secs: cell.local_deletion_secs,
+            value: &cell.value,
+        }
+    }
+}
+
+impl CellRef<'_> {
+    /// As [`Cell::is_tombstone`].
+    #[inline]
+    pub fn is_tombstone(&self) -> bool {
+        self.ttl_secs == NO_TTL && self.local_deletion_secs != NO_DELETION_TIME
+    }
+
+    /// As [`Cell::is_live`].
+    #[inline]
+    pub fn is_live(&self, now_secs: u32) -> bool {
+        self.local_deletion_secs == NO_DELETION_TIME
+            || (self.ttl_secs != NO_TTL && now_secs < self.local_deletion_secs)
+    }
+
+    /// The same with memory of its own.
+    pub fn to_cell(&self) -> Cell {
+        Cell {
+            timestamp_micros: self.timestamp_micros,
+            ttl_secs: self.ttl_secs,
+            local_deletion_secs: self.local_deletion_secs,
+            value: Bytes::copy_from_slice(self.value),
+        }
+    }
+}
+
 /// Everything at or below a timestamp is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DeletionTime {

@@ -62,7 +62,7 @@ mod slices;
 mod unfiltered;
 mod vec_cursor;
 
-pub use cell::{Cell, DeletionTime, Liveness, NO_DELETION_TIME, NO_TIMESTAMP, NO_TTL};
+pub use cell::{Cell, CellRef, DeletionTime, Liveness, NO_DELETION_TIME, NO_TIMESTAMP, NO_TTL};
 pub use clustering::{Bound, BoundKind, Clustering, ClusteringComparator, Values};
 pub use cursor::{Cursor, PartitionHead, ReadError};
 pub use entry::Entry;
@@ -76,7 +76,7 @@ pub use purge::{CompactionPurge, PurgeLaw, PurgeableBelow, ReadCounts, ReadLaw, 
 pub use range::{KeyBound, KeyRange};
 pub use ranges::{Direction, Markers, RangeList};
 pub use reconcile::{EXPIRED_LIVENESS_TTL, merge_rows};
-pub use row::{ColumnData, ComplexColumn, Data, Row, RowChange};
+pub use row::{Before, ColumnData, ComplexColumn, Data, Row, RowChange};
 pub use slices::{ClusteringFilter, Slice, WantedElements};
 pub use unfiltered::{Marker, Unfiltered};
 pub use vec_cursor::{Partition, VecCursor};

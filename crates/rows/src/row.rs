@@ -3,10 +3,12 @@
 //! Invariant: `columns` ascends by [`ColumnId`], one entry a column; the cells of a complex column ascend by path in the
 //! order of the column's type (list: time of the UUID; set, map: element or key order; user type: field index).
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use ilion_schema::ColumnId;
 
-use crate::{Cell, Clustering, DeletionTime, Liveness};
+use crate::{Cell, CellRef, Clustering, DeletionTime, Liveness};
 
 /// A row, static or regular. A static row has an empty clustering.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,11 +53,50 @@ pub struct ComplexColumn {
 /// How one row of a memtable changed by one write.
 #[derive(Clone, Copy, Debug)]
 pub struct RowChange<'r> {
-    /// The row in this memtable before, perhaps only the columns that are looked at; nothing if it was not here (it may be in an
-    /// older source).
-    pub before: Option<&'r Row>,
+    /// The row in this memtable before; nothing if it was not here (it may be in an older source).
+    pub before: Option<Before<'r>>,
     /// The row after; empty if a deletion of the partition removed it.
     pub after: &'r Row,
+}
+
+/// A row of a memtable before a write.
+#[derive(Clone, Copy, Debug)]
+pub enum Before<'r> {
+    /// The row, perhaps only the columns that are looked at.
+    Row(&'r Row),
+    /// Of a row of simple columns those that are looked at, which are columns alone.
+    Cells(&'r [(ColumnId, CellRef<'r>)]),
+}
+
+impl<'r> RowChange<'r> {
+    /// The cell of a simple column before.
+    #[inline]
+    pub fn cell_before(&self, column: ColumnId) -> Option<CellRef<'r>> {
+        match self.before? {
+            Before::Row(row) => row.cell(column),
+            Before::Cells(cells) => {
+                let found = cells.iter().find(|(known, _)| *known == column);
+                found.map(|(_, cell)| *cell)
+            }
+        }
+    }
+
+    /// The row before, of which there may be nothing but what is looked at.
+    pub fn row_before(&self) -> Option<Cow<'r, Row>> {
+        match self.before? {
+            Before::Row(row) => Some(Cow::Borrowed(row)),
+            Before::Cells(cells) => {
+                let columns = cells.iter().map(|(column, cell)| ColumnData {
+                    column: *column,
+                    data: Data::Simple(cell.to_cell()),
+                });
+                Some(Cow::Owned(Row {
+                    columns: columns.collect(),
+                    ..Row::empty(self.after.clustering.clone())
+                }))
+            }
+        }
+    }
 }
 
 impl Row {
@@ -76,6 +117,15 @@ impl Row {
             .binary_search_by_key(&column, |entry| entry.column)
             .ok()
             .map(|index| &self.columns[index].data)
+    }
+
+    /// The cell of a simple column.
+    #[inline]
+    pub fn cell(&self, column: ColumnId) -> Option<CellRef<'_>> {
+        match self.column(column)? {
+            Data::Simple(cell) => Some(cell.into()),
+            Data::Complex(_) => None,
+        }
     }
 
     /// True if it says nothing at all.

@@ -213,6 +213,25 @@ impl PartialEq for ByPlace {
 
 impl Eq for ByPlace {}
 
+/// What entries of a row begin with, but for the length of their terms.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PlaceHeader([u8; HEADER]);
+
+impl PlaceHeader {
+    /// Appends the entry of a term and the encoded place that this is of.
+    #[inline]
+    pub(super) fn encode(mut self, term: &[u8], place: &[u8], is_there: bool, out: &mut Vec<u8>) {
+        self.0[8..12].copy_from_slice(&len32(term.len()));
+        out.reserve(HEADER + term.len() + place.len() + 1);
+        out.extend_from_slice(&self.0);
+        if let Some(tail) = term.get(TERM_HEAD_LEN..) {
+            out.extend_from_slice(tail);
+        }
+        out.extend_from_slice(place);
+        out.push(u8::from(is_there));
+    }
+}
+
 /// Makes the entries of a table.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
@@ -235,40 +254,29 @@ impl Layout {
         !self.clusterings.is_empty()
     }
 
-    /// Appends the entry of a term and a row; nothing for the clustering: the static row.
+    /// Appends a row as the entries of all its terms have it; nothing for the clustering: the static row.
     #[inline]
-    pub(super) fn encode(
+    pub(super) fn encode_place(
         &self,
-        term: &[u8],
         key: &DecoratedKey,
         row: Option<&Clustering>,
-        is_there: bool,
         out: &mut Vec<u8>,
-    ) {
-        let mut header = [0; HEADER];
-        header[..8].copy_from_slice(&code_of(&key.token).to_le_bytes());
-        header[8..12].copy_from_slice(&len32(term.len()));
-        header[16..].copy_from_slice(&len32(key.key.len()));
-        out.reserve(HEADER + term.len() + key.key.len() + 1);
-        let header_at = out.len();
-        out.extend_from_slice(&header);
-        if let Some(tail) = term.get(TERM_HEAD_LEN..) {
-            out.extend_from_slice(tail);
-        }
-        let order_at = out.len();
+    ) -> PlaceHeader {
+        let start = out.len();
         match row {
             None => out.push(STATIC_CLUSTERING),
             Some(row) => self.encode_order(row, out),
         }
-        if out.len() > order_at {
-            let order_len = len32(out.len() - order_at);
-            out[header_at + 12..header_at + 16].copy_from_slice(&order_len);
-        }
+        let order_len = out.len() - start;
         out.extend_from_slice(&key.key);
         if let Some(row) = row {
             encode_clustering(row, out);
         }
-        out.push(u8::from(is_there));
+        let mut header = [0; HEADER];
+        header[..8].copy_from_slice(&code_of(&key.token).to_le_bytes());
+        header[12..16].copy_from_slice(&len32(order_len));
+        header[16..].copy_from_slice(&len32(key.key.len()));
+        PlaceHeader(header)
     }
 
     /// Just before every entry of a term.
@@ -290,14 +298,16 @@ impl Layout {
             RowPart::Static => None,
             RowPart::Row(clustering) => Some(clustering),
         };
-        let mut bytes = Vec::new();
-        self.encode(term, &place.key, row, true, &mut bytes);
+        let (mut encoded, mut bytes) = (Vec::new(), Vec::new());
+        let header = self.encode_place(&place.key, row, &mut encoded);
+        header.encode(term, &encoded, true, &mut bytes);
         KeptEntry {
             head: head_of(term),
             bytes: bytes.into(),
         }
     }
 
+    #[inline]
     fn encode_order(&self, row: &Clustering, out: &mut Vec<u8>) {
         for ((ty, is_reversed), value) in self.clusterings.iter().zip(row.values()) {
             let value = value.as_deref();
@@ -326,6 +336,7 @@ fn len32(len: usize) -> [u8; 4] {
     u32::try_from(len).unwrap_or(u32::MAX).to_le_bytes()
 }
 
+#[inline]
 fn encode_clustering(row: &Clustering, out: &mut Vec<u8>) {
     if row.is_empty() {
         return;

@@ -101,6 +101,23 @@ impl Indexed {
             && self.patterns == Patterns::None
     }
 
+    /// The column whose only cell is the only term of a row, as its bytes are; nothing if terms come from elsewhere.
+    #[inline]
+    pub(super) fn only_cell(&self) -> Option<ColumnId> {
+        (self.source == Source::Cell && self.has_one_term()).then_some(self.column)
+    }
+
+    /// Appends the whole term of a value that is not analyzed.
+    #[inline]
+    pub(super) fn encode_term(&self, value: &[u8], out: &mut Vec<u8>) {
+        self.ty.encode(value, out);
+    }
+
+    /// True if static rows are indexed, and no others.
+    pub(super) fn is_of_static(&self) -> bool {
+        self.is_static
+    }
+
     /// In words, to tell other terms by: a file with other words is made again.
     pub(super) fn words(&self) -> String {
         let Self {
@@ -129,12 +146,6 @@ impl Indexed {
         match self.source {
             Source::PartitionKey(_) => has_content(before) || !has_content(after),
             Source::Clustering(_) => has_content(before) == has_content(after),
-            Source::Cell => match (self.data(before), self.data(after)) {
-                (Some(Data::Simple(before)), Some(Data::Simple(after))) => {
-                    before.is_tombstone() == after.is_tombstone() && before.value == after.value
-                }
-                (before, after) => before.is_none() && after.is_none(),
-            },
             _ => self.data(before) == self.data(after),
         }
     }

@@ -6,14 +6,16 @@ use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::{Arc, OnceLock};
 
-use ilion_rows::{Clustering, DecoratedKey, Row};
+use ilion_rows::{CellRef, Clustering, DecoratedKey, Row};
 use ilion_runs::{Kind, Record, Run, SharedRuns, head_of};
+use ilion_schema::ColumnId;
 use ilion_types::{Partitioner, Token};
 
-use super::entry::{Entry, KeptEntry, Layout, TermOrder};
+use super::entry::{Entry, KeptEntry, Layout, PlaceHeader, TermOrder};
 use super::indexed::Indexed;
 use super::lookup::TermRange;
 use super::memtable_search::{ByPasses, ByTerm};
+use super::term::cut;
 use crate::{Candidates, Estimate, MemtableIndex, NoCandidates, Predicate, Ranked, RowChange};
 
 /// Shards; terms are spread over them.
@@ -40,22 +42,23 @@ impl Shards {
         self.partitioner.get().copied().unwrap_or_default()
     }
 
-    /// The shard of a term.
+    /// The shard of a term, whose head is given.
     #[inline]
-    fn of(&self, term: &[u8]) -> &SharedRuns {
-        let (chunks, rest) = term.as_chunks::<8>();
+    fn of(&self, term: &[u8], head: u64) -> &SharedRuns {
         let mix = |hash: u64, word: u64| (hash.rotate_left(23) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let hash = chunks
-            .iter()
-            .fold(0, |hash, chunk| mix(hash, u64::from_be_bytes(*chunk)));
-        let high = mix(hash, head_of(rest)) >> 60;
-        &self.shards[usize::try_from(high).unwrap_or(0) % SHARDS]
+        let mut hash = mix(0, head);
+        if let Some(tail) = term.get(size_of::<u64>()..) {
+            let (chunks, rest) = tail.as_chunks::<8>();
+            let words = chunks.iter().map(|chunk| u64::from_be_bytes(*chunk));
+            hash = mix(words.fold(hash, mix), head_of(rest));
+        }
+        &self.shards[usize::try_from(hash >> 60).unwrap_or(0) % SHARDS]
     }
 
     /// The runs that may have entries of a range.
     pub(super) fn runs(&self, range: &TermRange) -> Vec<Arc<Run>> {
         match range.only() {
-            Some(term) => self.of(term).snapshot(&TermOrder),
+            Some(term) => self.of(term, head_of(term)).snapshot(&TermOrder),
             None => {
                 let shards = self.shards.iter();
                 shards.flat_map(|shard| shard.snapshot(&TermOrder)).collect()
@@ -65,8 +68,8 @@ impl Shards {
 
     #[inline]
     fn push(&self, term: &[u8], kind: Kind, write: impl FnOnce(&mut Vec<u8>)) -> isize {
-        self.of(term)
-            .push(&TermOrder, head_of(term), kind, |()| {}, write)
+        let head = head_of(term);
+        self.of(term, head).push(&TermOrder, head, kind, |()| {}, write)
     }
 }
 
@@ -124,24 +127,30 @@ impl MemtableTerms {
         row.clustering.is_empty() && self.shards.layout.has_clusterings()
     }
 
-    /// Puts in that a row has a term, or has it no more.
-    fn put(&self, term: &[u8], key: &DecoratedKey, row: &Row, is_there: bool) -> isize {
+    /// Appends where the entries of a row say that it is.
+    #[inline]
+    fn encode_place(&self, key: &DecoratedKey, row: &Row, out: &mut Vec<u8>) -> PlaceHeader {
         let is_whole = self.indexed.is_of_partitions() || self.is_static(row);
         let clustering: Option<&Clustering> = (!is_whole).then_some(&row.clustering);
-        let layout = &self.shards.layout;
+        self.shards.layout.encode_place(key, clustering, out)
+    }
+
+    /// Puts in that a row has a term, or has it no more.
+    #[inline]
+    fn put(&self, term: &[u8], header: PlaceHeader, place: &[u8], is_there: bool) -> isize {
         let kind = if is_there { Kind::First } else { Kind::Again };
-        self.shards.push(term, kind, |out| {
-            layout.encode(term, key, clustering, is_there, out);
-        })
+        self.shards
+            .push(term, kind, |out| header.encode(term, place, is_there, out))
     }
 
     /// Puts in every term of a row.
     fn put_all(&self, key: &DecoratedKey, row: &Row, is_there: bool, scratch: &mut Vec<u8>) -> isize {
-        let mut grown = 0;
+        let (mut grown, mut place) = (0, Vec::new());
+        let header = self.encode_place(key, row, &mut place);
         let Ok(()) = self
             .indexed
             .each_term(key, row, self.is_static(row), scratch, &mut |term| {
-                grown += self.put(term, key, row, is_there);
+                grown += self.put(term, header, &place, is_there);
                 Ok::<(), Infallible>(())
             });
         grown
@@ -158,16 +167,51 @@ impl MemtableTerms {
         terms
     }
 
+    /// As a row of several terms, or of one that is not a cell.
     fn apply_changed(&self, key: &DecoratedKey, before: &Row, after: &Row, scratch: &mut Vec<u8>) -> isize {
         if self.indexed.has_one_term() {
             return self.put_all(key, before, false, scratch) + self.put_all(key, after, true, scratch);
         }
+        let mut place = Vec::new();
+        let header = self.encode_place(key, after, &mut place);
         let (old, new) = (self.terms(key, before, scratch), self.terms(key, after, scratch));
-        let added = new.difference(&old).map(|term| self.put(term, key, after, true));
+        let added = new
+            .difference(&old)
+            .map(|term| self.put(term, header, &place, true));
         let removed = old
             .difference(&new)
-            .map(|term| self.put(term, key, before, false));
+            .map(|term| self.put(term, header, &place, false));
         added.chain(removed).sum()
+    }
+
+    /// As a row whose only term is of a cell.
+    #[inline]
+    fn apply_cell(
+        &self,
+        column: ColumnId,
+        key: &DecoratedKey,
+        change: RowChange<'_>,
+        scratch: &mut Vec<u8>,
+    ) -> isize {
+        let after = change.after;
+        let old = change.cell_before(column).and_then(value_of);
+        let new = after.cell(column).and_then(value_of);
+        if old == new || self.is_static(after) != self.indexed.is_of_static() {
+            return 0;
+        }
+        scratch.clear();
+        let header = self.encode_place(key, after, scratch);
+        let place_len = scratch.len();
+        let mut grown = 0;
+        for (value, is_there) in [(old, false), (new, true)] {
+            if let Some(value) = value {
+                self.indexed.encode_term(value, scratch);
+                let (place, term) = scratch.split_at(place_len);
+                grown += self.put(cut(term), header, place, is_there);
+                scratch.truncate(place_len);
+            }
+        }
+        grown
     }
 
     /// Entries in a range; those that changed are perhaps counted more than once.
@@ -183,11 +227,14 @@ impl MemtableIndex for MemtableTerms {
         if self.shards.partitioner.get().is_none() {
             self.shards.partitioner.get_or_init(|| partitioner_of(&key.token));
         }
+        if let Some(column) = self.indexed.only_cell() {
+            return self.apply_cell(column, key, change, scratch);
+        }
         let after = change.after;
-        match change.before {
+        match change.row_before() {
             None => self.put_all(key, after, true, scratch),
-            Some(before) if self.indexed.is_same(before, after) => 0,
-            Some(before) => self.apply_changed(key, before, after, scratch),
+            Some(before) if self.indexed.is_same(&before, after) => 0,
+            Some(before) => self.apply_changed(key, &before, after, scratch),
         }
     }
 
@@ -211,6 +258,12 @@ impl MemtableIndex for MemtableTerms {
     fn nearest(&self, _vector: &[f32]) -> Option<Box<dyn Ranked>> {
         None
     }
+}
+
+/// The value of a cell, if it has one.
+#[inline]
+fn value_of(cell: CellRef<'_>) -> Option<&[u8]> {
+    (!cell.is_tombstone()).then_some(cell.value)
 }
 
 fn partitioner_of(token: &Token) -> Partitioner {

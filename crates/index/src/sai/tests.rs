@@ -15,7 +15,7 @@ use ilion_types::Partitioner;
 use super::sstable::Writer;
 use crate::row_numbers::tests::write_places;
 use crate::{
-    Attached, Candidates, Place, Predicate, RowChange, RowNumbersFile, SSTableIndex, SSTableIndexWriter,
+    Attached, Before, Candidates, Place, Predicate, RowChange, RowNumbersFile, SSTableIndex, SSTableIndexWriter,
     SecondaryIndex, Storage,
 };
 use model::{Model, Target};
@@ -155,7 +155,7 @@ fn a_memtable_gives_the_rows_that_match_after_any_changes() {
         for _ in 0..500 {
             let (place, before, after) = model.random_change(&mut random);
             let change = RowChange {
-                before: before.as_ref(),
+                before: before.as_ref().map(Before::Row),
                 after: &after,
             };
             for index in &indexes {
@@ -199,7 +199,7 @@ fn a_row_that_is_written_again_and_again_weighs_little() {
     for round in 0..40_000_u32 {
         let (place, after) = model.set_text(7, round.to_be_bytes().to_vec().into());
         let change = RowChange {
-            before: before.as_ref(),
+            before: before.as_ref().map(Before::Row),
             after: &after,
         };
         weight += index.apply(&place.key, change, &mut Vec::new());
@@ -216,7 +216,7 @@ fn searches_go_on_while_rows_are_written() {
     let index = attached(&*target.open(&model.table)).begin_memtable();
     let apply = |(place, before, after): &(Place, Option<ilion_rows::Row>, ilion_rows::Row)| {
         let change = RowChange {
-            before: before.as_ref(),
+            before: before.as_ref().map(Before::Row),
             after,
         };
         index.apply(&place.key, change, &mut Vec::new());

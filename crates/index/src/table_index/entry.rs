@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 use ilion_rows::{
-    Cell, Clustering, Data, DecoratedKey, DeletionTime, Entry, Liveness, Mutation, NO_DELETION_TIME,
+    Cell, CellRef, Clustering, Data, DecoratedKey, DeletionTime, Entry, Liveness, Mutation, NO_DELETION_TIME,
     PartitionUpdate, Row,
 };
 use ilion_types::{decode_composite, encode_composite};
@@ -27,8 +27,10 @@ type Take<'t> = &'t mut dyn FnMut(&Entry<'_>);
 /// The path of a column of one cell.
 static NO_PATH: Bytes = Bytes::new();
 
-fn is_live(cell: &Cell, when: &dyn When) -> bool {
-    cell.local_deletion_secs == NO_DELETION_TIME || (cell.is_expiring() && cell.is_live(when.now_secs()))
+/// Asks for the time only if it matters.
+fn is_live(cell: CellRef<'_>, when: &dyn When) -> bool {
+    cell.local_deletion_secs == NO_DELETION_TIME
+        || (!cell.is_tombstone() && cell.is_live(when.now_secs()))
 }
 
 impl TableIndex {
@@ -47,22 +49,23 @@ impl TableIndex {
             return;
         }
         if self.source == Source::Whole {
-            let old = change.before.and_then(|row| self.cell(row));
+            let old = change.cell_before(self.definition.column.id);
             return self.entries_of_cell(key, old, after, when, take);
         }
-        let old = change.before.map(|row| self.cells(row)).unwrap_or_default();
+        let before = change.row_before();
+        let old = before.as_deref().map(|row| self.cells(row)).unwrap_or_default();
         let new = self.cells(after);
         let (old_by_path, new_by_path) = (ByPath::of(&old), ByPath::of(&new));
         for (path, cell) in &new {
-            if old_by_path.find(path) != Some(*cell) && is_live(cell, when) {
-                self.add_cell(key, after, (path, cell), take);
+            if old_by_path.find(path) != Some(*cell) && is_live((*cell).into(), when) {
+                self.add_cell(key, after, (path, (*cell).into()), take);
             }
         }
         for (path, cell) in &old {
-            let follower = new_by_path.find(path).filter(|new| is_live(new, when));
+            let follower = new_by_path.find(path).filter(|new| is_live((*new).into(), when));
             let is_same = follower.is_some_and(|new| self.has_same_value(new, cell));
-            if is_live(cell, when) && !is_same {
-                self.remove_cell(key, after, (path, cell), when, take);
+            if is_live((*cell).into(), when) && !is_same {
+                self.remove_cell(key, after, (path, (*cell).into()), when, take);
             }
         }
     }
@@ -78,7 +81,7 @@ impl TableIndex {
         }
         if let Some(value) = self.row_value(&key.key, &row.clustering) {
             let liveness = Liveness::live(when.entry_micros());
-            self.tell(key, row, (&NO_PATH, value), (liveness, DeletionTime::LIVE), take);
+            self.tell(key, row, (&[], value), (liveness, DeletionTime::LIVE), take);
         }
     }
 
@@ -86,23 +89,24 @@ impl TableIndex {
     fn entries_of_cell(
         &self,
         key: &DecoratedKey,
-        old: Option<&Cell>,
+        old: Option<CellRef<'_>>,
         row: &Row,
         when: &dyn When,
         take: Take<'_>,
     ) {
-        let new = self.cell(row).filter(|cell| is_live(cell, when));
+        let new = row.cell(self.definition.column.id);
+        let new = new.filter(|cell| is_live(*cell, when));
         if let Some(new) = new.filter(|new| Some(*new) != old) {
-            self.add_cell(key, row, (&NO_PATH, new), take);
+            self.add_cell(key, row, (&[], new), take);
         }
-        if let Some(old) = old.filter(|cell| is_live(cell, when))
+        if let Some(old) = old.filter(|cell| is_live(*cell, when))
             && new.is_none_or(|new| new.value != old.value)
         {
-            self.remove_cell(key, row, (&NO_PATH, old), when, take);
+            self.remove_cell(key, row, (&[], old), when, take);
         }
     }
 
-    fn add_cell(&self, key: &DecoratedKey, row: &Row, (path, cell): Pathed<'_>, take: Take<'_>) {
+    fn add_cell(&self, key: &DecoratedKey, row: &Row, (path, cell): (&[u8], CellRef<'_>), take: Take<'_>) {
         let liveness = Liveness {
             timestamp_micros: cell.timestamp_micros,
             ttl_secs: cell.ttl_secs,
@@ -117,7 +121,7 @@ impl TableIndex {
         &self,
         key: &DecoratedKey,
         row: &Row,
-        (path, cell): Pathed<'_>,
+        (path, cell): (&[u8], CellRef<'_>),
         when: &dyn When,
         take: Take<'_>,
     ) {
@@ -159,14 +163,6 @@ impl TableIndex {
         }
     }
 
-    /// The cell of the indexed column, which has one.
-    fn cell<'r>(&self, row: &'r Row) -> Option<&'r Cell> {
-        match row.column(self.definition.column.id)? {
-            Data::Simple(cell) => Some(cell),
-            Data::Complex(_) => None,
-        }
-    }
-
     /// The cells of the indexed column.
     fn cells<'r>(&self, row: &'r Row) -> SmallVec<[Pathed<'r>; 1]> {
         match row.column(self.definition.column.id) {
@@ -183,15 +179,15 @@ impl TableIndex {
 
     /// The value that a cell is found by; nothing if it is too long for a key, which only values can be that were there before
     /// the index.
-    fn cell_value<'r>(&self, path: &'r [u8], cell: &'r Cell) -> Option<Cow<'r, [u8]>> {
+    fn cell_value<'r>(&self, path: &'r [u8], cell: CellRef<'r>) -> Option<Cow<'r, [u8]>> {
         let value = match self.source {
             Source::Paths => Cow::Borrowed(path),
             Source::Entries => {
                 let mut composite = Vec::with_capacity(path.len() + cell.value.len() + 6);
-                encode_composite([path, &cell.value[..]], &mut composite).ok()?;
+                encode_composite([path, cell.value], &mut composite).ok()?;
                 Cow::Owned(composite)
             }
-            _ => Cow::Borrowed(&cell.value[..]),
+            _ => Cow::Borrowed(cell.value),
         };
         (value.len() < super::VALUE_LEN_LIMIT).then_some(value)
     }
@@ -240,8 +236,8 @@ impl TableIndex {
                     show(value);
                 }
             } else if self.source == Source::Whole {
-                if let Some(cell) = self.cell(row) {
-                    show(&cell.value);
+                if let Some(cell) = row.cell(self.definition.column.id) {
+                    show(cell.value);
                 }
             } else if self.definition.looks_at(row) {
                 for (path, cell) in self.cells(row) {

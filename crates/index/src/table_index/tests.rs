@@ -11,7 +11,7 @@ use ilion_schema::{ClusteringOrder, IndexKind, IndexSchema, TableBuilder, TableI
 use ilion_types::{CqlType, Partitioner, encode_composite};
 
 use super::*;
-use crate::{RowPart, When};
+use crate::{Before, RowPart, When};
 
 const SECS: u32 = 1_000;
 const NOW: i64 = 1_000_000_000;
@@ -91,7 +91,11 @@ impl When for Now {
 }
 
 fn entries(index: &TableIndex, before: Option<&Row>, after: &Row) -> Vec<Mutation> {
-    index.entries(&key(), RowChange { before, after }, &Now)
+    let change = RowChange {
+        before: before.map(Before::Row),
+        after,
+    };
+    index.entries(&key(), change, &Now)
 }
 
 /// Value, timestamp, and whether it is added.

@@ -58,7 +58,8 @@ const CLUSTERING_BYTES: usize = 32;
 
 impl MemtableIndex for MemtableVectors {
     fn apply(&self, key: &DecoratedKey, change: RowChange<'_>, _scratch: &mut Vec<u8>) -> isize {
-        let before = change.before.and_then(|row| self.values.bytes(row));
+        let before = change.row_before();
+        let before = before.as_deref().and_then(|row| self.values.bytes(row));
         let after = self.values.bytes(change.after);
         if before == after {
             return 0;

@@ -9,7 +9,7 @@ use ilion_schema::{ClusteringOrder, IndexKind, IndexSchema, TableBuilder, TableI
 use ilion_types::Partitioner;
 
 use super::*;
-use crate::{Place, Ranked, RowChange, RowPart};
+use crate::{Before, Place, Ranked, RowChange, RowPart};
 
 const BASE: &str = "nb-1-big-";
 
@@ -88,7 +88,7 @@ fn place(partition: i32, clustering: i32) -> Place {
 }
 
 fn put(memtable: &dyn MemtableIndex, partition: i32, before: Option<&Row>, after: &Row) -> isize {
-    memtable.apply(&key(partition), RowChange { before, after }, &mut Vec::new())
+    memtable.apply(&key(partition), RowChange { before: before.map(Before::Row), after }, &mut Vec::new())
 }
 
 fn all(mut ranked: Box<dyn Ranked>) -> Vec<(Place, f32)> {
