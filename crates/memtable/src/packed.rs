@@ -14,7 +14,8 @@
 
 use bytes::{Buf, Bytes};
 use ilion_rows::{
-    Before, Cell, CellRef, Clustering, ColumnData, Data, DeletionTime, Liveness, NO_DELETION_TIME, NO_TTL, Row, Values,
+    Before, Cell, CellRef, Clustering, ColumnData, Data, DeletionTime, Liveness, NO_DELETION_TIME, NO_TTL,
+    Row, Values,
 };
 use ilion_schema::ColumnId;
 use smallvec::SmallVec;

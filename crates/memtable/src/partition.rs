@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use ilion_rows::{
-    Before, ClusteringComparator, DeletionTime, Direction, PartitionUpdate, RangeList, RangeTombstone, Row, Slice,
+    Before, ClusteringComparator, DeletionTime, Direction, PartitionUpdate, RangeList, RangeTombstone, Row,
+    Slice,
 };
 use ilion_schema::TableSchema;
 use smallvec::SmallVec;

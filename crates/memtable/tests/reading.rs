@@ -282,7 +282,9 @@ fn an_observer_is_shown_what_a_read_before_and_after_the_write_would_see() {
                 assert_eq!(old_cell, known_cell.map(|cell| cell.to_cell()));
                 match &watched {
                     Watched::Rows => assert_eq!(old, known),
-                    Watched::Columns(_) => assert_eq!(old.map(|row| row.columns), known.map(|row| row.columns)),
+                    Watched::Columns(_) => {
+                        assert_eq!(old.map(|row| row.columns), known.map(|row| row.columns))
+                    }
                 }
                 let now = row_at(&memtable, &new.clustering);
                 assert_eq!(now.unwrap_or_else(|| Row::empty(new.clustering.clone())), new);

@@ -89,8 +89,10 @@ fn main() {
         result.unwrap();
     };
     run("CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}");
-    run("CREATE TABLE ks.t (k blob PRIMARY KEY, a int, b int, c int, v blob) \
-         WITH compaction = {'class': 'SizeTieredCompactionStrategy', 'enabled': 'false'}");
+    run(
+        "CREATE TABLE ks.t (k blob PRIMARY KEY, a int, b int, c int, v blob) \
+         WITH compaction = {'class': 'SizeTieredCompactionStrategy', 'enabled': 'false'}",
+    );
     let columns = if indexes.ends_with('3') {
         &["a", "b", "c"][..]
     } else {

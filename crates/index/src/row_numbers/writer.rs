@@ -24,7 +24,7 @@ pub struct RowNumbersWriter {
     draft: Draft,
     directory: Vec<u8>,
     first_key: Option<Bytes>,
-    last_key: Bytes,
+    last_key: Vec<u8>,
     rows: u32,
 }
 
@@ -48,7 +48,7 @@ impl RowNumbersWriter {
             draft: Draft::default(),
             directory: Vec::new(),
             first_key: None,
-            last_key: Bytes::new(),
+            last_key: Vec::new(),
             rows: 0,
         })
     }
@@ -64,7 +64,8 @@ impl RowNumbersWriter {
         };
         let is_new = number == 0 || self.last_key != key.key;
         if is_new {
-            self.last_key = key.key.clone();
+            self.last_key.clear();
+            self.last_key.extend_from_slice(&key.key);
             self.first_key.get_or_insert_with(|| key.key.clone());
         }
         if self.draft.len() == 0 {
@@ -105,7 +106,7 @@ impl RowNumbersWriter {
             rows: self.rows,
             directory_at,
             first_key: self.first_key.unwrap_or_default(),
-            last_key: self.last_key,
+            last_key: self.last_key.into(),
         };
         self.file.finish(&tail.encode(), MAGIC)
     }

@@ -9,6 +9,7 @@ use ilion_rows::{DecoratedKey, ReadError, Row};
 use super::indexed::Indexed;
 use super::numbers::{Found, Numbers};
 use super::sorter::Sorter;
+use super::term::cut;
 use super::tree_file::TreeFile;
 use super::tree_writer::TreeWriter;
 use crate::paged::unusable;
@@ -61,6 +62,17 @@ impl SSTableIndexWriter for Writer {
     fn add(&mut self, number: u32, key: &DecoratedKey, row: &Row) -> Result<(), Error> {
         self.rows = number.saturating_add(1);
         let is_static = self.has_clusterings && row.clustering.is_empty();
+        if let Some(column) = self.indexed.only_cell() {
+            let cell = row.cell(column).filter(|cell| !cell.is_tombstone());
+            return match cell.filter(|_| is_static == self.indexed.is_of_static()) {
+                Some(cell) => {
+                    self.buffer.clear();
+                    self.indexed.encode_term(cell.value, &mut self.buffer);
+                    self.sorter.add(cut(&self.buffer), number)
+                }
+                None => Ok(()),
+            };
+        }
         if self.indexed.is_of_partitions() && self.key.as_ref() == Some(key) {
             return Ok(());
         }

@@ -15,8 +15,8 @@ use ilion_types::Partitioner;
 use super::sstable::Writer;
 use crate::row_numbers::tests::write_places;
 use crate::{
-    Attached, Before, Candidates, Place, Predicate, RowChange, RowNumbersFile, SSTableIndex, SSTableIndexWriter,
-    SecondaryIndex, Storage,
+    Attached, Before, Candidates, Place, Predicate, RowChange, RowNumbersFile, SSTableIndex,
+    SSTableIndexWriter, SecondaryIndex, Storage,
 };
 use model::{Model, Target};
 

@@ -29,8 +29,7 @@ static NO_PATH: Bytes = Bytes::new();
 
 /// Asks for the time only if it matters.
 fn is_live(cell: CellRef<'_>, when: &dyn When) -> bool {
-    cell.local_deletion_secs == NO_DELETION_TIME
-        || (!cell.is_tombstone() && cell.is_live(when.now_secs()))
+    cell.local_deletion_secs == NO_DELETION_TIME || (!cell.is_tombstone() && cell.is_live(when.now_secs()))
 }
 
 impl TableIndex {

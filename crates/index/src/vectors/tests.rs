@@ -88,7 +88,14 @@ fn place(partition: i32, clustering: i32) -> Place {
 }
 
 fn put(memtable: &dyn MemtableIndex, partition: i32, before: Option<&Row>, after: &Row) -> isize {
-    memtable.apply(&key(partition), RowChange { before: before.map(Before::Row), after }, &mut Vec::new())
+    memtable.apply(
+        &key(partition),
+        RowChange {
+            before: before.map(Before::Row),
+            after,
+        },
+        &mut Vec::new(),
+    )
 }
 
 fn all(mut ranked: Box<dyn Ranked>) -> Vec<(Place, f32)> {

@@ -264,7 +264,11 @@ fn run(
         }
         for _ in 0..random.below(8) {
             let text = write(&mut random);
-            let text = if usings == MATCHING { with_texts(&text) } else { text };
+            let text = if usings == MATCHING {
+                with_texts(&text)
+            } else {
+                text
+            };
             for table in ["plain", "indexed"] {
                 session.script(&text.replace("TABLE", table));
             }
