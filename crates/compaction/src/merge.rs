@@ -1,6 +1,6 @@
 //! The merge itself: one cursor in, a writer out.
 
-use ilion_rows::{Cursor, PartitionHead, ReadError, Unfiltered};
+use ilion_rows::{Cursor, Flow, PartitionHead, PlainRow, PlainVisitor, ReadError, Unfiltered};
 
 /// What a merge did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,6 +21,44 @@ pub trait Sink {
     fn unfiltered(&mut self, unfiltered: &Unfiltered) -> Result<(), Self::Error>;
     /// The partition ends.
     fn end_partition(&mut self) -> Result<(), Self::Error>;
+    /// True if it may take plain partitions: else nobody looks for them.
+    fn takes_plain(&self) -> bool {
+        false
+    }
+    /// Takes all of a partition where it lies. False if it is to be given as any is.
+    fn plain_partition(&mut self, _row: &PlainRow<'_>) -> Result<bool, Self::Error> {
+        Ok(false)
+    }
+}
+
+/// Passes plain partitions on.
+struct Passing<'s, S: Sink> {
+    sink: &'s mut S,
+    failed: Option<S::Error>,
+}
+
+impl<S: Sink> PlainVisitor for Passing<'_, S> {
+    #[inline]
+    fn row(&mut self, row: &PlainRow<'_>) -> Flow {
+        match self.sink.plain_partition(row) {
+            Ok(true) => Flow::Next,
+            Ok(false) => Flow::Leave,
+            Err(error) => {
+                self.failed = Some(error);
+                Flow::Leave
+            }
+        }
+    }
+}
+
+/// Writes the plain partitions that come next; gives how many.
+fn pass_plain<C: Cursor, S: Sink>(source: &mut C, sink: &mut S) -> Result<u64, S::Error> {
+    let mut passing = Passing { sink, failed: None };
+    let run = source.plain_partitions(None, &mut passing);
+    match passing.failed {
+        Some(error) => Err(error),
+        None => Ok(run?.map_or(0, |run| run.count)),
+    }
 }
 
 /// Writes all that `source` gives into `sink`. Partitions in which nothing is left are not begun.
@@ -29,7 +67,15 @@ pub trait Sink {
 /// Whatever source or sink fail with.
 pub fn merge_into<C: Cursor, S: Sink>(source: &mut C, sink: &mut S) -> Result<Outcome, S::Error> {
     let mut outcome = Outcome::default();
-    while let Some(head) = source.next_partition()? {
+    loop {
+        if sink.takes_plain() {
+            let passed = pass_plain(source, sink)?;
+            outcome.partitions += passed;
+            outcome.unfiltereds += passed;
+        }
+        let Some(head) = source.next_partition()? else {
+            return Ok(outcome);
+        };
         let mut is_begun = !head.deletion.is_live() || head.static_row.is_some();
         if is_begun {
             sink.begin_partition(&head)?;
@@ -47,5 +93,4 @@ pub fn merge_into<C: Cursor, S: Sink>(source: &mut C, sink: &mut S) -> Result<Ou
             outcome.partitions += 1;
         }
     }
-    Ok(outcome)
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ilion_commitlog::Position;
+use ilion_compaction::merge_into;
 use ilion_env::spectrogram::{Doing, Purpose};
-use ilion_rows::Cursor;
 use ilion_schema::TableSchema;
 use ilion_sstable::{
     Descriptor, EncodingStats, Finding, Found, OpenOptions, SSTable, Transaction, TransactionKind,
@@ -133,14 +133,7 @@ impl Shared {
             ..WriterOptions::default()
         };
         let mut writer = IndexedWriter::new(self, indexes, descriptor, memtable.table(), options)?;
-        let mut cursor = memtable.flush_cursor();
-        while let Some(head) = cursor.next_partition()? {
-            writer.begin_partition(&head)?;
-            while let Some(unfiltered) = cursor.next_unfiltered()? {
-                writer.add(&unfiltered)?;
-            }
-            writer.finish_partition()?;
-        }
+        merge_into(&mut memtable.flush_cursor(), &mut writer)?;
         if writer.partitions() == 0 {
             writer.abandon();
             return Ok(false);

@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ilion_rows::{Cell, Data, DecoratedKey, PartitionHead, Row, Unfiltered};
+use ilion_rows::{Cell, Data, DecoratedKey, PartitionHead, PlainRow, Row, Unfiltered};
 use ilion_schema::TableSchema;
 use ilion_types::decode_composite;
 
@@ -40,11 +40,24 @@ pub(crate) struct LargeWatch {
     start: u64,
     tombstones: u64,
     warnings: u64,
+    /// The least of the limits in bytes.
+    bytes_min: u64,
 }
+
+/// What a plain partition takes beside its values: for its key, times, and a value each.
+const PLAIN_OVERHEAD_BYTES: usize = 64;
+const PLAIN_VALUE_OVERHEAD_BYTES: usize = 10;
 
 impl LargeWatch {
     pub(crate) fn new(limits: LargeLimits, table: &Arc<TableSchema>) -> Self {
+        let limits_in_bytes = [
+            limits.partition_bytes,
+            limits.partition_bytes_fail,
+            limits.row_bytes,
+            limits.cell_bytes,
+        ];
         Self {
+            bytes_min: limits_in_bytes.into_iter().flatten().min().unwrap_or(u64::MAX),
             limits,
             table: table.clone(),
             key: None,
@@ -65,6 +78,19 @@ impl LargeWatch {
         if let Some(row) = &head.static_row {
             self.count(row);
         }
+    }
+
+    /// True if there is nothing to be told of a plain partition, so that it need not be watched. It has no tombstones.
+    #[inline]
+    pub(crate) fn passes_over(&self, partition: &PlainRow<'_>) -> bool {
+        if self.bytes_min == u64::MAX {
+            return true;
+        }
+        let values = partition.cells.iter();
+        let bytes: usize = values
+            .map(|(_, value)| value.len() + PLAIN_VALUE_OVERHEAD_BYTES)
+            .sum();
+        (bytes + partition.key.len() + PLAIN_OVERHEAD_BYTES) as u64 <= self.bytes_min
     }
 
     /// A row or marker was written and took so many bytes.

@@ -57,7 +57,7 @@ impl<C: Cursor> Cursor for Held<C> {
         self.cursor.lower_bound()
     }
 
-    fn peek(&self) -> Option<DecoratedKey> {
+    fn peek(&mut self) -> Option<DecoratedKey> {
         self.cursor.peek()
     }
 

@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ilion_rows::{
-    ClusteringComparator, ClusteringFilter, Cursor, DecoratedKey, Direction, KeyBound, KeyRange, Marker,
-    Markers, PartitionHead, ReadError, Row, Slice, Unfiltered,
+    ClusteringComparator, ClusteringFilter, Cursor, DecoratedKey, Direction, Flow, KeyBound, KeyRange,
+    Marker, Markers, PartitionHead, PlainRow, PlainRun, PlainVisitor, ReadError, Row, Slice, Unfiltered,
+    may_be_plain,
 };
 
 use crate::entries::EntryCursor;
 use crate::memtable::Memtable;
+use crate::packed::{Cells, Packed};
 use crate::partition::Partition;
 use crate::row_list::Span;
 
@@ -138,6 +140,24 @@ impl<R: Cursor> Cursor for OfTable<R> {
             Self::Entries(cursor) => cursor.lower_bound(),
         }
     }
+
+    fn peek(&mut self) -> Option<DecoratedKey> {
+        match self {
+            Self::Rows(cursor) => cursor.peek(),
+            Self::Entries(cursor) => cursor.peek(),
+        }
+    }
+
+    fn plain_partitions(
+        &mut self,
+        before: Option<&DecoratedKey>,
+        visitor: &mut dyn PlainVisitor,
+    ) -> Result<Option<PlainRun>, ReadError> {
+        match self {
+            Self::Rows(cursor) => cursor.plain_partitions(before, visitor),
+            Self::Entries(cursor) => cursor.plain_partitions(before, visitor),
+        }
+    }
 }
 
 impl Cursor for PartitionCursor {
@@ -165,6 +185,18 @@ impl Cursor for MemtableCursor {
 
     fn lower_bound(&self) -> Option<DecoratedKey> {
         self.0.lower_bound()
+    }
+
+    fn peek(&mut self) -> Option<DecoratedKey> {
+        self.0.peek()
+    }
+
+    fn plain_partitions(
+        &mut self,
+        before: Option<&DecoratedKey>,
+        visitor: &mut dyn PlainVisitor,
+    ) -> Result<Option<PlainRun>, ReadError> {
+        self.0.plain_partitions(before, visitor)
     }
 }
 
@@ -223,6 +255,8 @@ struct RangeCursor {
     memtable: Arc<Memtable>,
     range: KeyRange,
     filter: Arc<ClusteringFilter>,
+    /// Partitions may be, and all rows are wanted.
+    may_be_plain: bool,
     /// Where the next snapshots are taken; nothing once the range is done.
     shard: Option<usize>,
     last_key: Option<DecoratedKey>,
@@ -246,6 +280,7 @@ impl RangeCursor {
     fn new(memtable: Arc<Memtable>, range: KeyRange, filter: Arc<ClusteringFilter>) -> Self {
         let shard = range.start.token().map_or(0, |token| memtable.shard_of(token));
         Self {
+            may_be_plain: may_be_plain(memtable.table()) && filter.selects_all(),
             memtable,
             range,
             filter,
@@ -334,4 +369,53 @@ impl Cursor for RangeCursor {
     fn lower_bound(&self) -> Option<DecoratedKey> {
         self.taken.front().map(|(key, _)| key.clone())
     }
+
+    fn peek(&mut self) -> Option<DecoratedKey> {
+        self.lower_bound()
+    }
+
+    fn plain_partitions(
+        &mut self,
+        before: Option<&DecoratedKey>,
+        visitor: &mut dyn PlainVisitor,
+    ) -> Result<Option<PlainRun>, ReadError> {
+        if !self.may_be_plain {
+            return Ok(None);
+        }
+        self.reading = None;
+        let (mut count, mut taken, mut is_over) = (0, None, false);
+        while !is_over {
+            if self.taken.is_empty() {
+                self.take();
+            }
+            let next = self.taken.front();
+            let Some((key, partition)) = next.filter(|(key, _)| before.is_none_or(|before| key < before))
+            else {
+                break;
+            };
+            let shown = partition.only_packed().and_then(|row| show(key, row, visitor));
+            is_over = match shown {
+                None | Some(Flow::Leave) => break,
+                Some(Flow::Last) => true,
+                Some(Flow::Next) => false,
+            };
+            taken = self.taken.pop_front();
+            count += 1;
+        }
+        Ok(taken.map(|(last, _)| PlainRun { count, last, is_over }))
+    }
+}
+
+/// Shows a row to a visitor, if it is plain.
+#[inline]
+fn show(key: &DecoratedKey, row: &Packed, visitor: &mut dyn PlainVisitor) -> Option<Flow> {
+    let mut cells = Cells::new();
+    let timestamp_micros = row.plain_cells(&mut cells)?;
+    Some(visitor.row(&PlainRow {
+        key: &key.key,
+        token: Some(&key.token),
+        timestamp_micros: Some(timestamp_micros),
+        cells: &cells,
+        stored: None,
+    }))
 }

@@ -39,6 +39,9 @@ const HAS_TIMESTAMP: u8 = 1;
 /// Of a cell, and of the row's liveness: TTL and local time follow.
 const HAS_ENDS: u8 = 4;
 
+/// Columns and values.
+pub(crate) type Cells<'p> = SmallVec<[(ColumnId, &'p [u8]); 8]>;
+
 /// A packed row.
 #[derive(Clone, Debug)]
 pub(crate) struct Packed(Bytes);
@@ -100,6 +103,22 @@ impl Packed {
                 observer.show(Some(Before::Cells(&cells)), after);
             }
         }
+    }
+
+    /// Appends its cells, and gives when all of it was written; nothing if that was not at once, or it expires or has a clustering.
+    #[inline]
+    pub(crate) fn plain_cells<'p>(&'p self, cells: &mut Cells<'p>) -> Option<i64> {
+        let mut reading = Reading::of(&self.0);
+        let [flags, values, columns] = reading.header;
+        if flags & (IS_UNIFORM | HAS_ENDS) != IS_UNIFORM || values != 0 {
+            return None;
+        }
+        let liveness = reading.liveness();
+        for _ in 0..columns {
+            let (column, cell) = reading.cell(&liveness);
+            cells.push((column, cell.value));
+        }
+        Some(liveness.timestamp_micros)
     }
 
     /// The values of its clustering.

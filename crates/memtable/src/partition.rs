@@ -10,6 +10,7 @@ use ilion_schema::TableSchema;
 use smallvec::SmallVec;
 
 use crate::observed::Observer;
+use crate::packed::Packed;
 use crate::row_list::{RowList, Span};
 use crate::stored_row::StoredRow;
 
@@ -72,6 +73,15 @@ impl Partition {
 
     pub(crate) fn ranges(&self) -> Option<&Arc<RangeList>> {
         self.rare.as_ref()?.ranges.as_ref()
+    }
+
+    /// The row, if there is one and nothing else, and it is packed.
+    #[inline]
+    pub(crate) fn only_packed(&self) -> Option<&Packed> {
+        match self.rows.only()? {
+            StoredRow::Packed(packed) if self.rare.is_none() => Some(packed),
+            _ => None,
+        }
     }
 
     pub(crate) fn row_count(&self) -> usize {

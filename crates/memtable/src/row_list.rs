@@ -73,6 +73,15 @@ impl RowList {
         }
     }
 
+    /// The row, if there is just one.
+    #[inline]
+    pub(crate) fn only(&self) -> Option<&StoredRow> {
+        match self {
+            Self::One(row) => Some(row),
+            Self::Empty | Self::Many(_) => None,
+        }
+    }
+
     /// Number of rows.
     pub(crate) fn len(&self) -> usize {
         (0..self.chunks()).map(|index| self.chunk(index).len()).sum()

@@ -30,8 +30,9 @@ pub trait Cursor: Send {
         None
     }
 
-    /// The key of the next partition, if it is at hand and nothing of the current one is left: known without I/O.
-    fn peek(&self) -> Option<DecoratedKey> {
+    /// The key of the next partition, if it is at hand and nothing of the current one is left: known without I/O. A source may keep it
+    /// for when it is asked for the partition.
+    fn peek(&mut self) -> Option<DecoratedKey> {
         None
     }
 
@@ -60,7 +61,7 @@ impl<C: Cursor + ?Sized> Cursor for Box<C> {
         (**self).lower_bound()
     }
 
-    fn peek(&self) -> Option<DecoratedKey> {
+    fn peek(&mut self) -> Option<DecoratedKey> {
         (**self).peek()
     }
 

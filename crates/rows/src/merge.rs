@@ -145,12 +145,12 @@ impl MergeCursor {
     }
 
     /// `bound_of` says from where on a source goes on.
-    fn leave_partition(&mut self, bound_of: impl Fn(&dyn Cursor) -> Option<DecoratedKey>) {
+    fn leave_partition(&mut self, bound_of: impl Fn(&mut dyn Cursor) -> Option<DecoratedKey>) {
         for index in std::mem::take(&mut self.active) {
             let source = &mut self.sources[index];
             source.next = None;
             source.open = DeletionTime::LIVE;
-            source.place = Place::Unasked(bound_of(&*source.cursor));
+            source.place = Place::Unasked(bound_of(&mut *source.cursor));
             self.wait_for_partition(index);
         }
         self.unfiltereds.0.clear();

@@ -3,19 +3,37 @@
 //! A scan of many small rows spends most of its time on making rows that are read once and dropped. A partition is *plain* if it
 //! has one row and nothing else: no clustering, no static row, no deletion, and only simple cells that live and do not expire.
 //! Such rows need neither to be reconciled (if no other source has the partition) nor purged, so a source may show their bytes as it
-//! has them, see [`Cursor::plain_partitions`](crate::Cursor::plain_partitions). What is not plain is read as any row is.
+//! has them, see [`Cursor::plain_partitions`](crate::Cursor::plain_partitions): to an answer, or to the writer of an SSTable. What is
+//! not plain is read as any row is.
 
-use ilion_schema::ColumnId;
+use ilion_schema::{Column, ColumnId, TableSchema};
+use ilion_types::Token;
 
 use crate::DecoratedKey;
+
+/// True if partitions of the table may be plain.
+pub fn may_be_plain(table: &TableSchema) -> bool {
+    table.clustering().next().is_none()
+        && !table.has_statics()
+        && !table.is_counter()
+        && !table.has_strict_liveness
+        && !table.regulars().any(Column::is_complex)
+}
 
 /// The row of a plain partition.
 #[derive(Clone, Copy, Debug)]
 pub struct PlainRow<'b> {
     /// The partition key.
     pub key: &'b [u8],
+    /// Its token, if somebody had to know it.
+    pub token: Option<&'b Token>,
+    /// When the row and all its cells were written; nothing if they were not written at once, or the row was never inserted.
+    pub timestamp_micros: Option<i64>,
     /// The values of its columns, by id; they may be more than are wanted.
     pub cells: &'b [(ColumnId, &'b [u8])],
+    /// These cells as SSTables store what was written together with its row, one behind the other; nothing if the source has them in
+    /// another form.
+    pub stored: Option<&'b [u8]>,
 }
 
 impl<'b> PlainRow<'b> {

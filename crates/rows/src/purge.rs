@@ -413,4 +413,16 @@ impl<C: Cursor> Cursor for CompactionPurge<C> {
     fn lower_bound(&self) -> Option<DecoratedKey> {
         self.source.lower_bound()
     }
+
+    /// What is plain has nothing that may go, unless it needs a liveness.
+    fn plain_partitions(
+        &mut self,
+        before: Option<&DecoratedKey>,
+        visitor: &mut dyn PlainVisitor,
+    ) -> Result<Option<PlainRun>, ReadError> {
+        if self.has_strict_liveness {
+            return Ok(None);
+        }
+        self.source.plain_partitions(before, visitor)
+    }
 }

@@ -35,7 +35,7 @@ use self::columns::FileColumns;
 use crate::error::Step;
 use crate::{DataStream, Error, Result, SerializationHeader, Version};
 
-pub(crate) use self::plain::Visited;
+pub(crate) use self::plain::{Visited, WantedKeys};
 pub(crate) use self::prefix::{ClusteringFormat, Place};
 pub(crate) use self::source::{ByteSource, Piece, read_uvint};
 use self::source::{Stretch, Within};

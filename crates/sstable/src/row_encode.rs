@@ -28,7 +28,7 @@ mod times;
 use std::ops::Range;
 
 use ilion_codec::{Writer, unsigned_vint_len};
-use ilion_rows::{ComplexColumn, Data, Liveness, Marker, NO_TTL, Row};
+use ilion_rows::{ComplexColumn, Data, Liveness, Marker, NO_TTL, PlainRow, Row};
 use ilion_schema::TableSchema;
 
 use crate::metadata_collector::MetadataCollector;
@@ -190,6 +190,28 @@ impl RowEncoder {
         let clustering = start..out.len();
         append_sizes(previous_size, self.body.len(), out);
         Ok(Some(clustering))
+    }
+
+    /// Appends the only row of a partition, as it was shown; all of it was written at `timestamp_micros`. False if it is not to be written
+    /// like this: nothing was appended then.
+    #[inline]
+    pub(crate) fn encode_shown(
+        &mut self,
+        row: &PlainRow<'_>,
+        timestamp_micros: i64,
+        previous_size: u64,
+        stats: &mut MetadataCollector,
+        out: &mut Writer,
+    ) -> bool {
+        let form = Form {
+            clustering_lens: &self.clustering_lens,
+            layout: &self.regulars,
+            times: self.times,
+        };
+        self.statics.is_empty()
+            && self
+                .plain
+                .append_shown(row, timestamp_micros, form, previous_size, stats, out)
     }
 
     /// Appends the start of a marker. Gives the place of its bound in `out`. Its body is [`RowEncoder::body`].

@@ -1,7 +1,7 @@
 //! Writes an SSTable: partitions go in ascending, all components come out.
 //!
 //! The main path: `begin_partition` encodes the key, the deletion and the static row, `add` a row or marker each,
-//! `finish_partition` adds the index entry. Encoded bytes are gathered in one buffer and go to Data.db in large pieces.
+//! `finish_partition` adds the index entry; or `add_plain` does all that at once. Encoded bytes are gathered in one buffer and go to Data.db in large pieces.
 //! `finish` writes the components that are known only then, TOC.txt last.
 //!
 //! Invariant: no component has bytes before its SSTable's ADD is in the transaction log; the caller sees to it.
@@ -27,7 +27,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use ilion_codec::Writer;
 use ilion_env::Env;
-use ilion_rows::{ClusteringComparator, DecoratedKey, DeletionTime, PartitionHead, Unfiltered};
+use ilion_rows::{
+    Clustering, ClusteringComparator, DecoratedKey, DeletionTime, PartitionHead, PlainRow, Row, Unfiltered,
+};
 use ilion_schema::TableSchema;
 use ilion_types::Token;
 
@@ -73,6 +75,8 @@ pub struct SSTableWriter {
     last_key: Option<KeyCopy>,
     partitions: u64,
     span: ClusteringSpan,
+    /// A row without a clustering, for those who ask for nothing else of one.
+    nameless: Unfiltered,
 }
 
 /// A key in memory that is used again: counting references for each would take longer.
@@ -84,15 +88,15 @@ struct KeyCopy {
 
 impl KeyCopy {
     #[inline]
-    fn take(&mut self, key: &DecoratedKey) {
-        self.token.clone_from(&key.token);
+    fn take(&mut self, token: &Token, key: &[u8]) {
+        self.token.clone_from(token);
         self.bytes.clear();
-        self.bytes.extend_from_slice(&key.key);
+        self.bytes.extend_from_slice(key);
     }
 
     #[inline]
-    fn is_before(&self, key: &DecoratedKey) -> bool {
-        (&self.token, &self.bytes[..]) < (&key.token, &key.key[..])
+    fn is_before(&self, token: &Token, key: &[u8]) -> bool {
+        (&self.token, &self.bytes[..]) < (token, key)
     }
 }
 
@@ -156,6 +160,7 @@ impl SSTableWriter {
             encoder,
             stats: MetadataCollector::new(ClusteringComparator::of(table)),
             span: ClusteringSpan::new(table),
+            nameless: Unfiltered::Row(Row::empty(Clustering::empty())),
             buffer: Writer::with_capacity(BUFFER_BYTES + BUFFER_BYTES / 4),
             open: None,
             key: KeyCopy {
@@ -178,22 +183,14 @@ impl SSTableWriter {
     /// Refused if the key does not ascend, or holds what cannot be stored; or the operating system refused. The writer is
     /// of no use after an error, here and below: abandon it.
     pub fn begin_partition(&mut self, head: &PartitionHead) -> Result<()> {
-        let key = &head.key;
-        if self.open.is_some() {
-            return Err(self.refuse("a partition begins before the one before is finished"));
-        }
-        if self.last_key.as_ref().is_some_and(|last| !last.is_before(key)) {
-            return Err(self.refuse("partition keys do not ascend"));
-        }
-        if key.key.len() > usize::from(u16::MAX) {
-            return Err(self.refuse("a partition key is longer than 65535 bytes"));
-        }
+        let DecoratedKey { token, key } = &head.key;
+        self.check_key(token, key)?;
         if head.static_row.is_some() && !self.options.has_static_rows {
             return Err(self.refuse("a static row comes, of which there were to be none"));
         }
         let start = self.position();
         let buffered = self.buffer.len();
-        self.buffer.bytes16(&key.key);
+        self.buffer.bytes16(key);
         let stored = encode_deletion(self.descriptor.version, &head.deletion, &mut self.buffer);
         self.check(stored)?;
         let static_at = self.buffer.len();
@@ -211,7 +208,7 @@ impl SSTableWriter {
         self.stats.partition_deletion(&head.deletion);
         self.index.begin_partition();
         self.span.begin_partition();
-        self.key.take(key);
+        self.key.take(token, key);
         self.open = Some(OpenPartition {
             deletion: head.deletion,
             start,
@@ -220,6 +217,68 @@ impl SSTableWriter {
             previous_start: 0,
         });
         Ok(())
+    }
+
+    #[inline]
+    fn check_key(&self, token: &Token, key: &[u8]) -> Result<()> {
+        if self.open.is_some() {
+            return Err(self.refuse("a partition begins before the one before is finished"));
+        }
+        if self
+            .last_key
+            .as_ref()
+            .is_some_and(|last| !last.is_before(token, key))
+        {
+            return Err(self.refuse("partition keys do not ascend"));
+        }
+        if key.len() > usize::from(u16::MAX) {
+            return Err(self.refuse("a partition key is longer than 65535 bytes"));
+        }
+        Ok(())
+    }
+
+    /// Appends a whole partition whose values are where they were read, with the bytes that it has if its row is taken apart. False if it
+    /// is to be: nothing was appended then.
+    ///
+    /// # Errors
+    /// As for [`SSTableWriter::begin_partition`].
+    pub fn add_plain(&mut self, token: &Token, partition: &PlainRow<'_>) -> Result<bool> {
+        let Some(timestamp_micros) = partition.timestamp_micros else {
+            return Ok(false);
+        };
+        let key = partition.key;
+        self.check_key(token, key)?;
+        let (start, buffered) = (self.position(), self.buffer.len());
+        self.buffer.bytes16(key);
+        let deletion = DeletionTime::LIVE;
+        let stored = encode_deletion(self.descriptor.version, &deletion, &mut self.buffer);
+        self.check(stored)?;
+        let head_length = (self.buffer.len() - buffered) as u64;
+        let (stats, buffer) = (&mut self.stats, &mut self.buffer);
+        if !self
+            .encoder
+            .encode_shown(partition, timestamp_micros, head_length, stats, buffer)
+        {
+            self.buffer.truncate(buffered);
+            return Ok(false);
+        }
+        let length = self.position() - start;
+        self.index.begin_partition();
+        self.span.begin_partition();
+        self.span.add(&self.nameless, &[]);
+        self.index
+            .add_unfiltered(&self.nameless, &[], head_length, length)?;
+        self.key.take(token, key);
+        self.open = Some(OpenPartition {
+            deletion,
+            start,
+            head_length,
+            is_blank: true,
+            previous_start: head_length,
+        });
+        self.flush_if_large()?;
+        self.finish_partition()?;
+        Ok(true)
     }
 
     /// Appends a row or marker to the partition. They must ascend.

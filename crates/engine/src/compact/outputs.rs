@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ilion_compaction::{Output, Sink, shard_of};
-use ilion_rows::{PartitionHead, Unfiltered};
+use ilion_rows::{PartitionHead, PlainRow, Unfiltered};
 use ilion_schema::TableSchema;
 use ilion_sstable::{Descriptor, Transaction, WriterOptions};
 use ilion_types::Token;
@@ -38,20 +38,20 @@ impl Cut {
         }
     }
 
-    /// True if the partition begins another SSTable, the one at hand having so many bytes.
-    fn is_before(self, head: &PartitionHead, bytes: u64) -> bool {
+    /// True if the partition with that token begins another SSTable, the one at hand having so many bytes.
+    fn is_before(self, token: &Token, bytes: u64) -> bool {
         match self {
             Self::Never => false,
             Self::At(most) => bytes >= most,
-            Self::Shard(shards, shard) => shard_of(&head.key.token, shards) != shard,
+            Self::Shard(shards, shard) => shard_of(token, shards) != shard,
             Self::Half(left) => bytes >= left / 2 && left / 2 >= HALF_BYTES_MIN,
         }
     }
 
-    /// For the SSTable that begins with the partition, the one before it having had so many bytes.
-    fn next(self, head: &PartitionHead, bytes: u64) -> Self {
+    /// For the SSTable that begins with that partition, the one before it having had so many bytes.
+    fn next(self, token: &Token, bytes: u64) -> Self {
         match self {
-            Self::Shard(shards, _) => Self::Shard(shards, shard_of(&head.key.token, shards)),
+            Self::Shard(shards, _) => Self::Shard(shards, shard_of(token, shards)),
             Self::Half(left) => Self::Half(left.saturating_sub(bytes)),
             same => same,
         }
@@ -79,6 +79,7 @@ pub(crate) struct Outputs<'a> {
     options: WriterOptions,
     cut: Cut,
     indexes: Arc<TableIndexes>,
+    takes_plain: bool,
     writer: Option<(IndexedWriter, Descriptor)>,
     written: Vec<Descriptor>,
 }
@@ -102,6 +103,7 @@ impl<'a> Outputs<'a> {
             options,
             cut: Cut::of(output, bytes_in),
             indexes: Arc::default(),
+            takes_plain: false,
             writer: None,
             written: Vec::new(),
         }
@@ -109,6 +111,7 @@ impl<'a> Outputs<'a> {
 
     /// Tells attached indexes of what is written.
     pub(crate) fn telling(mut self, indexes: Arc<TableIndexes>) -> Self {
+        self.takes_plain = indexes.pass_plain(&self.table);
         self.indexes = indexes;
         self
     }
@@ -120,17 +123,17 @@ impl<'a> Outputs<'a> {
         }
     }
 
-    /// Has a writer for the partition.
-    fn open_for(&mut self, head: &PartitionHead) -> Result<()> {
+    /// Has a writer for the partition with that token.
+    fn open_for(&mut self, token: &Token) -> Result<()> {
         let bytes = self
             .writer
             .as_ref()
             .map_or(0, |(writer, _)| writer.stored_bytes());
-        if self.writer.is_some() && !self.cut.is_before(head, bytes) {
+        if self.writer.is_some() && !self.cut.is_before(token, bytes) {
             return Ok(());
         }
         self.close()?;
-        self.cut = self.cut.next(head, bytes);
+        self.cut = self.cut.next(token, bytes);
         let descriptor = self.store.next_descriptor(self.shared.options.sstable_version);
         self.transaction.add(&descriptor)?;
         let (indexes, options) = (&self.indexes, self.options.clone());
@@ -170,7 +173,7 @@ impl Sink for Outputs<'_> {
     type Error = Error;
 
     fn begin_partition(&mut self, head: &PartitionHead) -> Result<()> {
-        self.open_for(head)?;
+        self.open_for(&head.key.token)?;
         self.writer()?.begin_partition(head)
     }
 
@@ -181,40 +184,47 @@ impl Sink for Outputs<'_> {
     fn end_partition(&mut self) -> Result<()> {
         self.writer()?.finish_partition()
     }
+
+    fn takes_plain(&self) -> bool {
+        self.takes_plain
+    }
+
+    fn plain_partition(&mut self, partition: &PlainRow<'_>) -> Result<bool> {
+        let computed;
+        let token = match partition.token {
+            Some(token) => token,
+            None => {
+                computed = self.options.partitioner.token(partition.key);
+                &computed
+            }
+        };
+        self.open_for(token)?;
+        self.writer()?.add_plain(token, partition)
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
-    use ilion_rows::{DecoratedKey, DeletionTime};
-
     use super::*;
 
-    fn head(hash: i64) -> PartitionHead {
-        PartitionHead {
-            key: DecoratedKey {
-                token: Token::Murmur3(hash),
-                key: Bytes::new(),
-            },
-            deletion: DeletionTime::LIVE,
-            static_row: None,
-        }
+    fn token(hash: i64) -> Token {
+        Token::Murmur3(hash)
     }
 
     #[test]
     fn an_sstable_ends_where_the_choice_says() {
-        let shards = Cut::of(Output::Shards(2), 100).next(&head(-5), 0);
-        assert!(!shards.is_before(&head(-1), 1000));
-        assert!(shards.is_before(&head(0), 1));
+        let shards = Cut::of(Output::Shards(2), 100).next(&token(-5), 0);
+        assert!(!shards.is_before(&token(-1), 1000));
+        assert!(shards.is_before(&token(0), 1));
         let sized = Cut::of(Output::UpTo { bytes: 10 }, 100);
-        assert!(!sized.is_before(&head(0), 9) && sized.is_before(&head(0), 10));
+        assert!(!sized.is_before(&token(0), 9) && sized.is_before(&token(0), 10));
         let (first, last) = (Token::Murmur3(-5), Token::Murmur3(5));
         assert_eq!(pieces(Output::Shards(2), 100, &first, &last), 2);
         assert_eq!(pieces(Output::Shards(2), 100, &first, &first), 1);
         assert_eq!(pieces(Output::UpTo { bytes: 30 }, 100, &first, &last), 3);
         let halves = Cut::of(Output::Halves, 400 << 20);
-        assert!(!halves.is_before(&head(0), 199 << 20) && halves.is_before(&head(0), 200 << 20));
-        let last = halves.next(&head(0), 300 << 20).next(&head(0), 50 << 20);
-        assert!(!last.is_before(&head(0), 100 << 20));
+        assert!(!halves.is_before(&token(0), 199 << 20) && halves.is_before(&token(0), 200 << 20));
+        let last = halves.next(&token(0), 300 << 20).next(&token(0), 50 << 20);
+        assert!(!last.is_before(&token(0), 100 << 20));
     }
 }

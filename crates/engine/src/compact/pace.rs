@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use ilion_env::Env;
-use ilion_rows::{Cursor, DecoratedKey, PartitionHead, ReadError, Unfiltered};
+use ilion_rows::{Cursor, DecoratedKey, PartitionHead, PlainRun, PlainVisitor, ReadError, Unfiltered};
 use parking_lot::{Condvar, Mutex};
 
 use super::tasks::Task;
@@ -17,6 +17,8 @@ use super::tasks::Task;
 const STRETCH_BYTES: u64 = 1 << 20;
 /// Longest stretch in rows and partitions.
 const STRETCH_ITEMS_MAX: u64 = 4096;
+/// A plain partition and its row.
+const ITEMS_OF_PLAIN: u64 = 2;
 /// Time that was not used is kept for so long.
 const CREDIT_NANOS: u64 = 100_000_000;
 /// No pause is longer, so that a change of the limit is soon felt.
@@ -142,8 +144,8 @@ impl<C: Cursor> Watched<C> {
     }
 
     #[inline]
-    fn count(&mut self) -> Result<(), ReadError> {
-        self.items += 1;
+    fn count(&mut self, items: u64) -> Result<(), ReadError> {
+        self.items += items;
         if self.items >= self.stretch_items {
             return self.look();
         }
@@ -165,7 +167,7 @@ impl<C: Cursor> Watched<C> {
 
 impl<C: Cursor> Cursor for Watched<C> {
     fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError> {
-        self.count()?;
+        self.count(1)?;
         self.cursor.next_partition()
     }
 
@@ -173,13 +175,29 @@ impl<C: Cursor> Cursor for Watched<C> {
     fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>, ReadError> {
         let unfiltered = self.cursor.next_unfiltered()?;
         if unfiltered.is_some() {
-            self.count()?;
+            self.count(1)?;
         }
         Ok(unfiltered)
     }
 
     fn lower_bound(&self) -> Option<DecoratedKey> {
         self.cursor.lower_bound()
+    }
+
+    fn peek(&mut self) -> Option<DecoratedKey> {
+        self.cursor.peek()
+    }
+
+    fn plain_partitions(
+        &mut self,
+        before: Option<&DecoratedKey>,
+        visitor: &mut dyn PlainVisitor,
+    ) -> Result<Option<PlainRun>, ReadError> {
+        let run = self.cursor.plain_partitions(before, visitor)?;
+        if let Some(run) = &run {
+            self.count(ITEMS_OF_PLAIN * run.count)?;
+        }
+        Ok(run)
     }
 }
 

@@ -6,12 +6,15 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ilion_compaction::Sink;
 use ilion_env::Env;
 use ilion_index::{Attached, RowNumbers, RowNumbersFile, RowNumbersWriter, SSTableIndexWriter, Storage};
-use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange, PartitionHead, Row, Unfiltered};
+use ilion_rows::{
+    ClusteringFilter, Cursor, DecoratedKey, KeyRange, PartitionHead, PlainRow, Row, Unfiltered, may_be_plain,
+};
 use ilion_schema::TableSchema;
 use ilion_sstable::{Descriptor, SSTableWriter, Scan, WriterOptions};
-use ilion_types::Partitioner;
+use ilion_types::{Partitioner, Token};
 
 use super::{LiveIndex, TableIndexes};
 use crate::compact::Watched;
@@ -38,6 +41,11 @@ fn attached_of(live: &LiveIndex) -> Option<&dyn Attached> {
 impl TableIndexes {
     fn attached(&self) -> impl Iterator<Item = (&Arc<LiveIndex>, &dyn Attached)> {
         self.0.iter().filter_map(|live| Some((live, attached_of(live)?)))
+    }
+
+    /// True if rows of the table may be written to an SSTable where they lie: nobody has to be shown them.
+    pub(crate) fn pass_plain(&self, table: &TableSchema) -> bool {
+        may_be_plain(table) && self.attached().next().is_none()
     }
 }
 
@@ -84,6 +92,7 @@ pub(crate) struct IndexedWriter {
     telling: Option<Telling>,
     key: Option<DecoratedKey>,
     watch: LargeWatch,
+    takes_plain: bool,
 }
 
 impl IndexedWriter {
@@ -107,6 +116,7 @@ impl IndexedWriter {
             telling,
             key: None,
             watch: LargeWatch::new(shared.options.large, table),
+            takes_plain: indexes.pass_plain(table),
         })
     }
 
@@ -131,6 +141,14 @@ impl IndexedWriter {
             Unfiltered::Row(row) => self.tell(row),
             Unfiltered::Marker(_) => Ok(()),
         }
+    }
+
+    /// Writes a plain partition as it lies. False if its row is to be taken apart: then nothing was written.
+    pub(crate) fn add_plain(&mut self, token: &Token, partition: &PlainRow<'_>) -> Result<bool> {
+        if !self.takes_plain || !self.watch.passes_over(partition) {
+            return Ok(false);
+        }
+        Ok(self.writer.add_plain(token, partition)?)
     }
 
     fn tell(&mut self, row: &Row) -> Result<()> {
@@ -174,6 +192,33 @@ impl IndexedWriter {
             telling.abandon();
         }
         self.writer.abandon();
+    }
+}
+
+impl Sink for IndexedWriter {
+    type Error = Error;
+
+    fn begin_partition(&mut self, head: &PartitionHead) -> Result<()> {
+        Self::begin_partition(self, head)
+    }
+
+    fn unfiltered(&mut self, unfiltered: &Unfiltered) -> Result<()> {
+        self.add(unfiltered)
+    }
+
+    fn end_partition(&mut self) -> Result<()> {
+        self.finish_partition()
+    }
+
+    fn takes_plain(&self) -> bool {
+        self.takes_plain
+    }
+
+    fn plain_partition(&mut self, partition: &PlainRow<'_>) -> Result<bool> {
+        match partition.token {
+            Some(token) => self.add_plain(token, partition),
+            None => Ok(false),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Plain rows, answered where they lie (`ilion_rows::PlainRow`): from the bytes of a source to those of the answer.
 
 use ilion_codec::SHARED_MIN;
-use ilion_rows::{Flow, PlainRow, PlainVisitor};
+use ilion_rows::{Flow, PlainRow, PlainVisitor, may_be_plain};
 use ilion_schema::{Column, ColumnId, ColumnKind, TableSchema};
 use ilion_types::decode_composite;
 
@@ -22,18 +22,13 @@ enum Selected {
 impl PlainSelection {
     /// Of columns as they are; nothing if rows of the table are never plain.
     pub fn of(columns: &[Column], table: &TableSchema) -> Option<Self> {
-        let is_plain = table.clustering().next().is_none()
-            && !table.has_statics()
-            && !table.is_counter()
-            && !table.has_strict_liveness
-            && !table.regulars().any(Column::is_complex);
         let is_composite = table.partition_key().len() > 1;
         let selected = |column: &Column| match column.kind {
             ColumnKind::PartitionKey if is_composite => Selected::KeyComponent(usize::from(column.position)),
             ColumnKind::PartitionKey => Selected::Key,
             _ => Selected::Cell(column.id),
         };
-        is_plain.then(|| Self(columns.iter().map(selected).collect()))
+        may_be_plain(table).then(|| Self(columns.iter().map(selected).collect()))
     }
 
     /// Appends the row; false if it was left alone, since it is damaged, or has a value that should not be copied.

@@ -233,7 +233,11 @@ impl<'e> Scan<'e> {
         cost::add(Count::Partitions, run.count);
         self.partition = Some(Partition {
             components: components(self.plan.table, &run.last.key)?,
-            key: run.last,
+            // A copy: a slice would keep memory of the source from being used again.
+            key: DecoratedKey {
+                key: Bytes::copy_from_slice(&run.last.key),
+                token: run.last.token,
+            },
             static_row: None,
             given: 0,
             last: Some(Clustering::empty()),

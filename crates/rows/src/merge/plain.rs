@@ -35,25 +35,20 @@ impl MergeCursor {
         let [others @ .., index] = &self.partitions.0[..] else {
             return Ok(None);
         };
-        let index = *index;
-        let Place::Unasked(Some(bound)) = &self.sources[index].place else {
-            return Ok(None);
+        let (index, next) = (*index, others.last().copied());
+        let (source, next) = match next.map(|next| self.sources.get_disjoint_mut([index, next])) {
+            Some(Ok([source, next])) => (source, next.place.key()),
+            _ => (&mut self.sources[index], None),
         };
-        let mut before = before;
-        if let Some(next) = others.last() {
-            let next = self.sources[*next].place.key();
-            if next == Some(bound) {
-                return Ok(None);
-            }
-            before = before.into_iter().chain(next).min();
+        match &source.place {
+            Place::Unasked(Some(bound)) if Some(bound) != next => {}
+            _ => return Ok(None),
         }
-        let before = before.cloned();
-        let cursor = &mut self.sources[index].cursor;
-        let run = cursor.plain_partitions(before.as_ref(), visitor)?;
+        let before = before.into_iter().chain(next).min();
+        let run = source.cursor.plain_partitions(before, visitor)?;
         if run.is_some() {
-            let bound = cursor.peek();
+            source.place = Place::Unasked(source.cursor.peek());
             self.partitions.0.pop();
-            self.sources[index].place = Place::Unasked(bound);
             self.wait_for_partition(index);
         }
         Ok(run)

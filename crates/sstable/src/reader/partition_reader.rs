@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ilion_rows::{ClusteringFilter, DeletionTime, PlainVisitor, Row, Unfiltered};
+use ilion_types::Token;
 
 use super::backward::Backward;
 use super::forward::Forward;
@@ -12,7 +13,9 @@ use super::row_index::RowIndex;
 use crate::cells::CellLookup;
 use crate::error::Step;
 use crate::open::OpenedParts;
-use crate::row_decode::{ByteSource as _, END_OF_PARTITION, Head, RowFormat, Unwanted, Visited, Wanted};
+use crate::row_decode::{
+    ByteSource as _, END_OF_PARTITION, Head, RowFormat, Unwanted, Visited, Wanted, WantedKeys,
+};
 use crate::{DataStream, Result};
 
 /// The unfiltereds of one partition, and where in it the stream stands.
@@ -345,7 +348,7 @@ impl PartitionReader {
     /// Shows the visitor the partitions that follow, see [`RowFormat::visit_plain`]. Requires: all is read.
     pub(super) fn visit_following(
         &mut self,
-        is_wanted: impl Fn(&[u8]) -> bool,
+        keys: WantedKeys<'_, impl Fn(&Token, &[u8]) -> bool>,
         visitor: &mut dyn PlainVisitor,
     ) -> Step<Option<Visited>> {
         if !self.unfiltereds.format.may_be_plain() {
@@ -353,7 +356,7 @@ impl PartitionReader {
         }
         self.leave()?;
         let rows = &mut self.unfiltereds;
-        Ok(rows.format.visit_plain(&mut rows.stream, is_wanted, visitor))
+        Ok(rows.format.visit_plain(&mut rows.stream, keys, visitor))
     }
 
     /// The next wanted unfiltered of the partition.

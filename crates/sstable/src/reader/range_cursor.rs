@@ -5,16 +5,18 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use ilion_rows::{
     ClusteringFilter, Cursor, DecoratedKey, DeletionTime, KeyBound, KeyRange, PartitionHead, PlainRun,
     PlainVisitor, ReadError, Unfiltered,
 };
 use ilion_schema::TableSchema;
-use ilion_types::Partitioner;
+use ilion_types::{Partitioner, Token};
 
 use super::partition_index::IndexCursor;
 use super::partition_reader::{PartitionReader, Started};
 use crate::error::Step;
+use crate::row_decode::WantedKeys;
 use crate::sstable::Begin;
 use crate::{SSTable, Scan, Unwanted};
 
@@ -29,6 +31,8 @@ pub struct RangeCursor {
     /// Where its partitions begin; nothing if there are none.
     begin: Option<Begin>,
     place: Place,
+    /// The key of the next partition, if somebody asked for it.
+    ahead: Option<DecoratedKey>,
 }
 
 #[derive(Debug)]
@@ -76,6 +80,7 @@ impl RangeCursor {
                 Some(_) => Place::Before,
                 None => Place::After,
             },
+            ahead: None,
             begin,
         }
     }
@@ -86,9 +91,18 @@ impl RangeCursor {
         match &mut self.place {
             Place::Within(walk) if walk.index.is_none() => {
                 let key = walk.reader.begin_following_at_hand()?;
-                Some(DecoratedKey::new(self.sstable.partitioner(), key))
+                Some(self.decorated(key))
             }
             _ => None,
+        }
+    }
+
+    /// The key of the partition that was begun.
+    #[inline(always)]
+    fn decorated(&mut self, key: Bytes) -> DecoratedKey {
+        match self.ahead.take() {
+            Some(ahead) if ahead.key == key => ahead,
+            _ => DecoratedKey::new(self.sstable.partitioner(), key),
         }
     }
 
@@ -102,7 +116,7 @@ impl RangeCursor {
         let Some(started) = started else {
             return Ok(None);
         };
-        let key = DecoratedKey::new(self.sstable.partitioner(), started.key);
+        let key = self.decorated(started.key);
         if self.range.end.compare(&key).is_lt() {
             return Ok(None);
         }
@@ -210,12 +224,15 @@ impl Cursor for RangeCursor {
         }
     }
 
-    fn peek(&self) -> Option<DecoratedKey> {
-        let Place::Within(walk) = &self.place else {
-            return None;
-        };
-        let key = walk.reader.peek_key()?;
-        Some(DecoratedKey::new(self.sstable.partitioner(), key))
+    fn peek(&mut self) -> Option<DecoratedKey> {
+        if self.ahead.is_none() {
+            let Place::Within(walk) = &self.place else {
+                return None;
+            };
+            let key = walk.reader.peek_key()?;
+            self.ahead = Some(DecoratedKey::new(self.sstable.partitioner(), key));
+        }
+        self.ahead.clone()
     }
 
     fn plain_partitions(
@@ -230,36 +247,36 @@ impl Cursor for RangeCursor {
         if walk.index.is_some() {
             return Ok(None);
         }
-        let is_wanted = until(partitioner, &self.range.end, before);
-        let visited = walk.reader.visit_following(is_wanted, visitor);
+        let keys = WantedKeys::new(partitioner, until(&self.range.end, before), &mut self.ahead);
+        let visited = walk.reader.visit_following(keys, visitor);
         if visited.is_err() {
             self.place = Place::After;
         }
         Ok(visited?.map(|visited| PlainRun {
             count: visited.count,
-            last: DecoratedKey::new(partitioner, visited.last),
+            last: visited.last,
             is_over: visited.is_over,
         }))
     }
 }
 
-/// Tells the keys below the end of a range and below `before`.
-fn until(partitioner: Partitioner, end: &KeyBound, before: Option<&DecoratedKey>) -> impl Fn(&[u8]) -> bool {
+/// Tells the keys below the end of a range and below `before`; nothing if all are.
+fn until<'k>(
+    end: &'k KeyBound,
+    before: Option<&'k DecoratedKey>,
+) -> Option<impl Fn(&Token, &[u8]) -> bool + use<'k>> {
     let is_unbounded = matches!(end, KeyBound::End) && before.is_none();
-    move |key| {
-        if is_unbounded {
-            return true;
-        }
-        let token = partitioner.token(key);
-        let is_before = |limit: &DecoratedKey| (&token, key) < (&limit.token, &*limit.key);
+    let is_wanted = move |token: &Token, key: &[u8]| {
+        let is_before = |limit: &DecoratedKey| (token, key) < (&limit.token, &*limit.key);
         let is_within = match end {
             KeyBound::Start => false,
             KeyBound::End => true,
-            KeyBound::BeforeToken(end) => token < *end,
-            KeyBound::AfterToken(end) => token <= *end,
+            KeyBound::BeforeToken(end) => token < end,
+            KeyBound::AfterToken(end) => token <= end,
             KeyBound::Before(end) => is_before(end),
-            KeyBound::After(end) => (&token, key) <= (&end.token, &*end.key),
+            KeyBound::After(end) => (token, key) <= (&end.token, &*end.key),
         };
         is_within && before.is_none_or(is_before)
-    }
+    };
+    (!is_unbounded).then_some(is_wanted)
 }

@@ -31,6 +31,8 @@ pub(super) struct FileColumns {
     pub(super) is_whole: bool,
     /// Index by id, ascending.
     by_id: Box<[(ColumnId, usize)]>,
+    /// Values of the columns that the table still has would be stored with the same lengths now.
+    pub(super) lens_are_same: bool,
 }
 
 impl FileColumns {
@@ -48,12 +50,17 @@ impl FileColumns {
             .filter_map(|(index, column)| Some((column.column?, index)))
             .collect();
         by_id.sort_unstable();
+        let is_same = |column: &FileColumn| {
+            let current = column.column.and_then(|id| table.column(id));
+            current.is_none_or(|current| current.ty.fixed_len() == column.fixed_len)
+        };
         Ok(Self {
             ids_ascend: ids.is_sorted(),
             is_whole: columns
                 .iter()
                 .all(|column| column.column.is_some() && column.dropped_micros == NO_TIMESTAMP),
             by_id,
+            lens_are_same: columns.iter().all(is_same),
             columns,
         })
     }

@@ -4,7 +4,8 @@
 use std::ops::Range;
 
 use ilion_codec::{Writer, unsigned_vint_len};
-use ilion_rows::{Cell, Data, Liveness, NO_TTL, Row};
+use ilion_rows::{Cell, Data, Liveness, NO_TTL, PlainRow, Row};
+use ilion_schema::ColumnId;
 
 use super::cell::{cell_flag, encode_cell_head};
 use super::columns::{ColumnLayout, StoredColumn};
@@ -60,47 +61,140 @@ impl PlainRows {
         let start = out.len();
         out.u8(flags_of(&row.liveness, missing));
         encode_values(form.clustering_lens, row.clustering.values(), out)?;
-        let size_at = out.len();
-        out.bytes(&[0; 9][..self.size_len]);
-        let sized_from = out.len();
-        out.uvint(previous_size);
-        let body_at = out.len();
-        if !row.liveness.is_none() {
-            form.times.liveness(&row.liveness, out);
-        }
-        let bytes_end = body_at + self.bytes_max;
-        let with_own_times = if missing == 0 {
-            append_cells(row, form.layout.all(), form.times, bytes_end, out)
-        } else {
-            out.uvint(missing);
-            append_cells(row, form.layout.without(missing), form.times, bytes_end, out)
+        let sized = self.begin_sized(&row.liveness, missing, form.times, previous_size, out);
+        let bytes_end = sized.bytes_end;
+        let with_own_times = match missing {
+            0 => append_cells(row, form.layout.all(), form.times, bytes_end, out),
+            _ => append_cells(row, form.layout.without(missing), form.times, bytes_end, out),
         };
         let Some(with_own_times) = with_own_times.filter(|_| out.len() < bytes_end) else {
             out.truncate(start);
             return Ok(None);
         };
-        let size = (out.len() - sized_from) as u64;
-        out.uvint_at(size_at, self.size_len, size);
-        self.size_len = unsigned_vint_len(size);
+        self.end_sized(sized, out);
         tell(row, with_own_times, stats);
-        Ok(Some(start + 1..size_at))
+        Ok(Some(start + 1..sized.at))
     }
+
+    /// Appends a row that was shown where it lies, all of it written at `timestamp_micros`. False if it is not to be written like this:
+    /// nothing was appended then.
+    #[inline]
+    pub(super) fn append_shown(
+        &mut self,
+        row: &PlainRow<'_>,
+        timestamp_micros: i64,
+        form: Form<'_>,
+        previous_size: u64,
+        stats: &mut MetadataCollector,
+        out: &mut Writer,
+    ) -> bool {
+        let ids = row.cells.iter().map(|(id, _)| *id);
+        let missing = missing_of_sorted(ids, form.layout);
+        let Some(missing) = missing.filter(|_| form.clustering_lens.is_empty()) else {
+            return false;
+        };
+        let liveness = Liveness::live(timestamp_micros);
+        let start = out.len();
+        out.u8(flags_of(&liveness, missing));
+        let sized = self.begin_sized(&liveness, missing, form.times, previous_size, out);
+        let bytes_end = sized.bytes_end;
+        let is_plain = match (row.stored, missing) {
+            (Some(stored), _) if out.len() + stored.len() < bytes_end => {
+                out.bytes(stored);
+                true
+            }
+            (Some(_), _) => false,
+            (None, 0) => append_shown_cells(row, form.layout.all(), bytes_end, out),
+            (None, _) => append_shown_cells(row, form.layout.without(missing), bytes_end, out),
+        };
+        if !is_plain || out.len() >= bytes_end {
+            out.truncate(start);
+            return false;
+        }
+        self.end_sized(sized, out);
+        stats.liveness(&liveness);
+        stats.row(row.cells.len() as u64);
+        #[expect(clippy::cast_possible_truncation, reason = "there are fewer than 64")]
+        stats.cells_as_row(row.cells.len() as u32, &liveness);
+        true
+    }
+
+    /// Appends what stands between the clustering and the cells, with room for the size.
+    #[inline(always)]
+    fn begin_sized(
+        &self,
+        liveness: &Liveness,
+        missing: u64,
+        times: Times,
+        previous_size: u64,
+        out: &mut Writer,
+    ) -> Sized {
+        let at = out.len();
+        out.bytes(&[0; 9][..self.size_len]);
+        let from = out.len();
+        out.uvint(previous_size);
+        let bytes_end = out.len() + self.bytes_max;
+        if !liveness.is_none() {
+            times.liveness(liveness, out);
+        }
+        if missing != 0 {
+            out.uvint(missing);
+        }
+        Sized { at, from, bytes_end }
+    }
+
+    /// Puts the size where room was left for it.
+    #[inline(always)]
+    fn end_sized(&mut self, sized: Sized, out: &mut Writer) {
+        let size = (out.len() - sized.from) as u64;
+        out.uvint_at(sized.at, self.size_len, size);
+        self.size_len = unsigned_vint_len(size);
+    }
+}
+
+/// A row whose size is not known yet.
+#[derive(Clone, Copy, Debug)]
+struct Sized {
+    /// Where its size stands.
+    at: usize,
+    /// From where on it is counted.
+    from: usize,
+    /// Where its body ends at the latest.
+    bytes_end: usize,
 }
 
 /// A bit for each column that the row does not have. Nothing if the row is not plain.
 #[inline]
 fn missing_of(row: &Row, layout: &ColumnLayout) -> Option<u64> {
-    let all = layout.bits_of_plain()?;
     if !row.deletion.is_live() || (row.columns.is_empty() && row.liveness.is_none()) {
         return None;
     }
-    if row.columns.len() == layout.len() {
+    missing_among(row.columns.iter().map(|entry| entry.column), layout)
+}
+
+/// A bit for each column that is not among these. Nothing if rows of them are not plain.
+#[inline]
+fn missing_among(ids: impl ExactSizeIterator<Item = ColumnId>, layout: &ColumnLayout) -> Option<u64> {
+    let mut missing = layout.bits_of_plain()?;
+    if ids.len() == layout.len() {
         // That it has each of them once shows when they are written.
         return Some(0);
     }
-    let mut missing = all;
-    for entry in &row.columns {
-        missing &= !(1 << layout.place_of(entry.column)?);
+    for id in ids {
+        missing &= !(1 << layout.place_of(id)?);
+    }
+    Some(missing)
+}
+
+/// The same of columns that are to stand in this order: nothing if they do not.
+#[inline]
+fn missing_of_sorted(ids: impl Iterator<Item = ColumnId>, layout: &ColumnLayout) -> Option<u64> {
+    let mut missing = layout.bits_of_plain()?;
+    let mut place_min = 0;
+    for id in ids {
+        let place = layout.place_of(id).filter(|place| *place >= place_min)?;
+        missing &= !(1 << place);
+        place_min = place + 1;
     }
     Some(missing)
 }
@@ -151,6 +245,25 @@ fn append_cells<'c>(
         }
     }
     Some(with_own_times)
+}
+
+/// As [`append_cells`]. False if the row has other columns, in another order, or values that do not belong here.
+#[inline]
+fn append_shown_cells<'c>(
+    row: &PlainRow<'_>,
+    mut stored: impl Iterator<Item = &'c StoredColumn>,
+    bytes_end: usize,
+    out: &mut Writer,
+) -> bool {
+    row.cells.iter().all(|(id, value)| {
+        let column = stored.next().filter(|column| column.id == *id);
+        let fits = out.len() + value.len() < bytes_end;
+        match column.filter(|column| fits && column.holds(value)) {
+            Some(column) => append_as_row(value, column, cell_flag::USE_ROW_TIMESTAMP, out),
+            None => return false,
+        }
+        true
+    })
 }
 
 /// Tells what was stored.

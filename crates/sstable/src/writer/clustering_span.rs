@@ -69,7 +69,7 @@ impl ClusteringSpan {
     }
 
     /// Adds the unfiltered whose values, or whose bound, Data.db has as `clustering`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn add(&mut self, unfiltered: &Unfiltered, clustering: &[u8]) {
         debug_assert!(self.ascends(unfiltered), "unfiltereds come in clustering order");
         let (values, kind) = clustering_of(unfiltered);

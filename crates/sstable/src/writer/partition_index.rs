@@ -78,7 +78,7 @@ impl PartitionIndexWriter {
     }
 
     /// An unfiltered was written from `start` to `end`, both from the partition's start; `clustering` is what Data.db has.
-    #[inline]
+    #[inline(always)]
     pub(super) fn add_unfiltered(
         &mut self,
         unfiltered: &Unfiltered,

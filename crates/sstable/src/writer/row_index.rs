@@ -88,7 +88,7 @@ impl RowIndexBuilder {
     }
 
     /// An unfiltered was written from `start` to `end`, both from the partition's start.
-    #[inline]
+    #[inline(always)]
     pub(super) fn add(&mut self, prefix: Prefix<'_>, start: u64, end: u64) {
         let block_start = match self.block_start {
             Some(block_start) => block_start,

@@ -40,7 +40,7 @@ impl SortedIndexWriter {
     }
 
     /// `clustering` is that of the unfiltered as Data.db has it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn add_unfiltered(
         &mut self,
         unfiltered: &Unfiltered,
