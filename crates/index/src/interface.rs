@@ -78,8 +78,8 @@ pub trait SecondaryIndex: Send + Sync {
         None
     }
 
-    /// The column to which its entries go back, with the key of the row, and of which alone it is shown what was there before a change;
-    /// nothing: it looks at more, or at whether a row lives.
+    /// The column to which its entries go back, with the key of the row: there may be no other in what it is shown of a row before a change,
+    /// and of one that is written to an SSTable. Nothing: it looks at more, or at whether a row lives.
     fn watches(&self) -> Option<ColumnId> {
         None
     }
@@ -242,7 +242,8 @@ pub trait MemtableIndex: Send + Sync {
 
 /// Writes the entries of one SSTable, told its rows in order.
 pub trait SSTableIndexWriter: Send {
-    /// A row of the partition, static or not, tombstones and all; `number` counts the rows of the SSTable from 0.
+    /// A row of the partition, static or not, tombstones and all; `number` counts the rows of the SSTable from 0. Columns that no index
+    /// of the table watches may be left out.
     ///
     /// # Errors
     /// A file cannot be written.

@@ -24,7 +24,8 @@ impl Watched {
         })
     }
 
-    fn has(&self, column: ColumnId) -> bool {
+    /// True if a column is looked at.
+    pub fn has(&self, column: ColumnId) -> bool {
         match self {
             Self::Rows => true,
             Self::Columns(columns) => columns.contains(&column),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ilion_compaction::{Output, Sink, shard_of};
-use ilion_rows::{PartitionHead, PlainRow, Unfiltered};
+use ilion_rows::{PartitionHead, PlainRow, Unfiltered, may_be_plain};
 use ilion_schema::TableSchema;
 use ilion_sstable::{Descriptor, Transaction, WriterOptions};
 use ilion_types::Token;
@@ -98,12 +98,12 @@ impl<'a> Outputs<'a> {
         Self {
             shared,
             store,
+            takes_plain: may_be_plain(&table),
             table,
             transaction,
             options,
             cut: Cut::of(output, bytes_in),
             indexes: Arc::default(),
-            takes_plain: false,
             writer: None,
             written: Vec::new(),
         }
@@ -111,7 +111,6 @@ impl<'a> Outputs<'a> {
 
     /// Tells attached indexes of what is written.
     pub(crate) fn telling(mut self, indexes: Arc<TableIndexes>) -> Self {
-        self.takes_plain = indexes.pass_plain(&self.table);
         self.indexes = indexes;
         self
     }

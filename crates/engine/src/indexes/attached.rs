@@ -6,11 +6,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use ilion_compaction::Sink;
 use ilion_env::Env;
 use ilion_index::{Attached, RowNumbers, RowNumbersFile, RowNumbersWriter, SSTableIndexWriter, Storage};
+use ilion_memtable::Watched as LookedAt;
 use ilion_rows::{
-    ClusteringFilter, Cursor, DecoratedKey, KeyRange, PartitionHead, PlainRow, Row, Unfiltered, may_be_plain,
+    Cell, Clustering, ClusteringFilter, ColumnData, Cursor, Data, DecoratedKey, KeyRange, Liveness,
+    NO_TIMESTAMP, PartitionHead, PlainRow, Row, Unfiltered, may_be_plain,
 };
 use ilion_schema::TableSchema;
 use ilion_sstable::{Descriptor, SSTableWriter, Scan, WriterOptions};
@@ -41,11 +44,6 @@ fn attached_of(live: &LiveIndex) -> Option<&dyn Attached> {
 impl TableIndexes {
     fn attached(&self) -> impl Iterator<Item = (&Arc<LiveIndex>, &dyn Attached)> {
         self.0.iter().filter_map(|live| Some((live, attached_of(live)?)))
-    }
-
-    /// True if rows of the table may be written to an SSTable where they lie: nobody has to be shown them.
-    pub(crate) fn pass_plain(&self, table: &TableSchema) -> bool {
-        may_be_plain(table) && self.attached().next().is_none()
     }
 }
 
@@ -91,6 +89,8 @@ pub(crate) struct IndexedWriter {
     writer: SSTableWriter,
     telling: Option<Telling>,
     key: Option<DecoratedKey>,
+    /// What attached indexes look at.
+    looked_at: LookedAt,
     watch: LargeWatch,
     takes_plain: bool,
 }
@@ -115,8 +115,9 @@ impl IndexedWriter {
             writer,
             telling,
             key: None,
+            looked_at: indexes.looked_at(),
             watch: LargeWatch::new(shared.options.large, table),
-            takes_plain: indexes.pass_plain(table),
+            takes_plain: may_be_plain(table),
         })
     }
 
@@ -148,7 +149,15 @@ impl IndexedWriter {
         if !self.takes_plain || !self.watch.passes_over(partition) {
             return Ok(false);
         }
-        Ok(self.writer.add_plain(token, partition)?)
+        let is_written = self.writer.add_plain(token, partition)?;
+        if is_written && self.telling.is_some() {
+            self.key = Some(DecoratedKey {
+                token: token.clone(),
+                key: Bytes::copy_from_slice(partition.key),
+            });
+            self.tell(&looked_at_of(partition, &self.looked_at))?;
+        }
+        Ok(is_written)
     }
 
     fn tell(&mut self, row: &Row) -> Result<()> {
@@ -192,6 +201,24 @@ impl IndexedWriter {
             telling.abandon();
         }
         self.writer.abandon();
+    }
+}
+
+/// The row of a plain partition, as far as somebody looks at it.
+fn looked_at_of(partition: &PlainRow<'_>, looked_at: &LookedAt) -> Row {
+    // Only rows that were written at once are written where they lie.
+    let micros = partition.timestamp_micros.unwrap_or(NO_TIMESTAMP);
+    let cells = partition.cells.iter();
+    let columns = cells
+        .filter(|(column, _)| looked_at.has(*column))
+        .map(|(column, value)| ColumnData {
+            column: *column,
+            data: Data::Simple(Cell::live(micros, Bytes::copy_from_slice(value))),
+        });
+    Row {
+        liveness: Liveness::live(micros),
+        columns: columns.collect(),
+        ..Row::empty(Clustering::empty())
     }
 }
 

@@ -62,14 +62,18 @@ impl TableIndexes {
         self.0.iter().filter_map(|live| live.hidden.as_ref())
     }
 
+    /// What they look at of a row.
+    pub(crate) fn looked_at(&self) -> Watched {
+        Watched::of(self.0.iter().map(|live| live.index.watches()))
+    }
+
     /// For a memtable that begins empty; nothing if there is no index.
     pub(crate) fn begin_memtable(&self) -> Option<Arc<MemtableIndexes>> {
         if self.0.is_empty() {
             return None;
         }
-        let watches = self.0.iter().map(|live| live.index.watches());
         let mut indexes = MemtableIndexes {
-            watched: Watched::of(watches),
+            watched: self.looked_at(),
             ..MemtableIndexes::default()
         };
         for live in &self.0 {
