@@ -177,11 +177,11 @@ impl Sink for Outputs<'_> {
     }
 
     fn unfiltered(&mut self, unfiltered: &Unfiltered) -> Result<()> {
-        self.writer()?.add(unfiltered)
+        self.writer()?.unfiltered(unfiltered)
     }
 
     fn end_partition(&mut self) -> Result<()> {
-        self.writer()?.finish_partition()
+        self.writer()?.end_partition()
     }
 
     fn takes_plain(&self) -> bool {
@@ -198,7 +198,10 @@ impl Sink for Outputs<'_> {
             }
         };
         self.open_for(token)?;
-        self.writer()?.add_plain(token, partition)
+        self.writer()?.plain_partition(&PlainRow {
+            token: Some(token),
+            ..*partition
+        })
     }
 }
 

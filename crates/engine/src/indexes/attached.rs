@@ -17,7 +17,7 @@ use ilion_rows::{
 };
 use ilion_schema::TableSchema;
 use ilion_sstable::{Descriptor, SSTableWriter, Scan, WriterOptions};
-use ilion_types::{Partitioner, Token};
+use ilion_types::Partitioner;
 
 use super::{LiveIndex, TableIndexes};
 use crate::compact::Watched;
@@ -121,45 +121,6 @@ impl IndexedWriter {
         })
     }
 
-    pub(crate) fn begin_partition(&mut self, head: &PartitionHead) -> Result<()> {
-        self.watch.begin_partition(head, self.writer.data_bytes());
-        self.writer.begin_partition(head)?;
-        if self.telling.is_some() {
-            self.key = Some(head.key.clone());
-            if let Some(row) = &head.static_row {
-                self.tell(row)?;
-            }
-        }
-        Ok(())
-    }
-
-    pub(crate) fn add(&mut self, unfiltered: &Unfiltered) -> Result<()> {
-        let before = self.writer.data_bytes();
-        self.writer.add(unfiltered)?;
-        self.watch
-            .unfiltered(unfiltered, self.writer.data_bytes() - before);
-        match unfiltered {
-            Unfiltered::Row(row) => self.tell(row),
-            Unfiltered::Marker(_) => Ok(()),
-        }
-    }
-
-    /// Writes a plain partition as it lies. False if its row is to be taken apart: then nothing was written.
-    pub(crate) fn add_plain(&mut self, token: &Token, partition: &PlainRow<'_>) -> Result<bool> {
-        if !self.takes_plain || !self.watch.passes_over(partition) {
-            return Ok(false);
-        }
-        let is_written = self.writer.add_plain(token, partition)?;
-        if is_written && self.telling.is_some() {
-            self.key = Some(DecoratedKey {
-                token: token.clone(),
-                key: Bytes::copy_from_slice(partition.key),
-            });
-            self.tell(&looked_at_of(partition, &self.looked_at))?;
-        }
-        Ok(is_written)
-    }
-
     fn tell(&mut self, row: &Row) -> Result<()> {
         let (Some(telling), Some(key)) = (&mut self.telling, &self.key) else {
             return Ok(());
@@ -170,12 +131,6 @@ impl IndexedWriter {
             telling.abandon();
             return give_up(error);
         }
-        Ok(())
-    }
-
-    pub(crate) fn finish_partition(&mut self) -> Result<()> {
-        self.writer.finish_partition()?;
-        self.watch.end_partition(self.writer.data_bytes());
         Ok(())
     }
 
@@ -226,26 +181,52 @@ impl Sink for IndexedWriter {
     type Error = Error;
 
     fn begin_partition(&mut self, head: &PartitionHead) -> Result<()> {
-        Self::begin_partition(self, head)
+        self.watch.begin_partition(head, self.writer.data_bytes());
+        self.writer.begin_partition(head)?;
+        if self.telling.is_some() {
+            self.key = Some(head.key.clone());
+            if let Some(row) = &head.static_row {
+                self.tell(row)?;
+            }
+        }
+        Ok(())
     }
 
     fn unfiltered(&mut self, unfiltered: &Unfiltered) -> Result<()> {
-        self.add(unfiltered)
+        let before = self.writer.data_bytes();
+        self.writer.add(unfiltered)?;
+        self.watch
+            .unfiltered(unfiltered, self.writer.data_bytes() - before);
+        match unfiltered {
+            Unfiltered::Row(row) => self.tell(row),
+            Unfiltered::Marker(_) => Ok(()),
+        }
     }
 
     fn end_partition(&mut self) -> Result<()> {
-        self.finish_partition()
+        self.writer.finish_partition()?;
+        self.watch.end_partition(self.writer.data_bytes());
+        Ok(())
     }
 
     fn takes_plain(&self) -> bool {
         self.takes_plain
     }
 
+    /// Only with its token.
     fn plain_partition(&mut self, partition: &PlainRow<'_>) -> Result<bool> {
-        match partition.token {
-            Some(token) => self.add_plain(token, partition),
-            None => Ok(false),
+        let Some(token) = partition.token.filter(|_| self.watch.passes_over(partition)) else {
+            return Ok(false);
+        };
+        let is_written = self.writer.add_plain(token, partition)?;
+        if is_written && self.telling.is_some() {
+            self.key = Some(DecoratedKey {
+                token: token.clone(),
+                key: Bytes::copy_from_slice(partition.key),
+            });
+            self.tell(&looked_at_of(partition, &self.looked_at))?;
         }
+        Ok(is_written)
     }
 }
 
