@@ -3,7 +3,7 @@
 //! Work is a value in a queue. A panic in a thread stops writes for good: reads go on, the reason is told.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -45,6 +45,8 @@ pub(crate) struct Background {
     /// Pieces of work asked for and not done.
     pending: Mutex<usize>,
     done: Condvar,
+    /// How many wait for all of them.
+    waiting: AtomicUsize,
     /// A flush that frees memory is asked for or going on.
     pub(crate) is_relieving: AtomicBool,
     /// Token maps are asked for.
@@ -169,10 +171,21 @@ impl Background {
 
     /// Waits until everything that was asked for is done.
     pub(crate) fn wait_idle(&self) {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
         let mut pending = self.pending.lock();
         while *pending > 0 {
             self.done.wait(&mut pending);
         }
+        drop(pending);
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Somebody waits for the flush that goes on, or another one does.
+    pub(crate) fn is_flush_awaited(&self) -> bool {
+        let is_queued = |queues: &Queues| !queues.flush.is_empty();
+        self.waiting.load(Ordering::Relaxed) > 0
+            || self.queues.get().is_some_and(is_queued)
+            || self.is_stopping()
     }
 
     /// Saved caches are loaded, as far as they will be.
@@ -219,7 +232,7 @@ fn work_through(shared: &Arc<Shared>, queue: &Receiver<Work>) {
                 let _ = shared.flush_table(store);
             }
             Work::Relieve(store) => {
-                let flushed = shared.flush_table(store);
+                let flushed = shared.relieve(store);
                 shared.background.is_relieving.store(false, Ordering::Release);
                 if flushed.is_ok() && shared.budget.is_flush_due() {
                     shared.ask_for_flush();

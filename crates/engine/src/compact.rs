@@ -1,7 +1,7 @@
 //! SSTables to fewer: a choice becomes a merge, the merge SSTables, and the view is swapped.
 //!
 //! A compaction holds its inputs: no other begins with one of them. It writes under a transaction log, and takes the inputs
-//! out of the view under the table's `maintenance` lock; if the table was emptied meanwhile, or the compaction was stopped, nothing
+//! out of the view while it holds the table's files (`maintenance`); if the table was emptied meanwhile, or the compaction was stopped, nothing
 //! has happened.
 
 mod backlog;
@@ -31,6 +31,7 @@ use crate::indexes::TableIndexes;
 use crate::read::scan;
 use crate::table_store::TableStore;
 use crate::view::LiveSSTable;
+use crate::watched::Watched;
 use crate::{Error, Result};
 
 pub(crate) use backlog::{Backlog, Debt, SLOWED_FROM};
@@ -38,8 +39,7 @@ pub(crate) use choice::Choosing;
 pub(crate) use intervals::intervals_of;
 pub use manual::CompactionRequest;
 use outputs::Outputs;
-pub(crate) use pace::Pacer;
-pub(crate) use pace::Watched;
+pub(crate) use pace::{Pace, Pacer};
 use tasks::Task;
 pub(crate) use tasks::Tasks;
 pub use tasks::{CompactionFacts, TaskChoice};
@@ -203,7 +203,7 @@ impl Shared {
         indexes: &TableIndexes,
     ) -> Result<Option<u64>> {
         let store = inputs.store;
-        let _maintenance = store.maintenance.lock();
+        let _files = store.maintenance.files();
         // A table that was dropped or emptied meanwhile has none of the inputs.
         let view = store.view();
         let is_there = |input: &Arc<LiveSSTable>| view.sstables.iter().any(|live| Arc::ptr_eq(live, input));
@@ -296,13 +296,8 @@ impl Shared {
         let sstable = &live.sstable;
         let cursor = scan(live, &store.schema(), &KeyRange::all(), &filter, Scan::Sequential);
         let items = sstable.stats().total_rows + sstable.estimated_keys();
-        let watched = Watched::new(
-            cursor,
-            self.pacer.clone(),
-            task.clone(),
-            sstable.size_bytes(),
-            items,
-        );
+        let pace = Pace::of(&self.pacer, task);
+        let watched = Watched::new(cursor, pace, sstable.size_bytes(), items);
         Box::new(watched)
     }
 

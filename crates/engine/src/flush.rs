@@ -18,22 +18,35 @@ use ilion_sstable::{
 
 use crate::background::Work;
 use crate::engine::Shared;
+use crate::flush_pace::{FlushPace, Haste};
 use crate::indexes::{IndexedWriter, TableIndexes};
 use crate::table_store::TableStore;
 use crate::view::{Frozen, LiveSSTable};
+use crate::watched::Watched;
 use crate::{Error, Result};
 
 impl Shared {
     /// Freezes the table's memtable and writes everything frozen. A failure stops writes for good: what is in memory
     /// cannot be brought to disk, and only the log has it.
     pub(crate) fn flush_table(&self, store: &Arc<TableStore>) -> Result<()> {
-        self.flush_upto(store, || self.barrier())?;
+        self.flush_upto(store, || self.barrier(), Haste::Now)?;
+        self.trim_log()
+    }
+
+    /// As [`Self::flush_table`], to free memory before it is needed.
+    pub(crate) fn relieve(&self, store: &Arc<TableStore>) -> Result<()> {
+        self.flush_upto(store, || self.barrier(), Haste::WithRests)?;
         self.trim_log()
     }
 
     /// As [`Self::flush_table`], with another end of what the memtable covers, and without trimming.
-    pub(crate) fn flush_upto(&self, store: &Arc<TableStore>, upto: impl FnOnce() -> Position) -> Result<()> {
-        let _maintenance = store.maintenance.lock();
+    pub(crate) fn flush_upto(
+        &self,
+        store: &Arc<TableStore>,
+        upto: impl FnOnce() -> Position,
+        haste: Haste,
+    ) -> Result<()> {
+        let _turn = store.maintenance.flush();
         if store.is_dropped.load(Ordering::Acquire) {
             return Ok(());
         }
@@ -45,11 +58,15 @@ impl Shared {
             let indexes = store.indexes();
             indexes
                 .hidden()
-                .try_for_each(|hidden| self.flush_hidden(hidden))?;
+                .try_for_each(|hidden| self.flush_hidden(store, hidden, haste))?;
             let Some(frozen) = frozen else {
                 break;
             };
-            if let Err(error) = self.flush_frozen(store, &frozen) {
+            if let Err(error) = self.flush_frozen(
+                store,
+                &frozen,
+                FlushPace::begin(self, [&store.maintenance; 2], haste),
+            ) {
                 self.stop_writes(&error);
                 return Err(error);
             }
@@ -60,13 +77,17 @@ impl Shared {
     }
 
     /// Writes everything frozen of a hidden table.
-    fn flush_hidden(&self, hidden: &Arc<TableStore>) -> Result<()> {
-        let _maintenance = hidden.maintenance.lock();
+    fn flush_hidden(&self, store: &TableStore, hidden: &Arc<TableStore>, haste: Haste) -> Result<()> {
+        let _turn = hidden.maintenance.flush();
         if hidden.is_dropped.load(Ordering::Acquire) {
             return Ok(());
         }
         while let Some(frozen) = hidden.view().frozen.first().cloned() {
-            if let Err(error) = self.flush_frozen(hidden, &frozen) {
+            if let Err(error) = self.flush_frozen(
+                hidden,
+                &frozen,
+                FlushPace::begin(self, [&store.maintenance, &hidden.maintenance], haste),
+            ) {
                 self.stop_writes(&error);
                 return Err(error);
             }
@@ -76,8 +97,13 @@ impl Shared {
         Ok(())
     }
 
-    /// Requires: `maintenance` is held.
-    pub(crate) fn flush_frozen(&self, store: &Arc<TableStore>, frozen: &Arc<Frozen>) -> Result<()> {
+    /// Requires: it is the turn of this flush (`maintenance`).
+    pub(crate) fn flush_frozen(
+        &self,
+        store: &Arc<TableStore>,
+        frozen: &Arc<Frozen>,
+        pace: FlushPace<'_>,
+    ) -> Result<()> {
         let _doing = Doing::begin(Purpose::Flush);
         let started_nanos = self.env.monotonic_nanos();
         self.env.create_dir_all(&store.directory)?;
@@ -85,7 +111,8 @@ impl Shared {
         let descriptor = store.next_descriptor(self.options.sstable_version);
         transaction.add(&descriptor)?;
         let indexes = store.indexes();
-        let written = self.write_frozen(&descriptor, frozen, &indexes)?;
+        let written = self.write_frozen(&descriptor, frozen, &indexes, pace)?;
+        let _files = store.maintenance.files();
         if !written {
             transaction.abort()?;
             store.change_view(|view| view.without_frozen(frozen));
@@ -111,7 +138,13 @@ impl Shared {
     }
 
     /// Writes a memtable. False if there was nothing to write.
-    fn write_frozen(&self, descriptor: &Descriptor, frozen: &Frozen, indexes: &TableIndexes) -> Result<bool> {
+    fn write_frozen(
+        &self,
+        descriptor: &Descriptor,
+        frozen: &Frozen,
+        indexes: &TableIndexes,
+        pace: FlushPace<'_>,
+    ) -> Result<bool> {
         let memtable = &frozen.memtable;
         let statistics = memtable.statistics();
         let interval = (
@@ -133,7 +166,9 @@ impl Shared {
             ..WriterOptions::default()
         };
         let mut writer = IndexedWriter::new(self, indexes, descriptor, memtable.table(), options)?;
-        merge_into(&mut memtable.flush_cursor(), &mut writer)?;
+        let bytes = statistics.size_bytes as u64;
+        let mut source = Watched::new(memtable.flush_cursor(), pace, bytes, statistics.operations);
+        merge_into(&mut source, &mut writer)?;
         if writer.partitions() == 0 {
             writer.abandon();
             return Ok(false);

@@ -179,7 +179,7 @@ impl Shared {
         source: ImportSource,
         report: &mut ImportReport,
     ) -> Result<()> {
-        let _maintenance = store.maintenance.lock();
+        let _maintenance = store.maintenance.alone();
         if store.is_dropped.load(Ordering::Acquire) {
             return Err(Error::Refused("the table was dropped".to_owned()));
         }

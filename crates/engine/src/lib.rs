@@ -27,7 +27,9 @@
 //! | `counter_cache` | what this node has counted |
 //! | `saved_caches` | their keys over restarts |
 //! | `budget` | memory of all memtables together; slowing writers |
-//! | `flush` | memtable to SSTable |
+//! | `flush`, `flush_pace` | memtable to SSTable, and with which haste |
+//! | `maintenance` | whose turn it is to change a table's files |
+//! | `watched` | sources of flushes and compactions that count what they give |
 //! | `compact` | SSTables to fewer: chosen, merged, paced, asked for and stopped; writers are slowed for it |
 //! | `indexes` | secondary indexes: opened, written, searched, built |
 //! | `token_maps`, `index_summaries` | token maps that are missing; summaries within their budget |
@@ -43,8 +45,8 @@
 //! | `stripes` | locks for what is read before it is written |
 //! | `facts`, `table_details` | counts for operators |
 //!
-//! Lock order, first to last: schema change, the build of an index, stripes, `TableStore::manual`, `TableStore::maintenance`,
-//! `TableStore::choosing`, `TableStore::active` (of several tables by ascending table id), `TableStore::swap`, the log's own. Those
+//! Lock order, first to last: schema change, the build of an index, stripes, `TableStore::manual`, `TableStore::maintenance`
+//! (the turn of a flush, then the files), `TableStore::choosing`, `TableStore::active` (of several tables by ascending table id), `TableStore::swap`, the log's own. Those
 //! of a hidden table come after the same of its table. No lock but the build's, `manual` and `maintenance` is held during file I/O
 //! (the log writes under its own rules).
 
@@ -60,12 +62,14 @@ mod error;
 mod export;
 mod facts;
 mod flush;
+mod flush_pace;
 mod import;
 mod index_summaries;
 mod indexes;
 mod large;
 mod late;
 mod link;
+mod maintenance;
 mod options;
 mod origin;
 mod read;
@@ -84,6 +88,7 @@ mod token_maps;
 mod truncate;
 mod view;
 mod virtual_table;
+mod watched;
 mod write;
 
 pub use compact::{CompactionFacts, CompactionRequest, TaskChoice};

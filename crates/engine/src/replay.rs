@@ -23,6 +23,7 @@ use uuid::Uuid;
 
 use crate::compact::intervals_of;
 use crate::engine::Shared;
+use crate::flush_pace::Haste;
 use crate::recovery::{is_on_disk, thread_count};
 use crate::table_store::TableStore;
 use crate::write::memtable_position;
@@ -174,7 +175,7 @@ impl Replay<'_> {
         let Some(store) = tables.values().max_by_key(size) else {
             return Ok(());
         };
-        self.shared.flush_upto(store, || behind(position))
+        self.shared.flush_upto(store, || behind(position), Haste::Now)
     }
 
     fn tell(&mut self, position: Position) {

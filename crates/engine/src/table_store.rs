@@ -15,6 +15,7 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::compact::{Choosing, Debt};
 use crate::indexes::{MemtableIndexes, TableIndexes};
+use crate::maintenance::Maintenance;
 use crate::view::{Frozen, LiveSSTable, View};
 
 /// The memtable that takes the writes.
@@ -46,8 +47,8 @@ pub struct TableStore {
     pub(crate) id: TableId,
     pub(crate) directory: PathBuf,
     schema: ArcSwap<TableSchema>,
-    /// Held by one flush, compaction's end, truncation or drop at a time, also during I/O.
-    pub(crate) maintenance: Mutex<()>,
+    /// Whose turn it is to change its files.
+    pub(crate) maintenance: Maintenance,
     /// Held shared from appending a record to applying it, exclusively to freeze the memtable.
     pub(crate) active: RwLock<Active>,
     /// Held only to swap the view.
@@ -125,7 +126,7 @@ impl TableStore {
         Self {
             id: schema.id,
             directory,
-            maintenance: Mutex::new(()),
+            maintenance: Maintenance::default(),
             active: RwLock::new(Active {
                 memtable,
                 since,
@@ -175,7 +176,7 @@ impl TableStore {
         self.flush_bytes.load(Ordering::Relaxed)
     }
 
-    /// A flush came to so many bytes. Requires: `maintenance` is held.
+    /// A flush came to so many bytes. Requires: the table's files are held (`maintenance`).
     pub(crate) fn note_flush(&self, bytes: u64) {
         let average = match self.flush_bytes() {
             0 => bytes,
@@ -214,7 +215,8 @@ impl TableStore {
         });
     }
 
-    /// Until it is dropped, entries of indexes may be there before their rows. Requires: `maintenance` is held.
+    /// Until it is dropped, entries of indexes may be there before their rows. Requires: nobody else changes
+    /// its files (`maintenance`).
     pub(crate) fn begin_import(&self) -> Importing<'_> {
         let _active = self.active.write();
         self.imports.fetch_add(1, Ordering::Relaxed);

@@ -59,10 +59,10 @@ impl Engine {
             .table(table)
             .ok_or_else(|| Error::Refused(format!("table {table} does not exist")))?;
         let log = shared.log()?;
-        let _maintenance = store.maintenance.lock();
+        let _maintenance = store.maintenance.alone();
         let indexes = store.indexes();
         let hidden: Vec<&Arc<TableStore>> = indexes.hidden().collect();
-        let _of_hidden: Vec<_> = hidden.iter().map(|hidden| hidden.maintenance.lock()).collect();
+        let _of_hidden: Vec<_> = hidden.iter().map(|hidden| hidden.maintenance.alone()).collect();
         let gone = {
             let mut active = store.active.write();
             let mut body = encode(table, &store.view().sstables);
@@ -129,7 +129,7 @@ impl Shared {
             .0
             .iter()
             .try_for_each(|live| self.close_index(store, live))?;
-        let _maintenance = store.maintenance.lock();
+        let _maintenance = store.maintenance.alone();
         store.is_dropped.store(true, Ordering::Release);
         let (bytes, gone) = {
             let mut active = store.active.write();
@@ -170,7 +170,7 @@ impl Shared {
             .filter(|live| is_doomed(live, self.id, names, position))
             .cloned()
             .collect();
-        let _maintenance = store.maintenance.lock();
+        let _maintenance = store.maintenance.alone();
         let bytes = store.forget_memtables(&*self.env);
         self.budget.free(bytes);
         store.change_view(|view| {

@@ -1,24 +1,19 @@
 //! How fast compactions read, all together, and how a compaction is told to end.
 //!
-//! Every source of a compaction counts what it gives. After each stretch of about a mebibyte the task's progress is noted, the
-//! [`Pacer`] may pause it, and a task that was stopped gives its read up.
+//! After each stretch of a source (`watched`) the task's progress is noted, the [`Pacer`] may pause it, and a task that was
+//! stopped gives its read up.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use ilion_env::Env;
-use ilion_rows::{Cursor, DecoratedKey, PartitionHead, PlainRun, PlainVisitor, ReadError, Unfiltered};
+use ilion_rows::ReadError;
 use parking_lot::{Condvar, Mutex};
 
 use super::tasks::Task;
+use crate::watched::Watch;
 
-/// A stretch: between two looks at the clock.
-const STRETCH_BYTES: u64 = 1 << 20;
-/// Longest stretch in rows and partitions.
-const STRETCH_ITEMS_MAX: u64 = 4096;
-/// A plain partition and its row.
-const ITEMS_OF_PLAIN: u64 = 2;
 /// Time that was not used is kept for so long.
 const CREDIT_NANOS: u64 = 100_000_000;
 /// No pause is longer, so that a change of the limit is soon felt.
@@ -118,86 +113,30 @@ fn raise(share: f64) -> u64 {
     raised
 }
 
-/// A source of a compaction that counts what it gives.
-pub(crate) struct Watched<C> {
-    cursor: C,
+/// Paces a source of a compaction, and ends it if the compaction was stopped.
+pub(crate) struct Pace {
     pacer: Arc<Pacer>,
     task: Arc<Task>,
-    /// Bytes that a row (or a partition without rows) comes to.
-    item_bytes: u64,
-    stretch_items: u64,
-    items: u64,
 }
 
-impl<C: Cursor> Watched<C> {
-    /// Watches a cursor that gives about so many rows and partitions, together of so many bytes.
-    pub(crate) fn new(cursor: C, pacer: Arc<Pacer>, task: Arc<Task>, bytes: u64, items: u64) -> Self {
-        let item_bytes = (bytes / items.max(1)).max(1);
+impl Pace {
+    /// For a source of a task.
+    pub(crate) fn of(pacer: &Arc<Pacer>, task: &Arc<Task>) -> Self {
         Self {
-            cursor,
-            pacer,
-            task,
-            item_bytes,
-            stretch_items: (STRETCH_BYTES / item_bytes).clamp(1, STRETCH_ITEMS_MAX),
-            items: 0,
+            pacer: pacer.clone(),
+            task: task.clone(),
         }
     }
+}
 
-    #[inline]
-    fn count(&mut self, items: u64) -> Result<(), ReadError> {
-        self.items += items;
-        if self.items >= self.stretch_items {
-            return self.look();
-        }
-        Ok(())
-    }
-
-    #[cold]
-    fn look(&mut self) -> Result<(), ReadError> {
-        let bytes = self.items * self.item_bytes;
-        self.items = 0;
+impl Watch for Pace {
+    fn look(&mut self, bytes: u64) -> Result<(), ReadError> {
         self.task.done_bytes.fetch_add(bytes, Ordering::Relaxed);
         self.pacer.take(bytes);
         if self.task.is_stopped() || self.pacer.is_stopping() {
             return Err(ReadError::Aborted("the compaction was stopped"));
         }
         Ok(())
-    }
-}
-
-impl<C: Cursor> Cursor for Watched<C> {
-    fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError> {
-        self.count(1)?;
-        self.cursor.next_partition()
-    }
-
-    #[inline]
-    fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>, ReadError> {
-        let unfiltered = self.cursor.next_unfiltered()?;
-        if unfiltered.is_some() {
-            self.count(1)?;
-        }
-        Ok(unfiltered)
-    }
-
-    fn lower_bound(&self) -> Option<DecoratedKey> {
-        self.cursor.lower_bound()
-    }
-
-    fn peek(&mut self) -> Option<DecoratedKey> {
-        self.cursor.peek()
-    }
-
-    fn plain_partitions(
-        &mut self,
-        before: Option<&DecoratedKey>,
-        visitor: &mut dyn PlainVisitor,
-    ) -> Result<Option<PlainRun>, ReadError> {
-        let run = self.cursor.plain_partitions(before, visitor)?;
-        if let Some(run) = &run {
-            self.count(ITEMS_OF_PLAIN * run.count)?;
-        }
-        Ok(run)
     }
 }
 

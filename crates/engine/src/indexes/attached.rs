@@ -1,7 +1,7 @@
 //! Indexes beside SSTables: written with them, opened with them, built for those that lack them.
 //!
 //! Law: an SSTable that comes into a view has every attached index that its table has. Whoever brings it sees to that under the
-//! table's `maintenance` lock, and so does the end of a build: what was begun before an index was made cannot slip in behind it.
+//! table's files (`maintenance`), and so does the end of a build: what was begun before an index was made cannot slip in behind it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,12 +20,13 @@ use ilion_sstable::{Descriptor, SSTableWriter, Scan, WriterOptions};
 use ilion_types::Partitioner;
 
 use super::{LiveIndex, TableIndexes};
-use crate::compact::Watched;
+use crate::compact::Pace;
 use crate::engine::Shared;
 use crate::large::LargeWatch;
 use crate::read::scan;
 use crate::table_store::TableStore;
 use crate::view::LiveSSTable;
+use crate::watched::Watched;
 use crate::{Error, Result};
 
 /// What the names of an SSTable's files begin with.
@@ -324,7 +325,7 @@ impl Shared {
     /// Opens the indexes of an SSTable that is about to come into the view, and makes those that it lacks since they were made
     /// after it was begun. `written` is what it was written with.
     ///
-    /// Requires: `maintenance` is held.
+    /// Requires: the table's files are held (`maintenance`).
     pub(crate) fn attach(
         &self,
         store: &Arc<TableStore>,
@@ -374,7 +375,7 @@ impl Shared {
             match missing {
                 Some(sstable) => self.build_beside(store, live, sstable)?,
                 None => {
-                    let _maintenance = store.maintenance.lock();
+                    let _maintenance = store.maintenance.alone();
                     if self.is_attached_everywhere(store, live) {
                         return Ok(true);
                     }
@@ -448,7 +449,7 @@ impl Shared {
         );
         let items = sstable.sstable.stats().total_rows + sstable.sstable.estimated_keys();
         let bytes = sstable.sstable.size_bytes();
-        let mut cursor = Watched::new(cursor, self.pacer.clone(), task.task.clone(), bytes, items);
+        let mut cursor = Watched::new(cursor, Pace::of(&self.pacer, &task.task), bytes, items);
         while let Some(head) = cursor.next_partition()? {
             if let Some(row) = &head.static_row {
                 show(&head.key, row)?;

@@ -20,11 +20,13 @@ use ilion_sstable::{Scan, list_directory};
 use super::live::Writing;
 use super::{IndexBuildFacts, LiveIndex};
 use crate::background::Work;
-use crate::compact::{Job, Watched};
+use crate::compact::{Job, Pace};
 use crate::engine::Shared;
+use crate::flush_pace::{FlushPace, Haste};
 use crate::read::scan;
 use crate::table_store::TableStore;
 use crate::view::{Frozen, LiveSSTable};
+use crate::watched::Watched;
 use crate::{Error, Result};
 
 /// What a build gathers in memory before it writes.
@@ -189,8 +191,8 @@ impl Shared {
     /// entry in memory.
     fn empty_hidden(&self, store: &Arc<TableStore>, hidden: &Arc<TableStore>) -> Result<()> {
         let gone = {
-            let _maintenance = store.maintenance.lock();
-            let _of_hidden = hidden.maintenance.lock();
+            let _maintenance = store.maintenance.alone();
+            let _of_hidden = hidden.maintenance.alone();
             store.freeze(&*self.env, || self.barrier());
             let mut active = hidden.active.write();
             let since = active.since;
@@ -240,7 +242,7 @@ impl Shared {
 
     /// Puts what SSTables hold into hidden tables, before they are taken into their table.
     ///
-    /// Requires: `maintenance` is held.
+    /// Requires: the table's files are held (`maintenance`).
     pub(crate) fn index_imported(&self, store: &Arc<TableStore>, taken: &[Arc<LiveSSTable>]) -> Result<()> {
         let indexes = store.indexes();
         for live in &indexes.0 {
@@ -271,7 +273,7 @@ impl Shared {
             let sstable = &source.sstable;
             let items = sstable.stats().total_rows + sstable.estimated_keys();
             let bytes = sstable.size_bytes();
-            let watched = Watched::new(cursor, self.pacer.clone(), task.task.clone(), bytes, items);
+            let watched = Watched::new(cursor, Pace::of(&self.pacer, &task.task), bytes, items);
             Box::new(watched) as Box<dyn Cursor>
         });
         let mut merged = MergeCursor::new(sources.collect(), table, Direction::Forward);
@@ -421,14 +423,15 @@ impl<'a> HiddenBuild<'a> {
             upto: now,
         });
         {
-            let _maintenance = self.hidden.maintenance.lock();
+            let _turn = self.hidden.maintenance.flush();
             if self.hidden.is_dropped.load(Ordering::Acquire) {
                 return Err(Error::Read(ReadError::Aborted("the index was dropped")));
             }
             // It is no part of the memory that writers share.
             let bytes = frozen.size_bytes();
             self.shared.budget.grow(bytes.cast_signed());
-            self.shared.flush_frozen(self.hidden, &frozen)?;
+            let pace = FlushPace::begin(self.shared, [&self.hidden.maintenance; 2], Haste::Now);
+            self.shared.flush_frozen(self.hidden, &frozen, pace)?;
         }
         self.shared.background.send(Work::Compact(self.hidden.clone()));
         if let (Some(complete), Some(path)) = (&self.complete, &self.progress) {

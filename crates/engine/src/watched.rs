@@ -1,0 +1,132 @@
+//! A source that counts what it gives, and has somebody look at it after every stretch of about a mebibyte.
+
+use ilion_rows::{
+    Cursor, DecoratedKey, Flow, PartitionHead, PlainRow, PlainRun, PlainVisitor, ReadError, Unfiltered,
+};
+
+/// A stretch: between two looks.
+const STRETCH_BYTES: u64 = 1 << 20;
+/// Longest stretch in rows and partitions.
+const STRETCH_ITEMS_MAX: u64 = 4096;
+/// A plain partition and its row.
+const ITEMS_OF_PLAIN: u64 = 2;
+
+/// Who looks.
+pub(crate) trait Watch: Send {
+    /// So many bytes were given since the last look. May pause the caller.
+    ///
+    /// # Errors
+    /// Nothing more is to be given.
+    fn look(&mut self, bytes: u64) -> Result<(), ReadError>;
+}
+
+/// A source that is watched.
+pub(crate) struct Watched<C, W> {
+    cursor: C,
+    watch: W,
+    /// Bytes that a row (or a partition without rows) comes to.
+    item_bytes: u64,
+    stretch_items: u64,
+    items: u64,
+}
+
+impl<C: Cursor, W: Watch> Watched<C, W> {
+    /// Watches a cursor that gives about so many rows and partitions, together of so many bytes.
+    pub(crate) fn new(cursor: C, watch: W, bytes: u64, items: u64) -> Self {
+        let item_bytes = (bytes / items.max(1)).max(1);
+        Self {
+            cursor,
+            watch,
+            item_bytes,
+            stretch_items: (STRETCH_BYTES / item_bytes).clamp(1, STRETCH_ITEMS_MAX),
+            items: 0,
+        }
+    }
+
+    #[inline]
+    fn count(&mut self, items: u64) -> Result<(), ReadError> {
+        self.items += items;
+        if self.items >= self.stretch_items {
+            return self.look();
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn look(&mut self) -> Result<(), ReadError> {
+        let bytes = self.items * self.item_bytes;
+        self.items = 0;
+        self.watch.look(bytes)
+    }
+}
+
+/// Ends a run of plain partitions with the stretch.
+struct Stretch<'v> {
+    visitor: &'v mut dyn PlainVisitor,
+    left: u64,
+    is_cut: bool,
+}
+
+impl PlainVisitor for Stretch<'_> {
+    #[inline]
+    fn row(&mut self, row: &PlainRow<'_>) -> Flow {
+        let flow = self.visitor.row(row);
+        if flow == Flow::Next {
+            self.left -= 1;
+            self.is_cut = self.left == 0;
+            if self.is_cut {
+                return Flow::Last;
+            }
+        }
+        flow
+    }
+}
+
+impl<C: Cursor, W: Watch> Cursor for Watched<C, W> {
+    fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError> {
+        self.count(1)?;
+        self.cursor.next_partition()
+    }
+
+    #[inline]
+    fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>, ReadError> {
+        let unfiltered = self.cursor.next_unfiltered()?;
+        if unfiltered.is_some() {
+            self.count(1)?;
+        }
+        Ok(unfiltered)
+    }
+
+    fn lower_bound(&self) -> Option<DecoratedKey> {
+        self.cursor.lower_bound()
+    }
+
+    fn peek(&mut self) -> Option<DecoratedKey> {
+        self.cursor.peek()
+    }
+
+    fn plain_partitions(
+        &mut self,
+        before: Option<&DecoratedKey>,
+        visitor: &mut dyn PlainVisitor,
+    ) -> Result<Option<PlainRun>, ReadError> {
+        let left = self
+            .stretch_items
+            .saturating_sub(self.items)
+            .div_ceil(ITEMS_OF_PLAIN);
+        let mut stretch = Stretch {
+            visitor,
+            left: left.max(1),
+            is_cut: false,
+        };
+        let mut run = self.cursor.plain_partitions(before, &mut stretch)?;
+        if let Some(run) = &mut run {
+            run.is_over &= !stretch.is_cut;
+            self.count(ITEMS_OF_PLAIN * run.count)?;
+        }
+        Ok(run)
+    }
+}
+
+#[cfg(test)]
+mod tests;

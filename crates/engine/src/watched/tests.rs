@@ -1,0 +1,158 @@
+//! Looks come once a stretch, whatever the rows are shown as.
+
+use bytes::Bytes;
+use ilion_rows::DeletionTime;
+use ilion_types::Token;
+use parking_lot::Mutex;
+
+use super::*;
+
+/// Plain partitions numbered from 0 on.
+struct Numbers {
+    next: u64,
+    end: u64,
+}
+
+fn key_of(number: u64) -> DecoratedKey {
+    DecoratedKey {
+        token: Token::Murmur3(number.cast_signed()),
+        key: Bytes::copy_from_slice(&number.to_be_bytes()),
+    }
+}
+
+impl Cursor for Numbers {
+    fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError> {
+        if self.next == self.end {
+            return Ok(None);
+        }
+        self.next += 1;
+        Ok(Some(PartitionHead {
+            key: key_of(self.next - 1),
+            deletion: DeletionTime::LIVE,
+            static_row: None,
+        }))
+    }
+
+    fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>, ReadError> {
+        Ok(None)
+    }
+
+    fn plain_partitions(
+        &mut self,
+        _: Option<&DecoratedKey>,
+        visitor: &mut dyn PlainVisitor,
+    ) -> Result<Option<PlainRun>, ReadError> {
+        let (first, mut is_over) = (self.next, false);
+        while self.next < self.end && !is_over {
+            let key = key_of(self.next);
+            let flow = visitor.row(&PlainRow {
+                key: &key.key,
+                token: Some(&key.token),
+                timestamp_micros: Some(0),
+                cells: &[],
+                stored: None,
+            });
+            if flow == Flow::Leave {
+                break;
+            }
+            self.next += 1;
+            is_over = flow == Flow::Last;
+        }
+        let count = self.next - first;
+        Ok((count > 0).then(|| PlainRun {
+            count,
+            last: key_of(self.next - 1),
+            is_over,
+        }))
+    }
+}
+
+/// Writes down the bytes of every look, and ends the read at some of them.
+struct Looks<'l> {
+    bytes: &'l Mutex<Vec<u64>>,
+    end_at: usize,
+}
+
+impl Watch for Looks<'_> {
+    fn look(&mut self, bytes: u64) -> Result<(), ReadError> {
+        let mut looks = self.bytes.lock();
+        looks.push(bytes);
+        match looks.len() == self.end_at {
+            true => Err(ReadError::Aborted("enough")),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Takes rows up to a number, which is the last, or is left.
+struct Upto {
+    seen: Vec<u64>,
+    number: u64,
+    then: Flow,
+}
+
+impl PlainVisitor for Upto {
+    fn row(&mut self, row: &PlainRow<'_>) -> Flow {
+        let number = u64::from_be_bytes(row.key.try_into().unwrap());
+        if number < self.number {
+            self.seen.push(number);
+            return Flow::Next;
+        }
+        if self.then == Flow::Last {
+            self.seen.push(number);
+        }
+        self.then
+    }
+}
+
+fn watched(count: u64, bytes: &Mutex<Vec<u64>>, end_at: usize) -> Watched<Numbers, Looks<'_>> {
+    let numbers = Numbers { next: 0, end: count };
+    // Ten bytes an item, so that a stretch is as many items as it may be.
+    Watched::new(numbers, Looks { bytes, end_at }, count * 20, count * 2)
+}
+
+#[test]
+fn a_long_run_is_cut_into_stretches_and_nothing_is_lost() {
+    let looks = Mutex::default();
+    let mut source = watched(10_000, &looks, usize::MAX);
+    let mut taken = Upto {
+        seen: Vec::new(),
+        number: u64::MAX,
+        then: Flow::Last,
+    };
+    let mut runs = Vec::new();
+    while let Some(run) = source.plain_partitions(None, &mut taken).unwrap() {
+        assert!(!run.is_over);
+        runs.push(run.count);
+    }
+    assert_eq!(taken.seen, (0..10_000).collect::<Vec<_>>());
+    assert_eq!(runs, [2048, 2048, 2048, 2048, 1808]);
+    assert_eq!(*looks.lock(), [40_960; 4]);
+}
+
+#[test]
+fn the_visitor_ends_a_run_where_it_wants() {
+    for (then, count) in [(Flow::Last, 101), (Flow::Leave, 100)] {
+        let looks = Mutex::default();
+        let mut source = watched(10_000, &looks, usize::MAX);
+        let mut taken = Upto {
+            seen: Vec::new(),
+            number: 100,
+            then,
+        };
+        let run = source.plain_partitions(None, &mut taken).unwrap().unwrap();
+        assert_eq!((run.count, run.is_over), (count, then == Flow::Last));
+        let head = source.next_partition().unwrap().unwrap();
+        assert_eq!(head.key, key_of(count));
+    }
+}
+
+#[test]
+fn whoever_looks_can_end_the_read() {
+    let looks = Mutex::default();
+    let mut source = watched(10_000, &looks, 2);
+    let taken = std::iter::from_fn(|| source.next_partition().transpose());
+    let taken: Vec<_> = taken.take_while(Result::is_ok).collect();
+    assert_eq!(taken.len(), 2 * 4096 - 1);
+    assert_eq!(looks.lock().len(), 2);
+}
