@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::ops::Bound as Side;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use ilion_rows::{
     ClusteringComparator, ClusteringFilter, Cursor, DecoratedKey, Direction, Flow, KeyBound, KeyRange,
     Marker, Markers, PartitionHead, PlainRow, PlainRun, PlainVisitor, ReadError, Row, Slice, Unfiltered,
@@ -15,6 +14,7 @@ use crate::entries::EntryCursor;
 use crate::memtable::Memtable;
 use crate::packed::{Cells, Packed};
 use crate::partition::Partition;
+use crate::placed_key::PlacedKey;
 use crate::row_list::Span;
 
 /// Partitions of which snapshots are taken while a lock is held, once a scan has shown that it goes on.
@@ -220,8 +220,9 @@ impl PartitionCursor {
             let cursor = EntryCursor::new(memtable.clone(), entries, &range, filter.clone());
             return (!cursor.is_empty()).then_some(Self(OfTable::Entries(cursor)));
         }
+        let placed = PlacedKey::from(key);
         let shard = memtable.shards()[memtable.shard_of(&key.token)].read();
-        let partition = shard.partitions.get(key)?.clone();
+        let partition = shard.partitions.get(&placed)?.clone();
         drop(shard);
         Some(Self(OfTable::Rows(RowsCursor {
             comparator: memtable.comparator().clone(),
@@ -259,10 +260,10 @@ struct RangeCursor {
     may_be_plain: bool,
     /// Where the next snapshots are taken; nothing once the range is done.
     shard: Option<usize>,
-    last_key: Option<DecoratedKey>,
+    last_key: Option<PlacedKey>,
     batch_partitions: usize,
     /// Snapshots of the next partitions.
-    taken: VecDeque<(DecoratedKey, Partition)>,
+    taken: VecDeque<(PlacedKey, Partition)>,
     reading: Option<Reading>,
 }
 
@@ -292,20 +293,19 @@ impl RangeCursor {
         }
     }
 
-    fn start_side(&self) -> Side<DecoratedKey> {
+    fn start_side(&self) -> Side<PlacedKey> {
         if let Some(last) = &self.last_key {
             return Side::Excluded(last.clone());
         }
         match &self.range.start {
             // A range that starts at the end is empty: every key is skipped.
             KeyBound::Start | KeyBound::End => Side::Unbounded,
-            KeyBound::Before(key) => Side::Included(key.clone()),
-            KeyBound::After(key) => Side::Excluded(key.clone()),
+            KeyBound::Before(key) => Side::Included(key.into()),
+            KeyBound::After(key) => Side::Excluded(key.into()),
             // The empty key is the first of its token; keys of a token that is passed are skipped one by one.
-            KeyBound::BeforeToken(token) | KeyBound::AfterToken(token) => Side::Included(DecoratedKey {
-                token: token.clone(),
-                key: Bytes::new(),
-            }),
+            KeyBound::BeforeToken(token) | KeyBound::AfterToken(token) => {
+                Side::Included(PlacedKey::of(token, &[]))
+            }
         }
     }
 
@@ -331,10 +331,10 @@ impl RangeCursor {
         let start = self.start_side();
         let shard = lock.read();
         for (key, partition) in shard.partitions.range((start, Side::Unbounded)) {
-            if self.range.start.compare(key).is_gt() {
+            if key.against(&self.range.start).is_lt() {
                 continue;
             }
-            if self.range.end.compare(key).is_lt() {
+            if key.against(&self.range.end).is_gt() {
                 self.shard = None;
                 return;
             }
@@ -357,7 +357,7 @@ impl Cursor for RangeCursor {
             return Ok(None);
         };
         let reading = self.reading.insert(Reading::new(partition));
-        Ok(Some(reading.head(key)))
+        Ok(Some(reading.head(key.decorated())))
     }
 
     fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>, ReadError> {
@@ -367,7 +367,7 @@ impl Cursor for RangeCursor {
     }
 
     fn lower_bound(&self) -> Option<DecoratedKey> {
-        self.taken.front().map(|(key, _)| key.clone())
+        self.taken.front().map(|(key, _)| key.decorated())
     }
 
     fn peek(&mut self) -> Option<DecoratedKey> {
@@ -389,8 +389,8 @@ impl Cursor for RangeCursor {
                 self.take();
             }
             let next = self.taken.front();
-            let Some((key, partition)) = next.filter(|(key, _)| before.is_none_or(|before| key < before))
-            else {
+            let is_before = |key: &PlacedKey| before.is_none_or(|before| key.compare(before).is_lt());
+            let Some((key, partition)) = next.filter(|(key, _)| is_before(key)) else {
                 break;
             };
             let shown = partition.only_packed().and_then(|row| show(key, row, visitor));
@@ -402,18 +402,22 @@ impl Cursor for RangeCursor {
             taken = self.taken.pop_front();
             count += 1;
         }
-        Ok(taken.map(|(last, _)| PlainRun { count, last, is_over }))
+        Ok(taken.map(|(last, _)| PlainRun {
+            count,
+            last: last.decorated(),
+            is_over,
+        }))
     }
 }
 
 /// Shows a row to a visitor, if it is plain.
 #[inline]
-fn show(key: &DecoratedKey, row: &Packed, visitor: &mut dyn PlainVisitor) -> Option<Flow> {
+fn show(key: &PlacedKey, row: &Packed, visitor: &mut dyn PlainVisitor) -> Option<Flow> {
     let mut cells = Cells::new();
     let timestamp_micros = row.plain_cells(&mut cells)?;
     Some(visitor.row(&PlainRow {
-        key: &key.key,
-        token: Some(&key.token),
+        key: key.bytes(),
+        token: Some(&key.token()),
         timestamp_micros: Some(timestamp_micros),
         cells: &cells,
         stored: None,

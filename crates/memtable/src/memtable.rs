@@ -5,12 +5,10 @@ use std::collections::btree_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicIsize, Ordering};
 
-use bytes::Bytes;
 use ilion_rows::{
     ClusteringComparator, ClusteringFilter, Data, DecoratedKey, Entry as IndexEntry, KeyRange, Mutation,
     PartitionUpdate, RowChange,
 };
-use ilion_runs::head_of;
 use ilion_schema::TableSchema;
 use ilion_types::Token;
 use parking_lot::RwLock;
@@ -19,6 +17,7 @@ use crate::cursor::{MemtableCursor, PartitionCursor};
 use crate::entries::Entries;
 use crate::observed::{Observer, Watched};
 use crate::partition::{Copies, Partition};
+use crate::placed_key::{PlacedKey, place_of};
 
 /// A place in the commit log: segment, and offset in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -88,7 +87,7 @@ impl Statistics {
 }
 
 pub(crate) struct Shard {
-    pub(crate) partitions: BTreeMap<DecoratedKey, Partition>,
+    pub(crate) partitions: BTreeMap<PlacedKey, Partition>,
     statistics: Statistics,
 }
 
@@ -184,12 +183,9 @@ impl Memtable {
         }
         // Copying happens before the lock is taken.
         let copies = Copies::of(&mutation.update);
-        let key = DecoratedKey {
-            token: mutation.key.token.clone(),
-            key: Bytes::copy_from_slice(&mutation.key.key),
-        };
+        let key = PlacedKey::from(&mutation.key);
         let (min, max) = timestamps(&mutation.update);
-        let mut guard = self.shards[self.shard_of(&key.token)].write();
+        let mut guard = self.shards[self.shard_of(&mutation.key.token)].write();
         let shard = &mut *guard;
         let mut grown = 0;
         let partition = match shard.partitions.entry(key) {
@@ -235,13 +231,7 @@ impl Memtable {
     /// The shard of a token; ascends with the token.
     #[inline]
     pub(crate) fn shard_of(&self, token: &Token) -> usize {
-        let place = match token {
-            Token::Murmur3(hash) => hash.cast_unsigned() ^ (1 << 63),
-            Token::Random(token) => token.value().map_or(0, |value| {
-                u64::try_from((value >> 63).min(u128::from(u64::MAX))).unwrap_or(u64::MAX)
-            }),
-            Token::Bytes(bytes) | Token::Comparable(bytes) => head_of(bytes),
-        };
+        let place = place_of(token);
         let scaled = (u128::from(place) * self.shards.len() as u128) >> 64;
         usize::try_from(scaled).unwrap_or(0)
     }

@@ -1,0 +1,231 @@
+//! A partition's key in a memtable, with its place on the ring first: a search compares numbers that lie in the nodes of the tree,
+//! and a short key needs no memory of its own.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ilion_rows::{DecoratedKey, KeyBound};
+use ilion_runs::head_of;
+use ilion_types::Token;
+
+/// Longer keys have memory of their own.
+const SHORT_MAX: usize = 22;
+/// What an allocation of a long key takes beside its bytes: two counts.
+const SHARED_BYTES: usize = 16;
+
+/// A partition's key, ordered as [`DecoratedKey`] is.
+#[derive(Clone)]
+pub(crate) struct PlacedKey {
+    /// Ascends with the token; of Murmur3 it is the token.
+    place: u64,
+    key: Key,
+}
+
+#[derive(Clone)]
+enum Key {
+    /// By a Murmur3 token: its bytes, in front.
+    Short { length: u8, bytes: [u8; SHORT_MAX] },
+    /// By a Murmur3 token.
+    Long(Arc<[u8]>),
+    /// By another token, which is more than its place.
+    WithToken(Arc<DecoratedKey>),
+}
+
+/// A number that ascends with the token, as evenly as tokens of a partitioner are spread.
+#[inline]
+pub(crate) fn place_of(token: &Token) -> u64 {
+    match token {
+        Token::Murmur3(hash) => hash.cast_unsigned() ^ (1 << 63),
+        Token::Random(token) => token.value().map_or(0, |value| {
+            u64::try_from((value >> 63).min(u128::from(u64::MAX))).unwrap_or(u64::MAX)
+        }),
+        Token::Bytes(bytes) | Token::Comparable(bytes) => head_of(bytes),
+    }
+}
+
+impl PlacedKey {
+    /// A copy of a key.
+    pub(crate) fn of(token: &Token, key: &[u8]) -> Self {
+        let place = place_of(token);
+        let key = match (token.murmur3(), u8::try_from(key.len())) {
+            (None, _) => Key::WithToken(Arc::new(DecoratedKey {
+                token: token.clone(),
+                key: Bytes::copy_from_slice(key),
+            })),
+            (Some(_), Ok(length)) if key.len() <= SHORT_MAX => {
+                let mut bytes = [0; SHORT_MAX];
+                bytes[..key.len()].copy_from_slice(key);
+                Key::Short { length, bytes }
+            }
+            (Some(_), _) => Key::Long(key.into()),
+        };
+        Self { place, key }
+    }
+
+    /// Its serialized bytes.
+    #[inline]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match &self.key {
+            Key::Short { length, bytes } => &bytes[..usize::from(*length)],
+            Key::Long(bytes) => bytes,
+            Key::WithToken(key) => &key.key,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn token(&self) -> Token {
+        match &self.key {
+            Key::WithToken(key) => key.token.clone(),
+            _ => Token::Murmur3((self.place ^ (1 << 63)).cast_signed()),
+        }
+    }
+
+    /// The same for others.
+    pub(crate) fn decorated(&self) -> DecoratedKey {
+        match &self.key {
+            Key::WithToken(key) => DecoratedKey::clone(key),
+            _ => DecoratedKey {
+                token: self.token(),
+                key: Bytes::copy_from_slice(self.bytes()),
+            },
+        }
+    }
+
+    /// Memory that it takes.
+    pub(crate) fn size_bytes(&self) -> usize {
+        let beside = match &self.key {
+            Key::Short { .. } => 0,
+            Key::Long(bytes) => SHARED_BYTES + bytes.len(),
+            Key::WithToken(key) => SHARED_BYTES + key.size_bytes(),
+        };
+        size_of::<Self>() + beside
+    }
+
+    #[inline]
+    fn compare_token(&self, token: &Token) -> Ordering {
+        self.place.cmp(&place_of(token)).then_with(|| match &self.key {
+            Key::WithToken(key) => key.token.cmp(token),
+            _ => Ordering::Equal,
+        })
+    }
+
+    /// Orders it against another key.
+    #[inline]
+    pub(crate) fn compare(&self, other: &DecoratedKey) -> Ordering {
+        self.compare_token(&other.token)
+            .then_with(|| self.bytes().cmp(&other.key[..]))
+    }
+
+    /// Where it is from the bound on: before it or behind it, never at it.
+    #[inline]
+    pub(crate) fn against(&self, bound: &KeyBound) -> Ordering {
+        let (ordering, beside) = match bound {
+            KeyBound::Start => return Ordering::Greater,
+            KeyBound::End => return Ordering::Less,
+            KeyBound::BeforeToken(token) => (self.compare_token(token), Ordering::Greater),
+            KeyBound::AfterToken(token) => (self.compare_token(token), Ordering::Less),
+            KeyBound::Before(key) => (self.compare(key), Ordering::Greater),
+            KeyBound::After(key) => (self.compare(key), Ordering::Less),
+        };
+        ordering.then(beside)
+    }
+}
+
+impl From<&DecoratedKey> for PlacedKey {
+    fn from(key: &DecoratedKey) -> Self {
+        Self::of(&key.token, &key.key)
+    }
+}
+
+impl Ord for PlacedKey {
+    #[inline]
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.place
+            .cmp(&other.place)
+            .then_with(|| match (&self.key, &other.key) {
+                (Key::WithToken(key), Key::WithToken(other)) => key.cmp(other),
+                _ => self.bytes().cmp(other.bytes()),
+            })
+    }
+}
+
+impl PartialOrd for PlacedKey {
+    #[inline]
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for PlacedKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for PlacedKey {}
+
+impl fmt::Debug for PlacedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.decorated().fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ilion_types::Partitioner;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_short_key_is_in_one_piece() {
+        assert_eq!(size_of::<PlacedKey>(), 32);
+        let key = DecoratedKey::new(Partitioner::Murmur3, Bytes::from_static(&[7; SHORT_MAX]));
+        assert_eq!(PlacedKey::from(&key).size_bytes(), 32);
+    }
+
+    fn partitioners() -> impl Strategy<Value = Partitioner> {
+        prop_oneof![
+            Just(Partitioner::Murmur3),
+            Just(Partitioner::Random),
+            Just(Partitioner::ByteOrdered),
+        ]
+    }
+
+    /// Keys of all lengths around the limits of short keys and of places, many with equal beginnings.
+    fn keys() -> impl Strategy<Value = Vec<u8>> {
+        prop::collection::vec(prop_oneof![9 => 0..2_u8, 1 => any::<u8>()], 0..30)
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_ordered_as_the_key_that_it_stands_for(
+            partitioner in partitioners(),
+            keys in (keys(), keys()),
+            same_token in any::<bool>(),
+        ) {
+            let mut first = DecoratedKey::new(partitioner, keys.0.into());
+            let second = DecoratedKey::new(partitioner, keys.1.into());
+            if same_token && partitioner != Partitioner::ByteOrdered {
+                first.token = second.token.clone();
+            }
+            let placed = [PlacedKey::from(&first), PlacedKey::from(&second)];
+            let order = first.cmp(&second);
+            prop_assert_eq!(placed[0].cmp(&placed[1]), order);
+            prop_assert_eq!(placed[0].compare(&second), order);
+            prop_assert_eq!(placed[0].decorated(), first.clone());
+            for bound in [
+                KeyBound::Start,
+                KeyBound::End,
+                KeyBound::Before(second.clone()),
+                KeyBound::After(second.clone()),
+                KeyBound::BeforeToken(second.token.clone()),
+                KeyBound::AfterToken(second.token),
+            ] {
+                prop_assert_eq!(placed[0].against(&bound), bound.compare(&first).reverse());
+            }
+        }
+    }
+}
