@@ -8,8 +8,8 @@
 //! | `ZstdCompressor` | one zstd frame with content size and checksum |
 //! | `NoopCompressor` | the bytes themselves |
 //!
-//! Invariant: a length found in the input is never allocated before it was compared with the caller's limit and
-//! with what so many compressed bytes could expand to. Contexts that are costly to build are kept per thread.
+//! Invariant: a chunk is decompressed into memory that the caller has; what a protocol frame is said to hold is not allocated before it was
+//! compared with what so many compressed bytes could expand to. Contexts that are costly to build are kept per thread.
 //! Not here: the CRC after a chunk, the chunk map, the decision to store a chunk raw.
 
 use std::cell::RefCell;
@@ -136,39 +136,30 @@ impl Compressor {
         })
     }
 
-    /// Appends to `out` what `input` was made of, at most `len_max` bytes; returns how many.
+    /// Writes what `input` was made of to the start of `out`, whose length is the limit; returns how many bytes.
     ///
     /// # Errors
-    /// The chunk is damaged or longer than `len_max`; `out` is then as it was.
-    pub fn decompress(
-        &self,
-        input: &[u8],
-        len_max: usize,
-        out: &mut Vec<u8>,
-    ) -> Result<usize, CompressError> {
-        let start = out.len();
+    /// The chunk is damaged or longer than `out`, which then holds anything.
+    pub fn decompress(&self, input: &[u8], out: &mut [u8]) -> Result<usize, CompressError> {
+        let len_max = out.len();
         let result = match self {
-            Self::Lz4 => decompress_lz4(input, len_max, out),
-            Self::Snappy => decompress_snappy(input, len_max, out),
-            Self::Deflate => decompress_deflate(input, len_max, out),
-            Self::Zstd { .. } => decompress_zstd(input, len_max, out),
-            Self::Noop if input.len() > len_max => Err(Refusal::TooLong),
-            Self::Noop => {
-                out.extend_from_slice(input);
-                Ok(())
-            }
+            Self::Lz4 => decompress_lz4(input, out),
+            Self::Snappy => decompress_snappy(input, out),
+            Self::Deflate => decompress_deflate(input, out),
+            Self::Zstd { .. } => decompress_zstd(input, out),
+            Self::Noop => match out.get_mut(..input.len()) {
+                None => Err(Refusal::TooLong),
+                Some(out) => {
+                    out.copy_from_slice(input);
+                    Ok(input.len())
+                }
+            },
         };
         let algorithm = self.class_name();
-        match result {
-            Ok(()) => Ok(out.len() - start),
-            Err(refusal) => {
-                out.truncate(start);
-                Err(match refusal {
-                    Refusal::TooLong => CompressError::TooLong { algorithm, len_max },
-                    Refusal::Corrupt(reason) => CompressError::Corrupt { algorithm, reason },
-                })
-            }
-        }
+        result.map_err(|refusal| match refusal {
+            Refusal::TooLong => CompressError::TooLong { algorithm, len_max },
+            Refusal::Corrupt(reason) => CompressError::Corrupt { algorithm, reason },
+        })
     }
 }
 
@@ -193,9 +184,6 @@ enum Refusal {
 
 /// Most bytes that one compressed byte can become: no honest length exceeds it.
 const LZ4_EXPANSION_MAX: usize = 255;
-const SNAPPY_EXPANSION_MAX: usize = 64;
-const DEFLATE_EXPANSION_MAX: usize = 1032;
-const ZSTD_BLOCK_MAX: usize = 128 * 1024;
 
 /// Appends a raw LZ4 block (no length), as frames of the native protocol and chunks hold it.
 pub fn compress_lz4_block(input: &[u8], out: &mut Vec<u8>) -> Result<(), CompressError> {
@@ -219,7 +207,13 @@ pub fn compress_lz4_block(input: &[u8], out: &mut Vec<u8>) -> Result<(), Compres
 /// The block is damaged or does not hold exactly `len` bytes; `out` is then as it was.
 pub fn decompress_lz4_block(input: &[u8], len: usize, out: &mut Vec<u8>) -> Result<(), CompressError> {
     let start = out.len();
-    lz4_block(input, len, out).map_err(|reason| {
+    let filled = if len > input.len().saturating_mul(LZ4_EXPANSION_MAX) {
+        Err("length exceeds what the block can hold")
+    } else {
+        out.resize(start + len, 0);
+        fill_from_lz4_block(input, &mut out[start..])
+    };
+    filled.map_err(|reason| {
         out.truncate(start);
         CompressError::Corrupt {
             algorithm: "LZ4",
@@ -228,11 +222,9 @@ pub fn decompress_lz4_block(input: &[u8], len: usize, out: &mut Vec<u8>) -> Resu
     })
 }
 
-fn lz4_block(input: &[u8], len: usize, out: &mut Vec<u8>) -> Result<(), &'static str> {
-    if len > input.len().saturating_mul(LZ4_EXPANSION_MAX) {
-        return Err("length exceeds what the block can hold");
-    }
-    if len == 0 {
+/// Fills all of `out`.
+fn fill_from_lz4_block(input: &[u8], out: &mut [u8]) -> Result<(), &'static str> {
+    if out.is_empty() {
         // Writers emit one zero token; older ones nothing at all.
         return if matches!(input, [] | [0]) {
             Ok(())
@@ -240,10 +232,8 @@ fn lz4_block(input: &[u8], len: usize, out: &mut Vec<u8>) -> Result<(), &'static
             Err("bytes in an empty block")
         };
     }
-    let start = out.len();
-    out.resize(start + len, 0);
-    match lz4_flex::block::decompress_into(input, &mut out[start..]) {
-        Ok(written) if written == len => Ok(()),
+    match lz4_flex::block::decompress_into(input, out) {
+        Ok(written) if written == out.len() => Ok(()),
         Ok(_) => Err("block is shorter than its length says"),
         Err(_) => Err("not an LZ4 block of this length"),
     }
@@ -255,15 +245,14 @@ fn compress_lz4(input: &[u8], out: &mut Vec<u8>) -> Option<()> {
     compress_lz4_block(input, out).ok()
 }
 
-fn decompress_lz4(input: &[u8], len_max: usize, out: &mut Vec<u8>) -> Result<(), Refusal> {
+fn decompress_lz4(input: &[u8], out: &mut [u8]) -> Result<usize, Refusal> {
     let Some((prefix, block)) = input.split_first_chunk::<4>() else {
         return Err(Refusal::Corrupt("shorter than its length prefix"));
     };
     let len = u32::from_le_bytes(*prefix) as usize;
-    if len > len_max {
-        return Err(Refusal::TooLong);
-    }
-    lz4_block(block, len, out).map_err(Refusal::Corrupt)
+    let out = out.get_mut(..len).ok_or(Refusal::TooLong)?;
+    fill_from_lz4_block(block, out).map_err(Refusal::Corrupt)?;
+    Ok(len)
 }
 
 /// Appends a raw Snappy block, as frames of the native protocol and chunks hold it.
@@ -280,18 +269,11 @@ fn compress_snappy(input: &[u8], out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-fn decompress_snappy(input: &[u8], len_max: usize, out: &mut Vec<u8>) -> Result<(), Refusal> {
+fn decompress_snappy(input: &[u8], out: &mut [u8]) -> Result<usize, Refusal> {
     let len = snap::raw::decompress_len(input).map_err(|_| Refusal::Corrupt("bad length"))?;
-    if len > len_max {
-        return Err(Refusal::TooLong);
-    }
-    if len > input.len().saturating_mul(SNAPPY_EXPANSION_MAX) {
-        return Err(Refusal::Corrupt("length exceeds what the block can hold"));
-    }
-    let start = out.len();
-    out.resize(start + len, 0);
-    match snap::raw::Decoder::new().decompress(input, &mut out[start..]) {
-        Ok(written) if written == len => Ok(()),
+    let out = out.get_mut(..len).ok_or(Refusal::TooLong)?;
+    match snap::raw::Decoder::new().decompress(input, out) {
+        Ok(written) if written == len => Ok(len),
         _ => Err(Refusal::Corrupt("not a Snappy block")),
     }
 }
@@ -315,34 +297,36 @@ fn compress_deflate(input: &[u8], out: &mut Vec<u8>) -> Option<()> {
     })
 }
 
-fn decompress_deflate(input: &[u8], len_max: usize, out: &mut Vec<u8>) -> Result<(), Refusal> {
+fn decompress_deflate(input: &[u8], out: &mut [u8]) -> Result<usize, Refusal> {
     thread_local! {
         static INFLATER: RefCell<Decompress> = RefCell::new(Decompress::new(true));
     }
     if input.is_empty() {
         // Compat: the empty chunk at the end of a compaction's output is stored as no bytes.
-        return Ok(());
+        return Ok(0);
     }
-    // One byte more than allowed, so that a longer stream shows itself.
-    let limit = len_max
-        .saturating_add(1)
-        .min(input.len().saturating_mul(DEFLATE_EXPANSION_MAX) + 64);
-    let start = out.len();
-    out.resize(start + limit, 0);
-    let (status, written) = INFLATER.with_borrow_mut(|inflater| {
+    INFLATER.with_borrow_mut(|inflater| {
         inflater.reset(true);
-        let status = inflater.decompress(input, &mut out[start..], FlushDecompress::Finish);
-        (status, inflater.total_out())
-    });
-    let written = usize::try_from(written).unwrap_or(usize::MAX).min(limit);
-    if written > len_max {
-        return Err(Refusal::TooLong);
-    }
-    out.truncate(start + written);
-    match status {
-        Ok(Status::StreamEnd) => Ok(()),
-        _ => Err(Refusal::Corrupt("not a complete zlib stream")),
-    }
+        let inflate = |inflater: &mut Decompress, out: &mut [u8]| {
+            let consumed = usize::try_from(inflater.total_in()).unwrap_or(usize::MAX);
+            let rest = input.get(consumed..).unwrap_or_default();
+            inflater.decompress(rest, out, FlushDecompress::Finish)
+        };
+        let mut status = inflate(inflater, out);
+        let written = usize::try_from(inflater.total_out()).unwrap_or(usize::MAX);
+        if written == out.len() && !matches!(status, Ok(Status::StreamEnd)) {
+            // It ends here, or is longer.
+            let mut beyond = [0];
+            status = inflate(inflater, &mut beyond);
+            if inflater.total_out() > written as u64 {
+                return Err(Refusal::TooLong);
+            }
+        }
+        match status {
+            Ok(Status::StreamEnd) => Ok(written),
+            _ => Err(Refusal::Corrupt("not a complete zlib stream")),
+        }
+    })
 }
 
 fn compress_zstd(input: &[u8], level: i32, out: &mut Vec<u8>) -> Option<()> {
@@ -364,32 +348,27 @@ fn compress_zstd(input: &[u8], level: i32, out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-fn decompress_zstd(input: &[u8], len_max: usize, out: &mut Vec<u8>) -> Result<(), Refusal> {
+fn decompress_zstd(input: &[u8], out: &mut [u8]) -> Result<usize, Refusal> {
     thread_local! {
         static DECOMPRESSOR: RefCell<Option<bulk::Decompressor<'static>>> = const { RefCell::new(None) };
     }
     let announced =
         zstd_safe::get_frame_content_size(input).map_err(|_| Refusal::Corrupt("not a zstd frame"))?;
-    let limit = match announced.map(usize::try_from) {
-        Some(Ok(len)) if len <= len_max => len,
-        Some(_) => return Err(Refusal::TooLong),
-        None => len_max,
+    let out = match announced.map(usize::try_from) {
+        None => out,
+        Some(announced) => announced
+            .ok()
+            .and_then(|len| out.get_mut(..len))
+            .ok_or(Refusal::TooLong)?,
     };
-    // Each block takes at least three bytes and holds at most 128 KiB.
-    let limit = limit.min((input.len() / 3 + 1).saturating_mul(ZSTD_BLOCK_MAX));
-    let start = out.len();
-    out.resize(start + limit, 0);
     let written = DECOMPRESSOR.with_borrow_mut(|slot| {
         if slot.is_none() {
             *slot = bulk::Decompressor::new().ok();
         }
-        slot.as_mut()?.decompress_to_buffer(input, &mut out[start..]).ok()
+        slot.as_mut()?.decompress_to_buffer(input, out).ok()
     });
     match written {
-        Some(len) if announced.is_none_or(|announced| announced == len as u64) => {
-            out.truncate(start + len);
-            Ok(())
-        }
+        Some(len) if announced.is_none_or(|announced| announced == len as u64) => Ok(len),
         _ => Err(Refusal::Corrupt("not a complete zstd frame")),
     }
 }

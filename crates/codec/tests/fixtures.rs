@@ -38,7 +38,9 @@ fn check(info_path: &Path) -> String {
         let (stored, crc) = data[pair[0]..pair[1]].split_at(pair[1] - pair[0] - 4);
         assert_eq!(crc, crc32(stored).to_be_bytes());
         if stored.len() < stored_max {
-            compressor.decompress(stored, chunk_len, &mut out).unwrap();
+            let mut chunk = vec![0; chunk_len];
+            let length = compressor.decompress(stored, &mut chunk).unwrap();
+            out.extend_from_slice(&chunk[..length]);
         } else {
             out.extend_from_slice(&stored[..stored.len().min(data_len - out.len())]);
         }

@@ -15,6 +15,7 @@ mod buffers;
 mod cache;
 mod compression;
 mod reader;
+mod spare;
 mod stream;
 mod writer;
 

@@ -33,10 +33,12 @@ fn every_algorithm_gives_back_what_it_took() {
             let input = sample(len, len as u64);
             let mut stored = b"before".to_vec();
             compressor.compress(&input, &mut stored).unwrap();
-            let mut back = b"kept".to_vec();
-            let written = compressor.decompress(&stored[6..], len, &mut back).unwrap();
-            assert_eq!(written, len, "{compressor:?}");
-            assert_eq!(&back[4..], input, "{compressor:?}");
+            for room in [0, 1, 100] {
+                let mut back = vec![7; len + room];
+                let written = compressor.decompress(&stored[6..], &mut back).unwrap();
+                assert_eq!(written, len, "{compressor:?}");
+                assert_eq!(&back[..len], input, "{compressor:?}");
+            }
         }
     }
 }
@@ -47,52 +49,51 @@ fn zeros_expand_to_the_full_chunk() {
         let input = vec![0; 1 << 20];
         let mut stored = Vec::new();
         compressor.compress(&input, &mut stored).unwrap();
-        let mut back = Vec::new();
-        compressor.decompress(&stored, input.len(), &mut back).unwrap();
+        let mut back = vec![7; input.len()];
+        assert_eq!(compressor.decompress(&stored, &mut back), Ok(input.len()));
         assert_eq!(back, input, "{compressor:?}");
     }
 }
 
 #[test]
-fn a_chunk_longer_than_allowed_is_refused_and_leaves_the_buffer_alone() {
+fn a_chunk_longer_than_its_room_is_refused() {
     for compressor in ALL {
         let mut stored = Vec::new();
         compressor.compress(&sample(1000, 1), &mut stored).unwrap();
-        let mut out = b"kept".to_vec();
-        let error = compressor.decompress(&stored, 999, &mut out).unwrap_err();
+        let error = compressor.decompress(&stored, &mut [0; 999]).unwrap_err();
         assert!(
             matches!(error, CompressError::TooLong { len_max: 999, .. }),
             "{error}"
         );
-        assert_eq!(out, b"kept");
     }
 }
 
 #[test]
-fn damaged_chunks_never_panic_and_never_grow_beyond_the_limit() {
+fn damaged_chunks_never_panic() {
     for compressor in ALL {
         let mut stored = Vec::new();
         compressor.compress(&sample(3000, 7), &mut stored).unwrap();
         for cut in 0..stored.len().min(300) {
-            let mut out = Vec::new();
-            let _ = compressor.decompress(&stored[..cut], 3000, &mut out);
-            assert!(out.len() <= 3000);
+            let written = compressor.decompress(&stored[..cut], &mut [0; 3000]);
+            assert!(
+                written.is_err() || compressor == Compressor::Noop || cut == 0,
+                "{compressor:?}"
+            );
         }
         for at in 0..stored.len() {
             let mut broken = stored.clone();
             broken[at] ^= 0x55;
-            let mut out = Vec::new();
-            let _ = compressor.decompress(&broken, 3000, &mut out);
-            assert!(out.len() <= 3000);
+            if let Ok(written) = compressor.decompress(&broken, &mut [0; 3000]) {
+                assert!(written <= 3000);
+            }
         }
     }
 }
 
 #[test]
 fn the_empty_chunks_of_a_real_compaction_are_read() {
-    let mut out = Vec::new();
-    assert_eq!(Compressor::Lz4.decompress(&[0, 0, 0, 0, 0], 0, &mut out), Ok(0));
-    assert_eq!(Compressor::Deflate.decompress(&[], 0, &mut out), Ok(0));
+    assert_eq!(Compressor::Lz4.decompress(&[0, 0, 0, 0, 0], &mut []), Ok(0));
+    assert_eq!(Compressor::Deflate.decompress(&[], &mut []), Ok(0));
     let mut stored = Vec::new();
     Compressor::Lz4.compress(&[], &mut stored).unwrap();
     assert_eq!(stored, [0, 0, 0, 0, 0]);
@@ -101,8 +102,7 @@ fn the_empty_chunks_of_a_real_compaction_are_read() {
 #[test]
 fn a_length_that_lies_is_refused_before_memory_is_taken() {
     let mut out = Vec::new();
-    let lie = [0xFF, 0xFF, 0xFF, 0x7F, 0x10, 0x41];
-    assert!(Compressor::Lz4.decompress(&lie, usize::MAX, &mut out).is_err());
+    assert!(decompress_lz4_block(&[0x10, 0x41], 0x7FFF_FFFF, &mut out).is_err());
     assert!(out.capacity() < 1 << 20);
 }
 
@@ -138,9 +138,9 @@ fn what_other_writers_wrote_is_read() {
         (zstd, "28b52ffd24176500003068656c6c6f200100994b11175eae0d"),
         (zstd, "28b52ffd04586500003068656c6c6f200100994b11175eae0d"),
     ] {
-        let mut out = Vec::new();
-        compressor.decompress(&hex(stored), 16384, &mut out).unwrap();
-        assert_eq!(out, b"hello hello hello hello");
+        let mut out = vec![0; 16384];
+        let written = compressor.decompress(&hex(stored), &mut out).unwrap();
+        assert_eq!(&out[..written], b"hello hello hello hello");
     }
 }
 

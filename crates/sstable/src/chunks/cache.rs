@@ -4,8 +4,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use bytes::Bytes;
 use ilion_env::cost::{self, Count};
-use quick_cache::Weighter;
 use quick_cache::sync::Cache;
+use quick_cache::{DefaultHashBuilder, Lifecycle, Weighter};
+
+use super::spare;
 
 /// Which chunk of which open file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,9 +28,22 @@ impl Weighter<ChunkKey, Bytes> for ByBytes {
     }
 }
 
+/// Hands out what an insertion threw out.
+#[derive(Clone, Debug)]
+struct HandOut;
+
+impl Lifecycle<ChunkKey, Bytes> for HandOut {
+    /// The last one.
+    type RequestState = Option<Bytes>;
+
+    fn on_evict(&self, thrown_out: &mut Self::RequestState, _: ChunkKey, chunk: Bytes) {
+        *thrown_out = Some(chunk);
+    }
+}
+
 /// Decompressed chunks, at most so many bytes of them.
 pub struct ChunkCache {
-    chunks: Cache<ChunkKey, Bytes, ByBytes>,
+    chunks: Cache<ChunkKey, Bytes, ByBytes, DefaultHashBuilder, HandOut>,
     next_file: AtomicU64,
     hits: AtomicU64,
     misses: AtomicU64,
@@ -41,7 +56,13 @@ impl ChunkCache {
             .unwrap_or(usize::MAX)
             .max(16);
         Self {
-            chunks: Cache::with_weighter(entries, capacity_bytes, ByBytes),
+            chunks: Cache::with(
+                entries,
+                capacity_bytes,
+                ByBytes,
+                DefaultHashBuilder::default(),
+                HandOut,
+            ),
             next_file: AtomicU64::new(0),
             hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
@@ -101,7 +122,12 @@ impl ChunkCache {
     }
 
     pub(super) fn insert(&self, file: u64, chunk: u64, bytes: Bytes) {
-        self.chunks.insert(ChunkKey { file, chunk }, bytes);
+        let mut thrown_out = None;
+        self.chunks
+            .insert_with_lifecycle(ChunkKey { file, chunk }, bytes, &mut thrown_out);
+        if let Some(chunk) = thrown_out {
+            spare::keep(chunk);
+        }
     }
 
     /// True if nothing of worth has to go for so many bytes.

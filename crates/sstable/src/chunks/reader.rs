@@ -9,6 +9,7 @@ use ilion_codec::{Compressor, crc32};
 use ilion_env::{Access, Env, ReadFile};
 
 use super::cache::ChunkCache;
+use super::spare;
 use crate::component_file::read_component;
 use crate::compression_info::CompressionInfo;
 use crate::crc_file::CrcFile;
@@ -175,9 +176,9 @@ impl ChunkReader {
         if let Some(chunk) = cached.and_then(|cache| cache.lookup(self.cache_file, index)) {
             return Ok((start, chunk));
         }
-        let mut bytes = Vec::with_capacity(self.length_of(index));
-        self.append_chunks(index, 1, &mut bytes)?;
-        let chunk = Bytes::from(bytes);
+        let mut chunk = spare::take(self.length_of(index));
+        self.fill(index, 1, &mut chunk)?;
+        let chunk = chunk.freeze();
         if let Some(cache) = &self.cache {
             cache.insert(self.cache_file, index, chunk.clone());
         }
@@ -232,9 +233,7 @@ impl ChunkReader {
     pub(super) fn append_run(&self, position: u64, count: u64, out: &mut Vec<u8>) -> Result<u64> {
         self.check_range(position, 1)?;
         let first = position / u64::from(self.chunk_length);
-        let at = out.len();
         if self.append_chunks(first, count, out).is_err() {
-            out.truncate(at);
             self.append_whole_ones(first, count, out)?;
         }
         Ok(first * u64::from(self.chunk_length))
@@ -245,9 +244,7 @@ impl ChunkReader {
     fn append_whole_ones(&self, first: u64, count: u64, out: &mut Vec<u8>) -> Result<()> {
         self.append_chunks(first, 1, out)?;
         for index in first + 1..first + count {
-            let at = out.len();
             if self.append_chunks(index, 1, out).is_err() {
-                out.truncate(at);
                 break;
             }
         }
@@ -308,32 +305,40 @@ impl ChunkReader {
         Ok((start, end))
     }
 
-    /// Reads `count` chunks at once and appends their uncompressed bytes.
+    /// Reads `count` chunks at once and appends their uncompressed bytes, or nothing.
     fn append_chunks(&self, first: u64, count: u64, out: &mut Vec<u8>) -> Result<()> {
+        let at = out.len();
+        let lengths: usize = (first..first + count).map(|index| self.length_of(index)).sum();
+        out.resize(at + lengths, 0);
+        let filled = self.fill(first, count, &mut out[at..]);
+        if filled.is_err() {
+            out.truncate(at);
+        }
+        filled
+    }
+
+    /// Reads `count` chunks at once, whose uncompressed bytes are as many as `out` has.
+    fn fill(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
         thread_local! {
             static STORED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
         }
         let (run_start, _) = self.stored_range(first)?;
+        if !matches!(self.layout.as_ref(), Layout::Compressed { .. }) {
+            self.read_stored(first, run_start, out)?;
+            return self.check_plain(first, out);
+        }
         let (_, run_end) = self.stored_range(first + count - 1)?;
         let run_len = usize::try_from(run_end - run_start).unwrap_or(usize::MAX);
-        let lengths: usize = (first..first + count).map(|index| self.length_of(index)).sum();
-        out.reserve(lengths);
-        if !matches!(self.layout.as_ref(), Layout::Compressed { .. }) {
-            let at = out.len();
-            out.resize(at + run_len, 0);
-            self.read_stored(first, run_start, &mut out[at..])?;
-            return self.check_plain(first, &out[at..]);
-        }
         STORED.with_borrow_mut(|stored| {
             if stored.len() < run_len {
                 stored.resize(run_len, 0);
             }
             let stored = &mut stored[..run_len];
             self.read_stored(first, run_start, stored)?;
-            for index in first..first + count {
+            for (index, chunk) in (first..).zip(out.chunks_mut(self.chunk_length as usize)) {
                 let (start, end) = self.stored_range(index)?;
                 let piece = &stored[(start - run_start) as usize..(end - run_start) as usize];
-                self.decode_chunk(index, piece, out)?;
+                self.decode_chunk(index, piece, chunk)?;
             }
             Ok(())
         })
@@ -362,12 +367,12 @@ impl ChunkReader {
         Ok(())
     }
 
-    fn decode_chunk(&self, index: u64, piece: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    /// Fills all of `out`, which has the length of the chunk.
+    fn decode_chunk(&self, index: u64, piece: &[u8], out: &mut [u8]) -> Result<()> {
         let Layout::Compressed { info, compressor } = self.layout.as_ref() else {
             return Ok(());
         };
         let position = index * u64::from(self.chunk_length);
-        let length = self.length_of(index);
         let Some((stored, crc)) = piece.split_last_chunk::<4>() else {
             return Err(self.corrupt(position, "a chunk with its CRC"));
         };
@@ -375,13 +380,13 @@ impl ChunkReader {
             return Err(self.corrupt(position, "a chunk with the CRC that follows it"));
         }
         if stored.len() >= info.compressed_length_max as usize {
-            let raw = stored.get(..length);
+            let raw = stored.get(..out.len());
             let raw = raw.ok_or_else(|| self.corrupt(position, "a raw chunk of full length"))?;
-            out.extend_from_slice(raw);
+            out.copy_from_slice(raw);
             return Ok(());
         }
-        match compressor.decompress(stored, length, out) {
-            Ok(found) if found == length => Ok(()),
+        match compressor.decompress(stored, out) {
+            Ok(found) if found == out.len() => Ok(()),
             Ok(_) => Err(self.corrupt(position, "a chunk of full length")),
             Err(error) => Err(self.corrupt(position, error.to_string())),
         }

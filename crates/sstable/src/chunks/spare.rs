@@ -1,0 +1,54 @@
+//! Memory for the next chunk: that of the one that the cache threw out for the last. Fresh memory would have to be cleared, and the
+//! allocator asked twice for each chunk.
+
+use std::cell::Cell;
+
+use bytes::{Bytes, BytesMut};
+
+/// A longer chunk is not kept: each thread keeps one.
+const KEPT_BYTES_MAX: usize = 64 << 10;
+
+thread_local! {
+    static SPARE: Cell<Option<Bytes>> = const { Cell::new(None) };
+}
+
+/// So many bytes, whatever is in them.
+pub(super) fn take(length: usize) -> BytesMut {
+    let spare = SPARE.take().and_then(|chunk| chunk.try_into_mut().ok());
+    match spare {
+        Some(mut buffer) if buffer.capacity() >= length => {
+            buffer.resize(length, 0);
+            buffer
+        }
+        _ => BytesMut::zeroed(length),
+    }
+}
+
+/// Keeps the memory of a chunk, if nobody else holds it when it is taken.
+pub(super) fn keep(chunk: Bytes) {
+    if chunk.len() <= KEPT_BYTES_MAX {
+        SPARE.set(Some(chunk));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_nobody_holds_is_used_again() {
+        let chunk = Bytes::from(vec![7; 1000]);
+        let memory = chunk.as_ptr();
+        let slice = chunk.slice(10..20);
+        keep(chunk);
+        let other = take(1000);
+        assert!(other.as_ptr() != memory && slice[..] == [7; 10]);
+        let again = other.freeze();
+        let memory = again.as_ptr();
+        keep(again);
+        let again = take(700);
+        assert_eq!((again.as_ptr(), again.len()), (memory, 700));
+        keep(again.freeze());
+        assert_eq!(take(900)[..].len(), 900);
+    }
+}
