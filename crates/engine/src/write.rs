@@ -182,7 +182,9 @@ impl Shared {
 
     /// Has the largest memtable flushed, unless that is being done: the end of that flush asks again.
     pub(crate) fn ask_for_flush(&self) {
-        if self.background.is_relieving.swap(true, Ordering::AcqRel) {
+        let is_relieving = &self.background.is_relieving;
+        // Mostly true, and every writer looks: a swap would take the line of memory from all others.
+        if is_relieving.load(Ordering::Acquire) || is_relieving.swap(true, Ordering::AcqRel) {
             return;
         }
         let tables = self.tables.load();
