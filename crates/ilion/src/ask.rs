@@ -1,6 +1,7 @@
 //! `ilion status`, `info`, `flush`, `compact`, `drain`, `invalidate-caches`, `set-cache-..`: asking a running node of this machine.
 
 use std::fmt::Display;
+use std::net::SocketAddr;
 
 use ilion_env::RealEnv;
 use ilion_server::admin::{AdminClient, read_token};
@@ -18,7 +19,8 @@ pub fn client(arguments: &AdminArguments) -> Result<AdminClient, Failure> {
     let token = arguments.admin_token_file.as_ref();
     let token = token.map(|path| read_token(&*RealEnv::new(), path));
     let token = token.transpose().map_err(Failure::of)?;
-    Ok(AdminClient::new(arguments.admin_port).with_token(token))
+    let address = SocketAddr::new(arguments.admin_address, arguments.admin_port);
+    Ok(AdminClient::new(address).with_token(token))
 }
 
 /// Prints a report.

@@ -1,5 +1,6 @@
 //! What `ilion bench` is given by this program: databases in this process, and the administration of nodes.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 
 use anyhow::Context;
@@ -19,7 +20,8 @@ impl Host for InProcess {
     }
 
     fn admin(&self, port: u16) -> Box<dyn Admin> {
-        Box::new(Running(AdminClient::new(port)))
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        Box::new(Running(AdminClient::new(address)))
     }
 }
 

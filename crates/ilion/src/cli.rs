@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use ilion_server::settings::parse_address;
 
 /// A Cassandra-compatible column-family store.
 ///
@@ -139,6 +140,9 @@ pub struct ServeArguments {
 /// Which node.
 #[derive(Args)]
 pub struct AdminArguments {
+    /// The node's admin_address.
+    #[arg(long, value_name = "IP", env = "ILION_ADMIN_ADDRESS", default_value = "127.0.0.1", value_parser = parse_address)]
+    pub admin_address: IpAddr,
     /// The node's admin_port.
     #[arg(long, value_name = "PORT", env = "ILION_ADMIN_PORT", default_value_t = 9043)]
     pub admin_port: u16,
@@ -178,7 +182,7 @@ pub struct CacheKeysArguments {
     /// rows, counters or keys.
     pub cache: String,
     /// So many; -1 is all.
-    #[arg(allow_hyphen_values = true)]
+    #[arg(allow_hyphen_values = true, value_parser = clap::value_parser!(i64).range(-1..))]
     pub keys: i64,
 }
 

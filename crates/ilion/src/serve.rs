@@ -1,4 +1,4 @@
-//! `ilion serve`: settings, logs, node, server; then waiting for a signal; then the same backwards.
+//! `ilion serve`: settings, logs, ports, node, server; then waiting for a signal; then the same backwards.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use ilion_env::{Env, RealEnv};
 use ilion_server::admin::{Access, AdminDoor, EngineAdmin};
 use ilion_server::settings::{Loaded, Settings};
-use ilion_server::{Node, Server, ServerOptions, start_logging, wait_for_stop_signal};
+use ilion_server::{Entrance, Node, Port, Server, ServerOptions, start_logging, wait_for_stop_signal};
 
 use crate::Failure;
 use crate::cli::ServeArguments;
@@ -26,13 +26,15 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
         tracing::warn!("{warning}");
     }
     let access = Access::of(&*env, &settings).map_err(|error| Failure::Usage(error.to_string()))?;
+    let options = ServerOptions::of(&settings);
+    let admin_address = SocketAddr::new(settings.admin_address, settings.admin_port);
+    let take = |entrance, address| Port::take(entrance, address).map_err(failed("cannot start"));
+    let port = take(Entrance::Clients, options.address)?;
+    let admin_port = take(Entrance::Administration, admin_address)?;
     let node = Node::open(env, &settings).map_err(failed("cannot open the data directory"))?;
-    let server = node
-        .serve(&ServerOptions::of(&settings))
-        .map_err(failed("cannot start"))?;
+    let server = node.serve_at(port, &options).map_err(failed("cannot start"))?;
     let admin = Arc::new(EngineAdmin::new(&node, &server, &settings));
-    let address = SocketAddr::new(settings.admin_address, settings.admin_port);
-    let door = AdminDoor::open(address, access, admin).map_err(failed("cannot start"))?;
+    let door = AdminDoor::open(admin_port, access, admin).map_err(failed("cannot start"))?;
     greet(&settings, &server, &door, &log_path);
     let signal = wait_for_stop_signal().map_err(failed("cannot wait for signals"))?;
     tracing::info!(signal, "stopping");

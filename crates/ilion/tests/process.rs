@@ -169,16 +169,33 @@ fn a_directory_in_use_and_a_port_in_use_are_said_plainly() {
     );
 
     let other = tempfile::tempdir().unwrap();
+    let data = other.path().to_str().unwrap();
     let address = process.cql_address();
     let (_, port) = address.rsplit_once(':').unwrap();
-    let other = other.path().to_str().unwrap();
-    let taken = ilion(&["serve", "--port", port, "--admin-port", "0", "--data", other]);
-    assert_eq!(taken.status.code(), Some(1));
-    assert!(
-        stderr_of(&taken).contains("another server runs there, choose another port"),
-        "{}",
-        stderr_of(&taken)
-    );
+    let admin_port = process.admin_port();
+    for (ports, setting) in [
+        ([port, "0"], "native_transport_port"),
+        (["0", &admin_port], "admin_port"),
+    ] {
+        let [port, admin_port] = ports;
+        let taken = ilion(&[
+            "serve",
+            "--port",
+            port,
+            "--admin-port",
+            admin_port,
+            "--data",
+            data,
+        ]);
+        assert_eq!(taken.status.code(), Some(1));
+        let told = stderr_of(&taken);
+        let hint = format!("; another server runs there, choose another port ({setting})");
+        assert!(told.lines().any(|line| line.ends_with(&hint)), "{told}");
+        assert!(
+            !other.path().join("data").exists(),
+            "it began to open the data: {told}"
+        );
+    }
 }
 
 #[test]
@@ -198,6 +215,7 @@ fn wrong_settings_and_arguments_end_with_2() {
         &["serve", "--set", "cluster_name"][..],
         &["serve", "--data", data, "--set", "admin_address=0.0.0.0"],
         &["serve", "--nonsense"],
+        &["set-cache-keys-to-save", "keys", "-2"],
         &["dance"],
     ] {
         assert_eq!(ilion(arguments).status.code(), Some(2), "{arguments:?}");

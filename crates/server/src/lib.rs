@@ -8,6 +8,7 @@
 //! | module | what |
 //! | --- | --- |
 //! | `server`, `acceptor`, `options` | [`Server`]: starting and stopping; taking connections |
+//! | `port` | [`Port`]: a port that is taken, and not yet listened on |
 //! | `connection`, `handshake` | the task of a connection; OPTIONS and STARTUP |
 //! | `session` | what is shared about a connection; its limits; answers on their way |
 //! | `workers`, `execute`, `weight` | pools, and what a thread does with a task |
@@ -49,6 +50,7 @@ mod metrics;
 mod node;
 mod observers;
 mod options;
+mod port;
 mod request;
 mod request_times;
 mod server;
@@ -68,6 +70,7 @@ pub use metrics::ServerMetrics;
 pub use node::{Node, OpenError};
 pub use observers::{COST_KEY, Observers};
 pub use options::ServerOptions;
+pub use port::{Entrance, Port, PortError};
 pub use server::{ClientFacts, Clients, PoolFacts, Server, Services, StartError};
 pub use signals::wait_for_stop_signal;
 pub use statements::Statements;

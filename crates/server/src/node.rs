@@ -20,6 +20,7 @@ use crate::durability::{Durability, DurableCallback};
 use crate::guardrails::guardrails;
 use crate::memory::machine_bytes;
 use crate::observers::Observers;
+use crate::port::{Entrance, Port};
 use crate::server::{Server, Services, StartError};
 use crate::settings::{
     CommitLogSync, Limit, SSTableFormat, SSTableLookup, Settings, Size, StorageCompatibility,
@@ -142,6 +143,14 @@ impl Node {
     /// # Errors
     /// See [`StartError`].
     pub fn serve(&self, options: &ServerOptions) -> Result<Server, StartError> {
+        self.serve_at(Port::take(Entrance::Clients, options.address)?, options)
+    }
+
+    /// As [`Self::serve`], where a port was taken before.
+    ///
+    /// # Errors
+    /// See [`StartError`].
+    pub fn serve_at(&self, port: Port, options: &ServerOptions) -> Result<Server, StartError> {
         let services = Services {
             env: self.engine.env().clone(),
             statements: self.processor.clone() as Arc<dyn Statements>,
@@ -149,7 +158,7 @@ impl Node {
             schema_listener: self.local.clone(),
             observers: self.observers.clone(),
         };
-        let server = Server::start(options, services)?;
+        let server = Server::start(port, options, services)?;
         system::register_clients(&self.engine, &server.clients());
         self.local.listens_on(server.address().port());
         Ok(server)

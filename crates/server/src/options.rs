@@ -9,7 +9,7 @@ use crate::settings::Settings;
 /// How the CQL server is to run.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
-    /// Where to listen; port 0 takes a free one.
+    /// Where to listen; port 0 is a free one.
     pub address: SocketAddr,
     /// Longest body of a request.
     pub frame_bytes_max: u32,

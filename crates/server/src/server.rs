@@ -9,7 +9,6 @@ use ilion_env::Env;
 use ilion_protocol::Event;
 use ilion_query::StatementWeight;
 use prometheus_client::registry::Registry;
-use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -21,6 +20,7 @@ use crate::execute::Executor;
 use crate::metrics::ServerMetrics;
 use crate::observers::Observers;
 use crate::options::ServerOptions;
+use crate::port::{Port, PortError};
 use crate::request::Requests;
 use crate::statements::Statements;
 use crate::system::SchemaListener;
@@ -40,31 +40,15 @@ pub struct Services {
     pub observers: Arc<Observers>,
 }
 
-/// Why the server does not start; the operator must act.
+/// Why a server does not start; the operator must act.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The address cannot be listened on.
-    #[error("cannot listen for CQL clients on {address}: {source}{}", hint(source))]
-    Listen {
-        /// Which address.
-        address: SocketAddr,
-        /// Why.
-        source: io::Error,
-    },
+    /// Its port cannot be had.
+    #[error(transparent)]
+    Listen(#[from] PortError),
     /// The operating system gives no threads.
     #[error("cannot start threads: {0}")]
     Threads(io::Error),
-}
-
-fn hint(error: &io::Error) -> &'static str {
-    match error.kind() {
-        io::ErrorKind::AddrInUse => {
-            "; another server runs there, choose another port (native_transport_port)"
-        }
-        io::ErrorKind::AddrNotAvailable => "; it is no address of this machine (rpc_address)",
-        io::ErrorKind::PermissionDenied => "; ports below 1024 need privileges (native_transport_port)",
-        _ => "",
-    }
 }
 
 /// A running CQL server.
@@ -102,24 +86,19 @@ pub struct ClientFacts {
 }
 
 impl Server {
-    /// Listens and serves until [`Server::stop`].
+    /// Listens on the port and serves until [`Server::stop`].
     ///
     /// # Errors
     /// See [`StartError`].
-    pub fn start(options: &ServerOptions, services: Services) -> Result<Self, StartError> {
+    pub fn start(port: Port, options: &ServerOptions, services: Services) -> Result<Self, StartError> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(options.network_threads)
             .thread_name("ilion-network")
             .enable_all()
             .build()
             .map_err(StartError::Threads)?;
-        let address = options.address;
-        let listener = runtime
-            .block_on(TcpListener::bind(address))
-            .map_err(|source| StartError::Listen { address, source })?;
-        let address = listener
-            .local_addr()
-            .map_err(|source| StartError::Listen { address, source })?;
+        let address = port.address();
+        let listener = runtime.block_on(async { port.listen() })?;
         let metrics = ServerMetrics::new();
         let events = Arc::new(Events::default());
         let executor = Arc::new(Executor {

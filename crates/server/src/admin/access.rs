@@ -4,8 +4,10 @@
 //! `Origin`, or, when a name of its own was made to point here, another `Host`. With a token whoever knows it may ask, from
 //! wherever the door listens.
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
+use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 
 use ilion_env::Env;
@@ -20,7 +22,7 @@ const TOKEN_BYTES_MAX: u64 = 4096;
 pub enum AccessError {
     /// Anybody could ask.
     #[error("admin_address {0} is reached by other machines: set admin_token_file, or leave it at 127.0.0.1")]
-    Open(std::net::IpAddr),
+    Open(IpAddr),
     /// There is no token in the file.
     #[error("there is no token in admin_token_file {}: its first line must be one", .0.display())]
     NoToken(PathBuf),
@@ -94,8 +96,15 @@ impl Access {
 
 fn is_local(headers: &HeaderMap) -> bool {
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
-    let name = host.map(|host| host.rsplit_once(':').map_or(host, |(name, _)| name));
-    name.is_none_or(|name| matches!(name, "127.0.0.1" | "localhost"))
+    host.is_none_or(|host| {
+        host.parse()
+            .is_ok_and(|host: Authority| is_name_of_this_machine(host.host()))
+    })
+}
+
+fn is_name_of_this_machine(name: &str) -> bool {
+    let address = name.trim_start_matches('[').trim_end_matches(']').parse();
+    name == "localhost" || address.is_ok_and(|address: IpAddr| address.is_loopback())
 }
 
 fn is_origin_of(origin: &HeaderValue, host: Option<&HeaderValue>) -> bool {
@@ -147,6 +156,31 @@ mod tests {
             (header::ORIGIN, "http://evil.example"),
         ];
         assert_eq!(check(&rebound), Err(StatusCode::FORBIDDEN));
+    }
+
+    #[test]
+    fn this_machine_has_several_names() {
+        let check =
+            |host| Access::of_this_machine().check("/admin/status", &headers(&[(header::HOST, host)]));
+        for host in [
+            "127.0.0.1:9043",
+            "127.0.0.2:9043",
+            "localhost:9043",
+            "localhost",
+            "[::1]:9043",
+            "[::1]",
+        ] {
+            assert_eq!(check(host), Ok(()), "{host}");
+        }
+        for host in [
+            "192.0.2.1:9043",
+            "localhost.example",
+            "127.0.0.1.example:9043",
+            "[::2]:9043",
+            "",
+        ] {
+            assert_eq!(check(host), Err(StatusCode::FORBIDDEN), "{host}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The other side of the door, for the command line: as much HTTP as it takes, over a plain socket.
 
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -11,7 +11,7 @@ use serde_json::Value;
 pub enum ClientError {
     /// Nobody is there; is the node running, and is this its port?
     #[error(
-        "cannot reach a node's administration on {address}: {source}; is it running, and is this its admin_port?"
+        "cannot reach a node's administration on {address}: {source}; is it running, and is this its admin_address and admin_port?"
     )]
     Unreachable {
         /// Where.
@@ -30,7 +30,7 @@ pub enum ClientError {
 /// Answers are not larger.
 const ANSWER_BYTES_MAX: u64 = 64 << 20;
 
-/// Asks a node of this machine.
+/// Asks a node.
 #[derive(Clone, Debug)]
 pub struct AdminClient {
     address: SocketAddr,
@@ -38,12 +38,9 @@ pub struct AdminClient {
 }
 
 impl AdminClient {
-    /// Of the node with this `admin_port`.
-    pub fn new(port: u16) -> Self {
-        Self {
-            address: SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
-            token: None,
-        }
+    /// Of the node with this `admin_address` and `admin_port`.
+    pub fn new(address: SocketAddr) -> Self {
+        Self { address, token: None }
     }
 
     /// The same, showing the node's token.

@@ -1,6 +1,5 @@
 //! The HTTP side.
 
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -11,7 +10,6 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::json;
-use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
 use super::{
@@ -20,16 +18,7 @@ use super::{
 };
 
 use crate::dashboard::{self, QueryOrder, SlowestOrder, SpectrogramOrder, SpectrogramReport};
-
-/// The door does not open; the operator must act.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot listen for administration on {address}: {source}; choose another port (admin_port)")]
-pub struct DoorError {
-    /// Where.
-    pub address: SocketAddr,
-    /// Why.
-    pub source: io::Error,
-}
+use crate::{Port, StartError};
 
 /// An open door; it closes when this is dropped.
 pub struct AdminDoor {
@@ -38,20 +27,19 @@ pub struct AdminDoor {
 }
 
 impl AdminDoor {
-    /// Listens at this address; port 0 takes a free one.
+    /// Listens on the port.
     ///
     /// # Errors
-    /// The port is taken, or there are no threads.
-    pub fn open(address: SocketAddr, access: Access, admin: Arc<dyn Admin>) -> Result<Self, DoorError> {
-        let failed = |source| DoorError { address, source };
+    /// See [`StartError`].
+    pub fn open(port: Port, access: Access, admin: Arc<dyn Admin>) -> Result<Self, StartError> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name("ilion-admin")
             .enable_all()
             .build()
-            .map_err(failed)?;
-        let listener = runtime.block_on(TcpListener::bind(address)).map_err(failed)?;
-        let address = listener.local_addr().map_err(failed)?;
+            .map_err(StartError::Threads)?;
+        let address = port.address();
+        let listener = runtime.block_on(async { port.listen() })?;
         runtime.spawn(async move {
             if let Err(error) = axum::serve(listener, router(access, admin)).await {
                 tracing::error!(%error, "the door for administration has closed");

@@ -43,7 +43,7 @@ pub use compaction::{
     AutoCompactionOrder, CompactionOrder, CompactionReport, PendingCompactions, RunningCompaction, StopOrder,
     ThroughputOrder,
 };
-pub use door::{AdminDoor, DoorError};
+pub use door::AdminDoor;
 pub use indexes::{IndexOrder, IndexReport};
 pub use of_engine::EngineAdmin;
 pub use report::{

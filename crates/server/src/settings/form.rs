@@ -172,14 +172,22 @@ impl Form for bool {
     }
 }
 
+/// The address that a setting says.
+///
+/// # Errors
+/// It is none: what was expected.
+pub fn parse_address(text: &str) -> Result<IpAddr, String> {
+    match text {
+        "localhost" => Ok(IpAddr::from([127, 0, 0, 1])),
+        text => text
+            .parse()
+            .map_err(|_| "an IP address; names other than localhost are not resolved".to_owned()),
+    }
+}
+
 impl Form for IpAddr {
     fn parse(text: &str) -> Result<Self, String> {
-        match text {
-            "localhost" => Ok(Self::from([127, 0, 0, 1])),
-            text => text
-                .parse()
-                .map_err(|_| "an IP address; names other than localhost are not resolved".to_owned()),
-        }
+        parse_address(text)
     }
 
     fn print(&self) -> String {

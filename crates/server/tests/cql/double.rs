@@ -13,7 +13,8 @@ use ilion_query::{
 };
 use ilion_server::settings::Settings;
 use ilion_server::{
-    Durability, DurableCallback, NoListener, NoLog, Server, ServerOptions, Services, Statements,
+    Durability, DurableCallback, Entrance, NoListener, NoLog, Port, Server, ServerOptions, Services,
+    Statements,
 };
 use ilion_types::CqlType;
 
@@ -55,7 +56,8 @@ pub fn start_with(adjust: impl FnOnce(&mut ServerOptions), durability: Arc<dyn D
         schema_listener: Arc::new(NoListener),
         observers: Default::default(),
     };
-    let server = Server::start(&options, services).unwrap();
+    let port = Port::take(Entrance::Clients, options.address).unwrap();
+    let server = Server::start(port, &options, services).unwrap();
     Setup { server, double, gate }
 }
 

@@ -4,7 +4,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use ilion_protocol::Version;
-use ilion_server::{NoListener, NoLog, Server, ServerOptions, Services};
+use ilion_server::{Entrance, Port};
 
 use crate::client::{Client, rows_of};
 use crate::double::start;
@@ -32,21 +32,27 @@ fn what_was_asked_before_the_end_is_answered() {
 #[test]
 fn a_port_that_is_taken_is_said_plainly() {
     let setup = start();
-    let mut options = ServerOptions::of(&ilion_server::settings::Settings::default());
-    options.address = setup.server.address();
-    let services = Services {
-        env: std::sync::Arc::new(ilion_env::MemEnv::new(1)),
-        statements: setup.double.clone(),
-        durability: std::sync::Arc::new(NoLog),
-        schema_listener: std::sync::Arc::new(NoListener),
-        observers: Default::default(),
-    };
-    let Err(error) = Server::start(&options, services) else {
-        panic!("two servers on one port");
-    };
-    let text = error.to_string();
+    for (entrance, setting) in [
+        (Entrance::Clients, "native_transport_port"),
+        (Entrance::Administration, "admin_port"),
+    ] {
+        let refused = Port::take(entrance, setup.server.address())
+            .unwrap_err()
+            .to_string();
+        let hint = format!("; another server runs there, choose another port ({setting})");
+        assert!(refused.ends_with(&hint), "{refused}");
+    }
+    let nowhere = Port::take(Entrance::Clients, ([192, 0, 2, 1], 0).into()).unwrap_err();
     assert!(
-        text.contains("another server runs there, choose another port"),
-        "{text}"
+        nowhere
+            .to_string()
+            .ends_with("; it is no address of this machine (rpc_address)")
     );
+}
+
+#[test]
+fn who_comes_before_a_taken_port_is_listened_on_is_refused() {
+    let port = Port::take(Entrance::Clients, ([127, 0, 0, 1], 0).into()).unwrap();
+    let refused = TcpStream::connect(port.address()).unwrap_err();
+    assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
 }

@@ -1,7 +1,7 @@
 //! The door for operators.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpStream};
 use std::sync::Arc;
 
 use ilion_env::Env;
@@ -12,19 +12,33 @@ use ilion_server::admin::{
     TraceProbabilityReport,
 };
 use ilion_server::dashboard::{SlowestReport, SpectrogramReport};
+use ilion_server::{Entrance, Port};
 
 use crate::{Setup, make_table, run, start};
 
 fn open(setup: &Setup) -> (AdminDoor, AdminClient) {
     let admin = EngineAdmin::new(&setup.node, &setup.server, &setup.settings);
-    let door = AdminDoor::open(
-        ([127, 0, 0, 1], 0).into(),
-        Access::of_this_machine(),
-        Arc::new(admin),
-    )
-    .unwrap();
-    let client = AdminClient::new(door.address().port());
+    let port = Port::take(Entrance::Administration, ([127, 0, 0, 1], 0).into()).unwrap();
+    let door = AdminDoor::open(port, Access::of_this_machine(), Arc::new(admin)).unwrap();
+    let client = AdminClient::new(door.address());
     (door, client)
+}
+
+#[test]
+fn whoever_comes_from_this_machine_is_let_in_by_any_loopback_address() {
+    let setup = start();
+    let admin = || EngineAdmin::new(&setup.node, &setup.server, &setup.settings);
+    for address in [IpAddr::from([127, 0, 0, 2]), Ipv6Addr::LOCALHOST.into()] {
+        // A machine may have no IPv6.
+        let Ok(port) = Port::take(Entrance::Administration, SocketAddr::new(address, 0)) else {
+            assert!(address.is_ipv6(), "{address}");
+            continue;
+        };
+        let door = AdminDoor::open(port, Access::of_this_machine(), Arc::new(admin())).unwrap();
+        let client = AdminClient::new(door.address());
+        let status: StatusReport = client.get("/admin/status").unwrap();
+        assert_eq!(status.clients, 0);
+    }
 }
 
 /// One exchange, as it is on the wire.
@@ -149,7 +163,7 @@ fn what_is_not_there_is_said() {
         assert_eq!(error.to_string(), format!("the node refused: {message}"));
     }
     assert!(matches!(admin.post("/elsewhere"), Err(ClientError::Foreign(_))));
-    let nobody = AdminClient::new(setup.server.address().port());
+    let nobody = AdminClient::new(setup.server.address());
     assert!(nobody.get::<InfoReport>("/admin/info").is_err());
 }
 
