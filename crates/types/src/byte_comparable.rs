@@ -7,8 +7,9 @@
 //! sequence      := (40 value | 3E)* 38               (inside collections, tuples, user types, vectors)
 //! ```
 //!
-//! With the separator or terminator after it no encoding is a prefix of another. In a DESC column the bytes of the value are complemented, the separator is not.
-//! Not here: decoding, which readers of tries do not need; cutting keys to their distinguishing prefixes.
+//! With the separator or terminator after it no encoding is a prefix of another. In a DESC column the bytes of the value are
+//! complemented, the separator is not. Not here: decoding, which readers of tries do not need; cutting keys to their
+//! distinguishing prefixes.
 
 use ilion_codec::Writer;
 use num_bigint::{BigInt, Sign};

@@ -1,14 +1,16 @@
 //! Dates, times of day and timestamps as text, over the whole range of their types.
 //!
 //! ```text
-//! date      := [+|-] year(4..) '-' month '-' day                         day number: 2^31 is 1970-01-01
+//! date      := year '-' month '-' day                         day number: 2^31 is 1970-01-01
+//! year      := 4 digits | '-' 4 to 9 digits | '+' 5 to 9 digits
 //! time      := hour ':' minute ':' second ['.' 1 to 9 digits]
-//! timestamp := date [('T' | ' ') hour ':' minute [':' second ['.' digits]]] [zone]
-//! zone      := [' '] ('Z' | (+|-) hour [[':'] minute] | name)
+//! timestamp := date [('T' | ' ') hour ':' minute [':' second ['.' 0 to 9 digits]]] [zone]
+//! zone      := [' '] ('Z' | (+|-) hour [[':'] minute]) | ' ' name
 //! ```
 //!
-//! The calendar is the proleptic Gregorian one, as `java.time` has it. Compat: a timestamp without a zone is UTC
-//! here, where Cassandra takes the server's zone; zones are known by offset and by the common abbreviations only.
+//! The calendar is the proleptic Gregorian one, as `java.time` has it. Of a timestamp, a day up to 31 that the month does not have
+//! is its last one, and 24:00 is the next midnight. Compat: a timestamp without a zone is UTC here, where Cassandra takes the
+//! server's zone; zones are known by offset and by the common abbreviations only.
 
 use std::fmt::Write as _;
 
@@ -16,6 +18,7 @@ use crate::Error;
 
 pub(crate) const NANOS_PER_DAY: i64 = 86_400_000_000_000;
 const MILLIS_PER_DAY: i64 = 86_400_000;
+const NANOS_PER_SEC: i64 = 1_000_000_000;
 /// The serialized date of 1970-01-01.
 const EPOCH_DAY: i64 = 1 << 31;
 
@@ -63,14 +66,24 @@ fn print_day(day: i64, out: &mut String) {
 
 /// Reads a date: `yyyy-mm-dd`, or the raw day number.
 pub(crate) fn parse_date(text: &str) -> Result<u32, Error> {
-    let refused = || Error::literal(format!("Unable to coerce '{text}' to a formatted date (long)"));
     if is_number(text) {
-        return text.parse().map_err(|_| refused());
+        return text
+            .parse()
+            .map_err(|_| Error::literal(format!("Unable to make unsigned int (for date) from: '{text}'")));
     }
     let mut scanner = Scanner(text);
-    let day = scanner.date().ok_or_else(refused)?;
-    scanner.end().ok_or_else(refused)?;
-    u32::try_from(day + EPOCH_DAY).map_err(|_| refused())
+    let day = scanner
+        .date()
+        .and_then(Date::exact)
+        .filter(|_| scanner.is_at_end());
+    let day =
+        day.ok_or_else(|| Error::literal(format!("Unable to coerce '{text}' to a formatted date (long)")))?;
+    u32::try_from(day + EPOCH_DAY).map_err(|_| {
+        Error::literal(match day {
+            ..0 => format!("Input date {text} is less than min supported date -5877641-06-23T00:00Z"),
+            _ => format!("Input date {text} is greater than max supported date +5881580-07-11T00:00Z"),
+        })
+    })
 }
 
 /// Reads a time of day: `hh:mm:ss[.fffffffff]`, or nanoseconds.
@@ -88,28 +101,27 @@ pub(crate) fn parse_time(text: &str) -> Result<i64, Error> {
             ))),
         };
     }
-    let mut scanner = Scanner(text);
-    let time = scanner.time_of_day().filter(|time| time.has_seconds);
-    let time = time.ok_or_else(refused)?;
-    scanner.end().ok_or_else(refused)?;
-    Ok(time.nanos)
+    let mut scanner = Scanner(text.trim());
+    let nanos = scanner.time().filter(|_| scanner.is_at_end());
+    nanos.ok_or_else(refused)
 }
 
 /// Reads a timestamp in one of the forms of ISO 8601 that CQL takes, or milliseconds.
 pub(crate) fn parse_timestamp(text: &str) -> Result<i64, Error> {
-    let refused = || Error::literal(format!("Unable to parse a date/time from '{text}'"));
     if is_number(text) {
-        return text.parse().map_err(|_| refused());
+        return text
+            .parse()
+            .map_err(|_| Error::literal(format!("Unable to make long (for date) from: '{text}'")));
     }
-    timestamp(text).ok_or_else(refused)
+    timestamp(text).ok_or_else(|| Error::literal(format!("Unable to parse a date/time from '{text}'")))
 }
 
 fn timestamp(text: &str) -> Option<i64> {
     let mut scanner = Scanner(text);
-    let day = scanner.date()?;
+    let day = scanner.date()?.nearest();
     let before = scanner.0;
     let nanos = match scanner.accept('T') || scanner.accept(' ') {
-        true if scanner.0.starts_with(|c: char| c.is_ascii_digit()) => scanner.time_of_day()?.nanos,
+        true if scanner.0.starts_with(|c: char| c.is_ascii_digit()) => scanner.time_of_timestamp()?,
         // A space may also stand before the zone.
         _ => {
             scanner.0 = before;
@@ -128,8 +140,7 @@ fn is_number(text: &str) -> bool {
 }
 
 /// Abbreviations whose offset nobody disputes, in hours from UTC.
-const ZONES: [(&str, i32); 18] = [
-    ("Z", 0),
+const ZONES: [(&str, i32); 17] = [
     ("UTC", 0),
     ("GMT", 0),
     ("UT", 0),
@@ -149,18 +160,23 @@ const ZONES: [(&str, i32); 18] = [
     ("PDT", -7),
 ];
 
+/// No zone is further from UTC.
+const ZONE_SECS_MAX: i32 = 18 * 3600;
+
 fn zone_offset_secs(text: &str) -> Option<i32> {
-    let zone = text.strip_prefix(' ').unwrap_or(text);
-    if text.is_empty() {
+    if matches!(text, "" | "Z" | " Z") {
         return Some(0);
     }
-    if let Some((_, hours)) = ZONES.iter().find(|(name, _)| name.eq_ignore_ascii_case(zone)) {
-        return Some(hours * 3600);
-    }
-    let zone = zone
-        .strip_prefix("UTC")
-        .or_else(|| zone.strip_prefix("GMT"))
-        .unwrap_or(zone);
+    let zone = match text.strip_prefix(' ') {
+        None => text,
+        Some(name) => {
+            if let Some((_, hours)) = ZONES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
+                return Some(hours * 3600);
+            }
+            let offset = name.strip_prefix("UTC").or_else(|| name.strip_prefix("GMT"));
+            offset.unwrap_or(name)
+        }
+    };
     let mut scanner = Scanner(zone);
     let sign = match (scanner.accept('+'), scanner.accept('-')) {
         (true, _) => 1,
@@ -174,15 +190,34 @@ fn zone_offset_secs(text: &str) -> Option<i32> {
         scanner.accept(':');
         scanner.two_digits(59)?
     };
-    scanner.end()?;
-    i32::try_from(hours * 3600 + minutes * 60)
-        .ok()
-        .map(|secs| sign * secs)
+    let secs = i32::try_from(hours * 3600 + minutes * 60).ok();
+    let secs = secs.filter(|secs| *secs <= ZONE_SECS_MAX && scanner.is_at_end());
+    secs.map(|secs| sign * secs)
 }
 
-struct TimeOfDay {
-    nanos: i64,
-    has_seconds: bool,
+/// Year, month from 1 to 12 and day from 1 to 31, which the month may not have.
+struct Date {
+    year: i64,
+    month: i64,
+    day: i64,
+}
+
+impl Date {
+    /// Days since 1970-01-01; nothing if the month does not have the day.
+    fn exact(self) -> Option<i64> {
+        let days = days_from_civil(self.year, self.month, self.day);
+        // A day that the month does not have comes back as another.
+        (civil_from_days(days) == (self.year, self.month, self.day)).then_some(days)
+    }
+
+    /// The same, of the month's last day if it does not have this one.
+    fn nearest(self) -> i64 {
+        let days = days_from_civil(self.year, self.month, self.day);
+        match civil_from_days(days) {
+            (_, month, _) if month == self.month => days,
+            (_, _, days_beyond) => days - days_beyond,
+        }
+    }
 }
 
 /// The text not yet read.
@@ -203,8 +238,8 @@ impl Scanner<'_> {
         self.accept(wanted).then_some(())
     }
 
-    fn end(&self) -> Option<()> {
-        self.0.is_empty().then_some(())
+    fn is_at_end(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// `len_min` to `len_max` digits.
@@ -227,44 +262,71 @@ impl Scanner<'_> {
         digits.parse().ok().filter(|value| *value <= max)
     }
 
-    /// Days since 1970-01-01.
-    fn date(&mut self) -> Option<i64> {
-        let negative = self.accept('-');
-        if !negative {
-            self.accept('+');
-        }
+    fn date(&mut self) -> Option<Date> {
+        let (is_negative, is_signed) = (self.accept('-'), self.accept('+'));
+        let before = self.0.len();
         let year = self.digits(4, 9)?;
-        let year = if negative { -year } else { year };
+        let is_long = before - self.0.len() > 4;
+        if !is_negative && is_signed != is_long || is_negative && (is_signed || year == 0) {
+            return None;
+        }
         self.expect('-')?;
-        let month = self.two_digits(12)?;
+        let month = self.two_digits(12).filter(|month| *month > 0)?;
         self.expect('-')?;
-        let day = self.two_digits(31)?;
-        let days = days_from_civil(year, month, day);
-        // A day that the month does not have comes back as another.
-        (civil_from_days(days) == (year, month, day)).then_some(days)
+        let day = self.two_digits(31).filter(|day| *day > 0)?;
+        Some(Date {
+            year: if is_negative { -year } else { year },
+            month,
+            day,
+        })
     }
 
-    fn time_of_day(&mut self) -> Option<TimeOfDay> {
-        let hours = self.two_digits(23)?;
+    /// Nanoseconds of a value of the type `time`.
+    fn time(&mut self) -> Option<i64> {
+        let hours = self.signed(23)?;
         self.expect(':')?;
-        let minutes = self.two_digits(59)?;
-        let mut nanos = (hours * 3600 + minutes * 60) * 1_000_000_000;
-        let has_seconds = self.accept(':');
-        if has_seconds {
-            nanos += self.two_digits(59)? * 1_000_000_000;
+        let minutes = self.signed(59)?;
+        self.expect(':')?;
+        let seconds = self.signed(59)?;
+        let nanos = if self.accept('.') { self.fraction(1)? } else { 0 };
+        Some((hours * 3600 + minutes * 60 + seconds) * NANOS_PER_SEC + nanos)
+    }
+
+    /// Nanoseconds of the day, or of midnight behind it.
+    fn time_of_timestamp(&mut self) -> Option<i64> {
+        let hours = self.number(24)?;
+        self.expect(':')?;
+        let minutes = self.number(59)?;
+        let (mut seconds, mut nanos) = (0, 0);
+        if self.accept(':') {
+            seconds = self.number(59)?;
             if self.accept('.') {
-                nanos += self.fraction()?;
+                nanos = self.fraction(0)?;
             }
         }
-        Some(TimeOfDay { nanos, has_seconds })
+        let nanos = (hours * 3600 + minutes * 60 + seconds) * NANOS_PER_SEC + nanos;
+        Some(nanos).filter(|nanos| *nanos <= NANOS_PER_DAY)
     }
 
-    /// One to nine digits as billionths.
-    fn fraction(&mut self) -> Option<i64> {
-        let before = self.0.len();
+    /// Any number of digits.
+    fn number(&mut self, max: i64) -> Option<i64> {
+        self.digits(1, 18).filter(|value| *value <= max)
+    }
+
+    /// The same; a plus is passed over.
+    fn signed(&mut self, max: i64) -> Option<i64> {
+        self.accept('+');
+        self.number(max)
+    }
+
+    /// Up to nine digits as billionths.
+    fn fraction(&mut self, len_min: usize) -> Option<i64> {
+        let len = self.0.bytes().take_while(u8::is_ascii_digit).count();
+        if len == 0 && len_min == 0 {
+            return Some(0);
+        }
         let digits = self.digits(1, 9)?;
-        let len = u32::try_from(before - self.0.len()).ok()?;
-        Some(digits * 10_i64.pow(9 - len))
+        Some(digits * 10_i64.pow(9 - u32::try_from(len).ok()?))
     }
 }
 

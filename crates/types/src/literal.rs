@@ -127,6 +127,8 @@ impl CqlType {
             Self::Ascii => Err(Error::literal(format!("'{text}' is not ASCII"))),
             Self::Blob => parse_blob(text),
             Self::Custom(_) => parse_blob(text),
+            Self::Date => parse_date(text).map(|date| date.to_be_bytes().to_vec()),
+            Self::Time => parse_time(text).map(|time| time.to_be_bytes().to_vec()),
             _ if text.is_empty() => Ok(Vec::new()),
             Self::Tuple(types) => tuple_text::parse(text, self, types),
             Self::Int => parse_number::<i32, 4>(text, "int", i32::to_be_bytes),
@@ -146,8 +148,6 @@ impl CqlType {
                 .map(|value| value.to_be_bytes().to_vec())
                 .ok_or_else(|| unable("double", text)),
             Self::Boolean => parse_boolean(text),
-            Self::Date => parse_date(text).map(|date| date.to_be_bytes().to_vec()),
-            Self::Time => parse_time(text).map(|time| time.to_be_bytes().to_vec()),
             Self::Timestamp => parse_timestamp(text).map(|millis| millis.to_be_bytes().to_vec()),
             Self::Uuid | Self::TimeUuid => self.parse_uuid(text),
             Self::Inet => parse_inet(text),

@@ -2,8 +2,8 @@
 //!
 //! Planning resolves each relation (`relation`), puts those on the same column together (`restriction`), and decides what
 //! finds partitions (`partition`, `token`), what finds rows (`clustering`, `slices`), and what filters (`filter`, and
-//! `alternatives` for `OR`). Where there are indexes, `indexes` says what they serve, `usage` whether they are left to find the rows, `search` which of them are asked.
-//! Compat: `StatementRestrictions` of Cassandra 5.0.
+//! `alternatives` for `OR`). Where there are indexes, `indexes` says what they serve, `usage` whether they are left to find the
+//! rows, `search` which of them are asked. Compat: `StatementRestrictions` of Cassandra 5.0.
 
 mod alternatives;
 mod clustering;

@@ -49,13 +49,8 @@ impl CqlType {
             (Self::Text | Self::Ascii, Json::String(text)) => self.parse_plain(text),
             (Self::Blob | Self::Custom(_), Json::String(text)) => parse_blob(text),
             (Self::Boolean, Json::Boolean(value)) => Ok(vec![u8::from(*value)]),
+            (Self::Date | Self::Time, Json::String(text)) => self.parse_plain(text),
             // Compat: an empty string is an empty value of most types.
-            (Self::Date, Json::String(text)) if text.is_empty() => {
-                Err(Error::literal("Unable to coerce '' to a formatted date (long)"))
-            }
-            (Self::Time, Json::String(text)) if text.is_empty() => Err(Error::literal(
-                "(TimeType) Unable to coerce '' to a formatted time (long)",
-            )),
             (Self::Varint, Json::String(text)) if text.is_empty() => Err(no_number(self, json)),
             (_, Json::String(text)) if text.is_empty() => Ok(Vec::new()),
             (Self::Decimal | Self::Varint, Json::String(text)) => {

@@ -54,6 +54,11 @@ pub(super) fn make(from: &CqlType, to: &CqlType) -> Option<ScalarFunction> {
             let number = Number::decode(&source, value)?;
             number.map(|number| number.encode(&target)).transpose()
         }),
+        // Compat: the one of a counter, whose values those of a timestamp may be.
+        (CqlType::Timestamp, CqlType::BigInt | CqlType::Varint) => Box::new(move |value| {
+            let number = Number::decode(&CqlType::BigInt, value)?;
+            number.map(|number| number.encode(&target)).transpose()
+        }),
         (CqlType::Timestamp | CqlType::TimeUuid, CqlType::Date) => {
             Box::new(move |value| Ok(millis_of(&source, value)?.map(date_of_millis)))
         }

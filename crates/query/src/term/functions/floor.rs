@@ -109,7 +109,8 @@ fn floor_of(time: i64, duration: Duration, start: i64) -> Result<i64, Error> {
         .saturating_mul(DAYS_OF_MONTH_MAX * MILLIS_PER_DAY)
         .saturating_add(rest);
     let mut count = elapsed / longest;
-    while after(count + 1) <= time {
+    // The greatest of all times stands for those beyond it.
+    while after(count + 1) <= time && after(count + 1) < i64::MAX {
         // The estimate is short by less than a tenth, so what is left shrinks fast.
         count += ((time - after(count)) / longest).max(1);
     }
