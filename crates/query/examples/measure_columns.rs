@@ -8,27 +8,19 @@
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a tool for developers")]
 
-use std::path::Path;
+mod bench;
+
 use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use ilion_engine::{Engine, EngineOptions};
-use ilion_env::{MemEnv, Seeded};
-use ilion_query::{
-    ClientState, ClusterFacts, EngineStore, ExecuteOptions, Outcome, Prepared, QueryOptions, QueryProcessor,
-    Value, Values,
-};
+use ilion_env::Seeded;
+use ilion_query::{ExecuteOptions, Prepared};
+
+use bench::{Bench, with};
 
 const KEYS: u32 = 10;
 const ROWS_OF_A_KEY: u32 = 100;
-
-fn with(values: Vec<Bytes>) -> ExecuteOptions {
-    ExecuteOptions {
-        values: Values::Positional(values.into_iter().map(Value::Bytes).collect()),
-        ..ExecuteOptions::default()
-    }
-}
 
 fn int(number: u32) -> Bytes {
     Bytes::copy_from_slice(&number.to_be_bytes())
@@ -38,78 +30,33 @@ fn names(columns: u32) -> Vec<String> {
     (0..columns).map(|column| format!("v{column:03}")).collect()
 }
 
-struct Bench {
-    engine: Arc<Engine>,
-    processor: QueryProcessor,
-    client: ClientState,
-}
-
-impl Bench {
-    fn open() -> Self {
-        let options = EngineOptions {
-            is_compacting: false,
-            ..EngineOptions::below(Path::new("/ilion"))
-        };
-        let engine = Arc::new(Engine::open(Arc::new(MemEnv::new(1)), options).unwrap());
-        let cluster = ClusterFacts {
-            name: String::new(),
-            snitch: String::new(),
-            ranges: Vec::new(),
-        };
-        let store = Arc::new(EngineStore::new(engine.clone(), cluster));
-        let mut bench = Self {
-            engine,
-            processor: QueryProcessor::new(store, QueryOptions::default()),
-            client: ClientState::default(),
-        };
-        bench.run(
-            "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
-        );
-        bench
+fn load(bench: &mut Bench, columns: u32, bytes: usize) {
+    let mut random = Seeded::new(3);
+    let mut blob = || {
+        let mut blob = vec![0; bytes];
+        random.fill(&mut blob);
+        Bytes::from(blob)
+    };
+    let (rows, blobs) = match columns {
+        0 => (ROWS_OF_A_KEY, 1),
+        columns => (1, columns),
+    };
+    let names = names(blobs);
+    let (declared, marks) = (names.join(" blob, "), vec!["?"; names.len()].join(", "));
+    bench.run(&format!(
+        "CREATE TABLE ks.t (k int, c int, {declared} blob, PRIMARY KEY (k, c))"
+    ));
+    let insert = format!(
+        "INSERT INTO ks.t (k, c, {}) VALUES (?, ?, {marks})",
+        names.join(", ")
+    );
+    let insert = bench.prepare(&insert);
+    for (key, row) in (0..KEYS).flat_map(|key| (0..rows).map(move |row| (key, row))) {
+        let mut values = vec![int(key), int(row)];
+        values.extend((0..blobs).map(|_| blob()));
+        bench.write(&insert, &with(values));
     }
-
-    fn run(&mut self, text: &str) {
-        self.processor
-            .query(&mut self.client, text, &ExecuteOptions::default())
-            .unwrap();
-    }
-
-    fn prepare(&self, text: &str) -> Arc<Prepared> {
-        self.processor.prepare(&self.client, text, None).unwrap()
-    }
-
-    fn load(&mut self, columns: u32, bytes: usize) {
-        let mut random = Seeded::new(3);
-        let mut blob = || {
-            let mut blob = vec![0; bytes];
-            random.fill(&mut blob);
-            Bytes::from(blob)
-        };
-        let (rows, blobs) = match columns {
-            0 => (ROWS_OF_A_KEY, 1),
-            columns => (1, columns),
-        };
-        let names = names(blobs);
-        let (declared, marks) = (names.join(" blob, "), vec!["?"; names.len()].join(", "));
-        self.run(&format!(
-            "CREATE TABLE ks.t (k int, c int, {declared} blob, PRIMARY KEY (k, c))"
-        ));
-        let insert = format!(
-            "INSERT INTO ks.t (k, c, {}) VALUES (?, ?, {marks})",
-            names.join(", ")
-        );
-        let insert = self.prepare(&insert);
-        for (key, row) in (0..KEYS).flat_map(|key| (0..rows).map(move |row| (key, row))) {
-            let mut values = vec![int(key), int(row)];
-            values.extend((0..blobs).map(|_| blob()));
-            let options = with(values);
-            self.processor
-                .execute(&mut self.client, &insert, &options)
-                .unwrap();
-        }
-        let table = self.engine.schema().table("ks", "t").unwrap().id;
-        self.engine.flush(table).unwrap();
-    }
+    bench.flush();
 }
 
 #[inline(never)]
@@ -118,17 +65,10 @@ fn measured(bench: &mut Bench, selects: &[Arc<Prepared>], reads: &[ExecuteOption
 }
 
 fn read_all(bench: &mut Bench, selects: &[Arc<Prepared>], reads: &[ExecuteOptions]) -> usize {
-    let mut bytes = 0;
-    for (options, select) in reads.iter().zip(selects.iter().cycle()) {
-        let executed = bench
-            .processor
-            .execute(&mut bench.client, select, options)
-            .unwrap();
-        if let Outcome::Rows(rows) = executed.outcome {
-            bytes += rows.cells.len();
-        }
-    }
-    bytes
+    let selects = selects.iter().cycle();
+    let all = reads.iter().zip(selects);
+    all.map(|(options, select)| bench.read(select, options).cells.len())
+        .sum()
 }
 
 fn main() {
@@ -140,7 +80,7 @@ fn main() {
         panic!("COLUMNS BYTES READS WANTED");
     };
     let mut bench = Bench::open();
-    bench.load(columns, bytes as usize);
+    load(&mut bench, columns, bytes as usize);
     let names = names(columns.max(1));
     // Several, so that what is wanted begins anywhere in a chunk.
     let selects: Vec<Arc<Prepared>> = (0..10)

@@ -9,85 +9,31 @@
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a tool for developers")]
 
-use std::path::Path;
+mod bench;
+
 use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use ilion_engine::{Engine, EngineOptions};
-use ilion_env::MemEnv;
-use ilion_query::{
-    ClientState, ClusterFacts, EngineStore, ExecuteOptions, Outcome, Prepared, QueryOptions, QueryProcessor,
-    Value, Values,
-};
+use ilion_query::{ExecuteOptions, Prepared};
 use ilion_types::Partitioner;
+
+use bench::{Bench, with};
 
 fn key(row: u64) -> Bytes {
     let mixed = row.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     Bytes::from(format!("{mixed:016x}"))
 }
 
-fn with(values: Vec<Bytes>) -> ExecuteOptions {
-    ExecuteOptions {
-        values: Values::Positional(values.into_iter().map(Value::Bytes).collect()),
-        ..ExecuteOptions::default()
-    }
-}
-
-struct Bench {
-    engine: Arc<Engine>,
-    processor: QueryProcessor,
-    client: ClientState,
-}
-
-impl Bench {
-    fn open() -> Self {
-        let options = EngineOptions {
-            is_compacting: false,
-            ..EngineOptions::below(Path::new("/ilion"))
-        };
-        let engine = Arc::new(Engine::open(Arc::new(MemEnv::new(1)), options).unwrap());
-        let cluster = ClusterFacts {
-            name: String::new(),
-            snitch: String::new(),
-            ranges: Vec::new(),
-        };
-        let store = Arc::new(EngineStore::new(engine.clone(), cluster));
-        let mut bench = Self {
-            engine,
-            processor: QueryProcessor::new(store, QueryOptions::default()),
-            client: ClientState::default(),
-        };
-        bench.run(
-            "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
-        );
-        bench.run("CREATE TABLE ks.t (k blob PRIMARY KEY, v blob)");
-        bench
-    }
-
-    fn run(&mut self, text: &str) {
-        self.processor
-            .query(&mut self.client, text, &ExecuteOptions::default())
-            .unwrap();
-    }
-
-    fn prepare(&self, text: &str) -> Arc<Prepared> {
-        self.processor.prepare(&self.client, text, None).unwrap()
-    }
-
-    fn load(&mut self, rows: u64, sstables: u64, copies: u64) {
-        let insert = self.prepare("INSERT INTO ks.t (k, v) VALUES (?, ?)");
-        let table = self.engine.schema().table("ks", "t").unwrap().id;
-        for part in 0..sstables {
-            for row in (0..rows).filter(|row| (row + sstables - part) % sstables < copies) {
-                let value = [row.to_be_bytes().repeat(6), vec![7; 52]].concat();
-                let options = with(vec![key(row), Bytes::from(value)]);
-                self.processor
-                    .execute(&mut self.client, &insert, &options)
-                    .unwrap();
-            }
-            self.engine.flush(table).unwrap();
+fn load(bench: &mut Bench, rows: u64, sstables: u64, copies: u64) {
+    bench.run("CREATE TABLE ks.t (k blob PRIMARY KEY, v blob)");
+    let insert = bench.prepare("INSERT INTO ks.t (k, v) VALUES (?, ?)");
+    for part in 0..sstables {
+        for row in (0..rows).filter(|row| (row + sstables - part) % sstables < copies) {
+            let value = [row.to_be_bytes().repeat(6), vec![7; 52]].concat();
+            bench.write(&insert, &with(vec![key(row), Bytes::from(value)]));
         }
+        bench.flush();
     }
 }
 
@@ -97,17 +43,8 @@ fn measured(bench: &mut Bench, select: &Arc<Prepared>, reads: &[ExecuteOptions])
 }
 
 fn read_all(bench: &mut Bench, select: &Arc<Prepared>, reads: &[ExecuteOptions]) -> u64 {
-    let mut count = 0;
-    for options in reads {
-        let executed = bench
-            .processor
-            .execute(&mut bench.client, select, options)
-            .unwrap();
-        if let Outcome::Rows(rows) = executed.outcome {
-            count += u64::from(rows.row_count);
-        }
-    }
-    count
+    let counts = reads.iter().map(|options| bench.read(select, options).row_count);
+    counts.map(u64::from).sum()
 }
 
 fn main() {
@@ -119,7 +56,7 @@ fn main() {
         panic!("ROWS SSTABLES LIMIT READS [COPIES]");
     };
     let mut bench = Bench::open();
-    bench.load(rows, sstables, rest.first().copied().unwrap_or(1));
+    load(&mut bench, rows, sstables, rest.first().copied().unwrap_or(1));
     let select = match limit {
         0 => "SELECT v FROM ks.t WHERE k = ?",
         _ => "SELECT k, v FROM ks.t WHERE token(k) >= ? LIMIT ?",

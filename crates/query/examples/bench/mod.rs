@@ -1,0 +1,80 @@
+//! What the examples measure: a query layer over an engine in memory, statements and their values.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ilion_engine::{Engine, EngineOptions};
+use ilion_env::MemEnv;
+use ilion_query::{
+    ClientState, ClusterFacts, EngineStore, ExecuteOptions, Outcome, Prepared, QueryOptions, QueryProcessor,
+    ResultSet, Value, Values,
+};
+
+/// Values for the markers of a statement.
+pub fn with(values: Vec<Bytes>) -> ExecuteOptions {
+    ExecuteOptions {
+        values: Values::Positional(values.into_iter().map(Value::Bytes).collect()),
+        ..ExecuteOptions::default()
+    }
+}
+
+/// A database with the keyspace `ks`.
+pub struct Bench {
+    engine: Arc<Engine>,
+    processor: QueryProcessor,
+    client: ClientState,
+}
+
+impl Bench {
+    pub fn open() -> Self {
+        let options = EngineOptions {
+            is_compacting: false,
+            ..EngineOptions::below(Path::new("/ilion"))
+        };
+        let engine = Arc::new(Engine::open(Arc::new(MemEnv::new(1)), options).unwrap());
+        let cluster = ClusterFacts {
+            name: String::new(),
+            snitch: String::new(),
+            ranges: Vec::new(),
+        };
+        let store = Arc::new(EngineStore::new(engine.clone(), cluster));
+        let mut bench = Self {
+            engine,
+            processor: QueryProcessor::new(store, QueryOptions::default()),
+            client: ClientState::default(),
+        };
+        bench.run(
+            "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+        );
+        bench
+    }
+
+    pub fn run(&mut self, text: &str) {
+        self.processor
+            .query(&mut self.client, text, &ExecuteOptions::default())
+            .unwrap();
+    }
+
+    pub fn prepare(&self, text: &str) -> Arc<Prepared> {
+        self.processor.prepare(&self.client, text, None).unwrap()
+    }
+
+    pub fn write(&mut self, insert: &Arc<Prepared>, options: &ExecuteOptions) {
+        self.processor.execute(&mut self.client, insert, options).unwrap();
+    }
+
+    pub fn read(&mut self, select: &Arc<Prepared>, options: &ExecuteOptions) -> ResultSet {
+        let executed = self.processor.execute(&mut self.client, select, options);
+        match executed.unwrap().outcome {
+            Outcome::Rows(rows) => rows,
+            other => panic!("{other:?} is no rows"),
+        }
+    }
+
+    /// Makes an SSTable of what was written to `ks.t`.
+    pub fn flush(&self) {
+        let table = self.engine.schema().table("ks", "t").unwrap().id;
+        self.engine.flush(table).unwrap();
+    }
+}
