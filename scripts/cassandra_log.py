@@ -30,9 +30,14 @@ def records(lines):
         yield "".join(record)
 
 
+def text_of(home):
+    """All of it, since the last start."""
+    with open(os.path.join(home, "logs", "node.log"), encoding="utf-8", errors="replace") as log:
+        return log.read()
+
+
 def complaints(home, expected=()):
     """Errors and warnings that are not expected."""
-    with open(os.path.join(home, "logs", "node.log"), encoding="utf-8", errors="replace") as log:
-        found = [record for record in records(log) if COMPLAINT.match(record)]
+    found = [record for record in records(text_of(home).splitlines(keepends=True)) if COMPLAINT.match(record)]
     known = [re.compile(pattern) for pattern in [*EXPECTED, *expected]]
     return [record for record in found if not any(pattern.search(record) for pattern in known)]

@@ -9,7 +9,7 @@ import check_sstables_data as data
 import open_in_place_data as kinds
 from cassandra import InvalidRequest, Unauthorized
 from cassandra.auth import PlainTextAuthProvider
-from cassandra_log import complaints
+from cassandra_log import complaints, text_of
 from check_sstables import Cassandra, Verdicts, equal, read, write
 from conftest import connect
 from node import OwnNode
@@ -123,6 +123,13 @@ def roles_work(cassandra):
         raise AssertionError("alice may write")
 
 
+def takes_saved_caches(home):
+    """Cassandra reads the counters whose values it is to know, and finds its own version of the schema in front."""
+    log = text_of(home)
+    assert "Reading saved cache" in log and "CounterCache-g.db" in log, "no saved cache of counters was read"
+    assert "does not match current schema version" not in log, "a saved cache is of another schema"
+
+
 def in_cassandra(home, verdicts, what, work):
     cassandra = Cassandra(home)
     try:
@@ -174,6 +181,8 @@ def main():
 
     def again(cassandra, session):
         back = state(session, kinds.Kind.after_ilion), schema_of(session)
+        if VERSION >= (5, 0):
+            verdicts.check("caches: Cassandra takes what Ilion saved", lambda: takes_saved_caches(home))
         for kind in kinds.KINDS:
             for query in kind.theirs:
                 verdicts.check(f"{kind.name}: {query}", lambda: answer(session, query))

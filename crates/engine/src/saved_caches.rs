@@ -8,6 +8,7 @@
 mod entries;
 mod file;
 mod keys;
+mod schema_digest;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -125,7 +126,7 @@ fn save_counters(shared: &Shared, keys_max: usize) -> Result<()> {
 }
 
 fn write(shared: &Shared, draft: Draft, cache: &str) -> Result<()> {
-    let version = shared.schema.load().version;
+    let version = shared.schema_version_of_cassandra()?;
     Ok(draft.write(&*shared.env, &shared.options.saved_caches_dir, cache, version)?)
 }
 

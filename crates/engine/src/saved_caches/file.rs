@@ -1,7 +1,7 @@
 //! The files of a saved cache, as Cassandra 5.0 has them.
 //!
 //! ```text
-//! <Cache>-g.db       := schema_version:uuid entry*                 see `entries` and `keys`
+//! <Cache>-g.db       := schema_version:uuid entry*                 see `schema_digest`, `entries`, `keys`
 //! <Cache>-g.crc      := chunk_length:i32 crc:u32*                  as CRC.db of an SSTable
 //! <Cache>-g.metadata := tables:uvint (table:uuid index:string16)*  index is empty for a table
 //!                       and of the key cache what `keys` says

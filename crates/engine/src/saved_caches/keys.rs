@@ -93,7 +93,7 @@ impl Shared {
         draft.tables.encode(&mut metadata);
         metadata.uvint(draft.sstables.len() as u64);
         metadata.bytes(draft.sstable_rows.as_slice());
-        Ok(files.write(self.schema.load().version, &metadata, &draft.entries)?)
+        Ok(files.write(self.schema_version_of_cassandra()?, &metadata, &draft.entries)?)
     }
 
     /// Loads what was saved: how many entries there were, and how many are in the cache now. Tells of what cannot be used.
