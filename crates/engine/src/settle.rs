@@ -5,8 +5,8 @@
 //! older source has cannot be seen. Compat: `SinglePartitionReadCommand.queryMemtableAndSSTablesInTimestampOrder` of
 //! Cassandra 5.0, which settles rows without asking whether they live: an expired row could hide an older column that lives.
 //!
-//! Of columns that are not wanted, only so much is read as says that the row lives ([`ilion_sstable::Unwanted::Newest`]). If it does not, by what was
-//! read of it, all is read again with their times: one of them may.
+//! Of columns that are not wanted, only so much is read as says that the row lives ([`ilion_sstable::Unwanted::Newest`]). If it
+//! does not, by what was read of it, all is read again with their times: one of them may.
 //!
 //! Not for counters, whose values add up over all sources, nor for columns of many cells.
 

@@ -4,8 +4,9 @@
 //! cargo run --release -p ilion-vector --example recall -- [VECTORS] [DIMENSIONS] [QUERIES] [THREADS]
 //! ```
 //!
-//! For random vectors, spread evenly or in clusters, and each similarity; for products, also of very different lengths. `BREADTH`, `SPREAD` and `SLACK` (one or several: `0.05,0.1`) of the environment override how far
-//! searches go, `ONLY` (such as `uniform/COSINE`) leaves the others out.
+//! For random vectors, spread evenly or in clusters, and each similarity; for products, also of very different lengths.
+//! `BREADTH`, `SPREAD` and `SLACK` (one or several: `0.05,0.1`) of the environment override how far searches go, `ONLY` (such as
+//! `uniform/COSINE`) leaves the others out.
 
 use std::error::Error;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};

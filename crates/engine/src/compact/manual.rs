@@ -71,8 +71,8 @@ impl Drop for Pause<'_> {
 }
 
 impl Shared {
-    /// Compacts now, on this thread. Compactions of the table that go on are stopped first, as in Cassandra; one that somebody else has asked
-    /// for is waited for.
+    /// Compacts now, on this thread. Compactions of the table that go on are stopped first, as in Cassandra; one that somebody
+    /// else has asked for is waited for.
     fn compact_now(&self, store: &Arc<TableStore>, request: &CompactionRequest) -> Result<usize> {
         let turn = store.manual.lock();
         let pause = Pause::begin(store);
