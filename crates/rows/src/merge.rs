@@ -53,6 +53,8 @@ struct Source {
     place: Place,
     /// The next unfiltered of the current partition, while it waits.
     next: Option<Unfiltered>,
+    /// Of the last one that waited ([`ClusteringComparator::rank`]).
+    rank: u64,
     /// The deletion that is open in this source.
     open: DeletionTime,
 }
@@ -116,6 +118,7 @@ impl MergeCursor {
                 place: Place::Unasked(cursor.lower_bound()),
                 cursor,
                 next: None,
+                rank: 0,
                 open: DeletionTime::LIVE,
             })
             .collect();
@@ -231,13 +234,20 @@ impl MergeCursor {
     }
 
     fn wait_with_unfiltered(&mut self, index: usize) {
+        let source = &mut self.sources[index];
+        source.rank = source.next.as_ref().map_or(0, |next| self.comparator.rank(next));
         let (sources, comparator, direction) = (&self.sources, &self.comparator, self.direction);
-        let next = &sources[index].next;
-        self.unfiltereds
-            .insert(index, |waiting| match (&sources[waiting].next, next) {
-                (Some(waiting), Some(next)) => direction.order(comparator.compare_unfiltered(waiting, next)),
+        let (next, rank) = (&sources[index].next, sources[index].rank);
+        self.unfiltereds.insert(index, |waiting| {
+            let waiting = &sources[waiting];
+            let ordering = waiting.rank.cmp(&rank);
+            match (&waiting.next, next) {
+                (Some(waiting), Some(next)) => {
+                    direction.order(ordering.then_with(|| comparator.compare_unfiltered(waiting, next)))
+                }
                 _ => Ordering::Equal,
-            });
+            }
+        });
     }
 
     fn take_unfiltered(&mut self) -> Option<(usize, Unfiltered)> {
@@ -247,11 +257,13 @@ impl MergeCursor {
         Some((index, unfiltered))
     }
 
-    /// The next row, if it has this clustering.
-    fn take_row(&mut self, clustering: &Clustering) -> Option<Row> {
+    /// The next row, if it has this clustering, of which the rank is known.
+    fn take_row(&mut self, clustering: &Clustering, rank: u64) -> Option<Row> {
         let index = self.unfiltereds.top()?;
-        match &self.sources[index].next {
-            Some(Unfiltered::Row(row)) if self.comparator.compare(&row.clustering, clustering).is_eq() => {}
+        let source = &self.sources[index];
+        let is_same = |row: &Row| self.comparator.compare(&row.clustering, clustering).is_eq();
+        match &source.next {
+            Some(Unfiltered::Row(row)) if source.rank == rank && is_same(row) => {}
             _ => return None,
         }
         match self.take_unfiltered()? {
@@ -261,15 +273,16 @@ impl MergeCursor {
     }
 
     /// Joins every row of the same clustering.
-    fn join_rows(&mut self, mut row: Row) -> Option<Row> {
+    fn join_rows(&mut self, index: usize, mut row: Row) -> Option<Row> {
+        let rank = self.sources[index].rank;
         let active = self.deletion.max(self.open);
         if self.is_counter {
             let clustering = row.clustering.clone();
             let mut rows: SmallVec<[Row; 4]> = smallvec![row];
-            rows.extend(std::iter::from_fn(|| self.take_row(&clustering)));
+            rows.extend(std::iter::from_fn(|| self.take_row(&clustering, rank)));
             return merge_rows(rows, active, &self.table);
         }
-        while let Some(other) = self.take_row(&row.clustering) {
+        while let Some(other) = self.take_row(&row.clustering, rank) {
             row.merge(other, &self.table);
         }
         row.shadow(active);
@@ -357,7 +370,7 @@ impl Cursor for MergeCursor {
                 return Ok(None);
             };
             let joined = match unfiltered {
-                Unfiltered::Row(row) => self.join_rows(row).map(Unfiltered::Row),
+                Unfiltered::Row(row) => self.join_rows(index, row).map(Unfiltered::Row),
                 Unfiltered::Marker(marker) => self.join_markers(index, marker).map(Unfiltered::Marker),
             };
             if joined.is_some() {

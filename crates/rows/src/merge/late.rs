@@ -46,6 +46,7 @@ impl MergeCursor {
             cursor,
             place: Place::Unasked(bound),
             next: None,
+            rank: 0,
             open: DeletionTime::LIVE,
         });
         self.wait_for_partition(index);
