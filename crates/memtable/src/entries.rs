@@ -8,23 +8,27 @@
 //! | `record` | entries as bytes, and their order |
 //! | `distinct` | about how many partitions there are |
 //! | `cursor` | [`EntryCursor`]: reading |
+//! | `in_order` | [`EntriesInOrder`]: reading all of them once |
 
 mod cursor;
 mod distinct;
+mod in_order;
 mod record;
 #[cfg(test)]
 mod tests;
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use ilion_rows::{Entry, KeyRange, Mutation, Row};
-use ilion_runs::{Kind, SharedRuns, Walk, head_of};
+use ilion_runs::{Kind, Ordered, Record, SharedRuns, Stretch, Walk, head_of};
 use ilion_schema::TableSchema;
 use ilion_types::KeyOrder;
 use smallvec::SmallVec;
 
 pub(crate) use self::cursor::EntryCursor;
 use self::distinct::Distinct;
+pub use self::in_order::EntriesInOrder;
 use self::record::EntryOrder;
 use crate::memtable::Statistics;
 
@@ -133,16 +137,18 @@ impl Entries {
     }
 
     fn walk(&self, range: &KeyRange) -> Walk {
+        let stretch = InRange(range);
         let runs = self
             .chosen(range)
             .iter()
-            .flat_map(|shard| shard.snapshot(&self.order));
-        Walk::between(
-            &self.order,
-            runs,
-            |record| record::is_before_bound(record.bytes, &range.start),
-            |record| record::is_before_bound(record.bytes, &range.end),
-        )
+            .flat_map(|shard| shard.snapshot(&self.order, &stretch));
+        Walk::between(&self.order, runs, &stretch)
+    }
+
+    /// All entries in their order. Requires: nobody writes any more.
+    fn ordered(&self) -> Ordered {
+        let shards = self.shards.iter();
+        Ordered::of(&self.order, shards.flat_map(SharedRuns::all).collect())
     }
 
     /// Counts over all shards; the number of partitions is about right.
@@ -165,6 +171,23 @@ impl Entries {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.shards.iter().all(SharedRuns::is_empty)
+    }
+}
+
+/// The records of a range of partitions.
+struct InRange<'r>(&'r KeyRange);
+
+impl Stretch for InRange<'_> {
+    fn heads(&self) -> RangeInclusive<u64> {
+        record::head_of_bound(&self.0.start)..=record::head_of_bound(&self.0.end)
+    }
+
+    fn is_before_start(&self, record: Record<'_>) -> bool {
+        record::is_before_bound(record.bytes, &self.0.start)
+    }
+
+    fn is_before_end(&self, record: Record<'_>) -> bool {
+        record::is_before_bound(record.bytes, &self.0.end)
     }
 }
 

@@ -28,5 +28,6 @@ mod row_list;
 mod stored_row;
 
 pub use cursor::{MemtableCursor, PartitionCursor};
+pub use entries::EntriesInOrder;
 pub use memtable::{LogPosition, Memtable, Statistics};
 pub use observed::Watched;

@@ -14,7 +14,7 @@ use ilion_types::Token;
 use parking_lot::RwLock;
 
 use crate::cursor::{MemtableCursor, PartitionCursor};
-use crate::entries::Entries;
+use crate::entries::{Entries, EntriesInOrder};
 use crate::observed::{Observer, Watched};
 use crate::partition::{Copies, Partition};
 use crate::placed_key::{PlacedKey, place_of};
@@ -257,6 +257,11 @@ impl Memtable {
     /// Reads everything in (token, key) order. Requires for a flush: nobody writes any more.
     pub fn flush_cursor(self: &Arc<Self>) -> MemtableCursor {
         self.cursor(KeyRange::all(), Arc::new(ClusteringFilter::all()))
+    }
+
+    /// The entries of a hidden table in their order, for a flush; nothing of other tables. Requires: nobody writes any more.
+    pub fn entries_in_order(self: &Arc<Self>) -> Option<EntriesInOrder> {
+        EntriesInOrder::of(self.clone())
     }
 
     /// Memory taken.

@@ -6,6 +6,8 @@ use bytes::Bytes;
 use ilion_schema::TableSchema;
 use ilion_types::{Partitioner, Token};
 
+use smallvec::SmallVec;
+
 use crate::{Clustering, DecoratedKey, DeletionTime, Liveness, Mutation, PartitionUpdate, Row};
 
 /// A change of one entry. It has no memory of its own, since a write makes one for each index of its table.
@@ -44,6 +46,30 @@ impl Entry<'_> {
                 rows: vec![row],
                 ..PartitionUpdate::default()
             },
+        }
+    }
+}
+
+/// An entry of a hidden table as it is read, its values where they lie.
+#[derive(Clone, Debug)]
+pub struct EntryRow<'e> {
+    /// The clustering, all of it.
+    pub clustering: SmallVec<[Option<&'e [u8]>; 4]>,
+    /// [`Liveness::NONE`] of one that was removed.
+    pub liveness: Liveness,
+    /// [`DeletionTime::LIVE`] of one that was not removed.
+    pub deletion: DeletionTime,
+}
+
+impl EntryRow<'_> {
+    /// The same as a row that owns its values.
+    pub fn to_row(&self) -> Row {
+        let values = self.clustering.iter();
+        let values = values.map(|value| value.map(Bytes::copy_from_slice));
+        Row {
+            liveness: self.liveness,
+            deletion: self.deletion,
+            ..Row::empty(Clustering::new(values.collect()))
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Many small records in memory, written far more often than they are asked for: entries of indexes.
 //!
 //! A record is appended to an unsorted tail: so a write copies its bytes, and touches no cold place after another as in a tree.
-//! Whoever reads has what is unsorted made into a run first and keeps the runs, which do not change; writes go on meanwhile.
+//! Whoever reads a stretch keeps the runs, which do not change, and picks what it wants of what is unsorted; writes go on meanwhile. Once
+//! readers have spent as much on that as sorting takes, a tail becomes a run: so nobody waits for all to be sorted.
 //! Runs of one level are merged into one of the next, up to a size from which they are left as they are. What nobody reads is
 //! never sorted, unless records are written again and again, which sorting makes one.
 //!
@@ -11,25 +12,31 @@
 //! | --- | --- |
 //! | `run` | [`Run`]: sorted records |
 //! | `runs` | [`Runs`]: the tail and the runs |
-//! | `sort` | an unsorted tail to a run |
+//! | `sort` | unsorted tails to a run |
+//! | `ordered` | [`Ordered`]: all records, once nobody writes any more |
+//! | `stretch` | [`Stretch`]: which records a reader wants |
 //! | [`radix`] | sorting by numbers |
 //! | `shared` | [`SharedRuns`]: the same behind a lock |
 //! | `walk` | [`Walk`]: several runs read as one |
 
+mod ordered;
 pub mod radix;
 mod run;
 mod runs;
 mod shared;
 mod sort;
+mod stretch;
 #[cfg(test)]
 mod tests;
 mod walk;
 
 use std::cmp::Ordering;
 
+pub use ordered::Ordered;
 pub use run::{Record, Run};
 pub use runs::{Kind, Runs};
 pub use shared::SharedRuns;
+pub use stretch::{All, Stretch};
 pub use walk::Walk;
 
 /// How records stand to each other. Heads, which are numbers, are compared first, so that most records are never looked into.

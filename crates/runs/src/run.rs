@@ -1,5 +1,7 @@
 //! Records one after another.
 
+use crate::Stretch;
+
 /// One record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'r> {
@@ -17,6 +19,9 @@ pub struct Run {
     ends: Vec<u32>,
     bytes: Vec<u8>,
 }
+
+/// Records that are passed over by their heads in the time that it takes to look into one.
+const PASSED_FOR_A_LOOK: usize = 16;
 
 /// What a record takes beside its bytes.
 pub(crate) const RECORD_BYTES: usize = size_of::<u64>() + size_of::<u32>();
@@ -86,6 +91,25 @@ impl Run {
         low
     }
 
+    /// Appends what a reader wants of it to another run; gives about what that took, in records passed over.
+    pub(crate) fn pick(&self, stretch: &impl Stretch, into: &mut Self) -> usize {
+        let heads = stretch.heads();
+        let mut looked_into = 0;
+        for (number, _) in self
+            .heads
+            .iter()
+            .enumerate()
+            .filter(|(_, head)| heads.contains(head))
+        {
+            let record = self.record(number);
+            looked_into += 1;
+            if stretch.has(record) {
+                into.push_record(record);
+            }
+        }
+        self.len() + looked_into * PASSED_FOR_A_LOOK
+    }
+
     #[inline]
     pub(crate) fn push(&mut self, head: u64, write: impl FnOnce(&mut Vec<u8>)) -> usize {
         let before = self.bytes.len();
@@ -107,11 +131,5 @@ impl Run {
         self.heads.shrink_to_fit();
         self.ends.shrink_to_fit();
         self.bytes.shrink_to_fit();
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.heads.clear();
-        self.ends.clear();
-        self.bytes.clear();
     }
 }

@@ -9,8 +9,10 @@ use crate::{Order, Walk};
 /// Records of a tail, and bytes, from which on it is cut off.
 const TAIL_RECORDS: usize = 8192;
 const TAIL_BYTES: usize = 512 << 10;
-/// Records that probably go with others, from which on it is cut off.
-const TAIL_AGAIN: usize = 2048;
+/// Records that probably go with others, from which on some tails are sorted.
+const AGAIN_MIN: usize = 2048;
+/// So much longer it is waited after sorting gave little memory back.
+const AGAIN_GROWTH: usize = 4;
 /// So many runs of one level become one of the next.
 const MERGED_RUNS: usize = 8;
 /// No run is made of runs that have more together: a writer may wait for it.
@@ -27,16 +29,31 @@ pub enum Kind {
 }
 
 /// Records in the order that they came in, and in their own.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Runs {
     tail: Run,
-    /// How many of the tail probably go with another record.
+    /// Tails that are not sorted yet, the oldest first.
+    unsorted: Vec<Arc<Run>>,
+    /// How many records probably went with another one since some were sorted for that.
     again: usize,
-    /// Tails that nobody has asked for yet, the oldest first.
-    unsorted: Vec<Run>,
+    /// So many have some sorted.
+    again_max: usize,
     /// With how often it was merged; the oldest first.
     runs: Vec<(u8, Arc<Run>)>,
     sorter: Sorter,
+}
+
+impl Default for Runs {
+    fn default() -> Self {
+        Self {
+            tail: Run::default(),
+            unsorted: Vec::new(),
+            again: 0,
+            again_max: AGAIN_MIN,
+            runs: Vec::new(),
+            sorter: Sorter::default(),
+        }
+    }
 }
 
 impl Runs {
@@ -51,24 +68,32 @@ impl Runs {
     ) -> isize {
         self.again += usize::from(kind == Kind::Again);
         let grown = self.tail.push(head, write).cast_signed();
-        if self.tail.len() < TAIL_RECORDS && self.tail.bytes_len() < TAIL_BYTES && self.again < TAIL_AGAIN {
+        let is_tail_full = self.tail.len() >= TAIL_RECORDS || self.tail.bytes_len() >= TAIL_BYTES;
+        if !is_tail_full && self.again < self.again_max {
             return grown;
         }
         grown + self.cut_tail(order)
     }
 
-    /// A full tail is sorted only if that gives much memory back.
+    /// Tails are sorted only if that gives much memory back, which it did or did not when it was tried.
     #[cold]
     fn cut_tail(&mut self, order: &impl Order) -> isize {
-        if self.again * 4 > self.tail.len() {
-            return self.close_tail(order);
+        self.unsorted.push(Arc::new(std::mem::take(&mut self.tail)));
+        if self.again < self.again_max {
+            return 0;
         }
+        let few = few_of(&self.unsorted);
+        let before: usize = self.unsorted[..few].iter().map(|tail| tail.size_bytes()).sum();
+        let grown = self.sort_oldest(order, few);
         self.again = 0;
-        self.unsorted.push(std::mem::take(&mut self.tail));
-        0
+        self.again_max = match is_worth_sorting(before, grown) {
+            true => AGAIN_MIN,
+            false => self.again_max.saturating_mul(AGAIN_GROWTH),
+        };
+        grown
     }
 
-    /// True if nothing was put in since the runs were shown last.
+    /// True if nothing was put in since all was sorted.
     pub fn is_closed(&self) -> bool {
         self.tail.is_empty() && self.unsorted.is_empty()
     }
@@ -77,37 +102,68 @@ impl Runs {
     #[cold]
     pub fn close_tail(&mut self, order: &impl Order) -> isize {
         let mut grown = 0;
-        for tail in std::mem::take(&mut self.unsorted) {
-            grown += self.sort(order, &tail);
+        while !self.is_closed() {
+            grown += self.sort_next(order).0;
         }
-        if !self.tail.is_empty() {
-            let mut tail = std::mem::take(&mut self.tail);
-            grown += self.sort(order, &tail);
-            tail.clear();
-            self.tail = tail;
-        }
-        self.again = 0;
         grown
     }
 
-    fn sort(&mut self, order: &impl Order, tail: &Run) -> isize {
-        let run = self.sorter.sort(order, tail);
-        let mut grown = self.keep(order, 0, run).cast_signed() - tail.size_bytes().cast_signed();
+    /// Sorts the oldest of what is new; returns by how many bytes memory grew, and how many records there were.
+    pub(crate) fn sort_next(&mut self, order: &impl Order) -> (isize, usize) {
+        if self.unsorted.is_empty() {
+            self.unsorted.push(Arc::new(std::mem::take(&mut self.tail)));
+        }
+        let records = self.unsorted[0].len();
+        (self.sort_oldest(order, 1), records)
+    }
+
+    /// How many records [`Runs::sort_next`] would sort.
+    pub(crate) fn next_len(&self) -> usize {
+        self.unsorted.first().map_or(self.tail.len(), |tail| tail.len())
+    }
+
+    /// Makes the oldest tails a run.
+    fn sort_oldest(&mut self, order: &impl Order, tails: usize) -> isize {
+        let tails: Vec<Arc<Run>> = self.unsorted.drain(..tails).collect();
+        self.sort(order, &tails)
+    }
+
+    fn sort(&mut self, order: &impl Order, tails: &[Arc<Run>]) -> isize {
+        let run = self.sorter.sort(order, tails);
+        let before: usize = tails.iter().map(|tail| tail.size_bytes()).sum();
+        let mut grown = self.keep(order, 0, run).cast_signed() - before.cast_signed();
         while let Some(level) = self.level_to_merge() {
             grown += self.merge(order, level);
         }
         grown
     }
 
-    /// The runs, the oldest first. Requires: the tail is closed.
+    /// The runs, the oldest first.
     pub fn runs(&self) -> impl Iterator<Item = &Arc<Run>> {
-        debug_assert!(self.is_closed(), "whoever reads closes the tail first");
         self.runs.iter().map(|(_, run)| run)
+    }
+
+    /// What came in later and is not sorted yet, the oldest first, but for the tail.
+    pub(crate) fn unsorted(&self) -> &[Arc<Run>] {
+        &self.unsorted
+    }
+
+    /// What came in last.
+    pub(crate) fn tail(&self) -> &Run {
+        &self.tail
+    }
+
+    /// Everything that was put in, sorted or not, the oldest first.
+    pub(crate) fn all(&mut self) -> Vec<Arc<Run>> {
+        if !self.tail.is_empty() {
+            self.unsorted.push(Arc::new(std::mem::take(&mut self.tail)));
+        }
+        self.runs().chain(&self.unsorted).cloned().collect()
     }
 
     /// Records, equal ones counted as often as they were not met yet.
     pub fn len(&self) -> usize {
-        let unsorted: usize = self.unsorted.iter().map(Run::len).sum();
+        let unsorted: usize = self.unsorted.iter().map(|tail| tail.len()).sum();
         self.tail.len() + unsorted + self.runs.iter().map(|(_, run)| run.len()).sum::<usize>()
     }
 
@@ -159,6 +215,21 @@ impl Runs {
         }
         size_bytes
     }
+}
+
+/// How many of the oldest tails a writer may wait for, at least one.
+fn few_of(tails: &[Arc<Run>]) -> usize {
+    let mut records = 0;
+    let few = tails.iter().take_while(|tail| {
+        records += tail.len();
+        records <= MERGED_RECORDS_MAX
+    });
+    few.count().max(1)
+}
+
+/// Whether sorting so many bytes, which made memory grow so much, gave at least a quarter of them back.
+fn is_worth_sorting(bytes: usize, grown: isize) -> bool {
+    grown < 0 && grown.unsigned_abs() >= bytes / 4
 }
 
 /// The records of the oldest run that mean something.

@@ -1,14 +1,23 @@
 //! Runs that some write while others read.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::{RwLock, RwLockReadGuard, RwLockUpgradableReadGuard};
 
-use crate::{Kind, Order, Run, Runs};
+use crate::sort::Sorter;
+use crate::{Kind, Order, Run, Runs, Stretch};
+
+/// Records that are passed over by their heads in the time that it takes to sort one.
+const PASSED_FOR_A_SORT: usize = 64;
 
 /// Runs behind a lock, which is held for one record, or while a tail is sorted; and what is noted of every record beside them.
 #[derive(Debug, Default)]
-pub struct SharedRuns<N = ()>(RwLock<State<N>>);
+pub struct SharedRuns<N = ()> {
+    state: RwLock<State<N>>,
+    /// What readers spent on what is not sorted, in records passed over, less what sorting some of it took.
+    spent: AtomicUsize,
+}
 
 #[derive(Debug, Default)]
 struct State<N> {
@@ -29,37 +38,76 @@ impl<N> SharedRuns<N> {
         note: impl FnOnce(&mut N),
         write: impl FnOnce(&mut Vec<u8>),
     ) -> isize {
-        let mut state = self.0.write();
+        let mut state = self.state.write();
         let state = &mut *state;
         note(&mut state.notes);
         let grown = state.runs.push(order, head, kind, write);
         grown + std::mem::take(&mut state.untold_bytes)
     }
 
-    /// The runs of this moment, the oldest first.
-    pub fn snapshot(&self, order: &impl Order) -> Vec<Arc<Run>> {
-        let state = self.0.upgradable_read();
+    /// Runs that have a stretch as it is at this moment, the oldest first.
+    pub fn snapshot(&self, order: &impl Order, stretch: &impl Stretch) -> Vec<Arc<Run>> {
+        self.sort_what_is_due(order, stretch);
+        let state = self.state.read();
+        let mut runs: Vec<Arc<Run>> = state.runs.runs().cloned().collect();
         if state.runs.is_closed() {
-            return state.runs.runs().cloned().collect();
+            return runs;
+        }
+        let unsorted = state.runs.unsorted().to_vec();
+        let (mut of_tails, mut of_last) = (Run::default(), Run::default());
+        let mut spent = state.runs.tail().pick(stretch, &mut of_last);
+        drop(state);
+        spent += unsorted
+            .iter()
+            .map(|tail| tail.pick(stretch, &mut of_tails))
+            .sum::<usize>();
+        let picked = Sorter::default().sort(order, &[of_tails, of_last]);
+        spent += picked.len() * PASSED_FOR_A_SORT;
+        self.spent.fetch_add(spent, Ordering::Relaxed);
+        if !picked.is_empty() {
+            runs.push(Arc::new(picked));
+        }
+        runs
+    }
+
+    /// Sorts as much as readers have spent as much on; all for one who wants all.
+    fn sort_what_is_due(&self, order: &impl Order, stretch: &impl Stretch) {
+        let wants_all = stretch.heads() == (0..=u64::MAX);
+        let is_due = |runs: &Runs| {
+            let spent = self.spent.load(Ordering::Relaxed);
+            !runs.is_closed() && (wants_all || runs.next_len() * PASSED_FOR_A_SORT <= spent)
+        };
+        let state = self.state.upgradable_read();
+        if !is_due(&state.runs) {
+            return;
         }
         let mut state = RwLockUpgradableReadGuard::upgrade(state);
-        let grown = state.runs.close_tail(order);
-        state.untold_bytes += grown;
-        state.runs.runs().cloned().collect()
+        while is_due(&state.runs) {
+            let (grown, records) = state.runs.sort_next(order);
+            state.untold_bytes += grown;
+            let spent = self.spent.load(Ordering::Relaxed);
+            let left = spent.saturating_sub(records * PASSED_FOR_A_SORT);
+            self.spent.store(left, Ordering::Relaxed);
+        }
+    }
+
+    /// Everything, sorted or not, the oldest first.
+    pub fn all(&self) -> Vec<Arc<Run>> {
+        self.state.write().runs.all()
     }
 
     /// What was noted.
     pub fn notes(&self) -> impl std::ops::Deref<Target = N> {
-        RwLockReadGuard::map(self.0.read(), |state| &state.notes)
+        RwLockReadGuard::map(self.state.read(), |state| &state.notes)
     }
 
     /// Records, equal ones counted as often as they were not met yet.
     pub fn len(&self) -> usize {
-        self.0.read().runs.len()
+        self.state.read().runs.len()
     }
 
     /// True if there are no records.
     pub fn is_empty(&self) -> bool {
-        self.0.read().runs.is_empty()
+        self.state.read().runs.is_empty()
     }
 }

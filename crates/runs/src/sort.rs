@@ -2,6 +2,8 @@
 //!
 //! By their heads first, which are numbers; those of one head by their second numbers; and only what is left is compared byte by byte.
 
+use std::borrow::Borrow;
+
 use crate::run::Run;
 use crate::{Order, Record, radix};
 
@@ -11,91 +13,168 @@ pub(crate) struct Sorter {
     by_head: Vec<u128>,
     spare: Vec<u128>,
     by_second: Vec<u128>,
-    numbers: Vec<u32>,
+    alike: Vec<u64>,
 }
 
-/// A key and the number of a record, whose order is that of both.
-fn keyed(key: u64, number: u32) -> u128 {
-    u128::from(key) << 32 | u128::from(number)
+/// Where a record is: the number of its run and its own in it. The highest bit says that no number told it from the one before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place(u64);
+
+const AS_BEFORE: u64 = 1 << 63;
+
+impl Place {
+    #[inline]
+    pub(crate) fn record<R: Borrow<Run>>(self, runs: &[R]) -> Record<'_> {
+        record_at(self.0 & !AS_BEFORE, runs)
+    }
+
+    /// True if it may be equal to the record before.
+    #[inline]
+    pub(crate) fn may_be_as_before(self) -> bool {
+        self.0 & AS_BEFORE != 0
+    }
 }
 
+#[inline]
+fn record_at<R: Borrow<Run>>(place: u64, runs: &[R]) -> Record<'_> {
+    let (run, number) = (place >> 32, place & u64::from(u32::MAX));
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "both are numbers of what is in memory"
+    )]
+    let (run, number) = (run as usize, number as usize);
+    runs[run].borrow().record(number)
+}
+
+/// A key and the place of a record, whose order is that of both.
+#[inline]
+fn keyed(key: u64, place: u64) -> u128 {
+    u128::from(key) << 64 | u128::from(place)
+}
+
+#[inline]
 fn key_of(keyed: u128) -> u64 {
-    #[expect(clippy::cast_possible_truncation, reason = "96 bits are used")]
-    let key = (keyed >> 32) as u64;
-    key
+    (keyed >> 64) as u64
 }
 
-fn number_of(keyed: u128) -> u32 {
+#[inline]
+fn place_of(keyed: u128) -> u64 {
     #[expect(clippy::cast_possible_truncation, reason = "the lower half of it")]
-    let number = keyed as u32;
-    number
+    let place = keyed as u64;
+    place
 }
 
 impl Sorter {
-    /// The records in their order, equal ones as one.
-    pub(crate) fn sort(&mut self, order: &impl Order, tail: &Run) -> Run {
-        let mut run = Run::with_capacity(tail.len(), tail.bytes_len());
+    /// The records of some runs in their order, equal ones as one. Those that may be equal are to come in the older run first.
+    pub(crate) fn sort<R: Borrow<Run>>(&mut self, order: &impl Order, runs: &[R]) -> Run {
+        let records = runs.iter().map(|run| run.borrow().len()).sum();
+        let bytes = runs.iter().map(|run| run.borrow().bytes_len()).sum();
+        let mut sorted = Run::with_capacity(records, bytes);
+        let places = self.arrange(order, runs);
+        let mut rest = places.iter().peekable();
+        while let Some(first) = rest.next() {
+            let first = first.record(runs);
+            let alike = std::iter::from_fn(|| rest.next_if(|next| next.may_be_as_before()));
+            push_alike(order, first, alike.map(|place| place.record(runs)), &mut sorted);
+        }
+        sorted
+    }
+
+    /// The places of all records in their order, equal ones as they came.
+    pub(crate) fn arrange<R: Borrow<Run>>(&mut self, order: &impl Order, runs: &[R]) -> Vec<Place> {
         let mut by_head = std::mem::take(&mut self.by_head);
         by_head.clear();
-        by_head.extend((0..).zip(tail.heads()).map(|(number, head)| keyed(*head, number)));
-        // Stable: of equal heads the lower number stays first.
+        for (number, run) in (0_u64..).zip(runs) {
+            let places = number << 32..;
+            let heads = run.borrow().heads().iter();
+            by_head.extend(heads.zip(places).map(|(head, place)| keyed(*head, place)));
+        }
+        // Stable: of equal heads the lower place stays first.
         radix::sort_by_key(&mut by_head, &mut self.spare, |head| key_of(*head));
+        let mut places = Vec::with_capacity(by_head.len());
         for group in by_head.chunk_by(|a, b| key_of(*a) == key_of(*b)) {
             match group {
-                [only] => run.push_record(tail.record(number_of(*only) as usize)),
-                several => self.sort_one_head(order, tail, several, &mut run),
+                [only] => places.push(Place(place_of(*only))),
+                several => self.arrange_one_head(order, runs, several, &mut places),
             }
         }
         self.by_head = by_head;
-        run
+        places
     }
 
-    fn sort_one_head(&mut self, order: &impl Order, tail: &Run, group: &[u128], run: &mut Run) {
+    fn arrange_one_head<R: Borrow<Run>>(
+        &mut self,
+        order: &impl Order,
+        runs: &[R],
+        group: &[u128],
+        places: &mut Vec<Place>,
+    ) {
         let mut by_second = std::mem::take(&mut self.by_second);
         by_second.clear();
         by_second.extend(group.iter().map(|head| {
-            let number = number_of(*head);
-            keyed(order.second(tail.record(number as usize).bytes), number)
+            let place = place_of(*head);
+            keyed(order.second(record_at(place, runs).bytes), place)
         }));
         by_second.sort_unstable();
         for group in by_second.chunk_by(|a, b| key_of(*a) == key_of(*b)) {
             match group {
-                [only] => run.push_record(tail.record(number_of(*only) as usize)),
-                several => self.sort_alike(order, tail, several, run),
+                [only] => places.push(Place(place_of(*only))),
+                several => self.arrange_alike(order, runs, several, places),
             }
         }
         self.by_second = by_second;
     }
 
     /// Sorts what no number tells apart.
-    fn sort_alike(&mut self, order: &impl Order, tail: &Run, group: &[u128], run: &mut Run) {
-        let of = |number: &u32| tail.record(*number as usize);
-        self.numbers.clear();
-        self.numbers.extend(group.iter().map(|second| number_of(*second)));
+    fn arrange_alike<R: Borrow<Run>>(
+        &mut self,
+        order: &impl Order,
+        runs: &[R],
+        group: &[u128],
+        places: &mut Vec<Place>,
+    ) {
+        let of = |place: &u64| record_at(*place, runs).bytes;
+        self.alike.clear();
+        self.alike.extend(group.iter().map(|second| place_of(*second)));
         // Stable: of equal ones the older stays first.
-        self.numbers
-            .sort_by(|a, b| order.compare(of(a).bytes, of(b).bytes));
-        let is_equal = |a: &u32, b: &u32| order.compare(of(a).bytes, of(b).bytes).is_eq();
-        for equal in self.numbers.chunk_by(is_equal) {
-            match equal {
-                [only] => run.push_record(of(only)),
-                [first, rest @ ..] => push_merged(order, of(first), rest.iter().map(of), run),
-                [] => {}
-            }
-        }
+        self.alike.sort_by(|a, b| order.compare(of(a), of(b)));
+        let (first, rest) = self.alike.split_at(1);
+        places.extend(first.iter().map(|place| Place(*place)));
+        places.extend(rest.iter().map(|place| Place(*place | AS_BEFORE)));
     }
 }
 
-fn push_merged<'r>(
+/// Appends records that no number tells apart, equal ones as one.
+#[inline]
+fn push_alike<'r>(
     order: &impl Order,
     first: Record<'r>,
-    rest: impl Iterator<Item = Record<'r>>,
+    alike: impl Iterator<Item = Record<'r>>,
     run: &mut Run,
 ) {
-    let merged = rest.fold(first.bytes.to_vec(), |older, newer| {
-        let mut together = Vec::with_capacity(newer.bytes.len());
-        order.merge(&older, newer.bytes, &mut together);
-        together
-    });
-    run.push(first.head, |out| out.extend_from_slice(&merged));
+    let mut before = first;
+    let mut merged: Option<Vec<u8>> = None;
+    for next in alike {
+        let older = merged.as_deref().unwrap_or(before.bytes);
+        if order.compare(older, next.bytes).is_eq() {
+            let mut together = Vec::with_capacity(next.bytes.len());
+            order.merge(older, next.bytes, &mut together);
+            merged = Some(together);
+        } else {
+            push_one(before, merged.take(), run);
+            before = next;
+        }
+    }
+    push_one(before, merged, run);
+}
+
+#[inline]
+fn push_one(record: Record<'_>, merged: Option<Vec<u8>>, run: &mut Run) {
+    match merged {
+        None => run.push_record(record),
+        Some(merged) => run.push_record(Record {
+            bytes: &merged,
+            ..record
+        }),
+    }
 }

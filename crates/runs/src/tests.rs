@@ -45,14 +45,32 @@ fn put(runs: &mut Runs, key: u32, value: u64) -> isize {
     })
 }
 
+/// The records of these keys.
+struct Keys(std::ops::Range<u32>);
+
+impl Stretch for Keys {
+    fn heads(&self) -> std::ops::RangeInclusive<u64> {
+        head_of(self.0.start)..=head_of(self.0.end)
+    }
+
+    fn is_before_start(&self, record: Record<'_>) -> bool {
+        key(record.bytes) < self.0.start
+    }
+
+    fn is_before_end(&self, record: Record<'_>) -> bool {
+        key(record.bytes) < self.0.end
+    }
+}
+
+fn key(record: &[u8]) -> u32 {
+    u32::from_be_bytes(record[..4].try_into().unwrap())
+}
+
 fn take_all(walk: &mut Walk) -> Vec<(u32, u64)> {
     let mut all = Vec::new();
     let mut record = Vec::new();
     while walk.take(&Sums, &mut record) {
-        all.push((
-            u32::from_be_bytes(record[..4].try_into().unwrap()),
-            number(&record),
-        ));
+        all.push((key(&record), number(&record)));
         record.clear();
     }
     all
@@ -91,19 +109,104 @@ proptest! {
         prop_assert_eq!(grown, runs.runs().map(|run| run.size_bytes().cast_signed()).sum::<isize>());
         let mut walk = Walk::all(&Sums, runs.runs().cloned());
         prop_assert_eq!(take_all(&mut walk), model.clone().into_iter().collect::<Vec<_>>());
-        let is_before = |limit: u32| move |record: Record<'_>| record.bytes[..4] < limit.to_be_bytes()[..];
-        let mut walk = Walk::between(&Sums, runs.runs().cloned(), is_before(from), is_before(from + 900));
+        let mut walk = Walk::between(&Sums, runs.runs().cloned(), &Keys(from..from + 900));
         let between: Vec<_> = model.range(from..from + 900).map(|(key, value)| (*key, *value)).collect();
         prop_assert_eq!(take_all(&mut walk), between);
         let mut walk = Walk::all(&Sums, runs.runs().cloned());
         walk.step(&Sums);
-        walk.seek(&Sums, is_before(from));
-        let first = walk.peek().map(|record| u32::from_be_bytes(record.bytes[..4].try_into().unwrap()));
+        walk.seek(&Sums, |record| key(record.bytes) < from);
+        let first = walk.peek().map(|record| key(record.bytes));
         // Otherwise the step passed over what is sought.
         if model.first_key_value().is_none_or(|(least, _)| *least < from) {
             prop_assert_eq!(first, model.range(from..).next().map(|(key, _)| *key));
         }
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20))]
+    #[test]
+    fn readers_see_what_is_there_sorted_or_not(
+        count in 0_u32..40_000,
+        keys in prop::sample::select(vec![3_u32, 5000, 1_000_000]),
+        reads in prop::collection::vec((0_u32..40_000, 0_u32..6000, prop::sample::select(vec![0_u32, 1, 30, 5000])), 0..12),
+        seed in any::<u64>(),
+    ) {
+        let shared: SharedRuns<()> = SharedRuns::default();
+        let (mut model, mut state) = (BTreeMap::new(), seed | 1);
+        for round in 0..count {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            let key = (state >> 33) as u32 % keys;
+            let known = model.get(&key).copied();
+            model.insert(key, merged_value(known, state));
+            let kind = if state.is_multiple_of(3) { Kind::First } else { Kind::Again };
+            shared.push(&Sums, head_of(key), kind, |()| {}, |bytes| {
+                bytes.extend_from_slice(&key.to_be_bytes());
+                bytes.extend_from_slice(&state.to_be_bytes());
+            });
+            for (_, from, len) in reads.iter().filter(|(at, ..)| *at == round) {
+                // Often enough that tails are sorted under way.
+                for _ in 0..70 {
+                    let stretch = Keys(*from..from + len);
+                    let mut walk = Walk::between(&Sums, shared.snapshot(&Sums, &stretch), &stretch);
+                    let here: Vec<_> = model.range(stretch.0).map(|(key, value)| (*key, *value)).collect();
+                    prop_assert_eq!(take_all(&mut walk), here);
+                }
+            }
+        }
+        let all: Vec<_> = model.into_iter().collect();
+        let mut ordered = Ordered::of(&Sums, shared.all());
+        let (mut written, mut room) = (Vec::new(), Vec::new());
+        while let Some(record) = ordered.next(&Sums, &mut room) {
+            written.push((key(record), number(record)));
+        }
+        prop_assert_eq!(&written, &all);
+        prop_assert_eq!(take_all(&mut Walk::all(&Sums, shared.snapshot(&Sums, &All))), all);
+    }
+}
+
+/// Records of many keys, none of which was sorted.
+fn unsorted(count: u32) -> SharedRuns<()> {
+    let shared: SharedRuns<()> = SharedRuns::default();
+    for number in 0..count {
+        let key = number.wrapping_mul(0x9E37_79B9);
+        shared.push(
+            &Sums,
+            head_of(key),
+            Kind::First,
+            |()| {},
+            |bytes| {
+                bytes.extend_from_slice(&key.to_be_bytes());
+                bytes.extend_from_slice(&u64::from(number).to_be_bytes());
+            },
+        );
+    }
+    shared
+}
+
+#[test]
+fn one_who_wants_few_records_does_not_have_all_sorted() {
+    let shared = unsorted(100_000);
+    let one = Keys(0..1);
+    let mut shown: Vec<usize> = Vec::new();
+    for _ in 0..2000 {
+        let runs = shared.snapshot(&Sums, &one);
+        assert_eq!(Walk::between(&Sums, runs.iter().cloned(), &one).len(), 1);
+        shown.push(runs.iter().map(|run| run.len()).sum());
+    }
+    assert_eq!(shown[0], 1);
+    // Never much at once, and all of it in time.
+    let most = shown.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).max();
+    assert!(most <= Some(8192), "{most:?} records at once");
+    assert_eq!(shown.last(), Some(&100_000));
+}
+
+#[test]
+fn one_who_wants_all_has_all_sorted() {
+    let runs = unsorted(100_000).snapshot(&Sums, &All);
+    assert_eq!(runs.iter().map(|run| run.len()).sum::<usize>(), 100_000);
 }
 
 /// Runs that stay however often they are shown meanwhile.
@@ -139,4 +242,15 @@ fn records_that_are_one_take_the_memory_of_one() {
     assert!(grown < 4000, "{grown} bytes");
     let capacity: usize = runs.runs().map(|run| run.capacity_bytes()).sum();
     assert_eq!(grown.cast_unsigned(), capacity);
+}
+
+#[test]
+fn records_written_again_and_again_do_not_pile_up() {
+    let mut runs = Runs::default();
+    let (mut held, mut most) = (0, 0);
+    for round in 0..600_000 {
+        held += put(&mut runs, round % 1000, u64::from(round));
+        most = most.max(held);
+    }
+    assert!(most < 2 << 20, "{most} bytes of 1000 records");
 }

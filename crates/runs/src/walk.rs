@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use crate::{Order, Record, Run, compare};
+use crate::{All, Order, Record, Run, Stretch, compare};
 
 /// A stretch of a run.
 #[derive(Debug)]
@@ -25,19 +25,18 @@ pub struct Walk {
 impl Walk {
     /// Whole runs, the oldest first.
     pub fn all(order: &impl Order, runs: impl IntoIterator<Item = Arc<Run>>) -> Self {
-        Self::between(order, runs, |_| false, |_| true)
+        Self::between(order, runs, &All)
     }
 
-    /// What of the runs is neither before a start nor from an end on; the oldest first.
+    /// A stretch of the runs, the oldest first.
     pub fn between(
         order: &impl Order,
         runs: impl IntoIterator<Item = Arc<Run>>,
-        mut is_before_start: impl FnMut(Record<'_>) -> bool,
-        mut is_before_end: impl FnMut(Record<'_>) -> bool,
+        stretch: &impl Stretch,
     ) -> Self {
         let sources = runs.into_iter().filter_map(|run| {
-            let at = run.find(0, run.len(), &mut is_before_start);
-            let end = run.find(at, run.len(), &mut is_before_end);
+            let at = run.find(0, run.len(), |record| stretch.is_before_start(record));
+            let end = run.find(at, run.len(), |record| stretch.is_before_end(record));
             (at < end).then_some(Source { run, at, end })
         });
         let mut walk = Self {

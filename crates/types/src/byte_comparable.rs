@@ -199,6 +199,11 @@ fn encode_uuid(ty: &CqlType, value: &[u8], out: &mut Vec<u8>) -> bool {
 /// Bytes in which every run of zeros is followed by a byte that tells whether the input goes on.
 fn encode_escaped(bytes: &[u8], out: &mut Vec<u8>) {
     out.reserve(bytes.len() + 2);
+    if !bytes.contains(&0) {
+        out.extend_from_slice(bytes);
+        out.push(0);
+        return;
+    }
     let mut in_zeros = false;
     for byte in bytes {
         match (in_zeros, *byte) {

@@ -73,6 +73,11 @@ impl<'r> From<Record<'r>> for Entry<'r> {
 }
 
 impl<'r> Entry<'r> {
+    /// The first bytes of its term.
+    pub(super) fn head(&self) -> u64 {
+        self.head
+    }
+
     #[inline]
     fn len_at(&self, at: usize) -> usize {
         let bytes = self.bytes.get(at..at + 4).and_then(|bytes| bytes.first_chunk());

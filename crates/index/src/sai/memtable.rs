@@ -4,10 +4,11 @@
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
+use std::ops::RangeInclusive;
 use std::sync::{Arc, OnceLock};
 
 use ilion_rows::{CellRef, Clustering, DecoratedKey, Row};
-use ilion_runs::{Kind, Record, Run, SharedRuns, head_of};
+use ilion_runs::{Kind, Record, Run, SharedRuns, Stretch, head_of};
 use ilion_schema::ColumnId;
 use ilion_types::{Partitioner, Token};
 
@@ -55,13 +56,15 @@ impl Shards {
         &self.shards[usize::try_from(hash >> 60).unwrap_or(0) % SHARDS]
     }
 
-    /// The runs that may have entries of a range.
-    pub(super) fn runs(&self, range: &TermRange) -> Vec<Arc<Run>> {
+    /// Runs that have the entries of a range, whose ends are given.
+    pub(super) fn runs(&self, range: &TermRange, ends: &Ends) -> Vec<Arc<Run>> {
         match range.only() {
-            Some(term) => self.of(term, head_of(term)).snapshot(&TermOrder),
+            Some(term) => self.of(term, head_of(term)).snapshot(&TermOrder, ends),
             None => {
                 let shards = self.shards.iter();
-                shards.flat_map(|shard| shard.snapshot(&TermOrder)).collect()
+                shards
+                    .flat_map(|shard| shard.snapshot(&TermOrder, ends))
+                    .collect()
             }
         }
     }
@@ -93,19 +96,26 @@ impl Ends {
         }
     }
 
-    pub(super) fn is_before_start(&self, record: Record<'_>) -> bool {
-        Entry::from(record).compare(&self.from.as_entry()).is_lt()
-    }
-
-    pub(super) fn is_before_end(&self, record: Record<'_>) -> bool {
-        let to = self.to.as_ref();
-        to.is_none_or(|to| Entry::from(record).compare(&to.as_entry()).is_lt())
-    }
-
     /// The records of a run between them.
     pub(super) fn stretch(&self, run: &Run) -> std::ops::Range<usize> {
         let from = run.find(0, run.len(), |record| self.is_before_start(record));
         from..run.find(from, run.len(), |record| self.is_before_end(record))
+    }
+}
+
+impl Stretch for Ends {
+    fn heads(&self) -> RangeInclusive<u64> {
+        let to = self.to.as_ref();
+        self.from.as_entry().head()..=to.map_or(u64::MAX, |to| to.as_entry().head())
+    }
+
+    fn is_before_start(&self, record: Record<'_>) -> bool {
+        Entry::from(record).compare(&self.from.as_entry()).is_lt()
+    }
+
+    fn is_before_end(&self, record: Record<'_>) -> bool {
+        let to = self.to.as_ref();
+        to.is_none_or(|to| Entry::from(record).compare(&to.as_entry()).is_lt())
     }
 }
 
@@ -217,7 +227,7 @@ impl MemtableTerms {
     /// Entries in a range; those that changed are perhaps counted more than once.
     fn count(&self, range: &TermRange) -> u64 {
         let ends = Ends::of(range);
-        let runs = self.shards.runs(range);
+        let runs = self.shards.runs(range, &ends);
         runs.iter().map(|run| ends.stretch(run).len() as u64).sum()
     }
 }

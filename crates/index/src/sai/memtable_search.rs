@@ -27,12 +27,7 @@ impl ByTerm {
     /// Requires: the range has one term.
     pub(super) fn new(shards: Arc<Shards>, range: &TermRange) -> Self {
         let ends = Ends::of(range);
-        let walk = Walk::between(
-            &TermOrder,
-            shards.runs(range),
-            |record| ends.is_before_start(record),
-            |record| ends.is_before_end(record),
-        );
+        let walk = Walk::between(&TermOrder, shards.runs(range, &ends), &ends);
         Self {
             shards,
             term: range.from.clone(),
@@ -89,7 +84,7 @@ impl ByPasses {
         let mut stretches = Vec::new();
         for range in ranges {
             let ends = Ends::of(range);
-            for run in shards.runs(range) {
+            for run in shards.runs(range, &ends) {
                 let stretch = ends.stretch(&run);
                 if !stretch.is_empty() {
                     stretches.push((run, stretch));

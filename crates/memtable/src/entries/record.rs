@@ -13,10 +13,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ilion_rows::{
-    Bound, Clustering, ClusteringComparator, DecoratedKey, DeletionTime, Entry, KeyBound, Liveness, Row,
-    Values,
+    Bound, Clustering, ClusteringComparator, DecoratedKey, DeletionTime, Entry, EntryRow, KeyBound, Liveness,
+    Row, Values,
 };
-use ilion_runs::Order;
+use ilion_runs::{Order, head_of};
 use ilion_schema::TableSchema;
 use ilion_types::{CqlType, Partitioner, Token};
 
@@ -147,6 +147,16 @@ pub(super) fn is_before_bound(record: &[u8], bound: &KeyBound) -> bool {
     }
 }
 
+/// The head of records at a bound.
+pub(super) fn head_of_bound(bound: &KeyBound) -> u64 {
+    match bound {
+        KeyBound::Start => 0,
+        KeyBound::End => u64::MAX,
+        KeyBound::BeforeToken(token) | KeyBound::AfterToken(token) => head_of(bytes_of(token)),
+        KeyBound::Before(key) | KeyBound::After(key) => head_of(bytes_of(&key.token)),
+    }
+}
+
 pub(super) fn key_of(record: &[u8]) -> DecoratedKey {
     DecoratedKey {
         token: Token::Comparable(token_of(record).into()),
@@ -166,6 +176,17 @@ pub(super) fn row_of(record: &[u8]) -> Row {
         liveness,
         deletion,
         ..Row::empty(Clustering::new(values))
+    }
+}
+
+/// The entry of a record, where it lies.
+#[inline]
+pub(super) fn entry_of(record: &[u8]) -> EntryRow<'_> {
+    let (liveness, deletion) = state_of(record);
+    EntryRow {
+        clustering: Parts(parts_of(record)).collect(),
+        liveness,
+        deletion,
     }
 }
 

@@ -1,0 +1,60 @@
+//! Reading all entries once, where they lie: a flush.
+
+use std::sync::Arc;
+
+use ilion_rows::{DecoratedKey, EntryRow};
+use ilion_runs::Ordered;
+
+use super::record::{entry_of, is_same_value, key_of};
+use crate::memtable::Memtable;
+
+/// The entries of a hidden table in their order. Nobody may write to it any more.
+pub struct EntriesInOrder {
+    memtable: Arc<Memtable>,
+    ordered: Ordered,
+    /// A record of the current partition, and its head.
+    partition: Vec<u8>,
+    head: u64,
+    /// Memory for records that become one.
+    room: Vec<u8>,
+}
+
+impl EntriesInOrder {
+    /// Nothing if the memtable is not that of a hidden table.
+    pub(crate) fn of(memtable: Arc<Memtable>) -> Option<Self> {
+        Some(Self {
+            ordered: memtable.entries()?.ordered(),
+            memtable,
+            partition: Vec::new(),
+            head: 0,
+            room: Vec::new(),
+        })
+    }
+
+    /// The key of the next partition.
+    pub fn next_partition(&mut self) -> Option<DecoratedKey> {
+        while self.next_entry().is_some() {}
+        let record = self.ordered.peek()?;
+        self.partition.clear();
+        self.partition.extend_from_slice(record.bytes);
+        self.head = record.head;
+        Some(key_of(&self.partition))
+    }
+
+    /// The next entry of the partition.
+    #[inline]
+    pub fn next_entry(&mut self) -> Option<EntryRow<'_>> {
+        let order = &self.memtable.entries()?.order;
+        let next = self.ordered.peek()?;
+        if next.head != self.head || !is_same_value(next.bytes, &self.partition) {
+            return None;
+        }
+        self.ordered.next(order, &mut self.room).map(entry_of)
+    }
+}
+
+impl std::fmt::Debug for EntriesInOrder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("EntriesInOrder").finish_non_exhaustive()
+    }
+}
