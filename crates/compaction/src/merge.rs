@@ -1,6 +1,6 @@
 //! The merge itself: one cursor in, a writer out.
 
-use ilion_rows::{Cursor, Flow, PartitionHead, PlainRow, PlainVisitor, ReadError, Unfiltered};
+use ilion_rows::{Cursor, EntryRow, Flow, PartitionHead, PlainRow, PlainVisitor, ReadError, Unfiltered};
 
 /// What a merge did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,6 +19,10 @@ pub trait Sink {
     fn begin_partition(&mut self, head: &PartitionHead) -> Result<(), Self::Error>;
     /// A row or marker of it.
     fn unfiltered(&mut self, unfiltered: &Unfiltered) -> Result<(), Self::Error>;
+    /// A row of it that has nothing but its key.
+    fn entry(&mut self, entry: &EntryRow<'_>) -> Result<(), Self::Error> {
+        self.unfiltered(&Unfiltered::Row(entry.to_row()))
+    }
     /// The partition ends.
     fn end_partition(&mut self) -> Result<(), Self::Error>;
     /// True if it may take plain partitions: else nobody looks for them.

@@ -8,8 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ilion_commitlog::Position;
-use ilion_compaction::merge_into;
+use ilion_compaction::{Sink, merge_into};
 use ilion_env::spectrogram::{Doing, Purpose};
+use ilion_memtable::EntriesInOrder;
+use ilion_rows::{DeletionTime, PartitionHead};
 use ilion_schema::TableSchema;
 use ilion_sstable::{
     Descriptor, EncodingStats, Finding, Found, OpenOptions, SSTable, Transaction, TransactionKind,
@@ -22,7 +24,7 @@ use crate::flush_pace::{FlushPace, Haste};
 use crate::indexes::{IndexedWriter, TableIndexes};
 use crate::table_store::TableStore;
 use crate::view::{Frozen, LiveSSTable};
-use crate::watched::Watched;
+use crate::watched::{Stretches, Watch, Watched};
 use crate::{Error, Result};
 
 impl Shared {
@@ -167,8 +169,16 @@ impl Shared {
         };
         let mut writer = IndexedWriter::new(self, indexes, descriptor, memtable.table(), options)?;
         let bytes = statistics.size_bytes as u64;
-        let mut source = Watched::new(memtable.flush_cursor(), pace, bytes, statistics.operations);
-        merge_into(&mut source, &mut writer)?;
+        match memtable.entries_in_order() {
+            Some(entries) => {
+                let stretches = Stretches::new(pace, bytes, statistics.operations);
+                write_entries(entries, stretches, &mut writer)?;
+            }
+            None => {
+                let mut source = Watched::new(memtable.flush_cursor(), pace, bytes, statistics.operations);
+                merge_into(&mut source, &mut writer)?;
+            }
+        }
         if writer.partitions() == 0 {
             writer.abandon();
             return Ok(false);
@@ -236,6 +246,28 @@ impl Shared {
         }
         Ok(())
     }
+}
+
+/// Writes the entries of a hidden table where they lie.
+fn write_entries<W: Watch>(
+    mut entries: EntriesInOrder,
+    mut stretches: Stretches<W>,
+    sink: &mut impl Sink<Error = Error>,
+) -> Result<()> {
+    while let Some(key) = entries.next_partition() {
+        sink.begin_partition(&PartitionHead {
+            key,
+            deletion: DeletionTime::LIVE,
+            static_row: None,
+        })?;
+        while let Some(entry) = entries.next_entry() {
+            sink.entry(&entry)?;
+            stretches.count(1)?;
+        }
+        sink.end_partition()?;
+        stretches.count(1)?;
+    }
+    Ok(())
 }
 
 /// Segments of the log that a table may keep, however little it has in memory.

@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ilion_rows::{Cell, Data, DecoratedKey, PartitionHead, PlainRow, Row, Unfiltered};
+use ilion_rows::{Cell, Data, DecoratedKey, EntryRow, PartitionHead, PlainRow, Row, Unfiltered};
 use ilion_schema::TableSchema;
 use ilion_types::decode_composite;
 
@@ -104,6 +104,15 @@ impl LargeWatch {
             }
         } else {
             self.tombstones += 1;
+        }
+    }
+
+    /// A row of nothing but its key was written and took so many bytes.
+    #[inline]
+    pub(crate) fn entry(&mut self, entry: &EntryRow<'_>, bytes: u64) {
+        self.tombstones += u64::from(!entry.deletion.is_live());
+        if self.limits.row_bytes.is_some_and(|limit| bytes > limit) {
+            self.large_row(&entry.to_row(), bytes);
         }
     }
 

@@ -20,9 +20,8 @@ pub(crate) trait Watch: Send {
     fn look(&mut self, bytes: u64) -> Result<(), ReadError>;
 }
 
-/// A source that is watched.
-pub(crate) struct Watched<C, W> {
-    cursor: C,
+/// Counts what is given.
+pub(crate) struct Stretches<W> {
     watch: W,
     /// Bytes that a row (or a partition without rows) comes to.
     item_bytes: u64,
@@ -30,12 +29,17 @@ pub(crate) struct Watched<C, W> {
     items: u64,
 }
 
-impl<C: Cursor, W: Watch> Watched<C, W> {
-    /// Watches a cursor that gives about so many rows and partitions, together of so many bytes.
-    pub(crate) fn new(cursor: C, watch: W, bytes: u64, items: u64) -> Self {
+/// A source that is watched.
+pub(crate) struct Watched<C, W> {
+    cursor: C,
+    stretches: Stretches<W>,
+}
+
+impl<W: Watch> Stretches<W> {
+    /// Of about so many rows and partitions, together of so many bytes.
+    pub(crate) fn new(watch: W, bytes: u64, items: u64) -> Self {
         let item_bytes = (bytes / items.max(1)).max(1);
         Self {
-            cursor,
             watch,
             item_bytes,
             stretch_items: (STRETCH_BYTES / item_bytes).clamp(1, STRETCH_ITEMS_MAX),
@@ -43,8 +47,12 @@ impl<C: Cursor, W: Watch> Watched<C, W> {
         }
     }
 
+    /// So many rows and partitions were given.
+    ///
+    /// # Errors
+    /// Nothing more is to be given.
     #[inline]
-    fn count(&mut self, items: u64) -> Result<(), ReadError> {
+    pub(crate) fn count(&mut self, items: u64) -> Result<(), ReadError> {
         self.items += items;
         if self.items >= self.stretch_items {
             return self.look();
@@ -57,6 +65,16 @@ impl<C: Cursor, W: Watch> Watched<C, W> {
         let bytes = self.items * self.item_bytes;
         self.items = 0;
         self.watch.look(bytes)
+    }
+}
+
+impl<C: Cursor, W: Watch> Watched<C, W> {
+    /// Watches a cursor that gives about so many rows and partitions, together of so many bytes.
+    pub(crate) fn new(cursor: C, watch: W, bytes: u64, items: u64) -> Self {
+        Self {
+            cursor,
+            stretches: Stretches::new(watch, bytes, items),
+        }
     }
 }
 
@@ -84,7 +102,7 @@ impl PlainVisitor for Stretch<'_> {
 
 impl<C: Cursor, W: Watch> Cursor for Watched<C, W> {
     fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError> {
-        self.count(1)?;
+        self.stretches.count(1)?;
         self.cursor.next_partition()
     }
 
@@ -92,7 +110,7 @@ impl<C: Cursor, W: Watch> Cursor for Watched<C, W> {
     fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>, ReadError> {
         let unfiltered = self.cursor.next_unfiltered()?;
         if unfiltered.is_some() {
-            self.count(1)?;
+            self.stretches.count(1)?;
         }
         Ok(unfiltered)
     }
@@ -111,8 +129,9 @@ impl<C: Cursor, W: Watch> Cursor for Watched<C, W> {
         visitor: &mut dyn PlainVisitor,
     ) -> Result<Option<PlainRun>, ReadError> {
         let left = self
+            .stretches
             .stretch_items
-            .saturating_sub(self.items)
+            .saturating_sub(self.stretches.items)
             .div_ceil(ITEMS_OF_PLAIN);
         let mut stretch = Stretch {
             visitor,
@@ -122,7 +141,7 @@ impl<C: Cursor, W: Watch> Cursor for Watched<C, W> {
         let mut run = self.cursor.plain_partitions(before, &mut stretch)?;
         if let Some(run) = &mut run {
             run.is_over &= !stretch.is_cut;
-            self.count(ITEMS_OF_PLAIN * run.count)?;
+            self.stretches.count(ITEMS_OF_PLAIN * run.count)?;
         }
         Ok(run)
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ilion_env::Env;
-use ilion_rows::{DecoratedKey, Entry, KeyRange, Mutation, ReadError, Row, RowChange};
+use ilion_rows::{DecoratedKey, Entry, KeyRange, Mutation, PlainRow, ReadError, Row, RowChange};
 use ilion_schema::{ColumnId, TableSchema};
 
 use crate::{Candidate, Candidates, Definition, EntryMark, Place, Predicate, Ranked};
@@ -248,6 +248,15 @@ pub trait SSTableIndexWriter: Send {
     /// # Errors
     /// A file cannot be written.
     fn add(&mut self, number: u32, key: &DecoratedKey, row: &Row) -> Result<(), Error>;
+
+    /// A row that is all of its partition, where it lies; it has its token. False if it is to be added as any row is: nothing was added
+    /// then.
+    ///
+    /// # Errors
+    /// As for [`Self::add`].
+    fn add_plain(&mut self, _number: u32, _row: &PlainRow<'_>) -> Result<bool, Error> {
+        Ok(false)
+    }
 
     /// Completes and syncs the components. The directory is synced by the caller.
     ///

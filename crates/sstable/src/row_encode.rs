@@ -21,6 +21,7 @@
 mod body;
 mod cell;
 mod columns;
+mod entry;
 mod plain;
 mod sketch;
 mod times;

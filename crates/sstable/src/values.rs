@@ -10,6 +10,8 @@
 //!
 //! Not here: reading the clusterings of rows, which shares the bytes of a chunk (`row_decode`).
 
+use std::ops::Deref;
+
 use bytes::Bytes;
 use ilion_codec::{Error as Malformed, Reader, Writer};
 use ilion_rows::{Bound, BoundKind, Values};
@@ -45,9 +47,9 @@ pub(crate) enum Unstorable {
 
 /// Appends leading clustering values, of the types that `lens` describes.
 #[inline]
-pub(crate) fn encode_values(
+pub(crate) fn encode_values<V: Deref<Target = [u8]>>(
     lens: &[FixedLen],
-    values: &[Option<Bytes>],
+    values: &[Option<V>],
     out: &mut Writer,
 ) -> Result<(), Unstorable> {
     // Most tables have none or one.
@@ -75,7 +77,7 @@ pub(crate) fn encode_values(
 }
 
 #[inline]
-fn batch_header(values: &[Option<Bytes>]) -> u64 {
+fn batch_header<V: Deref<Target = [u8]>>(values: &[Option<V>]) -> u64 {
     let mut header = 0;
     for (index, value) in values.iter().enumerate() {
         match value {

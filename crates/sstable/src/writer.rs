@@ -28,7 +28,8 @@ use bytes::Bytes;
 use ilion_codec::Writer;
 use ilion_env::Env;
 use ilion_rows::{
-    Clustering, ClusteringComparator, DecoratedKey, DeletionTime, PartitionHead, PlainRow, Row, Unfiltered,
+    Clustering, ClusteringComparator, DecoratedKey, DeletionTime, EntryRow, PartitionHead, PlainRow, Row,
+    Unfiltered,
 };
 use ilion_schema::TableSchema;
 use ilion_types::Token;
@@ -316,6 +317,41 @@ impl SSTableWriter {
             cells.unfiltered(unfiltered, position, bytes, buffered, &self.encoder)?;
         }
         self.append_body()?;
+        self.flush_if_large()
+    }
+
+    /// Appends a row of nothing but its key to the partition, with the bytes that it has as any row.
+    ///
+    /// # Errors
+    /// As for [`SSTableWriter::begin_partition`].
+    pub fn add_entry(&mut self, entry: &EntryRow<'_>) -> Result<()> {
+        let position = self.position();
+        let Some(open) = &mut self.open else {
+            return Err(self.refuse("a row comes before its partition"));
+        };
+        if !self.index.takes_bytes() {
+            return self.add(&Unfiltered::Row(entry.to_row()));
+        }
+        let start = position - open.start;
+        let previous_size = start - open.previous_start;
+        let partition_start = open.start;
+        let (stats, buffer) = (&mut self.stats, &mut self.buffer);
+        let stored = self.encoder.encode_entry(entry, previous_size, stats, buffer);
+        if matches!(stored, Ok(Some(_))) {
+            open.previous_start = start;
+        }
+        let Some(clustering) = self.check(stored)? else {
+            return self.add(&Unfiltered::Row(entry.to_row()));
+        };
+        let end = self.position() - partition_start;
+        let clustering = &self.buffer.as_slice()[clustering];
+        self.span.add_row(entry.clustering.iter().copied(), clustering);
+        // Of a row it asks for nothing but that.
+        self.index
+            .add_unfiltered(&self.nameless, clustering, start, end)?;
+        if let Some(cells) = &mut self.cells {
+            cells.small_row();
+        }
         self.flush_if_large()
     }
 

@@ -12,12 +12,12 @@ use ilion_env::Env;
 use ilion_index::{Attached, RowNumbers, RowNumbersFile, RowNumbersWriter, SSTableIndexWriter, Storage};
 use ilion_memtable::Watched as LookedAt;
 use ilion_rows::{
-    Cell, Clustering, ClusteringFilter, ColumnData, Cursor, Data, DecoratedKey, KeyRange, Liveness,
+    Cell, Clustering, ClusteringFilter, ColumnData, Cursor, Data, DecoratedKey, EntryRow, KeyRange, Liveness,
     NO_TIMESTAMP, PartitionHead, PlainRow, Row, Unfiltered, may_be_plain,
 };
 use ilion_schema::TableSchema;
 use ilion_sstable::{Descriptor, SSTableWriter, Scan, WriterOptions};
-use ilion_types::Partitioner;
+use ilion_types::{Partitioner, Token};
 
 use super::{LiveIndex, TableIndexes};
 use crate::compact::Pace;
@@ -67,6 +67,27 @@ impl Telling {
         }
         for writer in &mut self.writers {
             writer.add(self.number, key, row)?;
+        }
+        self.number = self.number.saturating_add(1);
+        Ok(())
+    }
+
+    /// As [`Self::add`], a plain partition with its token.
+    fn add_plain(
+        &mut self,
+        token: &Token,
+        partition: &PlainRow<'_>,
+        looked_at: &LookedAt,
+    ) -> std::result::Result<(), ilion_index::Error> {
+        if let Some(rows) = &mut self.rows {
+            rows.add_plain(token, partition.key)?;
+        }
+        let mut copied: Option<(DecoratedKey, Row)> = None;
+        for writer in &mut self.writers {
+            if !writer.add_plain(self.number, partition)? {
+                let (key, row) = copied.get_or_insert_with(|| copy_of(token, partition, looked_at));
+                writer.add(self.number, key, row)?;
+            }
         }
         self.number = self.number.saturating_add(1);
         Ok(())
@@ -126,7 +147,13 @@ impl IndexedWriter {
         let (Some(telling), Some(key)) = (&mut self.telling, &self.key) else {
             return Ok(());
         };
-        if let Err(error) = telling.add(key, row)
+        let told = telling.add(key, row);
+        self.go_on(told)
+    }
+
+    /// Without the indexes, if they cannot be written.
+    fn go_on(&mut self, told: std::result::Result<(), ilion_index::Error>) -> Result<()> {
+        if let Err(error) = told
             && let Some(telling) = self.telling.take()
         {
             telling.abandon();
@@ -160,8 +187,8 @@ impl IndexedWriter {
     }
 }
 
-/// The row of a plain partition, as far as somebody looks at it.
-fn looked_at_of(partition: &PlainRow<'_>, looked_at: &LookedAt) -> Row {
+/// A plain partition, as far as somebody looks at it.
+fn copy_of(token: &Token, partition: &PlainRow<'_>, looked_at: &LookedAt) -> (DecoratedKey, Row) {
     // Only rows that were written at once are written where they lie.
     let micros = partition.timestamp_micros.unwrap_or(NO_TIMESTAMP);
     let cells = partition.cells.iter();
@@ -171,11 +198,16 @@ fn looked_at_of(partition: &PlainRow<'_>, looked_at: &LookedAt) -> Row {
             column: *column,
             data: Data::Simple(Cell::live(micros, Bytes::copy_from_slice(value))),
         });
-    Row {
+    let row = Row {
         liveness: Liveness::live(micros),
         columns: columns.collect(),
         ..Row::empty(Clustering::empty())
-    }
+    };
+    let key = DecoratedKey {
+        token: token.clone(),
+        key: Bytes::copy_from_slice(partition.key),
+    };
+    (key, row)
 }
 
 impl Sink for IndexedWriter {
@@ -204,6 +236,16 @@ impl Sink for IndexedWriter {
         }
     }
 
+    fn entry(&mut self, entry: &EntryRow<'_>) -> Result<()> {
+        if self.telling.is_some() {
+            return self.unfiltered(&Unfiltered::Row(entry.to_row()));
+        }
+        let before = self.writer.data_bytes();
+        self.writer.add_entry(entry)?;
+        self.watch.entry(entry, self.writer.data_bytes() - before);
+        Ok(())
+    }
+
     fn end_partition(&mut self) -> Result<()> {
         self.writer.finish_partition()?;
         self.watch.end_partition(self.writer.data_bytes());
@@ -220,12 +262,9 @@ impl Sink for IndexedWriter {
             return Ok(false);
         };
         let is_written = self.writer.add_plain(token, partition)?;
-        if is_written && self.telling.is_some() {
-            self.key = Some(DecoratedKey {
-                token: token.clone(),
-                key: Bytes::copy_from_slice(partition.key),
-            });
-            self.tell(&looked_at_of(partition, &self.looked_at))?;
+        if is_written && let Some(telling) = &mut self.telling {
+            let told = telling.add_plain(token, partition, &self.looked_at);
+            self.go_on(told)?;
         }
         Ok(is_written)
     }

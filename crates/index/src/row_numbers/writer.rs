@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ilion_env::Env;
-use ilion_rows::{DecoratedKey, Row};
+use ilion_rows::{Clustering, DecoratedKey, Row};
 use ilion_schema::TableSchema;
-use ilion_types::Partitioner;
+use ilion_types::{Partitioner, Token};
 
 use super::block::Draft;
 use super::order::{code_of, order_byte};
@@ -58,25 +58,37 @@ impl RowNumbersWriter {
     /// # Errors
     /// The file cannot be written, or there are more rows than numbers.
     pub fn add(&mut self, key: &DecoratedKey, row: &Row) -> Result<u32, Error> {
+        let is_static = self.has_clustering && row.clustering.is_empty();
+        let clustering = (!is_static).then_some(&row.clustering);
+        self.add_at(&key.token, &key.key, clustering)
+    }
+
+    /// As [`Self::add`], the only row of a partition of a table without clustering columns.
+    ///
+    /// # Errors
+    /// As for [`Self::add`].
+    pub fn add_plain(&mut self, token: &Token, key: &[u8]) -> Result<u32, Error> {
+        self.add_at(token, key, Some(&Clustering::empty()))
+    }
+
+    /// Nothing for the clustering of a static row.
+    fn add_at(&mut self, token: &Token, key: &[u8], clustering: Option<&Clustering>) -> Result<u32, Error> {
         let number = self.rows;
         let Some(rows) = number.checked_add(1) else {
             return Err(unusable(&self.path, "the SSTable has more than 2^32 - 1 rows"));
         };
-        let is_new = number == 0 || self.last_key != key.key;
+        let is_new = number == 0 || self.last_key != key;
         if is_new {
             self.last_key.clear();
-            self.last_key.extend_from_slice(&key.key);
-            self.first_key.get_or_insert_with(|| key.key.clone());
+            self.last_key.extend_from_slice(key);
+            self.first_key.get_or_insert_with(|| Bytes::copy_from_slice(key));
         }
         if self.draft.len() == 0 {
-            self.directory
-                .extend_from_slice(&code_of(&key.token).to_le_bytes());
+            self.directory.extend_from_slice(&code_of(token).to_le_bytes());
             self.directory
                 .extend_from_slice(&self.file.position().to_le_bytes());
         }
-        let is_static = self.has_clustering && row.clustering.is_empty();
-        let clustering = (!is_static).then_some(&row.clustering);
-        self.draft.add(&key.key, is_new, clustering);
+        self.draft.add(key, is_new, clustering);
         self.rows = rows;
         if self.draft.len() == BLOCK_ROWS {
             self.end_block()?;

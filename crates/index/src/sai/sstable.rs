@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ilion_env::Env;
-use ilion_rows::{DecoratedKey, ReadError, Row};
+use ilion_rows::{DecoratedKey, PlainRow, ReadError, Row};
 
 use super::indexed::Indexed;
 use super::numbers::{Found, Numbers};
@@ -86,6 +86,19 @@ impl SSTableIndexWriter for Writer {
             self.key = Some(key.clone());
         }
         Ok(())
+    }
+
+    fn add_plain(&mut self, number: u32, row: &PlainRow<'_>) -> Result<bool, Error> {
+        let Some(column) = self.indexed.only_cell() else {
+            return Ok(false);
+        };
+        self.rows = number.saturating_add(1);
+        if let Some(value) = row.cell(column).filter(|_| !self.indexed.is_of_static()) {
+            self.buffer.clear();
+            self.indexed.encode_term(value, &mut self.buffer);
+            self.sorter.add(cut(&self.buffer), number)?;
+        }
+        Ok(true)
     }
 
     fn finish(self: Box<Self>) -> Result<(), Error> {

@@ -222,21 +222,27 @@ impl TableIndex {
         }
     }
 
-    /// Shows every value that an update brings.
-    pub(super) fn each_value(
-        &self,
-        key: &DecoratedKey,
-        update: &PartitionUpdate,
-        show: &mut dyn FnMut(&[u8]),
-    ) {
+    /// The length of the longest value that a mutation brings.
+    pub(super) fn longest_value(&self, mutation: &Mutation) -> usize {
+        let update = &mutation.update;
+        if self.source == Source::Whole {
+            let rows = update.rows.iter().chain(&update.static_row);
+            let cells = rows.filter_map(|row| row.cell(self.definition.column.id));
+            return cells.map(|cell| cell.value.len()).max().unwrap_or(0);
+        }
+        let mut longest = 0;
+        self.each_value(&mutation.key, update, &mut |value| {
+            longest = longest.max(value.len())
+        });
+        longest
+    }
+
+    /// Shows every value that an update brings, but for cells whose whole value is indexed.
+    fn each_value(&self, key: &DecoratedKey, update: &PartitionUpdate, show: &mut dyn FnMut(&[u8])) {
         for row in update.rows.iter().chain(&update.static_row) {
             if self.source.is_of_rows() {
                 if let Some(value) = self.row_value(&key.key, &row.clustering) {
                     show(value);
-                }
-            } else if self.source == Source::Whole {
-                if let Some(cell) = row.cell(self.definition.column.id) {
-                    show(cell.value);
                 }
             } else if self.definition.looks_at(row) {
                 for (path, cell) in self.cells(row) {

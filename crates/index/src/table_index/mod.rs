@@ -99,10 +99,7 @@ impl SecondaryIndex for TableIndex {
     }
 
     fn check(&self, mutation: &Mutation) -> Result<(), Error> {
-        let mut longest = 0;
-        self.each_value(&mutation.key, &mutation.update, &mut |value| {
-            longest = longest.max(value.len())
-        });
+        let longest = self.longest_value(mutation);
         if longest < VALUE_LEN_LIMIT {
             return Ok(());
         }

@@ -78,6 +78,11 @@ impl CellEntries {
         Ok(())
     }
 
+    /// A row comes that is not large, whatever it is.
+    pub(super) fn small_row(&mut self) {
+        self.head_due = None;
+    }
+
     /// A row or marker starts at `position`, and at `at` of the bytes written last; the encoder has its body.
     #[inline]
     pub(super) fn unfiltered(

@@ -1,5 +1,6 @@
 //! From where to where the unfiltereds of one partition reach.
 
+use bytes::Bytes;
 use ilion_codec::Reader;
 use ilion_rows::{Bound, BoundKind, Clustering, ClusteringComparator, Slice, Unfiltered, Values};
 use ilion_schema::TableSchema;
@@ -83,6 +84,23 @@ impl ClusteringSpan {
         self.seen = Seen::One;
         if kind.is_some() || !self.lens.is_empty() {
             self.first = Some(Bound::new(kind.unwrap_or(BoundKind::InclStart), values.clone()));
+        }
+    }
+
+    /// Adds the row of these values, which Data.db has as `clustering`.
+    #[inline]
+    pub(super) fn add_row<'v>(&mut self, values: impl Iterator<Item = Option<&'v [u8]>>, clustering: &[u8]) {
+        self.last_kind = None;
+        if self.seen != Seen::Nothing {
+            self.seen = Seen::Many;
+            self.last.clear();
+            self.last.extend_from_slice(clustering);
+            return;
+        }
+        self.seen = Seen::One;
+        if !self.lens.is_empty() {
+            let values = values.map(|value| value.map(Bytes::copy_from_slice));
+            self.first = Some(Bound::new(BoundKind::InclStart, values.collect()));
         }
     }
 

@@ -95,6 +95,11 @@ impl PartitionIndexWriter {
         }
     }
 
+    /// True if it looks at no unfiltered, only at what Data.db has of it.
+    pub(super) fn takes_bytes(&self) -> bool {
+        matches!(self.form, Form::Sorted(_))
+    }
+
     /// Gives the place of its entry in Index.db or Rows.db, if it has a row index.
     pub(super) fn add(
         &mut self,

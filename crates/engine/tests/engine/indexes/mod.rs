@@ -4,4 +4,5 @@ mod crash;
 mod foreign;
 mod history;
 mod life;
+mod plain;
 mod table;
