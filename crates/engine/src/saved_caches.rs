@@ -117,7 +117,8 @@ fn save_counters(shared: &Shared, keys_max: usize) -> Result<()> {
     for key in shared.counter_cache.keys().into_iter().take(keys_max) {
         let table = shared.table(key.table).map(|store| store.schema());
         let column = table.as_ref().and_then(|table| table.column(key.column));
-        if let Some(column) = column {
+        // Compat: an entry of a static column ends a Cassandra's load with an error.
+        if let Some(column) = column.filter(|column| column.kind != ColumnKind::Static) {
             let cell = encode_cell(key.clustering.values(), &column.name);
             draft.add(key.table, &key.key, Some(&cell));
         }
