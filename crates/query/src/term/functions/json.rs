@@ -22,11 +22,29 @@ pub(super) fn make_to_json(lookup: &Lookup<'_>) -> Result<ScalarFunction, Error>
     let argument = ty.clone();
     let body = move |arguments: super::Arguments<'_>, _: &crate::context::Execution<'_>| {
         Ok(Some(match arguments {
-            [Some(value)] => ty.print_json(value)?.into(),
+            [Some(value)] if !(value.is_empty() && is_null_if_empty(&ty)) => ty.print_json(value)?.into(),
             _ => "null".into(),
         }))
     };
     Ok(ScalarFunction::new(lookup.name, [argument], CqlType::Text, body))
+}
+
+/// Compat: functions are given no empty values of types to which these mean nothing.
+fn is_null_if_empty(ty: &CqlType) -> bool {
+    matches!(
+        ty,
+        CqlType::BigInt
+            | CqlType::Boolean
+            | CqlType::Decimal
+            | CqlType::Double
+            | CqlType::Float
+            | CqlType::Inet
+            | CqlType::Int
+            | CqlType::Timestamp
+            | CqlType::TimeUuid
+            | CqlType::Uuid
+            | CqlType::Varint
+    )
 }
 
 /// `from_json` of a text, as the type of what receives it.
