@@ -13,7 +13,7 @@ use ilion_rows::{
     MergeCursor, NO_DELETION_TIME, PartitionHead, PlainRun, PlainVisitor, ReadError, Unfiltered,
 };
 use ilion_schema::TableSchema;
-use ilion_sstable::{Glimpse, KeyHash, Presence, SSTable, Scan, Unwanted};
+use ilion_sstable::{Glimpse, KeyHash, Presence, SSTable, Scan, Unwanted, Whereabouts};
 
 use crate::chain::ChainRead;
 use crate::late::{LateScans, SSTABLES_MIN, Waiting};
@@ -274,13 +274,17 @@ impl PointRead<'_> {
                 skip_all(why, &view.sstables[index..]);
                 break;
             }
-            if let Some(why) = self.reason_to_skip(sstable, &hash, settling.filter(), settling.wants_static())
-            {
-                skip(why, live);
-                continue;
-            }
+            let prospect = self.prospect(sstable, &hash, settling.filter(), settling.wants_static());
+            let whereabouts = match prospect {
+                Prospect::Possible(whereabouts) => whereabouts,
+                Prospect::Needless(why) => {
+                    skip(why, live);
+                    continue;
+                }
+            };
             touch(live);
-            let found = sstable.partition_with(self.table, self.key, settling.filter(), unwanted)?;
+            let found =
+                sstable.partition_at(self.table, self.key, &whereabouts, settling.filter(), unwanted)?;
             if let Some(mut cursor) = found {
                 merged += 1;
                 settling.absorb(&mut cursor)?;
@@ -314,17 +318,22 @@ impl PointRead<'_> {
                 skip_all(Count::SkippedByDeletion, &view.sstables[index..]);
                 break;
             }
-            if let Some(why) = self.reason_to_skip(sstable, &hash, &self.filter, wants_static) {
-                skip(why, live);
-                continue;
-            }
+            let whereabouts = match self.prospect(sstable, &hash, &self.filter, wants_static) {
+                Prospect::Possible(whereabouts) => whereabouts,
+                Prospect::Needless(why) => {
+                    skip(why, live);
+                    continue;
+                }
+            };
             if !is_part_of_head(sstable, wants_static) {
                 merged_sstables += 1;
                 later.push(live.clone());
                 continue;
             }
             touch(live);
-            let Some(cursor) = sstable.partition(self.table, self.key, &self.filter)? else {
+            let found =
+                sstable.partition_at(self.table, self.key, &whereabouts, &self.filter, Unwanted::Times)?;
+            let Some(cursor) = found else {
                 continue;
             };
             merged_sstables += 1;
@@ -354,21 +363,22 @@ impl PointRead<'_> {
         Ok(merged(sources, self.table, self.comparator, direction))
     }
 
-    /// What is known from memory that makes it needless to ask an SSTable.
+    /// What is known from memory of an SSTable.
     #[inline]
-    pub(crate) fn reason_to_skip(
+    pub(crate) fn prospect(
         &self,
         sstable: &SSTable,
         hash: &KeyHash,
         filter: &ClusteringFilter,
         wants_static: bool,
-    ) -> Option<Count> {
+    ) -> Prospect {
         match sstable.presence(self.key, hash) {
-            Presence::Outside => Some(Count::SkippedByKeyRange),
-            Presence::Absent => Some(Count::SkippedByFilter),
-            Presence::Possible => self
-                .has_nothing_of(sstable, filter, wants_static)
-                .then_some(Count::SkippedByClustering),
+            Presence::Outside => Prospect::Needless(Count::SkippedByKeyRange),
+            Presence::Absent => Prospect::Needless(Count::SkippedByFilter),
+            Presence::Possible(_) if self.has_nothing_of(sstable, filter, wants_static) => {
+                Prospect::Needless(Count::SkippedByClustering)
+            }
+            Presence::Possible(whereabouts) => Prospect::Possible(whereabouts),
         }
     }
 
@@ -383,6 +393,14 @@ impl PointRead<'_> {
             .iter()
             .all(|slice| slice.misses(covered, self.comparator))
     }
+}
+
+/// Whether an SSTable is to be asked for a partition.
+pub(crate) enum Prospect {
+    /// It has nothing of it, and this says why.
+    Needless(Count),
+    /// It may be there.
+    Possible(Whereabouts),
 }
 
 /// Counts SSTables that are left alone.

@@ -7,7 +7,7 @@ use ilion_rows::{ClusteringFilter, DecoratedKey, KeyRange};
 use ilion_schema::TableSchema;
 use ilion_sstable::KeyHash;
 
-use crate::read::PointRead;
+use crate::read::{PointRead, Prospect};
 use crate::settle::Wanted;
 use crate::table_store::TableStore;
 use crate::view::LiveSSTable;
@@ -111,7 +111,11 @@ impl TableStore {
         };
         let hash = KeyHash::of(&key.key);
         for live in &view.sstables {
-            let why = read.reason_to_skip(&live.sstable, &hash, &filter, table.has_statics());
+            let prospect = read.prospect(&live.sstable, &hash, &filter, table.has_statics());
+            let why = match prospect {
+                Prospect::Needless(why) => Some(why),
+                Prospect::Possible(_) => None,
+            };
             survey.take(live, why);
         }
         survey

@@ -89,7 +89,7 @@ pub use reader::{
 };
 pub use row_decode::Unwanted;
 pub use saved_place::{IndexForm, SavedPlace};
-pub use sstable::{Begin, Glimpse, Presence, SSTable, Scan};
+pub use sstable::{Begin, Glimpse, Presence, SSTable, Scan, Whereabouts};
 pub use statistics::{
     Cardinality, ClassName, CommitLogPosition, EncodingStats, HeaderColumn, SerializationHeader, Statistics,
     StatsMetadata, Validation,

@@ -3,14 +3,15 @@
 //! A token map finds its partitions, and tells where those of a range begin; it is mapped, not loaded. Without one, the Bloom
 //! filter and the summary (BIG only) are in memory and the partition index is read as needed.
 
+mod presence;
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use bytes::Bytes;
 use ilion_env::Env;
 use ilion_rows::{ClusteringFilter, DecoratedKey, KeyBound, KeyRange, ReadError};
 use ilion_schema::TableSchema;
-use ilion_types::{Partitioner, Token};
+use ilion_types::Partitioner;
 use parking_lot::RwLock;
 use smallvec::SmallVec;
 
@@ -20,11 +21,13 @@ use crate::open::OpenedParts;
 use crate::open_options::count;
 use crate::reader::{FULL_LEVEL, IndexCursor, Location, MapWalker, PartitionReader, key_in_data};
 use crate::row_decode::{RowFormat, Unwanted};
-use crate::tokens::{Candidates, Mapped, Sighting, TokenBits, TokenMap, code_of_hash, hash_of_code};
+use crate::tokens::{Candidates, Mapped, TokenMap};
 use crate::{
     DataScan, DataStream, Descriptor, Finding, Found, KeyHash, OpenOptions, PartitionCursor, RangeCursor,
     Result, SerializationHeader, StatsMetadata, SummaryShare,
 };
+
+pub use presence::{Begin, Glimpse, Presence, Whereabouts};
 
 /// How a cursor reads Data.db.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,86 +117,6 @@ impl SSTable {
         self.parts.memory_bytes()
     }
 
-    /// False if it does not have the key: by the token map, else by the Bloom filter. No I/O on Data.db or the index.
-    pub fn may_have(&self, key: &DecoratedKey) -> bool {
-        if self.is_outside(key) {
-            return false;
-        }
-        let by_map = self.ask_token_map(|map| map.candidates(&key.token));
-        match by_map {
-            Some(Candidates::These(range)) => !range.is_empty(),
-            Some(Candidates::TooMany) => true,
-            None => self.passes_filter(&KeyHash::of(&key.key)),
-        }
-    }
-
-    /// What is known of a key from memory; the hash is that of the key.
-    #[inline]
-    pub fn presence(&self, key: &DecoratedKey, hash: &KeyHash) -> Presence {
-        let seen = key
-            .token
-            .murmur3()
-            .and_then(|token| Some(self.token_bits()?.sight(code_of_hash(token))));
-        match seen {
-            Some(Sighting::Outside) => Presence::Outside,
-            Some(Sighting::Absent) => Presence::Absent,
-            Some(Sighting::Possible) | None if self.is_outside(key) => Presence::Outside,
-            Some(Sighting::Possible) | None => match self.passes_map_or_filter(hash) {
-                true => Presence::Possible,
-                false => Presence::Absent,
-            },
-        }
-    }
-
-    /// False if its token map or Bloom filter knows that it does not have the key.
-    #[inline]
-    pub fn may_contain(&self, hash: &KeyHash) -> bool {
-        let token = hash.token().filter(|_| self.is_hashed());
-        let seen = token.and_then(|token| Some(self.token_bits()?.sight(code_of_hash(token.murmur3()?))));
-        matches!(seen, Some(Sighting::Possible) | None) && self.passes_map_or_filter(hash)
-    }
-
-    fn is_hashed(&self) -> bool {
-        self.parts.options.partitioner == Partitioner::Murmur3
-    }
-
-    /// The bits of its tokens, if they are whole by now; every read that finds them wanting brings them on.
-    #[inline]
-    fn token_bits(&self) -> Option<&TokenBits> {
-        match self.parts.token_bits.whole() {
-            Some(bits) => bits,
-            None => self.grow_token_bits(),
-        }
-    }
-
-    #[cold]
-    fn grow_token_bits(&self) -> Option<&TokenBits> {
-        let bits = &self.parts.token_bits;
-        if bits.is_wanted() {
-            self.ask_token_map(|map| bits.grow(map, &self.parts.options.token_bits))?;
-        }
-        bits.whole().flatten()
-    }
-
-    #[inline]
-    fn passes_map_or_filter(&self, hash: &KeyHash) -> bool {
-        let token = hash.token().filter(|_| self.is_hashed());
-        let by_map = token.and_then(|token| self.ask_token_map(|map| map.candidates(&token)));
-        match by_map {
-            Some(Candidates::These(range)) => !range.is_empty(),
-            Some(Candidates::TooMany) => true,
-            None => self.passes_filter(hash),
-        }
-    }
-
-    /// A filter that cannot be read lets everything pass.
-    fn passes_filter(&self, hash: &KeyHash) -> bool {
-        match self.parts.filter() {
-            Ok(filter) => filter.is_none_or(|filter| filter.may_contain(*hash)),
-            Err(_) => true,
-        }
-    }
-
     /// One partition, or nothing if it is not here. With a token map that is one read of Data.db.
     ///
     /// # Errors
@@ -204,23 +127,25 @@ impl SSTable {
         key: &DecoratedKey,
         filter: &Arc<ClusteringFilter>,
     ) -> std::result::Result<Option<PartitionCursor>, ReadError> {
-        self.partition_with(table, key, filter, Unwanted::Times)
+        self.partition_at(table, key, &Whereabouts::UNKNOWN, filter, Unwanted::Times)
     }
 
-    /// The same; `unwanted` is what is given of columns that the filter does not want.
+    /// The same where it is known to be perhaps ([`SSTable::presence`]); `unwanted` is what is given of columns that the filter does not
+    /// want.
     ///
     /// # Errors
     /// As those of [`SSTable::partition`].
-    pub fn partition_with(
+    pub fn partition_at(
         self: &Arc<Self>,
         table: &Arc<TableSchema>,
         key: &DecoratedKey,
+        whereabouts: &Whereabouts,
         filter: &Arc<ClusteringFilter>,
         unwanted: Unwanted,
     ) -> std::result::Result<Option<PartitionCursor>, ReadError> {
         let open = || self.partition_reader(table, filter, Scan::Point, unwanted);
         let mut reader = None;
-        let location = self.find(key, &mut |position| {
+        let location = self.find(key, whereabouts, &mut |position| {
             let reader = match &mut reader {
                 Some(reader) => reader,
                 empty => empty.insert(open()?),
@@ -248,26 +173,6 @@ impl SSTable {
         RangeCursor::new(self.clone(), table.clone(), range, filter, scan)
     }
 
-    /// Where the partitions of a range begin, by a glimpse: no I/O, not even on the token map, once it has been asked some times.
-    #[inline]
-    pub fn glimpse(&self, range: &KeyRange) -> Glimpse {
-        let Some(bits) = self.token_bits() else {
-            return Glimpse::Unknown;
-        };
-        let start = match &range.start {
-            KeyBound::Start => self.first_key().token.murmur3(),
-            bound => bound.token().and_then(Token::murmur3),
-        };
-        let Some(start) = start else {
-            return Glimpse::Unknown;
-        };
-        let end = range.end.token().and_then(Token::murmur3);
-        match bits.next_from(code_of_hash(start)).map(hash_of_code) {
-            Some(token) if end.is_none_or(|end| token <= end) => Glimpse::From(token),
-            _ => Glimpse::Nothing,
-        }
-    }
-
     /// The same as [`SSTable::cursor`] for a range whose begin is known.
     pub fn cursor_from(
         self: &Arc<Self>,
@@ -284,46 +189,6 @@ impl SSTable {
             Scan::Point,
             Some(begin),
         )
-    }
-
-    /// Where the partitions of a range begin, or before: nothing if it has none there. With a token map that is the token of
-    /// the next partition (as far as the map has it); no I/O on Data.db or the index.
-    pub fn lower_bound(&self, range: &KeyRange) -> Option<DecoratedKey> {
-        self.begin_of(range).map(|begin| begin.bound)
-    }
-
-    /// The same, with the place in the token map.
-    pub fn begin_of(&self, range: &KeyRange) -> Option<Begin> {
-        if range.misses(self.first_key(), self.last_key()) {
-            return None;
-        }
-        let start = match &range.start {
-            KeyBound::Start | KeyBound::End => self.first_key().clone(),
-            KeyBound::BeforeToken(token) | KeyBound::AfterToken(token) => least_key(token.clone()),
-            KeyBound::Before(key) | KeyBound::After(key) => key.clone(),
-        };
-        let (rank, mut bound) = match self.ask_token_map(|map| map.next_above(&range.start)) {
-            None => (None, start),
-            Some((_, None)) => return None,
-            Some((rank, Some(floor))) => (Some(rank), start.max(least_key(floor))),
-        };
-        if bound < *self.first_key() {
-            bound = self.first_key().clone();
-        }
-        // The end may be this very token, of a greater key.
-        let is_beyond = range.end.token().is_some_and(|end| *end < bound.token);
-        (!is_beyond).then_some(Begin { bound, rank })
-    }
-
-    /// About how many partitions it has in a range, from memory; exactly but for those whose tokens look like a bound's.
-    /// Without a token map, all if the range meets them.
-    pub fn partition_count_in(&self, range: &KeyRange) -> u64 {
-        if range.misses(self.first_key(), self.last_key()) {
-            return 0;
-        }
-        let count =
-            self.ask_token_map(|map| Ok(map.rank(&range.end)?.saturating_sub(map.rank(&range.start)?)));
-        count.unwrap_or(self.estimated_keys())
     }
 
     /// Its partitions one after another, without its index.
@@ -346,7 +211,7 @@ impl SSTable {
     /// # Errors
     /// The index or the data is damaged or cannot be read.
     pub fn position_of(&self, key: &DecoratedKey) -> Result<Option<u64>> {
-        let location = self.find(key, &mut |position| {
+        let location = self.find(key, &Whereabouts::UNKNOWN, &mut |position| {
             Ok(key_in_data(self.parts.data()?, position)? == key.key)
         })?;
         Ok(location.map(|location| location.position))
@@ -395,10 +260,6 @@ impl SSTable {
         self.parts.options.partitioner
     }
 
-    pub(crate) fn is_outside(&self, key: &DecoratedKey) -> bool {
-        key < self.first_key() || key > self.last_key()
-    }
-
     /// What the token map says; nothing if there is none, or it is damaged, which is remembered.
     #[inline]
     fn ask_token_map<T>(&self, ask: impl FnOnce(&TokenMap) -> Result<T>) -> Option<T> {
@@ -416,17 +277,22 @@ impl SSTable {
     fn find(
         &self,
         key: &DecoratedKey,
+        whereabouts: &Whereabouts,
         has_key_at: &mut dyn FnMut(u64) -> Result<bool>,
     ) -> Result<Option<Location>> {
-        if self.is_outside(key) {
+        if whereabouts.0.is_none() && self.is_outside(key) {
             return Ok(None);
         }
-        let candidates = self.ask_token_map(|map| match map.candidates(&key.token)? {
-            Candidates::These(range) => {
-                let mapped: Result<SmallVec<[Mapped; 1]>> = range.map(|index| map.partition(index)).collect();
-                mapped.map(Some)
-            }
-            Candidates::TooMany => Ok(None),
+        let candidates = self.ask_token_map(|map| {
+            let range = match &whereabouts.0 {
+                Some(range) => range.clone(),
+                None => match map.candidates(&key.token)? {
+                    Candidates::These(range) => range,
+                    Candidates::TooMany => return Ok(None),
+                },
+            };
+            let mapped: Result<SmallVec<[Mapped; 1]>> = range.map(|index| map.partition(index)).collect();
+            mapped.map(Some)
         });
         let Some(candidates) = candidates.flatten() else {
             return self.find_in_index(key, has_key_at);
@@ -580,52 +446,6 @@ impl SSTable {
         )?);
         *self.format.write() = Some(format.clone());
         Ok(format)
-    }
-}
-
-/// Where the partitions of a range begin.
-#[derive(Debug)]
-pub struct Begin {
-    /// There, or before.
-    pub(crate) bound: DecoratedKey,
-    /// How many partitions the token map has before it.
-    pub(crate) rank: Option<u64>,
-}
-
-impl Begin {
-    /// A key that none of the partitions is before.
-    pub fn bound(&self) -> &DecoratedKey {
-        &self.bound
-    }
-}
-
-/// Where the partitions of a range begin, as far as a glimpse tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Glimpse {
-    /// There are none.
-    Nothing,
-    /// At this token of Murmur3 or, usually little, behind it; there may be none.
-    From(i64),
-    /// It has to be looked up.
-    Unknown,
-}
-
-/// Whether an SSTable has a key, as far as it is known from memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Presence {
-    /// It is before the first key or after the last.
-    Outside,
-    /// The token map or the Bloom filter does not have it.
-    Absent,
-    /// It may be there.
-    Possible,
-}
-
-/// The least key with a token.
-fn least_key(token: Token) -> DecoratedKey {
-    DecoratedKey {
-        token,
-        key: Bytes::new(),
     }
 }
 

@@ -17,8 +17,8 @@ use ilion_rows::{
 use ilion_schema::{ClusteringOrder, ColumnId, TableBuilder, TableId, TableSchema};
 use ilion_sstable::verify::verify;
 use ilion_sstable::{
-    CellMapLimits, ChunkCache, Component, Descriptor, Format, OpenOptions, SSTable, SSTableId, SSTableWriter,
-    Unwanted, Version, WriterOptions,
+    CellMapLimits, ChunkCache, Component, Descriptor, Format, KeyHash, OpenOptions, Presence, SSTable,
+    SSTableId, SSTableWriter, Unwanted, Version, WriterOptions,
 };
 use ilion_types::{CqlType, Partitioner, Uuid};
 
@@ -706,7 +706,10 @@ fn in_short(case: &Case, column: ColumnId) -> Row {
         ..ClusteringFilter::all()
     });
     let key = &partition.head.key;
-    let cursor = sstable.partition_with(&case.table, key, &filter, Unwanted::Newest);
+    let Presence::Possible(whereabouts) = sstable.presence(key, &KeyHash::of(&key.key)) else {
+        panic!("the partition is there");
+    };
+    let cursor = sstable.partition_at(&case.table, key, &whereabouts, &filter, Unwanted::Newest);
     let mut cursor = cursor.unwrap().unwrap();
     cursor.next_partition().unwrap().unwrap();
     match cursor.next_unfiltered().unwrap() {

@@ -73,6 +73,10 @@ impl Written {
     }
 }
 
+fn may_be(presence: &Presence) -> bool {
+    matches!(presence, Presence::Possible(_))
+}
+
 fn presence(sstable: &SSTable, key: &DecoratedKey) -> Presence {
     sstable.presence(key, &KeyHash::of(&key.key))
 }
@@ -90,12 +94,12 @@ fn at_each_moment_of_their_making_no_partition_is_missed() {
     let without = sstable.memory_bytes();
     for round in 0..READS {
         let key = &written.keys[usize::try_from(round * 17).unwrap()];
-        assert_eq!(presence(&sstable, key), Presence::Possible, "{round}");
+        assert!(may_be(&presence(&sstable, key)), "{round}");
     }
     let taken = sstable.memory_bytes() - without;
     assert!((10_000..=20_000).contains(&taken), "{taken}");
     for (at, key) in written.keys.iter().enumerate() {
-        assert_eq!(presence(&sstable, key), Presence::Possible);
+        assert!(may_be(&presence(&sstable, key)));
         let behind = KeyRange {
             start: KeyBound::BeforeToken(key.token.clone()),
             end: KeyBound::End,
@@ -107,7 +111,7 @@ fn at_each_moment_of_their_making_no_partition_is_missed() {
         );
     }
     let absent = (0..1000).map(|number| presence(&sstable, &key_of(number * 2 + 1)));
-    let seen = absent.filter(|found| *found == Presence::Possible).count();
+    let seen = absent.filter(may_be).count();
     assert!(seen < 20, "{seen} of 1000");
 }
 
@@ -120,7 +124,7 @@ fn without_memory_for_them_the_map_goes_on_answering() {
     ask(&sstable, 3 * READS);
     assert_eq!(sstable.memory_bytes(), without);
     for key in &written.keys {
-        assert_eq!(presence(&sstable, key), Presence::Possible);
+        assert!(may_be(&presence(&sstable, key)));
     }
 }
 
