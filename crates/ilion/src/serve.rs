@@ -8,7 +8,9 @@ use std::time::Duration;
 use ilion_env::{Env, RealEnv};
 use ilion_server::admin::{Access, AdminDoor, EngineAdmin};
 use ilion_server::settings::{Loaded, Settings};
-use ilion_server::{Entrance, Node, Port, Server, ServerOptions, start_logging, wait_for_stop_signal};
+use ilion_server::{
+    Entrance, Node, OpenError, Port, Server, ServerOptions, start_logging, wait_for_stop_signal,
+};
 
 use crate::Failure;
 use crate::cli::ServeArguments;
@@ -31,7 +33,10 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let take = |entrance, address| Port::take(entrance, address).map_err(failed("cannot start"));
     let port = take(Entrance::Clients, options.address)?;
     let admin_port = take(Entrance::Administration, admin_address)?;
-    let node = Node::open(env, &settings).map_err(failed("cannot open the data directory"))?;
+    let node = Node::open(env, &settings).map_err(|error| match error {
+        OpenError::Settings(_) => Failure::Usage(error.to_string()),
+        error => failed("cannot open the data directory")(error),
+    })?;
     let server = node.serve_at(port, &options).map_err(failed("cannot start"))?;
     let admin = Arc::new(EngineAdmin::new(&node, &server, &settings));
     let door = AdminDoor::open(admin_port, access, admin).map_err(failed("cannot start"))?;

@@ -214,6 +214,17 @@ fn wrong_settings_and_arguments_end_with_2() {
     for arguments in [
         &["serve", "--set", "cluster_name"][..],
         &["serve", "--data", data, "--set", "admin_address=0.0.0.0"],
+        &[
+            "serve",
+            "--port",
+            "0",
+            "--admin-port",
+            "0",
+            "--data",
+            data,
+            "--set",
+            "commitlog_segment_size=8GiB",
+        ],
         &["serve", "--nonsense"],
         &["set-cache-keys-to-save", "keys", "-2"],
         &["dance"],

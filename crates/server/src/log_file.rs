@@ -14,6 +14,8 @@ use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
+use crate::settings::LogFilter;
+
 const NAME: &str = "ilion.log";
 const FILE_BYTES_MAX: u64 = 64 << 20;
 const OLD_FILES_MAX: u32 = 4;
@@ -22,8 +24,8 @@ const OLD_FILES_MAX: u32 = 4;
 ///
 /// # Errors
 /// The filter does not parse, or the file cannot be opened.
-pub fn start_logging(env: &Arc<dyn Env>, directory: &Path, filter: &str) -> Result<PathBuf, String> {
-    let filter = EnvFilter::try_new(filter).map_err(|error| format!("log_level: {error}"))?;
+pub fn start_logging(env: &Arc<dyn Env>, directory: &Path, filter: &LogFilter) -> Result<PathBuf, String> {
+    let filter = EnvFilter::try_new(&filter.0).map_err(|error| format!("log_level: {error}"))?;
     env.create_dir_all(directory).map_err(|error| error.to_string())?;
     let file = LogFile::open(env.clone(), directory.join(NAME)).map_err(|error| error.to_string())?;
     let path = file.path.clone();

@@ -160,6 +160,33 @@ fn a_variable_that_only_looks_like_ours_is_warned_about() {
 }
 
 #[test]
+fn a_log_level_that_would_silence_the_log_is_refused() {
+    for known in [
+        "info",
+        "DEBUG",
+        "ilion_server=debug,info",
+        "warn,ilion_engine=trace",
+        "ilion_query",
+    ] {
+        assert_eq!(
+            from_text(&format!("log_level: {known}\n"))
+                .unwrap()
+                .settings
+                .log_level
+                .0,
+            known
+        );
+    }
+    for unknown in ["loud", "inf", "info,loud", "ilion_server=loud", "''"] {
+        let told = problem_of(&format!("log_level: {unknown}\n"));
+        assert!(
+            told.contains("log_level: expected a level (off, error,"),
+            "{unknown}: {told}"
+        );
+    }
+}
+
+#[test]
 fn a_file_that_is_no_yaml_or_no_block_is_refused() {
     assert!(problem_of("- a\n- b\n").contains("`name: value`"));
     assert_eq!(

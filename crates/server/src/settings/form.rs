@@ -9,6 +9,8 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tracing_subscriber::EnvFilter;
+
 /// A value that is read from text and shown as text.
 pub(super) trait Form: Sized {
     /// The value of a text, or what was expected.
@@ -169,6 +171,32 @@ impl Form for bool {
 
     fn print(&self) -> String {
         self.to_string()
+    }
+}
+
+/// What is logged, as filters of `tracing` are written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogFilter(pub String);
+
+const LOG_LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+
+impl Form for LogFilter {
+    fn parse(text: &str) -> Result<Self, String> {
+        // Any other word is the name of a module to `tracing`, and then hardly anything is logged.
+        let is_known = |part: &str| {
+            part.contains('=')
+                || part.starts_with("ilion")
+                || LOG_LEVELS.iter().any(|level| level.eq_ignore_ascii_case(part))
+        };
+        let is_filter = text.split(',').map(str::trim).all(is_known) && EnvFilter::try_new(text).is_ok();
+        is_filter.then(|| Self(text.to_owned())).ok_or_else(|| {
+            let levels = LOG_LEVELS.join(", ");
+            format!("a level ({levels}) or a filter like ilion_server=debug,info")
+        })
+    }
+
+    fn print(&self) -> String {
+        self.0.clone()
     }
 }
 

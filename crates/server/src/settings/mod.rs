@@ -23,7 +23,7 @@ pub use choices::{
 pub use compaction::DefaultCompaction;
 pub use document::document;
 pub use foreign::{FOREIGN, Fate, Foreign};
-pub use form::{Limit, Names, Rate, Size, parse_address};
+pub use form::{Limit, LogFilter, Names, Rate, Size, parse_address};
 pub use table::{SETTINGS, Setting, Settings};
 
 /// A settings file is not larger.

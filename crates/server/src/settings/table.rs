@@ -12,7 +12,7 @@ use super::choices::{
     Authenticator, Authorizer, CommitLogSync, SSTableFormat, SSTableLookup, StorageCompatibility,
 };
 use super::compaction::DefaultCompaction;
-use super::form::{Form, Limit, Names, Rate, Size};
+use super::form::{Form, Limit, LogFilter, Names, Rate, Size};
 
 /// One setting, as the loader and the document see it.
 pub struct Setting {
@@ -363,7 +363,7 @@ settings! {
     /// How long traces of requests are kept.
     trace_type_query_ttl: Duration = "1d", was "tracetype_query_ttl" in "s";
     /// What is logged, as `tracing` filters are written: info, debug, or ilion_server=debug,info.
-    log_level: String = "info";
+    log_level: LogFilter = "info";
 }
 
 impl Settings {
