@@ -9,8 +9,8 @@
 use std::sync::Arc;
 
 use ilion_rows::{
-    ClusteringComparator, ClusteringFilter, Cursor, DecoratedKey, DeletionTime, PartitionHead, ReadError,
-    Slice, Unfiltered,
+    Bound, ClusteringComparator, ClusteringFilter, Cursor, DecoratedKey, DeletionTime, PartitionHead,
+    PlainVisitor, ReadError, Slice, Unfiltered,
 };
 use ilion_schema::TableSchema;
 use ilion_sstable::PartitionCursor;
@@ -131,6 +131,18 @@ impl Cursor for Chain {
 
     fn lower_bound(&self) -> Option<DecoratedKey> {
         (!self.is_begun).then(|| self.read.key.clone())
+    }
+
+    fn plain_rows(
+        &mut self,
+        key: &DecoratedKey,
+        before: Option<&Bound>,
+        visitor: &mut dyn PlainVisitor,
+    ) -> Result<u64, ReadError> {
+        match &mut self.current {
+            Some((cursor, _)) => cursor.plain_rows(key, before, visitor),
+            None => Ok(0),
+        }
     }
 }
 

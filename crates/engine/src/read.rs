@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ilion_env::cost::{self, Count};
 use ilion_env::trace;
 use ilion_rows::{
-    ClusteringComparator, ClusteringFilter, Cursor, DecoratedKey, DeletionTime, Direction, KeyRange,
+    Bound, ClusteringComparator, ClusteringFilter, Cursor, DecoratedKey, DeletionTime, Direction, KeyRange,
     MergeCursor, NO_DELETION_TIME, PartitionHead, PlainRun, PlainVisitor, ReadError, Unfiltered,
 };
 use ilion_schema::TableSchema;
@@ -68,6 +68,15 @@ impl<C: Cursor> Cursor for Held<C> {
     ) -> Result<Option<PlainRun>, ReadError> {
         self.cursor.plain_partitions(before, visitor)
     }
+
+    fn plain_rows(
+        &mut self,
+        key: &DecoratedKey,
+        before: Option<&Bound>,
+        visitor: &mut dyn PlainVisitor,
+    ) -> Result<u64, ReadError> {
+        self.cursor.plain_rows(key, before, visitor)
+    }
 }
 
 /// No partition at all.
@@ -118,6 +127,18 @@ impl<C: Cursor> Cursor for Begun<C> {
         match &self.head {
             None => self.cursor.lower_bound(),
             Some(head) => Some(head.key.clone()),
+        }
+    }
+
+    fn plain_rows(
+        &mut self,
+        key: &DecoratedKey,
+        before: Option<&Bound>,
+        visitor: &mut dyn PlainVisitor,
+    ) -> Result<u64, ReadError> {
+        match &self.head {
+            None => self.cursor.plain_rows(key, before, visitor),
+            Some(_) => Ok(0),
         }
     }
 }

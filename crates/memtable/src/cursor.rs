@@ -418,6 +418,7 @@ fn show(key: &PlacedKey, row: &Packed, visitor: &mut dyn PlainVisitor) -> Option
     Some(visitor.row(&PlainRow {
         key: key.bytes(),
         token: Some(&key.token()),
+        clustering: &[],
         timestamp_micros: Some(timestamp_micros),
         cells: &cells,
         stored: None,

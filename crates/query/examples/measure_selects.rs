@@ -5,7 +5,8 @@
 //! valgrind --tool=callgrind --toggle-collect='*measured*' target/release/examples/measure_selects ROWS SSTABLES LIMIT READS
 //! ```
 //! Rows have a key of 16 bytes and a value of 100. LIMIT 0 reads rows by their keys, any other number so many rows behind a token.
-//! Every key is in one of the SSTables; with a fifth argument, so many SSTables have each key.
+//! Every row is in one of the SSTables; with a fifth argument, so many SSTables have each row. With a sixth one, partitions have so many
+//! rows each.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a tool for developers")]
 
@@ -25,13 +26,26 @@ fn key(row: u64) -> Bytes {
     Bytes::from(format!("{mixed:016x}"))
 }
 
-fn load(bench: &mut Bench, rows: u64, sstables: u64, copies: u64) {
-    bench.run("CREATE TABLE ks.t (k blob PRIMARY KEY, v blob)");
-    let insert = bench.prepare("INSERT INTO ks.t (k, v) VALUES (?, ?)");
+/// `width`: rows of a partition; nothing: the table has no clustering.
+fn load(bench: &mut Bench, rows: u64, sstables: u64, copies: u64, width: Option<u64>) {
+    let (create, insert) = match width {
+        None => (
+            "CREATE TABLE ks.t (k blob PRIMARY KEY, v blob)",
+            "INSERT INTO ks.t (k, v) VALUES (?, ?)",
+        ),
+        Some(_) => (
+            "CREATE TABLE ks.t (k blob, c bigint, v blob, PRIMARY KEY (k, c))",
+            "INSERT INTO ks.t (k, v, c) VALUES (?, ?, ?)",
+        ),
+    };
+    bench.run(create);
+    let insert = bench.prepare(insert);
     for part in 0..sstables {
         for row in (0..rows).filter(|row| (row + sstables - part) % sstables < copies) {
             let value = [row.to_be_bytes().repeat(6), vec![7; 52]].concat();
-            bench.write(&insert, &with(vec![key(row), Bytes::from(value)]));
+            let mut values = vec![key(row / width.unwrap_or(1)), Bytes::from(value)];
+            values.extend(width.map(|width| Bytes::copy_from_slice(&(row % width).to_be_bytes())));
+            bench.write(&insert, &with(values));
         }
         bench.flush();
     }
@@ -53,17 +67,19 @@ fn main() {
         .map(|number| number.parse().unwrap())
         .collect();
     let [rows, sstables, limit, reads, ref rest @ ..] = arguments[..] else {
-        panic!("ROWS SSTABLES LIMIT READS [COPIES]");
+        panic!("ROWS SSTABLES LIMIT READS [COPIES [ROWS A PARTITION]]");
     };
     let mut bench = Bench::open();
-    load(&mut bench, rows, sstables, rest.first().copied().unwrap_or(1));
-    let select = match limit {
-        0 => "SELECT v FROM ks.t WHERE k = ?",
-        _ => "SELECT k, v FROM ks.t WHERE token(k) >= ? LIMIT ?",
+    let (copies, width) = (rest.first().copied().unwrap_or(1), rest.get(1).copied());
+    load(&mut bench, rows, sstables, copies, width);
+    let select = match (limit, width) {
+        (0, _) => "SELECT v FROM ks.t WHERE k = ?",
+        (_, None) => "SELECT k, v FROM ks.t WHERE token(k) >= ? LIMIT ?",
+        (_, Some(_)) => "SELECT k, c, v FROM ks.t WHERE token(k) >= ? LIMIT ?",
     };
     let select = bench.prepare(select);
     let values = |read: u64| {
-        let key = key(read.wrapping_mul(0x2545_F491) % rows);
+        let key = key(read.wrapping_mul(0x2545_F491) % rows / width.unwrap_or(1));
         let token = Bytes::from(Partitioner::Murmur3.token(&key).to_bytes());
         let limit = u32::try_from(limit).unwrap();
         match limit {

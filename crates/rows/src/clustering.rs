@@ -302,6 +302,23 @@ impl ClusteringComparator {
         }
     }
 
+    /// Orders a bound and a row of which there are only the values; never equal.
+    pub fn compare_bound_to_values(&self, bound: &Bound, values: &[Option<&[u8]>]) -> Ordering {
+        match self.compare_leading(values.iter().copied(), &bound.values) {
+            Ordering::Equal if bound.kind.is_before() => Ordering::Less,
+            Ordering::Equal => Ordering::Greater,
+            common => common.reverse(),
+        }
+    }
+
+    /// The bound that comes first; nothing is no bound.
+    pub fn lesser<'b>(&self, a: Option<&'b Bound>, b: Option<&'b Bound>) -> Option<&'b Bound> {
+        match (a, b) {
+            (Some(bound), Some(other)) if self.compare_bounds(other, bound).is_lt() => Some(other),
+            (a, b) => a.or(b),
+        }
+    }
+
     /// Orders two bounds. Equal means the same position, whatever the two kinds say about what is open there.
     pub fn compare_bounds(&self, a: &Bound, b: &Bound) -> Ordering {
         let common = self.compare_common(&a.values, &b.values);

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::{DecoratedKey, DeletionTime, PlainRun, PlainVisitor, Row, Unfiltered};
+use crate::{Bound, DecoratedKey, DeletionTime, PlainRun, PlainVisitor, Row, Unfiltered};
 
 /// The start of a partition.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,6 +46,17 @@ pub trait Cursor: Send {
     ) -> Result<Option<PlainRun>, ReadError> {
         Ok(None)
     }
+
+    /// Shows the visitor the rows that follow in the current partition, of which that is the key, as long as they are plain, wanted and
+    /// before that bound; gives how many were taken. What follows the last of them is then the next one. A source may stop at any row.
+    fn plain_rows(
+        &mut self,
+        _key: &DecoratedKey,
+        _before: Option<&Bound>,
+        _visitor: &mut dyn PlainVisitor,
+    ) -> Result<u64, ReadError> {
+        Ok(0)
+    }
 }
 
 impl<C: Cursor + ?Sized> Cursor for Box<C> {
@@ -71,6 +82,15 @@ impl<C: Cursor + ?Sized> Cursor for Box<C> {
         visitor: &mut dyn PlainVisitor,
     ) -> Result<Option<PlainRun>, ReadError> {
         (**self).plain_partitions(before, visitor)
+    }
+
+    fn plain_rows(
+        &mut self,
+        key: &DecoratedKey,
+        before: Option<&Bound>,
+        visitor: &mut dyn PlainVisitor,
+    ) -> Result<u64, ReadError> {
+        (**self).plain_rows(key, before, visitor)
     }
 }
 

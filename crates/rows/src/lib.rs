@@ -71,7 +71,7 @@ pub use key::DecoratedKey;
 pub use merge::{LateSources, MergeCursor};
 pub use mutation::{Mutation, PartitionUpdate, RangeTombstone};
 pub use mutation_codec::{Decoded, MutationReader, decode_mutation, encode_mutation};
-pub use plain::{Flow, PlainRow, PlainRun, PlainVisitor, may_be_plain};
+pub use plain::{Flow, PlainRow, PlainRun, PlainVisitor, may_be_plain, rows_may_be_plain};
 pub use purge::{CompactionPurge, PurgeLaw, PurgeableBelow, ReadCounts, ReadLaw, ReadPurge, TombstoneLimits};
 pub use range::{KeyBound, KeyRange};
 pub use ranges::{Direction, Markers, RangeList};

@@ -17,8 +17,8 @@ use ilion_schema::TableSchema;
 use smallvec::{SmallVec, smallvec};
 
 use crate::{
-    Clustering, ClusteringComparator, Cursor, DecoratedKey, DeletionTime, Direction, Marker, PartitionHead,
-    PlainRun, PlainVisitor, ReadError, Row, Unfiltered, merge_rows,
+    Bound, Clustering, ClusteringComparator, Cursor, DecoratedKey, DeletionTime, Direction, Marker,
+    PartitionHead, PlainRun, PlainVisitor, ReadError, Row, Unfiltered, merge_rows,
 };
 
 pub use late::LateSources;
@@ -394,5 +394,15 @@ impl Cursor for MergeCursor {
         visitor: &mut dyn PlainVisitor,
     ) -> Result<Option<PlainRun>, ReadError> {
         self.plain_runs(before, visitor)
+    }
+
+    /// Those of one source up to where the next one has something.
+    fn plain_rows(
+        &mut self,
+        key: &DecoratedKey,
+        before: Option<&Bound>,
+        visitor: &mut dyn PlainVisitor,
+    ) -> Result<u64, ReadError> {
+        self.plain_rows_of_one(key, before, visitor)
     }
 }

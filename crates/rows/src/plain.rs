@@ -5,6 +5,9 @@
 //! Such rows need neither to be reconciled (if no other source has the partition) nor purged, so a source may show their bytes as it
 //! has them, see [`Cursor::plain_partitions`](crate::Cursor::plain_partitions): to an answer, or to the writer of an SSTable. What is
 //! not plain is read as any row is.
+//!
+//! The rows of a partition with clustering are shown one after another in the same way ([`Cursor::plain_rows`](crate::Cursor::plain_rows)):
+//! such a row is plain if it is not deleted and has only simple cells that live and do not expire.
 
 use ilion_schema::{Column, ColumnId, TableSchema};
 use ilion_types::Token;
@@ -20,13 +23,20 @@ pub fn may_be_plain(table: &TableSchema) -> bool {
         && !table.regulars().any(Column::is_complex)
 }
 
-/// The row of a plain partition.
+/// True if rows of the table may be plain that are not alone in their partition.
+pub fn rows_may_be_plain(table: &TableSchema) -> bool {
+    table.clustering().next().is_some() && !table.is_counter() && !table.has_strict_liveness
+}
+
+/// A plain row: that of a plain partition, or one of a partition with clustering.
 #[derive(Clone, Copy, Debug)]
 pub struct PlainRow<'b> {
     /// The partition key.
     pub key: &'b [u8],
     /// Its token, if somebody had to know it.
     pub token: Option<&'b Token>,
+    /// The values of the clustering columns; none if the table has no such columns.
+    pub clustering: &'b [Option<&'b [u8]>],
     /// When the row and all its cells were written; nothing if they were not written at once, or the row was never inserted.
     pub timestamp_micros: Option<i64>,
     /// The values of its columns, by id; they may be more than are wanted.

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use ilion_schema::TableSchema;
 
 use crate::{
-    Cell, Cursor, Data, DecoratedKey, DeletionTime, Direction, Liveness, Marker, PartitionHead, PlainRun,
-    PlainVisitor, ReadError, Row, Unfiltered,
+    Bound, Cell, Cursor, Data, DecoratedKey, DeletionTime, Direction, Liveness, Marker, PartitionHead,
+    PlainRun, PlainVisitor, ReadError, Row, Unfiltered,
 };
 
 impl Row {
@@ -300,6 +300,20 @@ impl<C: Cursor> Cursor for ReadPurge<C> {
         self.counts.live_rows += run.as_ref().map_or(0, |run| run.count);
         Ok(run)
     }
+
+    fn plain_rows(
+        &mut self,
+        key: &DecoratedKey,
+        before: Option<&Bound>,
+        visitor: &mut dyn PlainVisitor,
+    ) -> Result<u64, ReadError> {
+        if self.table.has_strict_liveness {
+            return Ok(0);
+        }
+        let count = self.source.plain_rows(key, before, visitor)?;
+        self.counts.live_rows += count;
+        Ok(count)
+    }
 }
 
 /// For each partition, the timestamp below which its tombstones may go: the lowest that any source outside of the
@@ -424,5 +438,17 @@ impl<C: Cursor> Cursor for CompactionPurge<C> {
             return Ok(None);
         }
         self.source.plain_partitions(before, visitor)
+    }
+
+    fn plain_rows(
+        &mut self,
+        key: &DecoratedKey,
+        before: Option<&Bound>,
+        visitor: &mut dyn PlainVisitor,
+    ) -> Result<u64, ReadError> {
+        if self.has_strict_liveness {
+            return Ok(0);
+        }
+        self.source.plain_rows(key, before, visitor)
     }
 }

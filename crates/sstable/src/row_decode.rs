@@ -16,6 +16,7 @@ mod columns;
 mod mapped;
 mod plain;
 mod prefix;
+mod rest;
 mod source;
 mod subset;
 mod times;
@@ -118,6 +119,11 @@ impl RowFormat {
     /// True if partitions may be plain.
     pub(crate) fn may_be_plain(&self) -> bool {
         !self.has_statics() && self.comparator.is_empty() && self.regulars.ids_ascend
+    }
+
+    /// True if rows of partitions with clustering may be plain.
+    pub(crate) fn rows_may_be_plain(&self) -> bool {
+        !self.comparator.is_empty() && self.regulars.ids_ascend && !self.table.is_counter()
     }
 
     /// True if partitions have a static row.

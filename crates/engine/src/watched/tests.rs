@@ -48,6 +48,7 @@ impl Cursor for Numbers {
             let flow = visitor.row(&PlainRow {
                 key: &key.key,
                 token: Some(&key.token),
+                clustering: &[],
                 timestamp_micros: Some(0),
                 cells: &[],
                 stored: None,

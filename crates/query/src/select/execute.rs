@@ -16,9 +16,9 @@ use super::group_by::{GroupBy, GroupKey};
 use super::limits::Limits;
 use super::order::Sink;
 use super::paging::Position;
-use super::plain::PlainPage;
+use super::plain::PageEnd;
 use super::rows_out::RowsOut;
-use super::scan::{Scan, ScanPlan, Step, components, end_read, read_law, tell_partition};
+use super::scan::{Scan, ScanPlan, Step, Taken, components, end_read, read_law, tell_partition};
 use super::selection::Group;
 use super::wanted_elements::wanted_elements;
 use super::{RowView, SelectPlan};
@@ -185,9 +185,9 @@ impl SelectPlan {
         while is_sorting || left != Some(0) {
             let mut taken = match page_end {
                 None => self.plain_rows(&mut scan, page, left, &mut sink.out)?,
-                Some(_) => 0,
+                Some(_) => Taken::default(),
             };
-            if taken == 0 {
+            if taken.rows == 0 {
                 let row = match scan.advance()? {
                     Step::End => {
                         page_end = None;
@@ -202,10 +202,14 @@ impl SelectPlan {
                 self.selection.write(view, execution, &mut sink.out)?;
                 sink.took(|| self.order.keys(view));
                 scan.mark(row);
-                taken = 1;
+                taken = Taken {
+                    rows: 1,
+                    of_partition: 1,
+                };
             }
-            left = left.map(|left| left.saturating_sub(taken));
-            let is_partition_done = page.limits.per_partition == Some(scan.count_given());
+            left = left.map(|left| left.saturating_sub(taken.rows));
+            let given = scan.count_given(taken.of_partition);
+            let is_partition_done = page.limits.per_partition == Some(given);
             let is_heavy = page.is_heavy(&sink.out);
             if is_heavy || page.size == Some(sink.out.row_count) {
                 page_end = scan.position(is_partition_done, left);
@@ -222,26 +226,24 @@ impl SelectPlan {
         Ok((sink.finish(page.limits.rows), position))
     }
 
-    /// Takes plain rows as long as they follow on each other; gives how many, or none.
+    /// Takes plain rows as long as they follow on each other; perhaps none.
     fn plain_rows(
         &self,
         scan: &mut Scan<'_>,
         page: &Page,
         left: Option<u32>,
         out: &mut RowsOut,
-    ) -> Result<u32, Error> {
+    ) -> Result<Taken, Error> {
         let Some(selection) = &self.plain else {
-            return Ok(0);
+            return Ok(Taken::default());
         };
         let rows_left = left.map_or(u32::MAX, |left| out.row_count.saturating_add(left));
-        let mut plain_page = PlainPage {
-            selection,
+        let end = PageEnd {
             rows_max: page.size.map_or(rows_left, |size| size.min(rows_left)),
+            per_partition: page.limits.per_partition,
             bytes_max: page.bytes_max.unwrap_or(usize::MAX),
-            out,
         };
-        let taken = scan.plain_run(&mut plain_page)?;
-        Ok(u32::try_from(taken).unwrap_or(u32::MAX))
+        scan.take_plain(selection, end, out)
     }
 
     /// Everything as one row.
@@ -261,7 +263,7 @@ impl SelectPlan {
             };
             running.add(view, execution)?;
             scan.mark(row);
-            scan.count_given();
+            scan.count_given(1);
         }
         let group = match group {
             Some(group) => group,
@@ -317,7 +319,7 @@ impl SelectPlan {
                 if let Some(open) = &mut current {
                     open.group.add(view, execution)?;
                 }
-                scan.count_given();
+                scan.count_given(1);
             } else if let Some(open) = &mut current {
                 open.group.add(view, execution)?;
             }

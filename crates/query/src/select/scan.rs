@@ -3,6 +3,8 @@
 //! A partition with static values and no rows gives one row, but only where no row was asked for in particular.
 //! Compat: `SelectStatement.processPartition`, `RowFilter.CQLFilter` of Cassandra 5.0.
 
+mod plain_rows;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -11,7 +13,7 @@ use ilion_env::cost::{self, Count};
 use ilion_env::trace;
 use ilion_rows::{
     Clustering, ClusteringComparator, ClusteringFilter, Cursor, DecoratedKey, KeyRange, PartitionHead,
-    PlainVisitor, ReadLaw, ReadPurge, Row, Unfiltered,
+    ReadLaw, ReadPurge, Row, Unfiltered,
 };
 use ilion_schema::{ColumnId, TableSchema};
 use ilion_types::decode_composite;
@@ -26,6 +28,8 @@ use super::wanted_elements::{ElementKeys, wanted_elements};
 use crate::context::Execution;
 use crate::restrictions::{Restrictions, RowFilter, SearchPlan};
 use crate::{Error, StoreError};
+
+pub(super) use plain_rows::Taken;
 
 /// Components of a partition key.
 pub(super) type Components = SmallVec<[Bytes; 1]>;
@@ -159,12 +163,12 @@ impl<'e> Scan<'e> {
         self.partition.as_ref()
     }
 
-    /// Counts one more row or group of the partition.
-    pub fn count_given(&mut self) -> u32 {
+    /// Counts rows or groups that were given of the partition.
+    pub fn count_given(&mut self, more: u32) -> u32 {
         let Some(partition) = &mut self.partition else {
             return 0;
         };
-        partition.given = partition.given.saturating_add(1);
+        partition.given = partition.given.saturating_add(more);
         partition.given
     }
 
@@ -212,39 +216,6 @@ impl<'e> Scan<'e> {
             given_of_partition: partition.given,
             rows_left,
         })
-    }
-
-    /// Shows the visitor the partitions that come next where they lie, if they are plain; gives how many it took. The last of them
-    /// is then the current one. Requires: the table has no clustering, and what was to be given of the current partition was.
-    pub fn plain_run(&mut self, visitor: &mut dyn PlainVisitor) -> Result<u64, Error> {
-        let may_be_plain = self.groups.is_none() && self.filter.is_empty();
-        let Some(cursor) = self.cursor.as_mut().filter(|_| may_be_plain) else {
-            return Ok(0);
-        };
-        if !self.luck.is_due() {
-            return Ok(0);
-        }
-        let run = cursor.plain_partitions(None, visitor);
-        let run = run.map_err(|error| self.refused(error.into()))?;
-        self.luck.note(run.is_some());
-        let Some(run) = run else {
-            return Ok(0);
-        };
-        cost::add(Count::Partitions, run.count);
-        self.partition = Some(Partition {
-            components: components(self.plan.table, &run.last.key)?,
-            // A copy: a slice would keep memory of the source from being used again.
-            key: DecoratedKey {
-                key: Bytes::copy_from_slice(&run.last.key),
-                token: run.last.token,
-            },
-            static_row: None,
-            given: 0,
-            last: Some(Clustering::empty()),
-            is_resumed: false,
-            is_whole: true,
-        });
-        Ok(run.count)
     }
 
     /// The next row that passes.

@@ -129,13 +129,102 @@ fn rows_answered_where_they_lie_are_those_of_any_other_read() {
     );
 }
 
+fn write_rows(session: &mut Session, random: &mut Seeded, count: u64, first: u64) {
+    for _ in 0..count {
+        let (k, c) = (random.below(6), first + random.below(120));
+        let number = random.below(1 << 40);
+        let partition = format!("k = {k} AND l = 'x{k}'");
+        let columns = format!("{k}, 'x{k}', {c}, 'd{}'", c % 3);
+        let row = format!("{partition} AND c = {c} AND d = 'd{}'", c % 3);
+        let statement = match random.below(60) {
+            0 => format!("DELETE FROM t WHERE {row}"),
+            1 => format!("DELETE a FROM t WHERE {row}"),
+            2 => format!("DELETE FROM t WHERE {partition} AND c > {c} AND c < {}", c + 3),
+            3 => format!("INSERT INTO t (k, l, c, d, a) VALUES ({columns}, {number}) USING TTL 1000"),
+            4 => format!("UPDATE t SET b = 'b{number}' WHERE {row}"),
+            5 => format!("INSERT INTO t (k, l, c, d, b) VALUES ({columns}, '')"),
+            6 => format!("INSERT INTO t (k, l, c, d) VALUES ({columns})"),
+            7 => format!("INSERT INTO t (k, l, c, d, m) VALUES ({columns}, {{{number}}})"),
+            8 => format!("UPDATE t SET s = 's{number}' WHERE {partition}"),
+            9 => format!(
+                "INSERT INTO t (k, l, c, d, b) VALUES ({columns}, '{}')",
+                "y".repeat(5000)
+            ),
+            10 if c % 16 == 0 => format!("DELETE FROM t WHERE {partition}"),
+            _ => {
+                format!("INSERT INTO t (k, l, c, d, a, b) VALUES ({columns}, {number}, 'some text {number}')")
+            }
+        };
+        session.script(&statement);
+    }
+}
+
+fn pick<T: Copy>(random: &mut Seeded, choices: &[T]) -> T {
+    choices[usize::try_from(random.below(choices.len() as u64)).unwrap()]
+}
+
+fn check_rows(session: &mut Session, random: &mut Seeded) -> usize {
+    let mut count = 0;
+    for columns in ["k, l, c, d, s, a, b, m", "a", "d, c", "s, b, k"] {
+        let page_sizes = [None, Some(1), Some(7), Some(100), Some(5000)];
+        count += check(session, columns, "t", None);
+        count += check(session, columns, "t", pick(random, &page_sizes[1..]));
+        let mut check = |rest: &str, random: &mut Seeded| {
+            let page_size = pick(random, &page_sizes);
+            check(session, columns, rest, page_size);
+        };
+        for limit in [1, 3, 50] {
+            check(&format!("t PER PARTITION LIMIT {limit}"), random);
+        }
+        let (k, from, limit) = (random.below(6), random.below(200), 1 + random.below(150));
+        let partition = format!("t WHERE k = {k} AND l = 'x{k}'");
+        for rest in [
+            String::new(),
+            format!(" LIMIT {limit}"),
+            format!(" PER PARTITION LIMIT {limit}"),
+            format!(" AND c < {from}"),
+            format!(" AND c >= {from} AND c < {}", from + 40),
+            format!(" AND c = {from}"),
+            format!(" AND c IN ({from}, {limit}, 3, 5)"),
+            format!(" AND c > {from} ORDER BY c ASC"),
+            " ORDER BY c ASC".to_owned(),
+        ] {
+            check(&format!("{partition}{rest}"), random);
+        }
+        let keys = "t WHERE k IN (4, 1, 3) AND l IN ('x1', 'x3', 'x4')";
+        check(&format!("{keys} LIMIT {limit}"), random);
+        let range = format!("t WHERE token(k, l) > token({k}, 'x{k}') LIMIT {limit}");
+        check(&range, random);
+    }
+    count
+}
+
+/// Rows of one SSTable, of several that have others each, and of several and a memtable.
 #[test]
-fn tables_with_clustering_or_static_columns_are_read_as_ever() {
-    run(
-        3,
-        "CREATE TABLE t (k blob, l text, a bigint, b text, c text, PRIMARY KEY (k, l))",
-        None,
-    );
+fn rows_of_wide_partitions_are_answered_alike_wherever_they_lie() {
+    for (seed, is_in_turn) in [(5, true), (6, false)] {
+        let mut disk = EngineDisk::new();
+        let mut session = Session::over(disk.open());
+        let mut random = Seeded::new(seed);
+        session.script(
+            "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}; USE ks;
+             CREATE TABLE t (k int, l text, c int, d text, s text static, a bigint, b text, m set<bigint>,
+             PRIMARY KEY ((k, l), c, d)) WITH CLUSTERING ORDER BY (c DESC, d ASC)",
+        );
+        write_rows(&mut session, &mut random, 800, 0);
+        disk.flush();
+        assert!(check_rows(&mut session, &mut random) > 2000);
+        for part in 0..2 {
+            let first = if is_in_turn { 120 * (1 + part) } else { 0 };
+            write_rows(&mut session, &mut random, 150, first);
+            disk.flush();
+        }
+        assert!(check_rows(&mut session, &mut random) > 2000);
+        write_rows(&mut session, &mut random, 30, 0);
+        assert!(check_rows(&mut session, &mut random) > 2000);
+        session.script("ALTER TABLE t DROP b; ALTER TABLE t ADD b text");
+        assert!(check_rows(&mut session, &mut random) > 2000);
+    }
 }
 
 /// So many reads of so many SSTables that those are asked by the bits of their tokens, and opened late.

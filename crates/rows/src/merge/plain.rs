@@ -1,7 +1,9 @@
-//! Plain partitions of a merge: those that only one source has.
+//! Plain partitions of a merge: those that only one source has. And plain rows: those that no other source may have.
 
 use super::{MergeCursor, Place};
-use crate::{Cursor, DecoratedKey, PlainRun, PlainVisitor, ReadError};
+use crate::{
+    Bound, BoundKind, Cursor, DecoratedKey, Direction, PlainRun, PlainVisitor, ReadError, Unfiltered,
+};
 
 impl MergeCursor {
     /// Shows the visitor the plain partitions of one source after the other, each up to where the next one goes on.
@@ -52,5 +54,35 @@ impl MergeCursor {
             self.wait_for_partition(index);
         }
         Ok(run)
+    }
+
+    /// The plain rows of the source from which the last unfiltered was taken, as long as no other has one of them or one before them, and
+    /// nothing is deleted around them.
+    pub(super) fn plain_rows_of_one(
+        &mut self,
+        key: &DecoratedKey,
+        before: Option<&Bound>,
+        visitor: &mut dyn PlainVisitor,
+    ) -> Result<u64, ReadError> {
+        if matches!(self.direction, Direction::Reversed) || !self.deletion.is_live() || !self.open.is_live() {
+            return Ok(0);
+        }
+        if let [index] = self.active[..] {
+            return self.sources[index].cursor.plain_rows(key, before, visitor);
+        }
+        let [index] = self.used[..] else {
+            return Ok(0);
+        };
+        let next = self.unfiltereds.top().map(|next| &self.sources[next].next);
+        let next = match next {
+            None => None,
+            Some(None) => return Ok(0),
+            Some(Some(Unfiltered::Marker(marker))) => Some(marker.bound.clone()),
+            Some(Some(Unfiltered::Row(row))) => {
+                Some(Bound::new(BoundKind::ExclEnd, row.clustering.values().clone()))
+            }
+        };
+        let before = self.comparator.lesser(before, next.as_ref());
+        self.sources[index].cursor.plain_rows(key, before, visitor)
     }
 }

@@ -66,6 +66,19 @@ impl Forward {
         Ok(None)
     }
 
+    /// The slice that goes on where the stream stands, if rows may be taken from there. Slices of one row are not worth it.
+    pub(super) fn slice_ahead<'s>(
+        &self,
+        slices: &'s [Slice],
+        comparator: &ClusteringComparator,
+    ) -> Option<&'s Slice> {
+        let is_at_stream = self.is_inside && self.pending.is_none() && !self.is_row_found && !self.is_at_end;
+        let slice = slices
+            .get(self.slice)
+            .filter(|_| is_at_stream && self.open.is_none())?;
+        (!slice.is_one_row(comparator)).then_some(slice)
+    }
+
     /// Moves to the first unfiltered after the start of the slice.
     fn enter(&mut self, rows: &mut Unfiltereds, slice: &Slice) -> Step<()> {
         self.jump(rows, &slice.start)?;

@@ -1,6 +1,6 @@
 //! A cursor over one partition.
 
-use ilion_rows::{Cursor, DecoratedKey, PartitionHead, ReadError, Unfiltered};
+use ilion_rows::{Bound, Cursor, DecoratedKey, PartitionHead, PlainVisitor, ReadError, Unfiltered};
 
 use super::location::Location;
 use super::partition_reader::PartitionReader;
@@ -46,6 +46,18 @@ impl Cursor for PartitionCursor {
             return Ok(None);
         }
         Ok(self.reader.next()?)
+    }
+
+    fn plain_rows(
+        &mut self,
+        key: &DecoratedKey,
+        before: Option<&Bound>,
+        visitor: &mut dyn PlainVisitor,
+    ) -> Result<u64, ReadError> {
+        match self.waiting {
+            Some(_) => Ok(0),
+            None => Ok(self.reader.visit_rows(key, before, visitor)),
+        }
     }
 
     fn lower_bound(&self) -> Option<DecoratedKey> {

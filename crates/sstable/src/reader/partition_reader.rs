@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ilion_rows::{ClusteringFilter, DeletionTime, PlainVisitor, Row, Unfiltered};
+use ilion_rows::{Bound, ClusteringFilter, DecoratedKey, DeletionTime, PlainVisitor, Row, Unfiltered};
 use ilion_types::Token;
 
 use super::backward::Backward;
@@ -357,6 +357,31 @@ impl PartitionReader {
         self.leave()?;
         let rows = &mut self.unfiltereds;
         Ok(rows.format.visit_plain(&mut rows.stream, keys, visitor))
+    }
+
+    /// Shows the visitor the rows of the partition that follow, see [`RowFormat::visit_rows`].
+    pub(super) fn visit_rows(
+        &mut self,
+        key: &DecoratedKey,
+        before: Option<&Bound>,
+        visitor: &mut dyn PlainVisitor,
+    ) -> u64 {
+        let rows = &mut self.unfiltereds;
+        let format = &rows.format;
+        if !format.rows_may_be_plain() || rows.cells.is_some() {
+            return 0;
+        }
+        let end = match &self.walk {
+            Walk::All => before,
+            Walk::Forward(forward) => match forward.slice_ahead(&self.filter.slices, &format.comparator) {
+                Some(slice) => format.comparator.lesser(before, Some(&slice.end)),
+                None => return 0,
+            },
+            Walk::Done | Walk::End | Walk::Backward(_) => return 0,
+        };
+        // Behind all rows nothing has to be compared.
+        let end = end.filter(|end| !end.values.is_empty() || end.kind.is_before());
+        format.visit_rows(&mut rows.stream, key, end, visitor)
     }
 
     /// The next wanted unfiltered of the partition.

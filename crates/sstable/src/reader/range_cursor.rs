@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ilion_rows::{
-    ClusteringFilter, Cursor, DecoratedKey, DeletionTime, KeyBound, KeyRange, PartitionHead, PlainRun,
+    Bound, ClusteringFilter, Cursor, DecoratedKey, DeletionTime, KeyBound, KeyRange, PartitionHead, PlainRun,
     PlainVisitor, ReadError, Unfiltered,
 };
 use ilion_schema::TableSchema;
@@ -257,6 +257,18 @@ impl Cursor for RangeCursor {
             last: visited.last,
             is_over: visited.is_over,
         }))
+    }
+
+    fn plain_rows(
+        &mut self,
+        key: &DecoratedKey,
+        before: Option<&Bound>,
+        visitor: &mut dyn PlainVisitor,
+    ) -> std::result::Result<u64, ReadError> {
+        match &mut self.place {
+            Place::Within(walk) => Ok(walk.reader.visit_rows(key, before, visitor)),
+            Place::Before | Place::After => Ok(0),
+        }
     }
 }
 

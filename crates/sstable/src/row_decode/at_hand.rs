@@ -4,12 +4,13 @@
 //! is looked for here, which the processor does in registers. What is not as expected, be it rare, cut off or damaged, is left to the
 //! decoder of all rows, which tells what is wrong.
 
-use ilion_rows::{Cell, Clustering, ColumnData, Data, DeletionTime, Liveness, NO_TIMESTAMP, Row};
+use ilion_rows::{Cell, Clustering, ColumnData, Data, DeletionTime, Liveness, NO_TIMESTAMP, Row, Values};
 
-use super::body::{BodyDecoder, CELL_USES_ROW_TIMESTAMP, HAS_ALL_COLUMNS, HAS_TIMESTAMP};
+use super::body::{BodyDecoder, HAS_ALL_COLUMNS, HAS_TIMESTAMP};
 use super::columns::FileColumn;
-use super::source::{Stretch, read_uvint};
+use super::source::{BodySource as _, Stretch};
 use super::subset::{BITMAP_COLUMNS, Subset};
+use super::times::Times;
 use super::wanted::Wanted;
 use super::{END_OF_PARTITION, IS_EXTENDED, IS_MARKER, RowFormat};
 use crate::DataStream;
@@ -19,13 +20,19 @@ impl RowFormat {
     /// if anything is wrong with it, nothing has changed and [`RowFormat::head`] is to be asked. The row may be empty.
     #[inline]
     pub(crate) fn row_at_hand(&self, stream: &mut DataStream) -> Option<Row> {
-        let mut input = Stretch::at_hand(stream);
-        let flags = input.next_u8()?;
+        let input = Stretch::at_hand(stream);
+        let mut rest = input.rest();
+        let flags = rest.u8()?;
         if flags & (END_OF_PARTITION | IS_MARKER | IS_EXTENDED) != 0 {
             return None;
         }
-        let clustering = self.clustering.clustering_at_hand(&mut input)?;
-        let size = usize::try_from(input.next_uvint()?).ok()?;
+        let mut values = Values::new();
+        self.clustering.values_at_hand(&mut rest, |value, left| {
+            values.push(value.map(|value| input.slice_before(left, value.len())));
+        })?;
+        let clustering = Clustering::new(values);
+        let size = usize::try_from(rest.uvint()?).ok()?;
+        let mut input = input.going_on(rest);
         let body = input.next_stretch(size)?;
         let end = input.offset();
         if stream.keeps_apart(size) {
@@ -54,34 +61,34 @@ impl RowFormat {
     /// A row that has no times but a timestamp.
     #[inline(always)]
     fn common_row(&self, flags: u8, clustering: Clustering, mut input: Stretch<'_>) -> Option<Row> {
-        input.next_uvint()?;
+        let mut rest = input.rest();
+        rest.skip_uvint()?;
         let mut row_micros = NO_TIMESTAMP;
         if flags & HAS_TIMESTAMP != 0 {
-            row_micros = self.times.timestamp_of(input.next_uvint()?);
+            row_micros = self.times.timestamp_of(rest.uvint()?);
         }
         let columns = &self.regulars.columns;
         let missing = match flags & HAS_ALL_COLUMNS {
             0 if columns.len() >= BITMAP_COLUMNS => return None,
-            0 => input.next_uvint()?,
+            0 => rest.uvint()?,
             _ => 0,
         };
         let present = columns.len().checked_sub(missing.count_ones() as usize)?;
         let mut cells = Vec::with_capacity(present);
-        let mut rest = input.rest();
-        for (index, column) in columns.iter().enumerate() {
-            if missing != 0 && missing >> index & 1 == 1 {
-                continue;
+        input.go_to(rest);
+        let indexed = columns.iter().enumerate();
+        let stopped_at = match missing {
+            0 => common_cells(indexed, row_micros, &self.times, &mut input, &mut cells),
+            _ => {
+                let indexed = indexed.filter(|(index, _)| missing >> index & 1 == 0);
+                common_cells(indexed, row_micros, &self.times, &mut input, &mut cells)
             }
-            let Some((timestamp_micros, value, left)) = self.common_cell(column, row_micros, rest) else {
-                let row = inserted(clustering, row_micros, cells);
-                return self.rest_of_row(flags, missing, index, input.going_on(rest), row);
-            };
-            let column = column.plain?;
-            let data = Data::Simple(Cell::live(timestamp_micros, input.slice_before(left, value)));
-            cells.push(ColumnData { column, data });
-            rest = left;
+        };
+        if let Some(index) = stopped_at {
+            let row = inserted(clustering, row_micros, cells);
+            return self.rest_of_row(flags, missing, index, input, row);
         }
-        if !rest.is_empty() || cells.len() != present {
+        if input.remaining() != 0 || cells.len() != present {
             return None;
         }
         self.regulars.put_in_order(&mut cells);
@@ -107,35 +114,34 @@ impl RowFormat {
         decoder.decode_from(from, &mut input, &subset, &mut row).ok()?;
         Some(row)
     }
-
-    /// Timestamp and length of a cell, and the bytes behind its value.
-    #[inline(always)]
-    fn common_cell<'w>(
-        &self,
-        column: &FileColumn,
-        row_micros: i64,
-        bytes: &'w [u8],
-    ) -> Option<(i64, usize, &'w [u8])> {
-        let (flags, mut rest) = bytes.split_first()?;
-        let timestamp_micros = match *flags {
-            CELL_USES_ROW_TIMESTAMP => row_micros,
-            0 => self.times.timestamp_of(split_uvint(&mut rest)?),
-            _ => return None,
-        };
-        let len = match column.fixed_len {
-            Some(len) => len,
-            None => usize::try_from(split_uvint(&mut rest)?).ok()?,
-        };
-        let rest = rest.get(len..)?;
-        column.plain.is_some().then_some((timestamp_micros, len, rest))
-    }
 }
 
+/// Reads these columns as long as they are simple and their cells common ones; gives the index of the first that is not.
 #[inline(always)]
-fn split_uvint(rest: &mut &[u8]) -> Option<u64> {
-    let (value, len) = read_uvint(rest)?;
-    *rest = rest.get(len..)?;
-    Some(value)
+pub(super) fn common_cells<'c>(
+    columns: impl Iterator<Item = (usize, &'c FileColumn)>,
+    row_micros: i64,
+    times: &Times,
+    input: &mut Stretch<'_>,
+    out: &mut Vec<ColumnData>,
+) -> Option<usize> {
+    let mut rest = input.rest();
+    for (index, column) in columns {
+        let before = rest;
+        let (Some(cell), Some(id)) = (rest.common_cell(column.fixed_len), column.plain) else {
+            input.go_to(before);
+            return Some(index);
+        };
+        let timestamp_micros = match cell.delta {
+            None => row_micros,
+            Some(delta) => times.timestamp_of(delta),
+        };
+        let value = input.slice_before(rest, cell.value.len());
+        let data = Data::Simple(Cell::live(timestamp_micros, value));
+        out.push(ColumnData { column: id, data });
+    }
+    input.go_to(rest);
+    None
 }
 
 #[inline(always)]

@@ -12,6 +12,7 @@ use ilion_rows::{
     Cell, ColumnData, ComplexColumn, Data, DeletionTime, Liveness, NO_DELETION_TIME, NO_TTL, Row,
 };
 
+use super::at_hand::common_cells;
 use super::columns::{FileColumn, FileColumns};
 use super::source::{BodySource, ByteSource, Stretch};
 use super::subset::Subset;
@@ -103,14 +104,15 @@ impl<'d> BodyDecoder<'d> {
     pub(super) fn decode_at_hand(&mut self, mut input: Stretch<'_>, row: &mut Row) -> Step<()> {
         let subset = self.start(&mut input, row)?;
         row.columns = Vec::with_capacity(subset.len());
-        let done = match subset {
+        let first = match subset {
             Subset::First(count) if self.wanted.is_all() => {
-                let law = (self.liveness.timestamp_micros, self.times);
-                plain_cells(&self.columns.columns[..count], law, &mut input, &mut row.columns)
+                let columns = self.columns.columns.iter().enumerate();
+                let row_micros = self.liveness.timestamp_micros;
+                common_cells(columns, row_micros, self.times, &mut input, &mut row.columns).unwrap_or(count)
             }
             _ => 0,
         };
-        self.decode_from(done, &mut input, &subset, row)
+        self.decode_from(first, &mut input, &subset, row)
     }
 
     /// Reads what stands before the columns; gives which ones there are.
@@ -315,49 +317,4 @@ impl<'d> BodyDecoder<'d> {
         }
         Ok((NO_TTL, NO_DELETION_TIME))
     }
-}
-
-/// Reads simple columns as long as their cells have a timestamp, that of the row or their own, and no other times; gives how many
-/// there were. Most cells are so: nothing but these is looked for here, which the processor does in registers.
-#[inline(never)]
-fn plain_cells(
-    columns: &[FileColumn],
-    (row_micros, times): (i64, &Times),
-    input: &mut Stretch<'_>,
-    out: &mut Vec<ColumnData>,
-) -> usize {
-    let mut left = input.clone();
-    let mut done = 0;
-    for file_column in columns {
-        let Some(column) = file_column.plain else {
-            break;
-        };
-        let Some(cell) = plain_cell(file_column.fixed_len, row_micros, times, &mut left) else {
-            break;
-        };
-        let data = Data::Simple(cell);
-        out.push(ColumnData { column, data });
-        input.go_to(&left);
-        done += 1;
-    }
-    done
-}
-
-#[inline(always)]
-fn plain_cell(
-    fixed_len: Option<usize>,
-    row_micros: i64,
-    times: &Times,
-    input: &mut Stretch<'_>,
-) -> Option<Cell> {
-    let timestamp_micros = match input.next_u8()? {
-        CELL_USES_ROW_TIMESTAMP => row_micros,
-        0 => times.timestamp_of(input.next_uvint()?),
-        _ => return None,
-    };
-    let len = match fixed_len {
-        Some(len) => len,
-        None => usize::try_from(input.next_uvint()?).ok()?,
-    };
-    Some(Cell::live(timestamp_micros, input.next_bytes(len)?))
 }

@@ -21,6 +21,23 @@ pub(super) struct FileColumn {
     pub(super) dropped_micros: i64,
 }
 
+/// A column of a row as most are, where each has a value.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct UsualColumn {
+    pub(super) id: ColumnId,
+    /// Zero: values have a length of their own.
+    pub(super) fixed_len: usize,
+}
+
+impl UsualColumn {
+    fn of(column: &FileColumn) -> Option<Self> {
+        let fixed_len = column.fixed_len.unwrap_or(0);
+        let is_ambiguous = column.fixed_len == Some(0);
+        let id = column.plain.filter(|_| !is_ambiguous)?;
+        Some(Self { id, fixed_len })
+    }
+}
+
 /// The static or the regular columns of a file, in the order of its header.
 #[derive(Clone, Debug)]
 pub(super) struct FileColumns {
@@ -33,6 +50,8 @@ pub(super) struct FileColumns {
     by_id: Box<[(ColumnId, usize)]>,
     /// Values of the columns that the table still has would be stored with the same lengths now.
     pub(super) lens_are_same: bool,
+    /// All columns again, if each is simple, was never dropped, and has values that would be stored with the same lengths now.
+    pub(super) usual: Option<Box<[UsualColumn]>>,
 }
 
 impl FileColumns {
@@ -54,13 +73,16 @@ impl FileColumns {
             let current = column.column.and_then(|id| table.column(id));
             current.is_none_or(|current| current.ty.fixed_len() == column.fixed_len)
         };
+        let lens_are_same = columns.iter().all(is_same);
+        let usual = columns.iter().map(UsualColumn::of).collect::<Option<_>>();
         Ok(Self {
             ids_ascend: ids.is_sorted(),
             is_whole: columns
                 .iter()
                 .all(|column| column.column.is_some() && column.dropped_micros == NO_TIMESTAMP),
             by_id,
-            lens_are_same: columns.iter().all(is_same),
+            lens_are_same,
+            usual: usual.filter(|_| lens_are_same),
             columns,
         })
     }

@@ -1,52 +1,35 @@
-//! Plain partitions where they lie in the window of a stream (`ilion_rows::PlainRow`).
+//! Plain partitions and rows where they lie in the window of a stream (`ilion_rows::PlainRow`).
 //!
 //! What is not as expected, be it rare or damaged, is not plain: the decoder of all rows reads it then, and tells what is wrong.
 
 use bytes::Bytes;
 use ilion_codec::unsigned_vint_len;
-use ilion_rows::{DecoratedKey, Flow, NO_TIMESTAMP, PlainRow, PlainVisitor};
+use ilion_rows::{Bound, DecoratedKey, Flow, NO_TIMESTAMP, PlainRow, PlainVisitor};
 use ilion_schema::ColumnId;
 use ilion_types::{Partitioner, Token};
 use smallvec::{SmallVec, smallvec};
 
 use super::body::{CELL_USES_ROW_TIMESTAMP, HAS_ALL_COLUMNS, HAS_TIMESTAMP};
-use super::columns::FileColumns;
-use super::source::read_uvint;
+use super::columns::UsualColumn;
+use super::prefix::BATCH_LEN;
+use super::rest::Rest;
 use super::subset::BITMAP_COLUMNS;
 use super::{END_OF_PARTITION, RowFormat};
 use crate::DataStream;
 
-/// The cells of a row, as many as were found in room for all columns.
-struct Cells<'w> {
-    room: SmallVec<[(ColumnId, &'w [u8]); 8]>,
-    count: usize,
-}
+/// Of a row that has a timestamp, no other times, and all columns.
+const USUAL_FLAGS: u8 = HAS_TIMESTAMP | HAS_ALL_COLUMNS;
 
-impl<'w> Cells<'w> {
-    fn of(columns: &FileColumns) -> Self {
-        Self {
-            room: smallvec![(ColumnId(0), &[][..]); columns.columns.len()],
-            count: 0,
-        }
-    }
+/// Column and value of a cell.
+type Shown<'w> = (ColumnId, &'w [u8]);
 
-    #[inline(always)]
-    fn push(&mut self, column: ColumnId, value: &'w [u8]) -> Option<()> {
-        *self.room.get_mut(self.count)? = (column, value);
-        self.count += 1;
-        Some(())
-    }
-
-    fn found(&self) -> &[(ColumnId, &'w [u8])] {
-        &self.room[..self.count]
-    }
-}
-
-/// What is known of the cells of a plain row.
+/// What was found in a row beside its clustering.
 #[derive(Clone, Copy)]
-struct Together<'w> {
-    /// When the row and all of them were written, as it is stored; nothing if they were not written together.
-    delta: Option<u64>,
+struct Found<'w> {
+    /// How many cells.
+    count: usize,
+    /// When the row and all of them were written, if it was at once.
+    timestamp_micros: Option<i64>,
     /// They as they are stored, if they would be stored again like this.
     stored: Option<&'w [u8]>,
 }
@@ -89,8 +72,15 @@ impl<'k, F: Fn(&Token, &[u8]) -> bool> WantedKeys<'k, F> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn wants(&mut self, key: &[u8]) -> bool {
+        match self.is_wanted {
+            None => true,
+            Some(_) => self.asks(key),
+        }
+    }
+
+    fn asks(&mut self, key: &[u8]) -> bool {
         let Some(is_wanted) = &self.is_wanted else {
             return true;
         };
@@ -102,15 +92,10 @@ impl<'k, F: Fn(&Token, &[u8]) -> bool> WantedKeys<'k, F> {
     }
 
     /// The last one that was wanted is taken.
-    #[inline]
+    #[inline(always)]
     fn take(&mut self) {
-        self.taken = self.token.take();
-    }
-
-    fn decorated(&self, token: Option<Token>, key: Bytes) -> DecoratedKey {
-        match token {
-            Some(token) => DecoratedKey { token, key },
-            None => DecoratedKey::new(self.partitioner, key),
+        if self.token.is_some() {
+            self.taken = self.token.take();
         }
     }
 
@@ -124,58 +109,19 @@ impl<'k, F: Fn(&Token, &[u8]) -> bool> WantedKeys<'k, F> {
     }
 
     fn last(&mut self, key: Bytes) -> DecoratedKey {
-        let token = self.taken.take();
-        self.decorated(token, key)
-    }
-}
-
-/// Bytes that are left.
-struct Rest<'w>(&'w [u8]);
-
-impl<'w> Rest<'w> {
-    #[inline(always)]
-    fn u8(&mut self) -> Option<u8> {
-        let (byte, rest) = self.0.split_first()?;
-        self.0 = rest;
-        Some(*byte)
-    }
-
-    /// The key of a partition that begins here.
-    #[inline(always)]
-    fn key(&mut self) -> Option<&'w [u8]> {
-        let len = self.take(2)?.first_chunk()?;
-        self.take(usize::from(u16::from_be_bytes(*len)))
-    }
-
-    #[inline(always)]
-    fn take(&mut self, len: usize) -> Option<&'w [u8]> {
-        let (taken, rest) = self.0.split_at_checked(len)?;
-        self.0 = rest;
-        Some(taken)
-    }
-
-    #[inline(always)]
-    fn uvint(&mut self) -> Option<u64> {
-        let (value, len) = read_uvint(self.0)?;
-        self.0 = &self.0[len..];
-        Some(value)
-    }
-
-    /// Moves past an unsigned vint, of which the first byte tells the length.
-    #[inline(always)]
-    fn skip_uvint(&mut self) -> Option<()> {
-        let more = self.u8()?.leading_ones();
-        self.take(more as usize).map(drop)
-    }
-
-    #[inline(always)]
-    fn taken_by_uvint(&mut self) -> Option<&'w [u8]> {
-        let len = usize::try_from(self.uvint()?).ok()?;
-        self.take(len)
+        match self.taken.take() {
+            Some(token) => DecoratedKey { token, key },
+            None => DecoratedKey::new(self.partitioner, key),
+        }
     }
 }
 
 impl RowFormat {
+    /// Room for the cells of a row.
+    fn room<'w>(&self) -> SmallVec<[Shown<'w>; 8]> {
+        smallvec![(ColumnId(0), &[][..]); self.regulars.columns.len()]
+    }
+
     /// Shows the visitor the partitions from where the stream stands, as long as they are plain, at hand and wanted by their keys.
     /// The stream then stands behind the last one that was taken.
     pub(crate) fn visit_plain<F: Fn(&Token, &[u8]) -> bool>(
@@ -188,20 +134,21 @@ impl RowFormat {
         let at_hand = stream.rest().len();
         let mut rest = Rest(&window[window.len() - at_hand..]);
         let (mut count, mut last, mut is_over) = (0, None, false);
-        let mut cells = Cells::of(&self.regulars);
+        let mut room = self.room();
+        let cells = &mut room[..];
         let mut left = at_hand;
         let mut key = rest.key();
         while let Some(wanted) = key.filter(|key| keys.wants(key)) {
-            let Some(together) = self.plain_partition(&mut rest, &mut cells) else {
+            let Some(found) = self.plain_partition(&mut rest, cells) else {
                 break;
             };
-            let timestamp = together.delta.map(|delta| self.times.timestamp_of(delta));
             let flow = visitor.row(&PlainRow {
                 key: wanted,
                 token: keys.token.as_ref(),
-                timestamp_micros: timestamp.filter(|timestamp| *timestamp != NO_TIMESTAMP),
-                cells: cells.found(),
-                stored: together.stored,
+                clustering: &[],
+                timestamp_micros: found.timestamp_micros,
+                cells: &cells[..found.count],
+                stored: found.stored,
             });
             if flow == Flow::Leave {
                 break;
@@ -218,7 +165,7 @@ impl RowFormat {
         }
         keys.stop_at(key.map(|key| window.slice_ref(key)));
         let last = last.map(|key| keys.last(window.slice_ref(key)));
-        drop(cells);
+        drop(room);
         stream.consume(at_hand - left);
         Some(Visited {
             count,
@@ -227,9 +174,55 @@ impl RowFormat {
         })
     }
 
-    /// The cells of the partition that goes on behind its key, if it is plain and all of it is there.
+    /// Shows the visitor the rows of the partition with that key from where the stream stands, as long as they are plain, at hand and
+    /// before the end. The stream then stands behind the last one that was taken; gives how many were.
+    pub(crate) fn visit_rows(
+        &self,
+        stream: &mut DataStream,
+        key: &DecoratedKey,
+        end: Option<&Bound>,
+        visitor: &mut dyn PlainVisitor,
+    ) -> u64 {
+        let at_hand = stream.rest().len();
+        if stream.keeps_apart(at_hand) {
+            return 0;
+        }
+        let mut rest = Rest(stream.rest());
+        let mut room = self.room();
+        let cells = &mut room[..];
+        let mut values: SmallVec<[Option<&[u8]>; 4]> = smallvec![None; self.comparator.len()];
+        let clustering = &mut values[..];
+        let (mut count, mut left) = (0, at_hand);
+        while let Some(found) = self.clustered_row(&mut rest, clustering, cells) {
+            let is_behind = |end| self.comparator.compare_bound_to_values(end, clustering).is_lt();
+            if end.is_some_and(is_behind) {
+                break;
+            }
+            let flow = visitor.row(&PlainRow {
+                key: &key.key,
+                token: Some(&key.token),
+                clustering,
+                timestamp_micros: found.timestamp_micros,
+                cells: &cells[..found.count],
+                stored: found.stored,
+            });
+            if flow == Flow::Leave {
+                break;
+            }
+            left = rest.0.len();
+            count += 1;
+            if flow == Flow::Last {
+                break;
+            }
+        }
+        drop((room, values));
+        stream.consume(at_hand - left);
+        count
+    }
+
+    /// The partition that goes on behind its key, if it is plain and all of it is there.
     #[inline(always)]
-    fn plain_partition<'w>(&self, rest: &mut Rest<'w>, cells: &mut Cells<'w>) -> Option<Together<'w>> {
+    fn plain_partition<'w>(&self, rest: &mut Rest<'w>, cells: &mut [Shown<'w>]) -> Option<Found<'w>> {
         if !self
             .times
             .is_live_partition(rest.take(self.times.live_partition_len())?)
@@ -237,77 +230,179 @@ impl RowFormat {
             return None;
         }
         let flags = rest.u8()?;
-        if flags & !(HAS_TIMESTAMP | HAS_ALL_COLUMNS) != 0 {
-            return None;
-        }
-        let body = rest.taken_by_uvint()?;
+        let body = Rest(rest.taken_by_uvint()?);
         if rest.u8()? != END_OF_PARTITION {
             return None;
         }
-        cells.count = 0;
-        plain_body(&self.regulars, flags, Rest(body), cells)
+        match flags {
+            USUAL_FLAGS => self
+                .usual_body(body, cells)
+                .or_else(|| self.plain_body(flags, body, cells)),
+            _ => self.plain_body(flags, body, cells),
+        }
+    }
+
+    /// The row that begins here, if it is plain and all of it is there.
+    #[inline(always)]
+    fn clustered_row<'w>(
+        &self,
+        rest: &mut Rest<'w>,
+        clustering: &mut [Option<&'w [u8]>],
+        cells: &mut [Shown<'w>],
+    ) -> Option<Found<'w>> {
+        let usual = self.usual_row(*rest, clustering, cells);
+        let (found, left) = usual.or_else(|| self.plain_row(*rest, clustering, cells))?;
+        *rest = left;
+        Some(found)
+    }
+
+    /// The same, if it is as most are: with all columns, written at once, no value being empty. Nothing but that is looked for, which
+    /// the processor does in registers.
+    #[inline(always)]
+    fn usual_row<'w>(
+        &self,
+        mut rest: Rest<'w>,
+        clustering: &mut [Option<&'w [u8]>],
+        cells: &mut [Shown<'w>],
+    ) -> Option<(Found<'w>, Rest<'w>)> {
+        let fixed_lens = &self.clustering.fixed_lens[..];
+        // No value is empty or null, and there is one batch of them.
+        if rest.u8()? != USUAL_FLAGS || rest.u8()? != 0 || fixed_lens.len() > BATCH_LEN {
+            return None;
+        }
+        let mut places = clustering.iter_mut();
+        for fixed_len in fixed_lens {
+            *places.next()? = Some(rest.value(*fixed_len)?);
+        }
+        let body = rest.taken_by_uvint()?;
+        Some((self.usual_body(Rest(body), cells)?, rest))
+    }
+
+    /// The content of such a row.
+    #[inline(always)]
+    fn usual_body<'w>(&self, mut body: Rest<'w>, cells: &mut [Shown<'w>]) -> Option<Found<'w>> {
+        let columns = self.regulars.usual.as_deref()?;
+        body.skip_uvint()?;
+        let micros = self.times.timestamp_of(body.uvint()?);
+        let stored = body.0;
+        let is_usual = usual_cells(columns, stored, cells) && micros != NO_TIMESTAMP;
+        is_usual.then_some(Found {
+            count: columns.len(),
+            timestamp_micros: Some(micros),
+            stored: Some(stored),
+        })
+    }
+
+    #[inline(never)]
+    fn plain_row<'w>(
+        &self,
+        mut rest: Rest<'w>,
+        clustering: &mut [Option<&'w [u8]>],
+        cells: &mut [Shown<'w>],
+    ) -> Option<(Found<'w>, Rest<'w>)> {
+        let flags = rest.u8()?;
+        if !is_plain(flags) {
+            return None;
+        }
+        let mut places = clustering.iter_mut();
+        self.clustering.values_at_hand(&mut rest, |value, _| {
+            if let Some(place) = places.next() {
+                *place = value;
+            }
+        })?;
+        let body = rest.taken_by_uvint()?;
+        Some((self.plain_body(flags, Rest(body), cells)?, rest))
+    }
+
+    /// The content of a row; nothing if it is not plain, or does not live.
+    #[inline(never)]
+    fn plain_body<'w>(&self, flags: u8, mut body: Rest<'w>, room: &mut [Shown<'w>]) -> Option<Found<'w>> {
+        if !is_plain(flags) {
+            return None;
+        }
+        body.skip_uvint()?;
+        let mut row_micros = None;
+        if flags & HAS_TIMESTAMP != 0 {
+            let micros = self.times.timestamp_of(body.uvint()?);
+            row_micros = Some(micros).filter(|micros| *micros != NO_TIMESTAMP);
+            row_micros?;
+        }
+        let columns = &self.regulars.columns[..];
+        let missing = match flags & HAS_ALL_COLUMNS {
+            0 if columns.len() >= BITMAP_COLUMNS => return None,
+            0 => body.uvint().filter(|missing| missing >> columns.len() == 0)?,
+            _ => 0,
+        };
+        let stored = body.0;
+        let (mut count, mut is_together, mut is_usual) = (0, true, self.regulars.lens_are_same);
+        let mut places = room.iter_mut();
+        for (index, column) in columns.iter().enumerate() {
+            if missing != 0 && missing >> index & 1 == 1 {
+                continue;
+            }
+            let before = body.0.len();
+            let cell = body.common_cell(column.fixed_len)?;
+            let value = cell.value;
+            is_together &= cell.delta.is_none();
+            // An empty value is told by a flag, and a length has as few bytes as it can.
+            let len_len = match column.fixed_len {
+                Some(_) => 0,
+                None => unsigned_vint_len(value.len() as u64),
+            };
+            is_usual &= !value.is_empty() && before - body.0.len() == 1 + len_len + value.len();
+            *places.next()? = (column.plain?, value);
+            count += 1;
+        }
+        let timestamp_micros = row_micros.filter(|_| is_together);
+        let lives = row_micros.is_some() || count > 0;
+        (lives && body.0.is_empty()).then_some(Found {
+            count,
+            timestamp_micros,
+            stored: (is_usual && timestamp_micros.is_some()).then_some(stored),
+        })
     }
 }
 
-/// The cells of a row; nothing if they are not plain, or it does not live.
 #[inline(always)]
-fn plain_body<'w>(
-    columns: &FileColumns,
-    flags: u8,
-    mut body: Rest<'w>,
-    cells: &mut Cells<'w>,
-) -> Option<Together<'w>> {
-    body.skip_uvint()?;
-    let has_timestamp = flags & HAS_TIMESTAMP != 0;
-    let mut delta = match has_timestamp {
-        true => Some(body.uvint()?),
-        false => None,
-    };
-    let missing = match flags & HAS_ALL_COLUMNS {
-        0 if columns.columns.len() >= BITMAP_COLUMNS => return None,
-        0 => body
-            .uvint()
-            .filter(|missing| missing >> columns.columns.len() == 0)?,
-        _ => 0,
-    };
-    let stored = body.0;
-    let mut is_usual = columns.lens_are_same;
-    for (index, column) in columns.columns.iter().enumerate() {
-        if missing != 0 && missing >> index & 1 == 1 {
-            continue;
-        }
-        let value = match (body.0, column.fixed_len) {
-            ([CELL_USES_ROW_TIMESTAMP, len @ 1..0x80, rest @ ..], None) => {
-                let (value, rest) = rest.split_at_checked(usize::from(*len))?;
-                body.0 = rest;
-                value
-            }
-            (_, fixed_len) => {
-                match body.u8()? {
-                    CELL_USES_ROW_TIMESTAMP => {}
-                    0 => {
-                        delta = None;
-                        body.skip_uvint()?;
+fn is_plain(flags: u8) -> bool {
+    flags & !(HAS_TIMESTAMP | HAS_ALL_COLUMNS) == 0
+}
+
+/// Puts the cells of all columns where there is room for them. False if that is not all there is, or they are not as those of most rows.
+#[inline(always)]
+fn usual_cells<'w>(columns: &[UsualColumn], mut rest: &'w [u8], cells: &mut [Shown<'w>]) -> bool {
+    let mut places = cells.iter_mut();
+    for column in columns {
+        let len = match column.fixed_len {
+            0 => {
+                let (len, left) = match rest {
+                    [CELL_USES_ROW_TIMESTAMP, len @ 1..0x80, left @ ..] => (usize::from(*len), left),
+                    [CELL_USES_ROW_TIMESTAMP, high @ 0x80..0xC0, low, left @ ..] => {
+                        let len = usize::from(high & 0x3F) << 8 | usize::from(*low);
+                        // It has as few bytes as it can.
+                        if len < 0x80 {
+                            return false;
+                        }
+                        (len, left)
                     }
-                    _ => return None,
-                }
-                let from = body.0;
-                let value = match fixed_len {
-                    Some(len) => body.take(len)?,
-                    None => body.taken_by_uvint()?,
+                    _ => return false,
                 };
-                // An empty value is told by a flag, and a length has as few bytes as it can.
-                let len_len = from.len() - body.0.len() - value.len();
-                is_usual &= !value.is_empty()
-                    && (fixed_len.is_some() || len_len == unsigned_vint_len(value.len() as u64));
-                value
+                rest = left;
+                len
+            }
+            len => {
+                let [CELL_USES_ROW_TIMESTAMP, left @ ..] = rest else {
+                    return false;
+                };
+                rest = left;
+                len
             }
         };
-        cells.push(column.plain?, value)?;
+        let (Some((value, left)), Some(place)) = (rest.split_at_checked(len), places.next()) else {
+            return false;
+        };
+        *place = (column.id, value);
+        rest = left;
     }
-    let lives = has_timestamp || cells.count > 0;
-    (lives && body.0.is_empty()).then_some(Together {
-        stored: (is_usual && delta.is_some()).then_some(stored),
-        delta,
-    })
+    rest.is_empty()
 }

@@ -13,12 +13,14 @@ use std::cmp::Ordering;
 use bytes::Bytes;
 use ilion_rows::{Bound, BoundKind, Clustering, ClusteringComparator, Values};
 
-use super::source::{ByteSource, Stretch};
+use super::rest::Rest;
+use super::source::ByteSource;
 use crate::error::Step;
 
 /// Ordinal of a row's place (`ClusteringPrefix.Kind.CLUSTERING`).
 const KIND_ROW: u8 = 4;
-const BATCH_LEN: usize = 32;
+/// So many clustering values have one header.
+pub(super) const BATCH_LEN: usize = 32;
 
 /// A place in a partition: of a row or of a bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,26 +52,27 @@ impl ClusteringFormat {
         Ok(Clustering::new(self.values(input, self.fixed_lens.len())?))
     }
 
-    /// The same from bytes at hand, if all of it is there.
+    /// Takes the values of a row's clustering from bytes at hand: shows each, and what is left behind it. Nothing if they are not all
+    /// there, or damaged.
     #[inline(always)]
-    pub(super) fn clustering_at_hand(&self, input: &mut Stretch<'_>) -> Option<Clustering> {
-        let mut values = Values::new();
+    pub(super) fn values_at_hand<'w>(
+        &self,
+        rest: &mut Rest<'w>,
+        mut each: impl FnMut(Option<&'w [u8]>, Rest<'w>),
+    ) -> Option<()> {
         for batch in self.fixed_lens.chunks(BATCH_LEN) {
-            let header = input.next_uvint()?;
+            let header = rest.uvint()?;
             for (index, fixed_len) in batch.iter().enumerate() {
-                values.push(match (header >> (2 * index) & 3, fixed_len) {
-                    (0, Some(len)) => Some(input.next_bytes(*len)?),
-                    (0, None) => {
-                        let len = usize::try_from(input.next_uvint()?).ok()?;
-                        Some(input.next_bytes(len)?)
-                    }
-                    (1, _) => Some(Bytes::new()),
-                    (2, _) => None,
+                let value = match header >> (2 * index) & 3 {
+                    0 => Some(rest.value(*fixed_len)?),
+                    1 => Some(&[][..]),
+                    2 => None,
                     _ => return None,
-                });
+                };
+                each(value, *rest);
             }
         }
-        Some(Clustering::new(values))
+        Some(())
     }
 
     #[inline]

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use ilion_codec::Reader;
 
+use super::rest::Rest;
 use crate::error::Step;
 use crate::{ChunkReader, DataStream, Error};
 
@@ -55,6 +56,8 @@ pub(crate) trait ByteSource {
 pub(crate) fn read_uvint(bytes: &[u8]) -> Option<(u64, usize)> {
     match *bytes {
         [first @ ..0x80, ..] => Some((u64::from(first), 1)),
+        // Sizes of rows.
+        [first @ 0x80..0xC0, second, ..] => Some((u64::from(first & 0x3F) << 8 | u64::from(second), 2)),
         _ => read_long_uvint(bytes),
     }
 }
@@ -144,7 +147,7 @@ impl<'f> Piece<'f> {
     /// The stretch from where it stands to its end.
     fn stretch(&self) -> Stretch<'_> {
         Stretch {
-            rest: &self.bytes[self.offset..],
+            rest: Rest(&self.bytes[self.offset..]),
             window: &self.bytes,
             end: self.bytes.len(),
             base: self.base,
@@ -189,7 +192,7 @@ impl ByteSource for Piece<'_> {
 #[derive(Clone)]
 pub(crate) struct Stretch<'f> {
     /// What is left of it.
-    rest: &'f [u8],
+    rest: Rest<'f>,
     window: &'f Bytes,
     /// Where it ends in the window.
     end: usize,
@@ -210,7 +213,7 @@ impl<'f> Stretch<'f> {
         let (window, offset) = stream.window();
         let end = offset + len;
         Ok(Self {
-            rest: &window[offset..end],
+            rest: Rest(&window[offset..end]),
             window,
             end,
             base: stream.position().saturating_sub(offset as u64),
@@ -220,20 +223,20 @@ impl<'f> Stretch<'f> {
 
     /// What is left of it.
     #[inline(always)]
-    pub(super) fn rest(&self) -> &'f [u8] {
+    pub(super) fn rest(&self) -> Rest<'f> {
         self.rest
     }
 
     /// The same stretch from where only `rest` is left of it.
     #[inline(always)]
-    pub(super) fn going_on(&self, rest: &'f [u8]) -> Self {
+    pub(super) fn going_on(&self, rest: Rest<'f>) -> Self {
         Self { rest, ..*self }
     }
 
     /// The `len` bytes before those that are then left.
     #[inline(always)]
-    pub(super) fn slice_before(&self, left: &[u8], len: usize) -> Bytes {
-        let end = self.end - left.len();
+    pub(super) fn slice_before(&self, left: Rest<'_>, len: usize) -> Bytes {
+        let end = self.end - left.0.len();
         self.window.slice(end - len..end)
     }
 
@@ -242,7 +245,7 @@ impl<'f> Stretch<'f> {
     pub(super) fn at_hand(stream: &'f DataStream) -> Self {
         let (window, offset) = stream.window();
         Self {
-            rest: stream.rest(),
+            rest: Rest(stream.rest()),
             window,
             end: window.len(),
             base: stream.position().saturating_sub(offset as u64),
@@ -253,8 +256,7 @@ impl<'f> Stretch<'f> {
     /// The next `len` bytes, if they are here, as a stretch of their own.
     #[inline(always)]
     pub(super) fn next_stretch(&mut self, len: usize) -> Option<Self> {
-        let (next, rest) = self.rest.split_at_checked(len)?;
-        self.rest = rest;
+        let next = Rest(self.rest.take(len)?);
         Some(Self {
             rest: next,
             end: self.offset(),
@@ -265,45 +267,20 @@ impl<'f> Stretch<'f> {
     /// Where it stands in the window.
     #[inline(always)]
     pub(super) fn offset(&self) -> usize {
-        self.end - self.rest.len()
+        self.end - self.rest.0.len()
     }
 
-    /// Goes to where `other`, a copy of it, stands.
+    /// Goes to where only `rest` is left of it.
     #[inline(always)]
-    pub(super) fn go_to(&mut self, other: &Self) {
-        self.rest = other.rest;
-    }
-
-    /// The next byte, if there is one.
-    #[inline(always)]
-    pub(super) fn next_u8(&mut self) -> Option<u8> {
-        let (byte, rest) = self.rest.split_first()?;
+    pub(super) fn go_to(&mut self, rest: Rest<'f>) {
         self.rest = rest;
-        Some(*byte)
-    }
-
-    /// The unsigned vint that comes next, if all of it is here.
-    #[inline(always)]
-    pub(super) fn next_uvint(&mut self) -> Option<u64> {
-        let (value, len) = read_uvint(self.rest)?;
-        self.rest = &self.rest[len..];
-        Some(value)
-    }
-
-    /// The next `len` bytes, if they are here.
-    #[inline(always)]
-    pub(super) fn next_bytes(&mut self, len: usize) -> Option<Bytes> {
-        let (_, rest) = self.rest.split_at_checked(len)?;
-        let offset = self.offset();
-        self.rest = rest;
-        Some(self.window.slice(offset..offset + len))
     }
 }
 
 impl ByteSource for Stretch<'_> {
     #[inline(always)]
     fn u8(&mut self) -> Step<u8> {
-        match self.next_u8() {
+        match self.rest.u8() {
             Some(byte) => Ok(byte),
             None => Err(self.corrupt("a byte")),
         }
@@ -311,7 +288,7 @@ impl ByteSource for Stretch<'_> {
 
     #[inline(always)]
     fn uvint(&mut self) -> Step<u64> {
-        match self.next_uvint() {
+        match self.rest.uvint() {
             Some(value) => Ok(value),
             None => Err(self.corrupt("an unsigned vint")),
         }
@@ -319,8 +296,8 @@ impl ByteSource for Stretch<'_> {
 
     #[inline(always)]
     fn take(&mut self, len: usize) -> Step<Bytes> {
-        match self.next_bytes(len) {
-            Some(bytes) => Ok(bytes),
+        match self.rest.take(len) {
+            Some(_) => Ok(self.slice_before(self.rest, len)),
             None => Err(self.corrupt("a length within what holds it")),
         }
     }
@@ -334,11 +311,8 @@ impl ByteSource for Stretch<'_> {
 
     #[inline]
     fn array<const N: usize>(&mut self) -> Step<[u8; N]> {
-        match self.rest.split_first_chunk::<N>() {
-            Some((array, rest)) => {
-                self.rest = rest;
-                Ok(*array)
-            }
+        match self.rest.take(N).and_then(|taken| taken.first_chunk()) {
+            Some(array) => Ok(*array),
             None => Err(self.corrupt("more bytes")),
         }
     }
@@ -347,16 +321,15 @@ impl ByteSource for Stretch<'_> {
 impl BodySource for Stretch<'_> {
     #[inline(always)]
     fn remaining(&self) -> u64 {
-        self.rest.len() as u64
+        self.rest.0.len() as u64
     }
 
     #[inline]
     fn skip_value(&mut self, len: usize) -> Step<()> {
-        match self.rest.split_at_checked(len) {
-            Some((_, rest)) => self.rest = rest,
-            None => return Err(self.corrupt("a length within what holds it")),
+        match self.rest.take(len) {
+            Some(_) => Ok(()),
+            None => Err(self.corrupt("a length within what holds it")),
         }
-        Ok(())
     }
 }
 

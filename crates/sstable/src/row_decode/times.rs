@@ -86,7 +86,9 @@ impl Times {
     pub(crate) fn is_live_partition(&self, bytes: &[u8]) -> bool {
         match bytes {
             [flags] => *flags == 0x80,
-            bytes => bytes.ends_with(&NO_TIMESTAMP.to_be_bytes()),
+            bytes => bytes
+                .last_chunk()
+                .is_some_and(|micros| i64::from_be_bytes(*micros) == NO_TIMESTAMP),
         }
     }
 

@@ -198,7 +198,11 @@ impl Bench<'_> {
                     return Ok(());
                 };
                 black_box(&head);
-                while let Some(unfiltered) = cursor.next_unfiltered()? {
+                loop {
+                    cursor.plain_rows(&head.key, None, &mut seen)?;
+                    let Some(unfiltered) = cursor.next_unfiltered()? else {
+                        break;
+                    };
                     black_box(&unfiltered);
                     seen.0 += 1;
                 }
