@@ -25,7 +25,7 @@ pub trait Sink {
     }
     /// The partition ends.
     fn end_partition(&mut self) -> Result<(), Self::Error>;
-    /// True if it may take plain partitions: else nobody looks for them.
+    /// True if it may take plain partitions: else nobody looks for them. Asked once a merge.
     fn takes_plain(&self) -> bool {
         false
     }
@@ -71,8 +71,9 @@ fn pass_plain<C: Cursor, S: Sink>(source: &mut C, sink: &mut S) -> Result<u64, S
 /// Whatever source or sink fail with.
 pub fn merge_into<C: Cursor, S: Sink>(source: &mut C, sink: &mut S) -> Result<Outcome, S::Error> {
     let mut outcome = Outcome::default();
+    let takes_plain = sink.takes_plain();
     loop {
-        if sink.takes_plain() {
+        if takes_plain {
             let passed = pass_plain(source, sink)?;
             outcome.partitions += passed;
             outcome.unfiltereds += passed;

@@ -67,6 +67,11 @@ impl LargeWatch {
         }
     }
 
+    /// What is written.
+    pub(crate) fn table(&self) -> &TableSchema {
+        &self.table
+    }
+
     /// A partition begins; the SSTable has so many uncompressed bytes.
     pub(crate) fn begin_partition(&mut self, head: &PartitionHead, written: u64) {
         if self.limits == LargeLimits::default() {

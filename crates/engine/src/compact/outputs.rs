@@ -79,7 +79,6 @@ pub(crate) struct Outputs<'a> {
     options: WriterOptions,
     cut: Cut,
     indexes: Arc<TableIndexes>,
-    takes_plain: bool,
     writer: Option<(IndexedWriter, Descriptor)>,
     written: Vec<Descriptor>,
 }
@@ -98,7 +97,6 @@ impl<'a> Outputs<'a> {
         Self {
             shared,
             store,
-            takes_plain: may_be_plain(&table),
             table,
             transaction,
             options,
@@ -185,7 +183,7 @@ impl Sink for Outputs<'_> {
     }
 
     fn takes_plain(&self) -> bool {
-        self.takes_plain
+        may_be_plain(&self.table)
     }
 
     fn plain_partition(&mut self, partition: &PlainRow<'_>) -> Result<bool> {

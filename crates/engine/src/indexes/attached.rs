@@ -114,7 +114,6 @@ pub(crate) struct IndexedWriter {
     /// What attached indexes look at.
     looked_at: LookedAt,
     watch: LargeWatch,
-    takes_plain: bool,
 }
 
 impl IndexedWriter {
@@ -139,7 +138,6 @@ impl IndexedWriter {
             key: None,
             looked_at: indexes.looked_at(),
             watch: LargeWatch::new(shared.options.large, table),
-            takes_plain: may_be_plain(table),
         })
     }
 
@@ -253,7 +251,7 @@ impl Sink for IndexedWriter {
     }
 
     fn takes_plain(&self) -> bool {
-        self.takes_plain
+        may_be_plain(self.watch.table())
     }
 
     /// Only with its token.
