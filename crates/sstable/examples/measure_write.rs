@@ -1,98 +1,157 @@
-//! Measures the writer: `measure_write [PARTITIONS] [ROWS_A_PARTITION]`, files in memory.
+//! What rows cost to write, for a profiler: `measure_write SHAPE ROWS ROUNDS`, shapes `blobs` (one row of five blobs of 34
+//! bytes a partition), `words` (the same of words), `kilobyte` (a text of 1 KiB), `rows` (1000 rows of 34 bytes a partition);
+//! `chunks-blobs` and so on are the bytes of these without any rows, `plain-blobs` and so on whole partitions that are written where
+//! they lie, as a flush does.
+//!
+//! The difference of two numbers of rounds is what writing costs; `write_rows` is what a profiler may be told to count alone.
 
-use std::path::Path;
+#![expect(clippy::unwrap_used, reason = "a measurement stops at the first surprise")]
+
+mod shapes;
+
 use std::sync::Arc;
+use std::time::Instant;
 
-use bytes::Bytes;
-use ilion_env::{Env, MemEnv, RealEnv};
-use ilion_rows::notation::parse_table;
-use ilion_rows::{
-    Cell, Clustering, ColumnData, Data, DecoratedKey, DeletionTime, Liveness, PartitionHead, Row, Unfiltered,
-};
+use ilion_env::{Env, RealEnv};
+use ilion_rows::{Data, PartitionHead, PlainRow, Unfiltered};
+use ilion_schema::ColumnId;
 use ilion_sstable::{
-    Component, Descriptor, EncodingStats, Format, SSTableId, SSTableWriter, Version, WriterOptions,
+    ChunkReader, ChunkWriter, Compression, DataStream, Descriptor, Format, SSTableId, SSTableWriter, Version,
+    chunks,
 };
-use ilion_types::Partitioner;
 
-const MICROS: i64 = 1_700_000_000_000_000;
+use shapes::{MICROS, Shape};
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let numbers: Vec<u32> = std::env::args()
-        .skip(1)
-        .map(|text| text.parse())
-        .collect::<Result<_, _>>()?;
-    let partitions = numbers.first().copied().unwrap_or(200_000);
-    let rows = numbers.get(1).copied().unwrap_or(5);
-    let table = parse_table("k int pk, c int ck, a int, b text, d bigint, e text, f blob")?;
-    let clock = RealEnv::new();
-    let mut keys: Vec<DecoratedKey> = (0..partitions)
-        .map(|key| DecoratedKey::new(Partitioner::Murmur3, Bytes::copy_from_slice(&key.to_be_bytes())))
-        .collect();
-    keys.sort();
-    let row: Vec<Row> = (0..rows).map(|row| sample_row(&table, row)).collect();
-    let unfiltereds: Vec<Unfiltered> = row.into_iter().map(Unfiltered::Row).collect();
-    for class in ["", "LZ4Compressor", "ZstdCompressor"] {
-        let mut builder = table.to_builder();
-        builder.options.compression = [("class".to_owned(), class.to_owned())].into();
-        let table = builder.build();
-        let env: Arc<dyn Env> = Arc::new(MemEnv::new(1));
-        env.create_dir_all(Path::new("d"))?;
-        let descriptor = Descriptor::new(Path::new("d"), Version::NB, SSTableId::Sequence(1), Format::Big);
-        let options = WriterOptions {
-            estimated_partitions: u64::from(partitions),
-            encoding_stats: EncodingStats {
-                min_timestamp_micros: MICROS,
-                ..EncodingStats::NONE
-            },
-            ..WriterOptions::default()
-        };
-        let start = clock.monotonic_nanos();
-        let mut writer = SSTableWriter::new(&env, &descriptor, &table, options)?;
-        for key in &keys {
-            writer.begin_partition(&PartitionHead {
-                key: key.clone(),
-                deletion: DeletionTime::LIVE,
-                static_row: None,
-            })?;
-            for unfiltered in &unfiltereds {
-                writer.add(unfiltered)?;
-            }
-            writer.finish_partition()?;
-        }
-        let bytes = writer.data_bytes();
-        writer.finish()?;
-        let nanos = clock.monotonic_nanos() - start;
-        let count = u64::from(partitions) * u64::from(rows);
-        println!(
-            "{class:16} {bytes} bytes ({} stored), {} ms: {} ns a row, {} MB/s",
-            env.file_size(&descriptor.path(&Component::Data))?,
-            nanos / 1_000_000,
-            nanos / count.max(1),
-            bytes * 1000 / nanos.max(1),
-        );
-    }
-    Ok(())
+/// Rows that differ: a chunk has none twice, and all of them stay near the processor.
+const DIFFERENT_ROWS: u64 = 100;
+/// What writes go through the chunk writer in, when it is measured alone.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// What is written.
+struct Contents {
+    shape: Shape,
+    heads: Vec<PartitionHead>,
+    /// Of partitions in turn.
+    rows: Vec<Vec<Unfiltered>>,
 }
 
-fn sample_row(table: &ilion_schema::TableSchema, number: u32) -> Row {
-    let cells = ["a", "b", "d", "e", "f"].map(|name| {
-        let value: &[u8] = match name {
-            "a" => &number.to_be_bytes(),
-            "b" => b"some text of a user",
-            "d" => &[0, 0, 0, 1, 2, 3, 4, 5],
-            "e" => b"another column with a little more text in it",
-            _ => &[7; 24],
-        };
-        let column = table.column_named(name).map(|column| column.id);
-        column.map(|column| ColumnData {
-            column,
-            data: Data::Simple(Cell::live(MICROS + 5, Bytes::copy_from_slice(value))),
-        })
-    });
-    Row {
-        clustering: Clustering::of([Bytes::copy_from_slice(&number.to_be_bytes())]),
-        liveness: Liveness::live(MICROS + 5),
-        deletion: DeletionTime::LIVE,
-        columns: cells.into_iter().flatten().collect(),
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let shape = arguments.next().unwrap_or_else(|| "blobs".to_owned());
+    let mut number = |default: u64| arguments.next().map_or(default, |text| text.parse().unwrap());
+    let (rows, rounds) = (number(50_000), number(10));
+    let (how, name) = shape.split_once('-').unwrap_or(("rows", &shape));
+    let shape = Shape::named(name);
+    let mut state = 1_u64;
+    let mut partition = |_| {
+        (0..shape.rows_each)
+            .map(|row| shape.row(row, &mut state))
+            .collect()
+    };
+    let contents = Contents {
+        heads: shape.heads(rows / shape.rows_each),
+        rows: (0..(DIFFERENT_ROWS / shape.rows_each).max(1))
+            .map(&mut partition)
+            .collect(),
+        shape,
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let env: Arc<dyn Env> = RealEnv::new();
+    let file = |number| {
+        Descriptor::new(
+            directory.path(),
+            Version::NB,
+            SSTableId::Sequence(number),
+            Format::Big,
+        )
+    };
+    let first = file(1);
+    write_rows(&env, &first, &contents);
+    let data = read_data(&env, &first);
+    let mut best = u128::MAX;
+    for round in 0..rounds {
+        let descriptor = file(u32::try_from(round).unwrap() + 2);
+        let started = Instant::now();
+        match how {
+            "chunks" => write_chunks(&env, &descriptor, &contents.shape, &data),
+            "plain" => write_plain(&env, &descriptor, &contents),
+            _ => write_rows(&env, &descriptor, &contents),
+        }
+        best = best.min(started.elapsed().as_nanos());
+        descriptor.remove_files(&*env).unwrap();
     }
+    let rows = contents.heads.len() as u128 * u128::from(contents.shape.rows_each);
+    println!(
+        "{how} of {name}: {rows} rows, {} ns a row at best",
+        best / rows.max(1)
+    );
+}
+
+fn read_data(env: &Arc<dyn Env>, descriptor: &Descriptor) -> Vec<u8> {
+    let chunks = ChunkReader::open(&**env, descriptor, None).unwrap();
+    let mut stream = DataStream::sequential(Arc::new(chunks), 0, chunks::READ_AHEAD_BYTES);
+    let mut data = Vec::new();
+    while !stream.is_at_end() {
+        stream.require(1).unwrap();
+        data.extend_from_slice(stream.rest());
+        stream.consume(stream.rest().len());
+    }
+    data
+}
+
+#[inline(never)]
+fn write_chunks(env: &Arc<dyn Env>, descriptor: &Descriptor, shape: &Shape, data: &[u8]) {
+    let compression = Compression::from_options(&shape.table.options.compression).unwrap();
+    let mut writer = ChunkWriter::create(env.clone(), descriptor.clone(), compression).unwrap();
+    for piece in data.chunks(PIECE_BYTES) {
+        writer.write(piece).unwrap();
+    }
+    writer.finish().unwrap();
+}
+
+fn writer(env: &Arc<dyn Env>, descriptor: &Descriptor, contents: &Contents) -> SSTableWriter {
+    let options = Shape::options(contents.heads.len() as u64);
+    SSTableWriter::new(env, descriptor, &contents.shape.table, options).unwrap()
+}
+
+#[inline(never)]
+fn write_rows(env: &Arc<dyn Env>, descriptor: &Descriptor, contents: &Contents) {
+    let mut writer = writer(env, descriptor, contents);
+    for (head, rows) in contents.heads.iter().zip(contents.rows.iter().cycle()) {
+        writer.begin_partition(head).unwrap();
+        for row in rows {
+            writer.add(row).unwrap();
+        }
+        writer.finish_partition().unwrap();
+    }
+    writer.finish().unwrap();
+}
+
+#[inline(never)]
+fn write_plain(env: &Arc<dyn Env>, descriptor: &Descriptor, contents: &Contents) {
+    let mut writer = writer(env, descriptor, contents);
+    let cells: Vec<_> = contents.rows.iter().map(|rows| cells_of(rows)).collect();
+    for (head, cells) in contents.heads.iter().zip(cells.iter().cycle()) {
+        let partition = PlainRow {
+            key: &head.key.key,
+            token: Some(&head.key.token),
+            timestamp_micros: Some(MICROS + 5),
+            cells,
+            stored: None,
+        };
+        assert!(writer.add_plain(&head.key.token, &partition).unwrap());
+    }
+    writer.finish().unwrap();
+}
+
+/// The values of the only row.
+fn cells_of(rows: &[Unfiltered]) -> Vec<(ColumnId, &[u8])> {
+    let [Unfiltered::Row(row)] = rows else {
+        panic!("only partitions of one row are plain");
+    };
+    let cells = row.columns.iter().map(|column| match &column.data {
+        Data::Simple(cell) => (column.column, &cell.value[..]),
+        Data::Complex(_) => panic!("it has simple columns"),
+    });
+    cells.collect()
 }

@@ -108,7 +108,9 @@ mod tests {
         assert_eq!(names, Shape::ALL.map(Shape::name));
         for shape in shapes {
             assert!(
-                shape["read_plain_nanos"].is_u64() && shape["rows"].as_u64().unwrap() > 900,
+                shape["read_plain_nanos"].is_u64()
+                    && shape["write_plain_nanos"].is_u64()
+                    && shape["rows"].as_u64().unwrap() > 900,
                 "{shape}"
             );
         }

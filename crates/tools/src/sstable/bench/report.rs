@@ -30,6 +30,8 @@ pub(super) struct ShapeReport {
     pub write_chunks_nanos: u64,
     /// The same, encoding all rows, and all other components.
     pub write_nanos: u64,
+    /// The same, rows being written where they lie if they are plain.
+    pub write_plain_nanos: u64,
     pub open_nanos: u64,
     /// Reads of files that opening took.
     pub open_reads: u64,
@@ -57,7 +59,7 @@ impl fmt::Display for Report {
         )?;
         write!(
             f,
-            "{:10} {:>9} {:>7} | {:>10} {:>10} {:>6} {:>7} {:>10} {:>6} {:>7} | {:>10} {:>10} {:>6} {:>7} | open",
+            "{:10} {:>9} {:>7} | {:>10} {:>10} {:>6} {:>7} {:>10} {:>6} {:>7} | {:>10} {:>10} {:>6} {:>7} {:>10} {:>6} {:>7} | open",
             "shape",
             "rows",
             "ratio",
@@ -70,6 +72,9 @@ impl fmt::Display for Report {
             "ns/row",
             "chunks",
             "write MB/s",
+            "share",
+            "ns/row",
+            "plain MB/s",
             "share",
             "ns/row"
         )?;
@@ -84,7 +89,7 @@ impl fmt::Display for ShapeReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{:10} {:>9} {:>7.3} | {:>10.0} {:>10.0} {:>4.0} % {:>7.0} {:>10.0} {:>4.0} % {:>7.0} | {:>10.0} {:>10.0} {:>4.0} % {:>7.0} | {} reads, {} bytes, {} us",
+            "{:10} {:>9} {:>7.3} | {:>10.0} {:>10.0} {:>4.0} % {:>7.0} {:>10.0} {:>4.0} % {:>7.0} | {:>10.0} {:>10.0} {:>4.0} % {:>7.0} {:>10.0} {:>4.0} % {:>7.0} | {} reads, {} bytes, {} us",
             self.shape,
             self.rows,
             ratio(self.stored_bytes, self.data_bytes),
@@ -99,6 +104,9 @@ impl fmt::Display for ShapeReport {
             self.rate(self.write_nanos),
             100.0 * ratio(self.write_chunks_nanos, self.write_nanos),
             ratio(self.write_nanos, self.rows),
+            self.rate(self.write_plain_nanos),
+            100.0 * ratio(self.write_chunks_nanos, self.write_plain_nanos),
+            ratio(self.write_plain_nanos, self.rows),
             self.open_reads,
             self.open_bytes,
             self.open_nanos / 1000,

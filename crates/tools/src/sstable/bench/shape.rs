@@ -8,7 +8,7 @@ use ilion_env::Seeded;
 use ilion_rows::{
     Cell, Clustering, ColumnData, Data, DecoratedKey, DeletionTime, Liveness, PartitionHead, Row, Unfiltered,
 };
-use ilion_schema::{ClusteringOrder, TableBuilder, TableId, TableSchema};
+use ilion_schema::{ClusteringOrder, ColumnId, TableBuilder, TableId, TableSchema};
 use ilion_types::{CqlType, Partitioner, Uuid};
 
 /// When all rows were written.
@@ -27,16 +27,18 @@ pub enum Shape {
     Narrow,
 }
 
-/// The contents of such a table. Partitions share rows, so that making them up and fetching them from memory is not what is
-/// measured; a chunk never holds a row twice.
+/// The contents of such a table. Partitions share rows, and keys lie one behind the other, so that making them up and fetching them from
+/// memory is not what is measured; a chunk never holds a row twice.
 pub(super) struct Contents {
     /// In order.
     pub heads: Vec<PartitionHead>,
     rows: Vec<Vec<Unfiltered>>,
 }
 
-/// Different rows of a table.
-const DIFFERENT_ROWS: u32 = 1000;
+/// Different rows of a table, unless a partition has more.
+const DIFFERENT_ROWS: u32 = 100;
+/// Bytes of a key.
+const KEY_BYTES: usize = 10;
 
 impl Contents {
     /// Each partition with its rows.
@@ -44,9 +46,28 @@ impl Contents {
         self.heads.iter().zip(self.rows.iter().cycle())
     }
 
+    /// The rows as plain partitions have them, one after another; nothing if partitions have more than one.
+    pub(super) fn plain(&self) -> Option<Vec<PlainCells<'_>>> {
+        self.rows.iter().map(|rows| plain_cells(rows)).collect()
+    }
+
     pub(super) fn row_count(&self) -> u64 {
         self.partitions().map(|(_, rows)| rows.len() as u64).sum()
     }
+}
+
+/// Values where they lie.
+pub(super) type PlainCells<'c> = Vec<(ColumnId, &'c [u8])>;
+
+fn plain_cells(rows: &[Unfiltered]) -> Option<PlainCells<'_>> {
+    let [Unfiltered::Row(row)] = rows else {
+        return None;
+    };
+    let cells = row.columns.iter().map(|column| match &column.data {
+        Data::Simple(cell) => Some((column.column, &cell.value[..])),
+        Data::Complex(_) => None,
+    });
+    cells.collect()
 }
 
 const WORDS: [&str; 16] = [
@@ -104,10 +125,10 @@ impl Shape {
         let rows_each = self.rows_per_partition();
         let count = size_bytes / (self.row_bytes() * u64::from(rows_each));
         let mut seeded = Seeded::new(20_250_501);
-        let mut heads: Vec<PartitionHead> = (0..count.max(2)).map(|_| head(&mut seeded)).collect();
-        heads.sort_by(|a, b| a.key.cmp(&b.key));
+        let heads = heads(count.max(2), &mut seeded);
         let mut row = |number| Unfiltered::Row(self.row(number, table, &mut seeded));
-        let rows = (0..DIFFERENT_ROWS / rows_each).map(|_| (0..rows_each).map(&mut row).collect());
+        let lists = (DIFFERENT_ROWS / rows_each).max(1);
+        let rows = (0..lists).map(|_| (0..rows_each).map(&mut row).collect());
         Contents {
             rows: rows.collect(),
             heads,
@@ -152,13 +173,21 @@ impl Shape {
     }
 }
 
-/// With a key of its own.
-fn head(seeded: &mut Seeded) -> PartitionHead {
-    PartitionHead {
-        key: DecoratedKey::new(Partitioner::Murmur3, random(seeded, 10)),
+/// So many, in order, each with a key of its own.
+fn heads(count: u64, seeded: &mut Seeded) -> Vec<PartitionHead> {
+    let key = |_| DecoratedKey::new(Partitioner::Murmur3, random(seeded, KEY_BYTES));
+    let mut keys: Vec<DecoratedKey> = (0..count).map(key).collect();
+    keys.sort();
+    let bytes: Bytes = keys.iter().flat_map(|key| key.key.to_vec()).collect();
+    let heads = keys.into_iter().enumerate().map(|(index, key)| PartitionHead {
+        key: DecoratedKey {
+            token: key.token,
+            key: bytes.slice(index * KEY_BYTES..(index + 1) * KEY_BYTES),
+        },
         deletion: DeletionTime::LIVE,
         static_row: None,
-    }
+    });
+    heads.collect()
 }
 
 fn random(seeded: &mut Seeded, length: usize) -> Bytes {
