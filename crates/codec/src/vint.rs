@@ -44,19 +44,26 @@ pub(crate) fn write_unsigned(out: &mut Vec<u8>, value: u64) {
 
 /// Appends a value of two bytes or more. Apart, so that lengths and flags, which are short, cost next to nothing.
 fn write_long(out: &mut Vec<u8>, value: u64) {
-    let len = unsigned_vint_len(value);
-    if len > 8 {
-        out.push(0xFF);
-        out.extend_from_slice(&value.to_be_bytes());
-        return;
-    }
-    let unused_bits = 8 * (8 - len);
-    let ones = !(u64::MAX >> (len - 1));
-    let encoded = (value << unused_bits) | ones;
-    // Eight bytes at once, of which those go that are not used: a copy of so few takes longer if their number is not known.
+    let (encoded, len) = encode_unsigned(value);
+    // All at once, of which those go that are not used: a copy of so few takes longer if their number is not known.
     let end = out.len() + len;
-    out.extend_from_slice(&encoded.to_be_bytes());
+    out.extend_from_slice(&encoded);
     out.truncate(end);
+}
+
+/// The shortest form of `value`, which is so many bytes of these.
+#[inline]
+pub(crate) fn encode_unsigned(value: u64) -> ([u8; 9], usize) {
+    let len = unsigned_vint_len(value);
+    let mut encoded = [0xFF; 9];
+    if len > 8 {
+        encoded[1..].copy_from_slice(&value.to_be_bytes());
+    } else {
+        let unused_bits = 8 * (8 - len);
+        let ones = !(u64::MAX >> (len - 1));
+        encoded[..8].copy_from_slice(&((value << unused_bits) | ones).to_be_bytes());
+    }
+    (encoded, len)
 }
 
 /// Maps small magnitudes of either sign to small unsigned numbers.

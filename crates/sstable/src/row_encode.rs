@@ -28,7 +28,7 @@ mod times;
 
 use std::ops::Range;
 
-use ilion_codec::{Writer, unsigned_vint_len};
+use ilion_codec::{Append, Slab, unsigned_vint_len};
 use ilion_rows::{ComplexColumn, Data, Liveness, Marker, NO_TTL, PlainRow, Row};
 use ilion_schema::TableSchema;
 
@@ -43,7 +43,7 @@ use times::Times;
 
 pub(crate) use body::{EncodedBody, LARGE_VALUE_BYTES};
 pub(crate) use sketch::{Detail, Sketch};
-pub(crate) use times::encode_deletion;
+pub(crate) use times::{encode_deletion, encode_no_deletion};
 
 /// Bits of an unfiltered's first byte.
 mod unfiltered_flag {
@@ -104,16 +104,26 @@ impl RowEncoder {
 
     /// Appends the start of the static row, an empty one if there is none; nothing if the table has no static columns. True if
     /// it has something in it. Its body is [`RowEncoder::body`].
+    #[inline]
     pub(crate) fn encode_static(
         &mut self,
         row: Option<&Row>,
         stats: &mut MetadataCollector,
-        out: &mut Writer,
+        out: &mut Slab,
     ) -> Result<bool, Unstorable> {
         self.body.clear();
-        if self.statics.is_empty() {
-            return Ok(false);
+        match self.statics.is_empty() {
+            true => Ok(false),
+            false => self.encode_static_row(row, stats, out),
         }
+    }
+
+    fn encode_static_row(
+        &mut self,
+        row: Option<&Row>,
+        stats: &mut MetadataCollector,
+        out: &mut Slab,
+    ) -> Result<bool, Unstorable> {
         if let Some(row) = row {
             self.statics.choose(row)?;
         }
@@ -166,7 +176,7 @@ impl RowEncoder {
         row: &Row,
         previous_size: u64,
         stats: &mut MetadataCollector,
-        out: &mut Writer,
+        out: &mut Slab,
     ) -> Result<Option<Range<usize>>, Unstorable> {
         if row.clustering.values().len() != self.clustering_lens.len() {
             return Err(Unstorable::PartialClustering);
@@ -202,7 +212,7 @@ impl RowEncoder {
         timestamp_micros: i64,
         previous_size: u64,
         stats: &mut MetadataCollector,
-        out: &mut Writer,
+        out: &mut Slab,
     ) -> bool {
         let form = Form {
             clustering_lens: &self.clustering_lens,
@@ -221,7 +231,7 @@ impl RowEncoder {
         marker: &Marker,
         previous_size: u64,
         stats: &mut MetadataCollector,
-        out: &mut Writer,
+        out: &mut Slab,
     ) -> Result<Range<usize>, Unstorable> {
         let kind = marker.bound.kind;
         let needs_end = kind.is_end() || kind.is_boundary();
@@ -245,7 +255,7 @@ impl RowEncoder {
 
 /// Appends the size of what follows it, and the distance to the unfiltered before.
 #[inline]
-fn append_sizes(previous_size: u64, body_len: u64, out: &mut Writer) {
+fn append_sizes(previous_size: u64, body_len: u64, out: &mut impl Append) {
     out.uvint(unsigned_vint_len(previous_size) as u64 + body_len);
     out.uvint(previous_size);
 }
@@ -260,7 +270,8 @@ pub(crate) enum RowKind {
 }
 
 /// The last byte of a partition.
-pub(crate) fn encode_end_of_partition(out: &mut Writer) {
+#[inline]
+pub(crate) fn encode_end_of_partition(out: &mut Slab) {
     out.u8(unfiltered_flag::END_OF_PARTITION);
 }
 

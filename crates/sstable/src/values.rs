@@ -13,7 +13,7 @@
 use std::ops::Deref;
 
 use bytes::Bytes;
-use ilion_codec::{Error as Malformed, Reader, Writer};
+use ilion_codec::{Append, Error as Malformed, Reader};
 use ilion_rows::{Bound, BoundKind, Values};
 
 /// Values under one header.
@@ -50,7 +50,7 @@ pub(crate) enum Unstorable {
 pub(crate) fn encode_values<V: Deref<Target = [u8]>>(
     lens: &[FixedLen],
     values: &[Option<V>],
-    out: &mut Writer,
+    out: &mut impl Append,
 ) -> Result<(), Unstorable> {
     // Most tables have none or one.
     match (lens, values) {
@@ -91,7 +91,7 @@ fn batch_header<V: Deref<Target = [u8]>>(values: &[Option<V>]) -> u64 {
 
 /// Appends a value that is not empty.
 #[inline]
-pub(crate) fn encode_value(len: FixedLen, value: &[u8], out: &mut Writer) -> Result<(), Unstorable> {
+pub(crate) fn encode_value(len: FixedLen, value: &[u8], out: &mut impl Append) -> Result<(), Unstorable> {
     match len {
         None => out.bytes_vint(value),
         Some(len) if len as usize == value.len() => append_fixed(value, out),
@@ -100,13 +100,14 @@ pub(crate) fn encode_value(len: FixedLen, value: &[u8], out: &mut Writer) -> Res
     Ok(())
 }
 
-/// Appends a value of a type of fixed length. A copy of so many bytes as most of them have is an instruction, one of any number a call.
-#[inline]
-pub(crate) fn append_fixed(value: &[u8], out: &mut Writer) {
-    if let Ok(value) = <&[u8; 4]>::try_from(value) {
-        out.bytes(value);
-    } else if let Ok(value) = <&[u8; 8]>::try_from(value) {
-        out.bytes(value);
+/// Appends a value of a type of fixed length. A copy of so many bytes as most of them have is an instruction, one of any
+/// number a call.
+#[inline(always)]
+pub(crate) fn append_fixed(value: &[u8], out: &mut impl Append) {
+    if let Ok(value) = <[u8; 4]>::try_from(value) {
+        out.array(value);
+    } else if let Ok(value) = <[u8; 8]>::try_from(value) {
+        out.array(value);
     } else {
         out.bytes(value);
     }
@@ -133,7 +134,11 @@ pub(crate) fn decode_values(lens: &[FixedLen], input: &mut Reader<'_>) -> Result
 }
 
 /// Appends a bound; its kind may be one that no [`BoundKind`] has (a row's clustering, 4).
-pub(crate) fn encode_bound(lens: &[FixedLen], bound: &Bound, out: &mut Writer) -> Result<(), Unstorable> {
+pub(crate) fn encode_bound(
+    lens: &[FixedLen],
+    bound: &Bound,
+    out: &mut impl Append,
+) -> Result<(), Unstorable> {
     let count = u16::try_from(bound.values.len()).map_err(|_| Unstorable::TooManyValues)?;
     out.u8(bound.kind as u8);
     out.u16(count);
@@ -151,6 +156,8 @@ pub(crate) fn decode_bound(lens: &[FixedLen], input: &mut Reader<'_>) -> Result<
 
 #[cfg(test)]
 mod tests {
+    use ilion_codec::Writer;
+
     use super::*;
 
     fn value(text: &'static str) -> Option<Bytes> {

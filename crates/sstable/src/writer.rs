@@ -1,8 +1,8 @@
 //! Writes an SSTable: partitions go in ascending, all components come out.
 //!
 //! The main path: `begin_partition` encodes the key, the deletion and the static row, `add` a row or marker each,
-//! `finish_partition` adds the index entry; or `add_plain` does all that at once. Encoded bytes are gathered in one buffer and go to Data.db in large pieces.
-//! `finish` writes the components that are known only then, TOC.txt last.
+//! `finish_partition` adds the index entry; or `add_plain` does all that at once. Encoded bytes are gathered in one
+//! buffer and go to Data.db in large pieces. `finish` writes the components that are known only then, TOC.txt last.
 //!
 //! Invariant: no component has bytes before its SSTable's ADD is in the transaction log; the caller sees to it.
 
@@ -25,7 +25,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ilion_codec::Writer;
+use ilion_codec::{Append as _, Slab};
 use ilion_env::Env;
 use ilion_rows::{
     Clustering, ClusteringComparator, DecoratedKey, DeletionTime, EntryRow, PartitionHead, PlainRow, Row,
@@ -36,7 +36,9 @@ use ilion_types::Token;
 
 use crate::cells;
 use crate::metadata_collector::MetadataCollector;
-use crate::row_encode::{LARGE_VALUE_BYTES, RowEncoder, encode_deletion, encode_end_of_partition};
+use crate::row_encode::{
+    LARGE_VALUE_BYTES, RowEncoder, encode_deletion, encode_end_of_partition, encode_no_deletion,
+};
 use crate::statistics::Validation;
 use crate::tokens::{TokenMapWriter, Whole, fingerprint_of};
 use crate::values::Unstorable;
@@ -63,41 +65,83 @@ pub struct SSTableWriter {
     bloom_filter_fp_chance: f64,
     data: ChunkWriter,
     /// Encoded bytes that Data.db does not have yet.
-    buffer: Writer,
+    buffer: Slab,
     encoder: RowEncoder,
     index: PartitionIndexWriter,
     tokens: Option<TokenMapWriter>,
     cells: Option<CellEntries>,
     stats: MetadataCollector,
     open: Option<OpenPartition>,
-    /// Of the partition at hand.
-    key: KeyCopy,
+    keys: Keys,
     first_key: Option<Bytes>,
-    last_key: Option<KeyCopy>,
     partitions: u64,
     span: ClusteringSpan,
     /// A row without a clustering, for those who ask for nothing else of one.
     nameless: Unfiltered,
 }
 
-/// A key in memory that is used again: counting references for each would take longer.
+/// The key of the partition at hand and that of the one before it, in turn in the same memory: counting references for each
+/// would take longer.
+#[derive(Debug)]
+struct Keys {
+    pair: [KeyCopy; 2],
+    at_hand: usize,
+}
+
 #[derive(Debug)]
 struct KeyCopy {
     token: Token,
-    bytes: Vec<u8>,
+    bytes: Slab,
+}
+
+impl Keys {
+    fn none() -> Self {
+        let none = || KeyCopy {
+            token: Token::Murmur3(0),
+            bytes: Slab::default(),
+        };
+        Self {
+            pair: [none(), none()],
+            at_hand: 0,
+        }
+    }
+
+    #[inline(always)]
+    fn at_hand(&self) -> &KeyCopy {
+        &self.pair[self.at_hand % 2]
+    }
+
+    #[inline(always)]
+    fn before(&self) -> &KeyCopy {
+        &self.pair[(self.at_hand + 1) % 2]
+    }
+
+    /// Takes the key of a partition that begins.
+    #[inline(always)]
+    fn begin(&mut self, token: &Token, key: &[u8]) {
+        let copy = &mut self.pair[self.at_hand % 2];
+        match (&mut copy.token, token) {
+            (Token::Murmur3(copy), Token::Murmur3(hash)) => *copy = *hash,
+            (copy, token) => copy.clone_from(token),
+        }
+        copy.bytes.clear();
+        copy.bytes.bytes(key);
+    }
+
+    /// The key at hand is that of the partition before.
+    #[inline(always)]
+    fn end(&mut self) {
+        self.at_hand = (self.at_hand + 1) % 2;
+    }
 }
 
 impl KeyCopy {
-    #[inline]
-    fn take(&mut self, token: &Token, key: &[u8]) {
-        self.token.clone_from(token);
-        self.bytes.clear();
-        self.bytes.extend_from_slice(key);
-    }
-
-    #[inline]
+    #[inline(always)]
     fn is_before(&self, token: &Token, key: &[u8]) -> bool {
-        (&self.token, &self.bytes[..]) < (token, key)
+        match (&self.token, token) {
+            (Token::Murmur3(mine), Token::Murmur3(hash)) if mine != hash => mine < hash,
+            _ => (&self.token, self.bytes.as_slice()) < (token, key),
+        }
     }
 }
 
@@ -162,14 +206,10 @@ impl SSTableWriter {
             stats: MetadataCollector::new(ClusteringComparator::of(table)),
             span: ClusteringSpan::new(table),
             nameless: Unfiltered::Row(Row::empty(Clustering::empty())),
-            buffer: Writer::with_capacity(BUFFER_BYTES + BUFFER_BYTES / 4),
+            buffer: Slab::with_capacity(BUFFER_BYTES + BUFFER_BYTES / 4),
             open: None,
-            key: KeyCopy {
-                token: Token::Murmur3(0),
-                bytes: Vec::new(),
-            },
+            keys: Keys::none(),
             first_key: None,
-            last_key: None,
             partitions: 0,
             env: env.clone(),
             descriptor: descriptor.clone(),
@@ -192,14 +232,18 @@ impl SSTableWriter {
         let start = self.position();
         let buffered = self.buffer.len();
         self.buffer.bytes16(key);
-        let stored = encode_deletion(self.descriptor.version, &head.deletion, &mut self.buffer);
-        self.check(stored)?;
+        if let Err(reason) = encode_deletion(self.descriptor.version, &head.deletion, &mut self.buffer) {
+            return Err(self.unstorable(reason));
+        }
         let static_at = self.buffer.len();
         let static_row = head.static_row.as_ref();
         let stored = self
             .encoder
             .encode_static(static_row, &mut self.stats, &mut self.buffer);
-        let has_static_row = self.check(stored)?;
+        let has_static_row = match stored {
+            Ok(has_static_row) => has_static_row,
+            Err(reason) => return Err(self.unstorable(reason)),
+        };
         if let Some(cells) = &mut self.cells {
             let head = &self.buffer.as_slice()[buffered..];
             let static_row = static_row.filter(|_| has_static_row);
@@ -209,7 +253,7 @@ impl SSTableWriter {
         self.stats.partition_deletion(&head.deletion);
         self.index.begin_partition();
         self.span.begin_partition();
-        self.key.take(token, key);
+        self.keys.begin(token, key);
         self.open = Some(OpenPartition {
             deletion: head.deletion,
             start,
@@ -220,16 +264,12 @@ impl SSTableWriter {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn check_key(&self, token: &Token, key: &[u8]) -> Result<()> {
         if self.open.is_some() {
             return Err(self.refuse("a partition begins before the one before is finished"));
         }
-        if self
-            .last_key
-            .as_ref()
-            .is_some_and(|last| !last.is_before(token, key))
-        {
+        if self.partitions > 0 && !self.keys.before().is_before(token, key) {
             return Err(self.refuse("partition keys do not ascend"));
         }
         if key.len() > usize::from(u16::MAX) {
@@ -238,8 +278,8 @@ impl SSTableWriter {
         Ok(())
     }
 
-    /// Appends a whole partition whose values are where they were read, with the bytes that it has if its row is taken apart. False if it
-    /// is to be: nothing was appended then.
+    /// Appends a whole partition whose values are where they were read, with the bytes that it has if its row is taken
+    /// apart. False if it is to be: nothing was appended then.
     ///
     /// # Errors
     /// As for [`SSTableWriter::begin_partition`].
@@ -251,9 +291,7 @@ impl SSTableWriter {
         self.check_key(token, key)?;
         let (start, buffered) = (self.position(), self.buffer.len());
         self.buffer.bytes16(key);
-        let deletion = DeletionTime::LIVE;
-        let stored = encode_deletion(self.descriptor.version, &deletion, &mut self.buffer);
-        self.check(stored)?;
+        encode_no_deletion(self.descriptor.version, &mut self.buffer);
         let head_length = (self.buffer.len() - buffered) as u64;
         let (stats, buffer) = (&mut self.stats, &mut self.buffer);
         if !self
@@ -263,22 +301,18 @@ impl SSTableWriter {
             self.buffer.truncate(buffered);
             return Ok(false);
         }
-        let length = self.position() - start;
-        self.index.begin_partition();
+        let end = self.position() - start;
+        self.index.begin_partition_of(&self.nameless, head_length, end)?;
         self.span.begin_partition();
         self.span.add(&self.nameless, &[]);
-        self.index
-            .add_unfiltered(&self.nameless, &[], head_length, length)?;
-        self.key.take(token, key);
-        self.open = Some(OpenPartition {
-            deletion,
+        self.keys.begin(token, key);
+        self.end_partition(&OpenPartition {
+            deletion: DeletionTime::LIVE,
             start,
             head_length,
             is_blank: true,
             previous_start: head_length,
-        });
-        self.flush_if_large()?;
-        self.finish_partition()?;
+        })?;
         Ok(true)
     }
 
@@ -302,12 +336,12 @@ impl SSTableWriter {
                 .encode_marker(marker, previous_size, stats, buffer)
                 .map(Some),
         };
-        if matches!(stored, Ok(Some(_))) {
-            open.previous_start = start;
-        }
-        let Some(clustering) = self.check(stored)? else {
-            return Ok(());
+        let clustering = match stored {
+            Ok(Some(clustering)) => clustering,
+            Ok(None) => return Ok(()),
+            Err(reason) => return Err(self.unstorable(reason)),
         };
+        open.previous_start = start;
         let end = self.position() + self.encoder.body().len() - partition_start;
         let clustering = &self.buffer.as_slice()[clustering];
         self.span.add(unfiltered, clustering);
@@ -336,13 +370,12 @@ impl SSTableWriter {
         let previous_size = start - open.previous_start;
         let partition_start = open.start;
         let (stats, buffer) = (&mut self.stats, &mut self.buffer);
-        let stored = self.encoder.encode_entry(entry, previous_size, stats, buffer);
-        if matches!(stored, Ok(Some(_))) {
-            open.previous_start = start;
-        }
-        let Some(clustering) = self.check(stored)? else {
-            return self.add(&Unfiltered::Row(entry.to_row()));
+        let clustering = match self.encoder.encode_entry(entry, previous_size, stats, buffer) {
+            Ok(Some(clustering)) => clustering,
+            Ok(None) => return self.add(&Unfiltered::Row(entry.to_row())),
+            Err(reason) => return Err(self.unstorable(reason)),
         };
+        open.previous_start = start;
         let end = self.position() - partition_start;
         let clustering = &self.buffer.as_slice()[clustering];
         self.span.add_row(entry.clustering.iter().copied(), clustering);
@@ -356,11 +389,15 @@ impl SSTableWriter {
     }
 
     /// Appends what follows the start of a row or marker. Large values go to Data.db as they are.
-    #[inline]
+    #[inline(always)]
     fn append_body(&mut self) -> Result<()> {
-        if self.encoder.body().is_empty() {
-            return Ok(());
+        match self.encoder.body().is_empty() {
+            true => Ok(()),
+            false => self.append_long_body(),
         }
+    }
+
+    fn append_long_body(&mut self) -> Result<()> {
         match self.encoder.body().as_slice() {
             Some(body) => {
                 self.buffer.bytes(body);
@@ -397,21 +434,30 @@ impl SSTableWriter {
             self.forget_head(&open);
             return Ok(());
         }
+        self.end_partition(&open)
+    }
+
+    /// Ends a partition that has something in it.
+    #[inline]
+    fn end_partition(&mut self, open: &OpenPartition) -> Result<()> {
         encode_end_of_partition(&mut self.buffer);
         let length = self.position() - open.start;
+        let key = self.keys.at_hand();
         let ended = EndedPartition {
-            token: &self.key.token,
-            key: &self.key.bytes,
+            token: &key.token,
+            key: key.bytes.as_slice(),
             deletion: &open.deletion,
             position: open.start,
             head_length: open.head_length,
             length,
             span: &self.span,
         };
-        let stored = self.index.add(&ended)?;
-        let row_index = self.check(stored)?;
+        let row_index = match self.index.add(&ended)? {
+            Ok(row_index) => row_index,
+            Err(reason) => return Err(self.unstorable(reason)),
+        };
         if let Some(tokens) = &mut self.tokens {
-            tokens.add(&self.key.token, open.start, row_index)?;
+            tokens.add(&key.token, open.start, row_index)?;
         }
         match self.span.finish_partition() {
             None => {}
@@ -423,25 +469,14 @@ impl SSTableWriter {
                 self.stats.clusterings(&slice);
             }
         }
-        self.stats.end_partition(&self.key.bytes, length);
-        self.remember_key();
+        let key = key.bytes.as_slice();
+        self.stats.end_partition(key, length);
+        if self.first_key.is_none() {
+            self.first_key = Some(Bytes::copy_from_slice(key));
+        }
+        self.keys.end();
         self.partitions += 1;
         self.flush_if_large()
-    }
-
-    /// The key at hand is the last one now.
-    #[inline]
-    fn remember_key(&mut self) {
-        match &mut self.last_key {
-            Some(last) => std::mem::swap(last, &mut self.key),
-            last => {
-                self.first_key = Some(Bytes::copy_from_slice(&self.key.bytes));
-                *last = Some(KeyCopy {
-                    token: self.key.token.clone(),
-                    bytes: self.key.bytes.clone(),
-                });
-            }
-        }
     }
 
     /// Takes the head of a partition back, which is still in the buffer: only rows let it overflow.
@@ -471,7 +506,7 @@ impl SSTableWriter {
     /// Refused if there is no partition (abandon the writer instead), or one is not finished; or the operating system
     /// refused: remove the files then.
     pub fn finish(mut self) -> Result<()> {
-        let (Some(first), Some(last)) = (self.first_key.take(), self.last_key.take()) else {
+        let Some(first) = self.first_key.take() else {
             return Err(self.refuse("it has no partition"));
         };
         if self.open.is_some() {
@@ -482,8 +517,8 @@ impl SSTableWriter {
         components.extend(self.data.components());
         let data = self.data.finish()?;
         let (env, descriptor) = (&*self.env, &self.descriptor);
-        components.extend(self.index.finish(env, descriptor, &first, &last.bytes)?);
-        let last_key = Bytes::from(last.bytes);
+        let last_key = Bytes::copy_from_slice(self.keys.before().bytes.as_slice());
+        components.extend(self.index.finish(env, descriptor, &first, &last_key)?);
         let (stats, cardinality) = self.stats.finish((first.clone(), last_key.clone()));
         let statistics = Statistics {
             validation: Some(Validation {
@@ -540,15 +575,16 @@ impl SSTableWriter {
         Ok(())
     }
 
+    #[inline(never)]
     fn flush(&mut self) -> Result<()> {
         self.data.write(self.buffer.as_slice())?;
         self.buffer.clear();
         Ok(())
     }
 
-    #[inline]
-    fn check<T>(&self, stored: std::result::Result<T, Unstorable>) -> Result<T> {
-        stored.map_err(|reason| self.refuse(&reason.to_string()))
+    #[cold]
+    fn unstorable(&self, reason: Unstorable) -> Error {
+        self.refuse(&reason.to_string())
     }
 
     #[cold]

@@ -1,6 +1,6 @@
 //! One cell.
 
-use ilion_codec::{Writer, unsigned_vint_len};
+use ilion_codec::{Append, unsigned_vint_len};
 use ilion_rows::{Cell, Liveness};
 
 use super::columns::StoredColumn;
@@ -25,7 +25,7 @@ pub(super) fn encode_cell_head(
     path: Option<&[u8]>,
     liveness: &Liveness,
     times: Times,
-    out: &mut Writer,
+    out: &mut impl Append,
 ) -> Result<(), Unstorable> {
     encode_times(cell, flags_of(cell, liveness), times, out);
     if let Some(path) = path {
@@ -43,7 +43,7 @@ pub(super) fn encode_cell_head(
 }
 
 /// Appends the start of any cell with the times of this one.
-pub(super) fn encode_cell_times(cell: &Cell, liveness: &Liveness, times: Times, out: &mut Writer) {
+pub(super) fn encode_cell_times(cell: &Cell, liveness: &Liveness, times: Times, out: &mut impl Append) {
     encode_times(cell, flags_of(cell, liveness) & !HAS_EMPTY_VALUE, times, out);
 }
 
@@ -58,7 +58,7 @@ pub(super) fn value_length(cell: &Cell, column: &StoredColumn) -> usize {
 }
 
 #[inline]
-fn encode_times(cell: &Cell, flags: u8, times: Times, out: &mut Writer) {
+fn encode_times(cell: &Cell, flags: u8, times: Times, out: &mut impl Append) {
     out.u8(flags);
     if flags & USE_ROW_TIMESTAMP == 0 {
         times.micros(cell.timestamp_micros, out);

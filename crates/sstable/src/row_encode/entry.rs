@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ilion_codec::Writer;
+use ilion_codec::{Append as _, Slab};
 use ilion_rows::{EntryRow, NO_TTL};
 
 use super::{RowEncoder, append_sizes, unfiltered_flag};
@@ -18,7 +18,7 @@ impl RowEncoder {
         entry: &EntryRow<'_>,
         previous_size: u64,
         stats: &mut MetadataCollector,
-        out: &mut Writer,
+        out: &mut Slab,
     ) -> Result<Option<Range<usize>>, Unstorable> {
         if entry.clustering.len() != self.clustering_lens.len() {
             return Err(Unstorable::PartialClustering);

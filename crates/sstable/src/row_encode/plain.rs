@@ -1,9 +1,9 @@
-//! Rows as most are: of simple columns with short values. They are written where they belong in one go, with room left for their size;
-//! when it turns out that a row is not like that, what was written is taken back, and it is encoded beside the buffer and copied.
+//! Rows as most are: of simple columns with short values. They are looked at first, and then written where they belong in
+//! one go, with room left for their size. Others are encoded beside the buffer and copied.
 
 use std::ops::Range;
 
-use ilion_codec::{Writer, unsigned_vint_len};
+use ilion_codec::{Append as _, Filling, Slab, unsigned_vint_len};
 use ilion_rows::{Cell, Data, Liveness, NO_TTL, PlainRow, Row};
 use ilion_schema::ColumnId;
 
@@ -53,25 +53,32 @@ impl PlainRows {
         form: Form<'_>,
         previous_size: u64,
         stats: &mut MetadataCollector,
-        out: &mut Writer,
+        out: &mut Slab,
     ) -> Result<Option<Range<usize>>, Unstorable> {
         let Some(missing) = missing_of(row, form.layout) else {
+            return Ok(None);
+        };
+        let values = match missing {
+            0 => values_of(row, form.layout.all()),
+            _ => values_of(row, form.layout.without(missing)),
+        };
+        let Some(values) = values.filter(|values| values.bytes < self.bytes_max) else {
             return Ok(None);
         };
         let start = out.len();
         out.u8(flags_of(&row.liveness, missing));
         encode_values(form.clustering_lens, row.clustering.values(), out)?;
         let sized = self.begin_sized(&row.liveness, missing, form.times, previous_size, out);
-        let bytes_end = sized.bytes_end;
-        let with_own_times = match missing {
-            0 => append_cells(row, form.layout.all(), form.times, bytes_end, out),
-            _ => append_cells(row, form.layout.without(missing), form.times, bytes_end, out),
+        let with_own_times = match (values.are_as_row, missing) {
+            (true, 0) => append_values(row, values, form.layout.all(), out),
+            (true, _) => append_values(row, values, form.layout.without(missing), out),
+            (false, 0) => append_cells(row, form.layout.all(), form.times, out),
+            (false, _) => append_cells(row, form.layout.without(missing), form.times, out),
         };
-        let Some(with_own_times) = with_own_times.filter(|_| out.len() < bytes_end) else {
+        if !self.end_sized(sized, out) {
             out.truncate(start);
             return Ok(None);
-        };
-        self.end_sized(sized, out);
+        }
         tell(row, with_own_times, stats);
         Ok(Some(start + 1..sized.at))
     }
@@ -86,32 +93,33 @@ impl PlainRows {
         form: Form<'_>,
         previous_size: u64,
         stats: &mut MetadataCollector,
-        out: &mut Writer,
+        out: &mut Slab,
     ) -> bool {
-        let ids = row.cells.iter().map(|(id, _)| *id);
-        let missing = missing_of_sorted(ids, form.layout);
+        let missing = missing_of_shown(row, form.layout);
         let Some(missing) = missing.filter(|_| form.clustering_lens.is_empty()) else {
+            return false;
+        };
+        let bytes = match (row.stored, missing) {
+            (Some(stored), _) => Some(stored.len()),
+            (None, 0) => bytes_of_shown(row, form.layout.all()),
+            (None, _) => bytes_of_shown(row, form.layout.without(missing)),
+        };
+        let Some(bytes) = bytes.filter(|bytes| *bytes < self.bytes_max) else {
             return false;
         };
         let liveness = Liveness::live(timestamp_micros);
         let start = out.len();
         out.u8(flags_of(&liveness, missing));
         let sized = self.begin_sized(&liveness, missing, form.times, previous_size, out);
-        let bytes_end = sized.bytes_end;
-        let is_plain = match (row.stored, missing) {
-            (Some(stored), _) if out.len() + stored.len() < bytes_end => {
-                out.bytes(stored);
-                true
-            }
-            (Some(_), _) => false,
-            (None, 0) => append_shown_cells(row, form.layout.all(), bytes_end, out),
-            (None, _) => append_shown_cells(row, form.layout.without(missing), bytes_end, out),
-        };
-        if !is_plain || out.len() >= bytes_end {
+        match (row.stored, missing) {
+            (Some(stored), _) => out.bytes(stored),
+            (None, 0) => append_shown_values(row, bytes, form.layout.all(), out),
+            (None, _) => append_shown_values(row, bytes, form.layout.without(missing), out),
+        }
+        if !self.end_sized(sized, out) {
             out.truncate(start);
             return false;
         }
-        self.end_sized(sized, out);
         stats.liveness(&liveness);
         stats.row(row.cells.len() as u64);
         #[expect(clippy::cast_possible_truncation, reason = "there are fewer than 64")]
@@ -127,28 +135,30 @@ impl PlainRows {
         missing: u64,
         times: Times,
         previous_size: u64,
-        out: &mut Writer,
+        out: &mut Slab,
     ) -> Sized {
         let at = out.len();
-        out.bytes(&[0; 9][..self.size_len]);
+        out.room(self.size_len);
         let from = out.len();
         out.uvint(previous_size);
-        let bytes_end = out.len() + self.bytes_max;
+        let body = out.len();
         if !liveness.is_none() {
             times.liveness(liveness, out);
         }
         if missing != 0 {
             out.uvint(missing);
         }
-        Sized { at, from, bytes_end }
+        Sized { at, from, body }
     }
 
-    /// Puts the size where room was left for it.
+    /// Puts the size where room was left for it. False if the row is too long.
     #[inline(always)]
-    fn end_sized(&mut self, sized: Sized, out: &mut Writer) {
+    fn end_sized(&mut self, sized: Sized, out: &mut Slab) -> bool {
+        let body_len = out.len() - sized.body;
         let size = (out.len() - sized.from) as u64;
         out.uvint_at(sized.at, self.size_len, size);
         self.size_len = unsigned_vint_len(size);
+        body_len < self.bytes_max
     }
 }
 
@@ -159,9 +169,12 @@ struct Sized {
     at: usize,
     /// From where on it is counted.
     from: usize,
-    /// Where its body ends at the latest.
-    bytes_end: usize,
+    /// Where its body begins.
+    body: usize,
 }
+
+/// What a cell that is as its row takes beside its value, at most: flags and a length.
+const CELL_HEAD_BYTES_MAX: usize = 1 + 9;
 
 /// A bit for each column that the row does not have. Nothing if the row is not plain.
 #[inline]
@@ -186,13 +199,17 @@ fn missing_among(ids: impl ExactSizeIterator<Item = ColumnId>, layout: &ColumnLa
     Some(missing)
 }
 
-/// The same of columns that are to stand in this order: nothing if they do not.
+/// The same of a row that is shown. Nothing if its columns do not stand in the order of the table; if it has all of them, that shows
+/// when they are looked at.
 #[inline]
-fn missing_of_sorted(ids: impl Iterator<Item = ColumnId>, layout: &ColumnLayout) -> Option<u64> {
+fn missing_of_shown(row: &PlainRow<'_>, layout: &ColumnLayout) -> Option<u64> {
     let mut missing = layout.bits_of_plain()?;
+    if row.cells.len() == layout.len() && row.stored.is_none() {
+        return Some(0);
+    }
     let mut place_min = 0;
-    for id in ids {
-        let place = layout.place_of(id).filter(|place| *place >= place_min)?;
+    for (id, _) in row.cells {
+        let place = layout.place_of(*id).filter(|place| *place >= place_min)?;
         missing &= !(1 << place);
         place_min = place + 1;
     }
@@ -214,56 +231,108 @@ fn flags_of(liveness: &Liveness, missing: u64) -> u8 {
     flags
 }
 
-/// Appends the cells of the columns that are expected. Gives a bit for each that has times of its own, the first one lowest; nothing if the
-/// row has other columns, in another order, or values that do not belong here.
-#[inline]
-fn append_cells<'c>(
-    row: &Row,
-    mut stored: impl Iterator<Item = &'c StoredColumn>,
-    times: Times,
-    bytes_end: usize,
-    out: &mut Writer,
-) -> Option<u64> {
-    let liveness = &row.liveness;
-    let flags = flags_as_row(liveness);
-    let mut with_own_times = 0;
-    for (bit, entry) in row.columns.iter().enumerate() {
-        let column = stored.next().filter(|column| column.id == entry.column)?;
-        let Data::Simple(cell) = &entry.data else {
-            return None;
-        };
-        let value = &cell.value[..];
-        if out.len() + value.len() >= bytes_end || !column.holds(value) {
-            return None;
-        }
-        if is_as_row(cell, liveness) {
-            append_as_row(value, column, flags, out);
-        } else {
-            with_own_times |= 1 << bit;
-            encode_cell_head(cell, column, None, liveness, times, out).ok()?;
-            out.bytes(value);
-        }
-    }
-    Some(with_own_times)
+/// The values of a row.
+#[derive(Clone, Copy, Debug)]
+struct RowValues {
+    bytes: usize,
+    /// No cell has times of its own.
+    are_as_row: bool,
 }
 
-/// As [`append_cells`]. False if the row has other columns, in another order, or values that do not belong here.
-#[inline]
-fn append_shown_cells<'c>(
+// What is in a loop over cells is a function of its own, so that the loop has all registers.
+
+/// Looks at its values. Nothing if the row has other columns than these, in another order, or values that do not belong there.
+#[inline(never)]
+fn values_of<'c>(row: &Row, mut stored: impl Iterator<Item = &'c StoredColumn>) -> Option<RowValues> {
+    let (mut bytes, mut are_as_row) = (0, true);
+    for entry in &row.columns {
+        let column = stored.next().filter(|column| column.id == entry.column)?;
+        match &entry.data {
+            Data::Simple(cell) if column.holds(&cell.value) => {
+                bytes += cell.value.len();
+                are_as_row &= is_as_row(cell, &row.liveness);
+            }
+            _ => return None,
+        }
+    }
+    Some(RowValues { bytes, are_as_row })
+}
+
+/// Bytes of the values of a row that is shown, as [`values_of`].
+#[inline(never)]
+fn bytes_of_shown<'c>(
     row: &PlainRow<'_>,
     mut stored: impl Iterator<Item = &'c StoredColumn>,
-    bytes_end: usize,
-    out: &mut Writer,
-) -> bool {
-    row.cells.iter().all(|(id, value)| {
-        let column = stored.next().filter(|column| column.id == *id);
-        let fits = out.len() + value.len() < bytes_end;
-        match column.filter(|column| fits && column.holds(value)) {
-            Some(column) => append_as_row(value, column, cell_flag::USE_ROW_TIMESTAMP, out),
-            None => return false,
+) -> Option<usize> {
+    let mut bytes = 0;
+    for (id, value) in row.cells {
+        stored
+            .next()
+            .filter(|column| column.id == *id && column.holds(value))?;
+        bytes += value.len();
+    }
+    Some(bytes)
+}
+
+/// Appends cells that are as their row, and belong to these columns. None has times of its own.
+#[inline(never)]
+fn append_values<'c>(
+    row: &Row,
+    values: RowValues,
+    mut stored: impl Iterator<Item = &'c StoredColumn>,
+    out: &mut Slab,
+) -> u64 {
+    let flags = flags_as_row(&row.liveness);
+    let most = values.bytes + row.columns.len() * CELL_HEAD_BYTES_MAX;
+    out.fill(most, |out| {
+        for entry in &row.columns {
+            if let (Data::Simple(cell), Some(column)) = (&entry.data, stored.next()) {
+                append_as_row(&cell.value, column, flags, out);
+            }
         }
-        true
-    })
+    });
+    0
+}
+
+/// The same of a row that is shown.
+#[inline(never)]
+fn append_shown_values<'c>(
+    row: &PlainRow<'_>,
+    bytes: usize,
+    mut stored: impl Iterator<Item = &'c StoredColumn>,
+    out: &mut Slab,
+) {
+    let most = bytes + row.cells.len() * CELL_HEAD_BYTES_MAX;
+    out.fill(most, |out| {
+        for (_, value) in row.cells {
+            if let Some(column) = stored.next() {
+                append_as_row(value, column, cell_flag::USE_ROW_TIMESTAMP, out);
+            }
+        }
+    });
+}
+
+/// Appends cells that belong to these columns. Gives a bit for each that has times of its own, the first one lowest.
+fn append_cells<'c>(
+    row: &Row,
+    stored: impl Iterator<Item = &'c StoredColumn>,
+    times: Times,
+    out: &mut Slab,
+) -> u64 {
+    let liveness = &row.liveness;
+    let mut with_own_times = 0;
+    for (bit, (entry, column)) in row.columns.iter().zip(stored).enumerate() {
+        let Data::Simple(cell) = &entry.data else {
+            continue;
+        };
+        if !is_as_row(cell, liveness) {
+            with_own_times |= 1 << bit;
+        }
+        let encoded = encode_cell_head(cell, column, None, liveness, times, out);
+        debug_assert!(encoded.is_ok(), "the column holds the value");
+        out.bytes(&cell.value);
+    }
+    with_own_times
 }
 
 /// Tells what was stored.
@@ -306,8 +375,8 @@ fn flags_as_row(liveness: &Liveness) -> u8 {
     }
 }
 
-#[inline]
-fn append_as_row(value: &[u8], column: &StoredColumn, flags: u8, out: &mut Writer) {
+#[inline(always)]
+fn append_as_row(value: &[u8], column: &StoredColumn, flags: u8, out: &mut Filling<'_>) {
     match (value.len(), column.value_len) {
         (0, _) => out.u8(flags | cell_flag::HAS_EMPTY_VALUE),
         (_, Some(_)) => {
@@ -316,7 +385,7 @@ fn append_as_row(value: &[u8], column: &StoredColumn, flags: u8, out: &mut Write
         }
         #[expect(clippy::cast_possible_truncation, reason = "it is in the range")]
         (len @ ..0x80, None) => {
-            out.bytes(&[flags, len as u8]);
+            out.array([flags, len as u8]);
             out.bytes(value);
         }
         (len, None) => {
@@ -330,6 +399,7 @@ fn append_as_row(value: &[u8], column: &StoredColumn, flags: u8, out: &mut Write
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
+    use ilion_codec::Writer;
     use ilion_rows::notation::parse_table;
     use ilion_rows::{Clustering, ClusteringComparator, ColumnData, DeletionTime};
 
@@ -370,7 +440,8 @@ mod tests {
             layout,
             times: times(),
         };
-        let mut out = Writer::from_vec(b"before".to_vec());
+        let mut out = Slab::default();
+        out.bytes(b"before");
         let clustering = rows.append(row, form, PREVIOUS_SIZE, stats, &mut out).unwrap();
         let written = out.as_slice().strip_prefix(b"before").unwrap();
         assert_eq!(clustering.is_none(), written.is_empty());

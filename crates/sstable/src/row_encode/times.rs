@@ -1,6 +1,6 @@
 //! Times in rows, as differences; deletion times of fixed size.
 
-use ilion_codec::Writer;
+use ilion_codec::Append;
 use ilion_rows::{DeletionTime, Liveness, NO_DELETION_TIME, NO_TTL};
 
 use crate::statistics::SECONDS_MAX_BEFORE_OA;
@@ -50,24 +50,24 @@ impl Times {
         sign_extended(secs.wrapping_sub(self.min.min_ttl_secs))
     }
 
-    #[inline]
-    pub(super) fn micros(self, micros: i64, out: &mut Writer) {
+    #[inline(always)]
+    pub(super) fn micros(self, micros: i64, out: &mut impl Append) {
         out.uvint(self.of_micros(micros));
     }
 
     #[inline]
-    pub(super) fn secs(self, secs: u32, out: &mut Writer) {
+    pub(super) fn secs(self, secs: u32, out: &mut impl Append) {
         out.uvint(self.of_secs(secs));
     }
 
     #[inline]
-    pub(super) fn ttl(self, secs: u32, out: &mut Writer) {
+    pub(super) fn ttl(self, secs: u32, out: &mut impl Append) {
         out.uvint(self.of_ttl(secs));
     }
 
     /// The times of a liveness that is there.
-    #[inline]
-    pub(super) fn liveness(self, liveness: &Liveness, out: &mut Writer) {
+    #[inline(always)]
+    pub(super) fn liveness(self, liveness: &Liveness, out: &mut impl Append) {
         self.micros(liveness.timestamp_micros, out);
         if liveness.ttl_secs != NO_TTL {
             self.ttl(liveness.ttl_secs, out);
@@ -76,7 +76,7 @@ impl Times {
     }
 
     #[inline]
-    pub(super) fn deletion(self, deletion: &DeletionTime, out: &mut Writer) {
+    pub(super) fn deletion(self, deletion: &DeletionTime, out: &mut impl Append) {
         self.micros(deletion.marked_at_micros, out);
         self.secs(deletion.local_secs, out);
     }
@@ -92,27 +92,33 @@ fn sign_extended(secs: u32) -> u64 {
 const LIVE_BEFORE_OA: [u8; 12] = [0x7F, 0xFF, 0xFF, 0xFF, 0x80, 0, 0, 0, 0, 0, 0, 0];
 
 /// Appends a deletion time of fixed size (PDEL).
-#[inline]
+#[inline(always)]
 pub(crate) fn encode_deletion(
     version: Version,
     deletion: &DeletionTime,
-    out: &mut Writer,
+    out: &mut impl Append,
 ) -> Result<(), Unstorable> {
-    if version.is_oa_or_later() {
-        if deletion.is_live() {
-            out.u8(0x80);
-            return Ok(());
-        }
+    if deletion.is_live() {
+        encode_no_deletion(version, out);
+    } else if version.is_oa_or_later() {
         if deletion.marked_at_micros < 0 {
             return Err(Unstorable::NegativeDeletion);
         }
         out.i64(deletion.marked_at_micros);
         out.u32(deletion.local_secs);
-    } else if deletion.is_live() {
-        out.bytes(&LIVE_BEFORE_OA);
     } else {
         out.u32(deletion.local_secs.min(SECONDS_MAX_BEFORE_OA));
         out.i64(deletion.marked_at_micros);
     }
     Ok(())
+}
+
+/// Appends that nothing was deleted.
+#[inline]
+pub(crate) fn encode_no_deletion(version: Version, out: &mut impl Append) {
+    if version.is_oa_or_later() {
+        out.u8(0x80);
+    } else {
+        out.array(LIVE_BEFORE_OA);
+    }
 }

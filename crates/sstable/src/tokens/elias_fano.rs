@@ -57,14 +57,11 @@ impl Shape {
 /// Appends the numbers. Requires: they ascend, and `shape` fits them.
 pub(super) fn encode(numbers: &[u64], shape: Shape, out: &mut Vec<u8>) {
     let mut upper = vec![0_u64; usize::from(shape.words)];
-    let mut low = vec![0_u8; (shape.count * usize::from(shape.low_bits)).div_ceil(8) + 8];
+    let mut low = LowBits::with_capacity(shape);
     for (index, number) in numbers.iter().enumerate() {
         let bit = usize::try_from(number >> shape.low_bits).unwrap_or(usize::MAX) + index;
         upper[bit / 64] |= 1 << (bit % 64);
-        let at = index * usize::from(shape.low_bits);
-        let bits = (number & shape.low_mask()) << (at % 8);
-        let merged = u64_at(&low, at / 8) | bits;
-        low[at / 8..at / 8 + 8].copy_from_slice(&merged.to_le_bytes());
+        low.push(number & shape.low_mask(), u32::from(shape.low_bits));
     }
     let mut ones = 0;
     for (index, word) in upper.iter().enumerate() {
@@ -76,7 +73,44 @@ pub(super) fn encode(numbers: &[u64], shape: Shape, out: &mut Vec<u8>) {
     upper
         .iter()
         .for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
-    out.extend_from_slice(&low[..low.len() - 8]);
+    low.append_to(out);
+}
+
+/// Bits that follow one another, lowest first.
+struct LowBits {
+    words: Vec<u64>,
+    /// Bits that are no whole word yet, and how many.
+    word: u64,
+    filled: u32,
+}
+
+impl LowBits {
+    fn with_capacity(shape: Shape) -> Self {
+        Self {
+            words: Vec::with_capacity(shape.count * usize::from(shape.low_bits) / 64),
+            word: 0,
+            filled: 0,
+        }
+    }
+
+    /// Requires: `bits` has no others, and they are fewer than 64.
+    #[inline(always)]
+    fn push(&mut self, bits: u64, count: u32) {
+        self.word |= bits << self.filled;
+        self.filled += count;
+        if self.filled >= 64 {
+            self.words.push(self.word);
+            self.filled -= 64;
+            // Those that had no room.
+            self.word = bits >> (count - self.filled);
+        }
+    }
+
+    fn append_to(self, out: &mut Vec<u8>) {
+        out.extend(self.words.iter().flat_map(|word| word.to_le_bytes()));
+        let last = self.filled.div_ceil(8) as usize;
+        out.extend_from_slice(&self.word.to_le_bytes()[..last]);
+    }
 }
 
 /// A sequence at hand.

@@ -1,6 +1,6 @@
 //! What Statistics.db says against what was read.
 
-use ilion_codec::Writer;
+use ilion_codec::Slab;
 use ilion_rows::{Bound, BoundKind, ClusteringComparator, PartitionHead, Slice, Unfiltered};
 
 use super::{Opened, Verification};
@@ -14,7 +14,7 @@ pub(super) struct Totals {
     collector: MetadataCollector,
     /// Around the unfiltereds of the partition at hand.
     span: Option<Slice>,
-    scratch: Writer,
+    scratch: Slab,
     partitions: u64,
     key: bytes::Bytes,
     first_key: Option<bytes::Bytes>,
@@ -27,7 +27,7 @@ impl Totals {
             encoder: RowEncoder::new(&opened.table, opened.statistics.header.stats, opened.version()),
             collector: MetadataCollector::new(comparator),
             span: None,
-            scratch: Writer::new(),
+            scratch: Slab::default(),
             partitions: 0,
             key: bytes::Bytes::new(),
             first_key: None,

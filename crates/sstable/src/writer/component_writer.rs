@@ -1,6 +1,6 @@
 //! A component that is written from its start to its end, in large appends.
 
-use ilion_codec::Writer;
+use ilion_codec::Slab;
 use ilion_env::{Env, WriteFile};
 
 use crate::{Component, Descriptor, Result};
@@ -10,7 +10,7 @@ const APPEND_BYTES: usize = 256 << 10;
 
 pub(super) struct ComponentWriter {
     file: Box<dyn WriteFile>,
-    buffer: Writer,
+    buffer: Slab,
     flushed: u64,
 }
 
@@ -18,22 +18,25 @@ impl ComponentWriter {
     pub(super) fn create(env: &dyn Env, descriptor: &Descriptor, component: &Component) -> Result<Self> {
         Ok(Self {
             file: env.create(&descriptor.path(component))?,
-            buffer: Writer::new(),
+            buffer: Slab::default(),
             flushed: 0,
         })
     }
 
     /// Where the next byte goes.
+    #[inline]
     pub(super) fn position(&self) -> u64 {
         self.flushed + self.buffer.len() as u64
     }
 
     /// What is appended to goes to the file.
-    pub(super) fn buffer(&mut self) -> &mut Writer {
+    #[inline]
+    pub(super) fn buffer(&mut self) -> &mut Slab {
         &mut self.buffer
     }
 
     /// Gives the buffer to the file if it is large.
+    #[inline]
     pub(super) fn flush_if_large(&mut self) -> Result<()> {
         if self.buffer.len() >= APPEND_BYTES {
             self.flush()?;
@@ -41,6 +44,7 @@ impl ComponentWriter {
         Ok(())
     }
 
+    #[inline(never)]
     fn flush(&mut self) -> Result<()> {
         self.file.append(self.buffer.as_slice())?;
         self.flushed += self.buffer.len() as u64;

@@ -31,7 +31,12 @@ pub(super) struct EndedPartition<'a> {
 pub(super) struct PartitionIndexWriter {
     form: Form,
     filter: Option<BloomFilter>,
+    /// Of keys that the filter does not have yet.
+    hashes: Vec<KeyHash>,
 }
+
+/// Keys that go to the filter at once. Their bits lie all over it, and memory that is waited for is waited for together.
+const FILTER_BATCH: usize = 128;
 
 enum Form {
     Sorted(Box<SortedIndexWriter>),
@@ -67,9 +72,11 @@ impl PartitionIndexWriter {
         Ok(Self {
             form,
             filter: BloomFilter::for_keys(keys, chance),
+            hashes: Vec::with_capacity(FILTER_BATCH),
         })
     }
 
+    #[inline]
     pub(super) fn begin_partition(&mut self) {
         match &mut self.form {
             Form::Sorted(index) => index.begin_partition(),
@@ -100,13 +107,33 @@ impl PartitionIndexWriter {
         matches!(self.form, Form::Sorted(_))
     }
 
+    /// A row of the partition that begins has no other beside it, and lies from `start` to `end`.
+    #[inline]
+    pub(super) fn begin_partition_of(&mut self, only: &Unfiltered, start: u64, end: u64) -> Result<()> {
+        match &mut self.form {
+            // It gets no row index.
+            Form::Sorted(index) => {
+                index.begin_partition();
+                Ok(())
+            }
+            Form::Trie(index) => {
+                index.begin_partition();
+                index.add_unfiltered(only, start, end)
+            }
+        }
+    }
+
     /// Gives the place of its entry in Index.db or Rows.db, if it has a row index.
+    #[inline]
     pub(super) fn add(
         &mut self,
         partition: &EndedPartition<'_>,
     ) -> Result<std::result::Result<Option<u64>, Unstorable>> {
-        if let Some(filter) = &mut self.filter {
-            filter.add(KeyHash::of(partition.key));
+        if self.filter.is_some() {
+            self.hashes.push(KeyHash::of(partition.key));
+            if self.hashes.len() == FILTER_BATCH {
+                self.fill_filter();
+            }
         }
         match &mut self.form {
             Form::Sorted(index) => index.add(partition),
@@ -114,14 +141,22 @@ impl PartitionIndexWriter {
         }
     }
 
+    #[inline(never)]
+    fn fill_filter(&mut self) {
+        if let Some(filter) = &mut self.filter {
+            self.hashes.drain(..).for_each(|hash| filter.add(hash));
+        }
+    }
+
     /// Writes what is left and makes it durable; gives the components that there are now.
     pub(super) fn finish(
-        self,
+        mut self,
         env: &dyn Env,
         descriptor: &Descriptor,
         first_key: &[u8],
         last_key: &[u8],
     ) -> Result<Vec<Component>> {
+        self.fill_filter();
         let mut components = match self.form {
             Form::Sorted(index) => index.finish(env, descriptor, first_key, last_key)?,
             Form::Trie(index) => index.finish(first_key, last_key)?,

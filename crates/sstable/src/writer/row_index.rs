@@ -9,7 +9,7 @@
 //! `offset` in a block is from the partition's start, `width` is less 65536; the offsets at the end are of the blocks, from the
 //! first one on. `open` is the deletion that is open behind the block.
 
-use ilion_codec::Writer;
+use ilion_codec::{Append, Writer};
 use ilion_rows::DeletionTime;
 
 use crate::Version;
@@ -74,6 +74,7 @@ impl RowIndexBuilder {
         }
     }
 
+    #[inline]
     pub(super) fn begin_partition(&mut self) {
         self.block_start = None;
         self.open = DeletionTime::LIVE;
@@ -123,16 +124,29 @@ impl RowIndexBuilder {
 
     /// Appends what stands behind the position in the entry of Index.db: the size of the row index, and the index if
     /// there are several blocks. The partition ends at `end`.
+    #[inline]
     pub(super) fn finish_partition(
         &mut self,
         head_length: u64,
         deletion: &DeletionTime,
         end: u64,
-        out: &mut Writer,
+        out: &mut impl Append,
     ) -> Result<bool, Unstorable> {
-        if let Some(start) = self.block_start
-            && !self.offsets.is_empty()
-        {
+        if self.offsets.is_empty() {
+            out.u8(0);
+            return Ok(false);
+        }
+        self.finish_blocks(head_length, deletion, end, out)
+    }
+
+    fn finish_blocks(
+        &mut self,
+        head_length: u64,
+        deletion: &DeletionTime,
+        end: u64,
+        out: &mut impl Append,
+    ) -> Result<bool, Unstorable> {
+        if let Some(start) = self.block_start {
             self.end_block(start, end);
         }
         if self.offsets.len() < 2 || self.is_given_up {

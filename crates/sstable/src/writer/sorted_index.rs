@@ -4,6 +4,7 @@
 //! index := (key:bytes16  position:uvint  row_index_size:uvint  row_index)*          position: in Data.db
 //! ```
 
+use ilion_codec::Append as _;
 use ilion_env::Env;
 use ilion_rows::Unfiltered;
 use ilion_schema::TableSchema;
@@ -35,6 +36,7 @@ impl SortedIndexWriter {
         })
     }
 
+    #[inline]
     pub(super) fn begin_partition(&mut self) {
         self.rows.begin_partition();
     }
@@ -58,6 +60,7 @@ impl SortedIndexWriter {
         self.rows.add(prefix, start, end);
     }
 
+    #[inline]
     pub(super) fn add(
         &mut self,
         partition: &EndedPartition<'_>,

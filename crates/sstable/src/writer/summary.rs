@@ -35,11 +35,16 @@ impl SummaryBuilder {
     }
 
     /// The next partition stands at `index_position` of Index.db.
+    #[inline]
     pub(super) fn add(&mut self, key: &[u8], index_position: u64) {
         if self.partitions_until_next > 0 {
             self.partitions_until_next -= 1;
-            return;
+        } else {
+            self.sample(key, index_position);
         }
+    }
+
+    fn sample(&mut self, key: &[u8], index_position: u64) {
         self.partitions_until_next = self.interval - 1;
         let length = self.entries.len() + key.len() + size_of::<u64>();
         // A summary that ends early is a true one: the index is walked from its last entry on.

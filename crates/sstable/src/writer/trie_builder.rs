@@ -5,6 +5,8 @@
 //!
 //! Compat: the layout is byte for byte that of Cassandra's `IncrementalTrieWriterPageAware`.
 
+use ilion_codec::Append as _;
+
 use super::component_writer::ComponentWriter;
 use super::trie_draft::{Draft, PayloadBytes};
 use crate::trie::PAGE_BYTES;

@@ -3,7 +3,7 @@
 //! Compat: the choice of types is Cassandra's (`TrieNode.typeFor`): the narrowest distances that will do, and sparse where
 //! it is shorter than dense.
 
-use ilion_codec::Writer;
+use ilion_codec::Append;
 
 use crate::trie::{distance_bits_of, node_len};
 
@@ -172,7 +172,7 @@ impl Draft {
     }
 
     /// Appends the node. Requires: it will stand at `position`, and all its children are in the file.
-    pub(super) fn encode(&self, position: u64, out: &mut Writer) {
+    pub(super) fn encode(&self, position: u64, out: &mut impl Append) {
         let kind = self.kind_at(position);
         let distance = |child: &Self| position - child.position.unwrap_or(position);
         let first_byte = kind << 4;
@@ -197,7 +197,7 @@ impl Draft {
         out.bytes(self.payload.as_slice());
     }
 
-    fn encode_transitions(&self, kind: u8, first: u8, out: &mut Writer) {
+    fn encode_transitions(&self, kind: u8, first: u8, out: &mut impl Append) {
         #[expect(
             clippy::cast_possible_truncation,
             reason = "a sparse node has at most 255 children, a span is at most 256"
@@ -227,7 +227,7 @@ impl Draft {
     }
 }
 
-fn encode_distances(kind: u8, distances: impl Iterator<Item = u64>, out: &mut Writer) {
+fn encode_distances(kind: u8, distances: impl Iterator<Item = u64>, out: &mut impl Append) {
     if distance_bits_of(kind) != 12 {
         let len = usize::from(distance_bits_of(kind) / 8);
         for distance in distances {
@@ -260,6 +260,8 @@ fn low_byte(value: u64) -> u8 {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
+
+    use ilion_codec::Writer;
 
     use super::*;
     use crate::trie::Node;

@@ -3,6 +3,7 @@
 //!
 //! A key is written when the next one is known: only then is it known how much of it tells it from its neighbours.
 
+use ilion_codec::Append as _;
 use ilion_env::Env;
 use ilion_rows::Unfiltered;
 use ilion_schema::TableSchema;

@@ -1,0 +1,394 @@
+//! A buffer whose memory is there from the start: an append is a copy and the comparison that shows that it fits.
+//!
+//! For what is appended to millions of times a second. A [`crate::Writer`] asks its vector to grow with each append, in a
+//! call, and has no memory until it is written to. Big-endian, as there.
+//!
+//! Invariant: what is behind `len` is initialised, and means nothing.
+
+use crate::Writer;
+use crate::vint::{encode_unsigned, unsigned_vint_len, zigzag_encode};
+
+/// Memory that is taken for the first append, at least.
+const LEN_MIN: usize = 256;
+
+/// What the last number may write beyond its end.
+const SPARE_BYTES: usize = 9;
+
+/// What bytes are appended to, big-endian.
+pub trait Append {
+    /// So many bytes as the type says.
+    fn array<const N: usize>(&mut self, bytes: [u8; N]);
+    /// The bytes as they are.
+    fn bytes(&mut self, bytes: &[u8]);
+    /// An unsigned vint.
+    fn uvint(&mut self, value: u64);
+
+    /// One byte.
+    #[inline(always)]
+    fn u8(&mut self, value: u8) {
+        self.array([value]);
+    }
+
+    /// Two bytes.
+    #[inline(always)]
+    fn u16(&mut self, value: u16) {
+        self.array(value.to_be_bytes());
+    }
+
+    /// Four bytes.
+    #[inline(always)]
+    fn u32(&mut self, value: u32) {
+        self.array(value.to_be_bytes());
+    }
+
+    /// Eight bytes.
+    #[inline(always)]
+    fn u64(&mut self, value: u64) {
+        self.array(value.to_be_bytes());
+    }
+
+    /// Eight bytes, signed.
+    #[inline(always)]
+    fn i64(&mut self, value: i64) {
+        self.array(value.to_be_bytes());
+    }
+
+    /// A signed (zigzag) vint.
+    #[inline(always)]
+    fn svint(&mut self, value: i64) {
+        self.uvint(zigzag_encode(value));
+    }
+
+    /// Unsigned vint length, then bytes.
+    #[inline(always)]
+    fn bytes_vint(&mut self, bytes: &[u8]) {
+        self.uvint(bytes.len() as u64);
+        self.bytes(bytes);
+    }
+}
+
+impl Append for Writer {
+    #[inline(always)]
+    fn array<const N: usize>(&mut self, bytes: [u8; N]) {
+        self.bytes(&bytes);
+    }
+
+    #[inline(always)]
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.bytes(bytes);
+    }
+
+    #[inline(always)]
+    fn uvint(&mut self, value: u64) {
+        self.uvint(value);
+    }
+
+    #[inline(always)]
+    fn u8(&mut self, value: u8) {
+        self.u8(value);
+    }
+}
+
+/// Bytes being gathered.
+#[derive(Clone, Debug, Default)]
+pub struct Slab {
+    bytes: Box<[u8]>,
+    len: usize,
+}
+
+impl Slab {
+    /// An empty buffer with `capacity` bytes of memory. It gets more when it has to.
+    pub fn with_capacity(capacity: usize) -> Self {
+        Self {
+            bytes: vec![0; capacity].into(),
+            len: 0,
+        }
+    }
+
+    /// Bytes so far.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// True when nothing was appended.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// What was appended.
+    #[inline]
+    pub fn as_slice(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
+    /// Forgets the content, keeps the memory.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    /// Forgets what comes after the first `len` bytes.
+    #[inline]
+    pub fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+    }
+
+    /// `u16` length, then bytes.
+    ///
+    /// # Panics
+    /// If there are more than 65535 bytes: the caller checks the limit and reports it to the user.
+    #[expect(clippy::expect_used, reason = "callers check the 64 KiB limit of keys")]
+    #[inline(always)]
+    pub fn bytes16(&mut self, bytes: &[u8]) {
+        let len = u16::try_from(bytes.len()).expect("at most 65535 bytes");
+        self.array(len.to_be_bytes());
+        self.bytes(bytes);
+    }
+
+    /// Leaves room for up to nine bytes.
+    #[inline(always)]
+    pub fn room(&mut self, len: usize) {
+        self.overlapping([0; 9], len.min(9));
+    }
+
+    /// Appends what `fill` puts into room for at least `most` bytes.
+    #[inline(always)]
+    pub fn fill(&mut self, most: usize, fill: impl FnOnce(&mut Filling<'_>)) {
+        if self.bytes.len() - self.len < most + SPARE_BYTES {
+            self.grow(most + SPARE_BYTES);
+        }
+        let room = &mut self.bytes[self.len..];
+        let before = room.len();
+        let mut filling = Filling { room };
+        fill(&mut filling);
+        self.len += before - filling.room.len();
+    }
+
+    /// An unsigned vint in the place of the `reserved` bytes that were left for it at `at`. What follows moves if it takes
+    /// more or fewer.
+    ///
+    /// # Panics
+    /// If the bytes are not there.
+    #[inline(always)]
+    pub fn uvint_at(&mut self, at: usize, reserved: usize, value: u64) {
+        if reserved == 2 && (0x80..0x4000).contains(&value) {
+            let [.., high, low] = value.to_be_bytes();
+            self.bytes[at] = 0x80 | high;
+            self.bytes[at + 1] = low;
+        } else if reserved == 1 && value < 0x80 {
+            let [.., low] = value.to_be_bytes();
+            self.bytes[at] = low;
+        } else {
+            self.uvint_instead(at, reserved, value);
+        }
+    }
+
+    #[cold]
+    fn uvint_instead(&mut self, at: usize, reserved: usize, value: u64) {
+        let tail = self.as_slice()[at + reserved..].to_vec();
+        self.truncate(at);
+        self.uvint(value);
+        debug_assert_eq!(self.len - at, unsigned_vint_len(value));
+        self.bytes(&tail);
+    }
+
+    /// The first `len` bytes of an array, which is copied as a whole if there is room for it.
+    #[inline(always)]
+    fn overlapping<const N: usize>(&mut self, bytes: [u8; N], len: usize) {
+        let room = self.bytes.get_mut(self.len..);
+        match room.and_then(|room| room.first_chunk_mut::<N>()) {
+            Some(room) => *room = bytes,
+            None => self.append_grown(&bytes),
+        }
+        self.len += len;
+    }
+
+    /// Puts bytes behind those that there are, with more memory than there was.
+    #[cold]
+    #[inline(never)]
+    fn append_grown(&mut self, bytes: &[u8]) {
+        self.grow(bytes.len());
+        self.bytes[self.len..self.len + bytes.len()].copy_from_slice(bytes);
+    }
+
+    /// Makes room for so many bytes, and then some.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, missing: usize) {
+        let mut grown = std::mem::take(&mut self.bytes).into_vec();
+        grown.resize((self.len + missing).max(2 * grown.len()).max(LEN_MIN), 0);
+        self.bytes = grown.into();
+    }
+}
+
+/// What is left of the room in a slab, of which enough was asked for. It stays in registers as long as no call is given it.
+#[derive(Debug)]
+pub struct Filling<'s> {
+    room: &'s mut [u8],
+}
+
+impl<'s> Filling<'s> {
+    /// Puts bytes where the next ones go.
+    #[expect(clippy::expect_used, reason = "as a slice that is too short")]
+    #[inline(always)]
+    fn put<const N: usize>(&mut self, bytes: [u8; N]) {
+        *self.room.first_chunk_mut().expect("room was asked for") = bytes;
+    }
+
+    /// Room for so many bytes.
+    #[inline(always)]
+    fn take(&mut self, len: usize) -> &'s mut [u8] {
+        let (taken, rest) = std::mem::take(&mut self.room).split_at_mut(len);
+        self.room = rest;
+        taken
+    }
+}
+
+/// Panics if there is more than there is room for.
+impl Append for Filling<'_> {
+    #[inline(always)]
+    fn array<const N: usize>(&mut self, bytes: [u8; N]) {
+        self.put(bytes);
+        self.take(N);
+    }
+
+    #[inline(always)]
+    fn bytes(&mut self, bytes: &[u8]) {
+        copy(bytes, self.take(bytes.len()));
+    }
+
+    #[inline(always)]
+    fn uvint(&mut self, value: u64) {
+        match u8::try_from(value) {
+            Ok(byte @ ..0x80) => self.u8(byte),
+            _ => {
+                let (encoded, len) = encode_unsigned(value);
+                self.put(encoded);
+                self.take(len);
+            }
+        }
+    }
+}
+
+impl Append for Slab {
+    #[inline(always)]
+    fn array<const N: usize>(&mut self, bytes: [u8; N]) {
+        self.overlapping(bytes, N);
+    }
+
+    #[inline(always)]
+    fn bytes(&mut self, bytes: &[u8]) {
+        let end = self.len.saturating_add(bytes.len());
+        match self.bytes.get_mut(self.len..end) {
+            Some(room) => copy(bytes, room),
+            None => self.append_grown(bytes),
+        }
+        self.len = end;
+    }
+
+    #[inline(always)]
+    fn uvint(&mut self, value: u64) {
+        match u8::try_from(value) {
+            Ok(byte @ ..0x80) => self.u8(byte),
+            _ => {
+                let (encoded, len) = encode_unsigned(value);
+                self.overlapping(encoded, len);
+            }
+        }
+    }
+}
+
+/// Copies bytes into room for as many. Short ones in two moves that overlap, since a call takes longer than these.
+#[inline(always)]
+fn copy(bytes: &[u8], room: &mut [u8]) {
+    if bytes.len() > 64 {
+        room.copy_from_slice(bytes);
+    } else if !(ends::<32>(bytes, room)
+        || ends::<16>(bytes, room)
+        || ends::<8>(bytes, room)
+        || ends::<4>(bytes, room))
+    {
+        room.iter_mut().zip(bytes).for_each(|(room, byte)| *room = *byte);
+    }
+}
+
+/// Copies the first and the last `N` of at most twice as many bytes. False if there are fewer.
+#[inline(always)]
+fn ends<const N: usize>(bytes: &[u8], room: &mut [u8]) -> bool {
+    let (Some(first), Some(last)) = (bytes.first_chunk::<N>(), bytes.last_chunk::<N>()) else {
+        return false;
+    };
+    if let Some(room) = room.first_chunk_mut::<N>() {
+        *room = *first;
+    }
+    if let Some(room) = room.last_chunk_mut::<N>() {
+        *room = *last;
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_holds_what_a_writer_holds_however_much_memory_it_had() {
+        let source: Vec<u8> = (0..=255).cycle().take(300).collect();
+        for capacity in [0, 1, 7, 64, 100, 1000, 1 << 20] {
+            let (mut slab, mut writer) = (Slab::with_capacity(capacity), Writer::new());
+            assert!(slab.is_empty());
+            for len in (0..300).chain([1, 0, 33]) {
+                slab.bytes(&source[..len]);
+                writer.bytes(&source[..len]);
+                slab.bytes16(&source[300 - len..]);
+                writer.bytes16(&source[300 - len..]);
+                slab.u8(7);
+                writer.u8(7);
+                slab.array([1, 2, 3]);
+                writer.bytes(&[1, 2, 3]);
+            }
+            for shift in 0..64 {
+                for value in [(1_u64 << shift) - 1, 1 << shift, u64::MAX >> shift] {
+                    slab.uvint(value);
+                    writer.uvint(value);
+                }
+            }
+            let most = slab.len();
+            slab.fill(most, |out| {
+                out.bytes(&writer.as_slice()[..most - 5]);
+                out.array([1, 2]);
+                out.uvint(3);
+                out.uvint(0x90);
+            });
+            let copy = writer.clone();
+            writer.bytes(&copy.as_slice()[..most - 5]);
+            writer.bytes(&[1, 2, 3, 0x80, 0x90]);
+            assert_eq!(slab.as_slice(), writer.as_slice());
+            slab.truncate(5);
+            assert_eq!((slab.len(), slab.as_slice()), (5, &writer.as_slice()[..5]));
+            slab.clear();
+            slab.u8(1);
+            assert_eq!(slab.as_slice(), [1]);
+        }
+    }
+
+    #[test]
+    fn a_vint_fits_wherever_room_was_left_for_it() {
+        for value in [0, 0x7F, 0x80, 0x3FFF, 0x4000, u64::MAX] {
+            let mut expected = Writer::new();
+            expected.bytes(b"head");
+            expected.uvint(value);
+            expected.bytes(b"tail");
+            for reserved in 0..=9 {
+                let mut out = Slab::default();
+                out.bytes(b"head");
+                out.room(reserved);
+                out.bytes(b"tail");
+                out.uvint_at(4, reserved, value);
+                assert_eq!(out.as_slice(), expected.as_slice(), "{value} in {reserved} bytes");
+            }
+        }
+    }
+}
