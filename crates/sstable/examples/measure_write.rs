@@ -135,6 +135,7 @@ fn write_plain(env: &Arc<dyn Env>, descriptor: &Descriptor, contents: &Contents)
         let partition = PlainRow {
             key: &head.key.key,
             token: Some(&head.key.token),
+            clustering: &[],
             timestamp_micros: Some(MICROS + 5),
             cells,
             stored: None,

@@ -133,6 +133,7 @@ impl Bench<'_> {
                 let partition = PlainRow {
                     key,
                     token: Some(token),
+                    clustering: &[],
                     timestamp_micros: Some(WRITTEN_MICROS),
                     cells,
                     stored: None,
