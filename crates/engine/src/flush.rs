@@ -67,7 +67,7 @@ impl Shared {
             if let Err(error) = self.flush_frozen(
                 store,
                 &frozen,
-                FlushPace::begin(self, [&store.maintenance; 2], haste),
+                FlushPace::begin(self, [&store.maintenance; 2], haste, frozen.memtable.size_bytes()),
             ) {
                 self.stop_writes(&error);
                 return Err(error);
@@ -88,7 +88,12 @@ impl Shared {
             if let Err(error) = self.flush_frozen(
                 hidden,
                 &frozen,
-                FlushPace::begin(self, [&store.maintenance, &hidden.maintenance], haste),
+                FlushPace::begin(
+                    self,
+                    [&store.maintenance, &hidden.maintenance],
+                    haste,
+                    frozen.memtable.size_bytes(),
+                ),
             ) {
                 self.stop_writes(&error);
                 return Err(error);
@@ -169,13 +174,14 @@ impl Shared {
         };
         let mut writer = IndexedWriter::new(self, indexes, descriptor, memtable.table(), options)?;
         let bytes = statistics.size_bytes as u64;
+        let items = statistics.operations + statistics.partitions as u64;
         match memtable.entries_in_order() {
             Some(entries) => {
-                let stretches = Stretches::new(pace, bytes, statistics.operations);
+                let stretches = Stretches::new(pace, bytes, items);
                 write_entries(entries, stretches, &mut writer)?;
             }
             None => {
-                let mut source = Watched::new(memtable.flush_cursor(), pace, bytes, statistics.operations);
+                let mut source = Watched::new(memtable.flush_cursor(), pace, bytes, items);
                 merge_into(&mut source, &mut writer)?;
             }
         }

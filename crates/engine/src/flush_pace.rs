@@ -1,8 +1,8 @@
 //! How eagerly memory is written to disk while nobody waits for it.
 //!
 //! A flush that frees memory begins long before writers need it, and shares the processors with reads. So it rests between two
-//! stretches, the longer the more room there is; as writers come nearer to where they would be slowed, it rests less and at last
-//! not at all. The rate of flushes settles where it is that of the writes, as ScyllaDB's controller of memtables has it.
+//! stretches as long as it is ahead: as long as a larger share of its memtable is written than writers have taken of the memory that was
+//! left to them when it began. The rate of flushes settles where it is that of the writes, as with ScyllaDB's controller of memtables.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use crate::engine::Shared;
 use crate::maintenance::Maintenance;
 use crate::watched::Watch;
 
-/// Up to this share of the memory, in thousandths, flushes rest longest.
-const RESTS_UPTO: usize = 500;
-/// From this share on they do not rest; writers are slowed from 700 on (`budget`).
-const WORKS_FROM: usize = 650;
+/// A flush is to end before memtables take this share of the memory, in thousandths; writers are slowed from 700 on (`budget`).
+const ENDS_BELOW: usize = 650;
 /// Longest rest, to the work before it.
-const REST_TO_WORK: u32 = 4;
+const REST_TO_WORK: f64 = 4.0;
+/// By so much of its memtable a flush is ahead when it rests longest.
+const LEAD_MAX: f64 = 0.1;
 /// No rest is longer, so that a wish to hurry is soon felt.
 const REST_MAX: Duration = Duration::from_millis(100);
 
@@ -30,13 +30,30 @@ pub(crate) enum Haste {
     WithRests,
 }
 
-/// How long to rest after some work, with so much of the memory taken. Pure.
-fn rest(work: Duration, used: usize, limit: usize) -> Duration {
-    let taken = used.saturating_mul(1000) / limit.max(1);
-    let room = WORKS_FROM.saturating_sub(taken).min(WORKS_FROM - RESTS_UPTO);
-    let share = u32::try_from(room).unwrap_or(0);
-    let whole = u32::try_from(WORKS_FROM - RESTS_UPTO).unwrap_or(1);
-    (work * (REST_TO_WORK * share) / whole).min(REST_MAX)
+/// How far a flush is, and how far writers are.
+#[derive(Clone, Copy, Debug)]
+struct Race {
+    /// Bytes of the memtable, and those of them that are written.
+    bytes: u64,
+    written: u64,
+    /// Memory that memtables took when it began, that they take now, and that they may take.
+    used_first: usize,
+    used: usize,
+    limit: usize,
+}
+
+impl Race {
+    /// How long to rest after some work. Pure.
+    fn rest(self, work: Duration) -> Duration {
+        let end = self.limit / 1000 * ENDS_BELOW;
+        let Some(room) = end.checked_sub(self.used_first).filter(|room| *room > 0) else {
+            return Duration::ZERO;
+        };
+        let taken = self.used.saturating_sub(self.used_first) as f64 / room as f64;
+        let written = self.written as f64 / self.bytes.max(1) as f64;
+        let lead = ((written - taken) / LEAD_MAX).clamp(0.0, 1.0);
+        work.mul_f64(REST_TO_WORK * lead).min(REST_MAX)
+    }
 }
 
 /// Has a flush rest.
@@ -45,16 +62,27 @@ pub(crate) struct FlushPace<'a> {
     /// Of the tables that are being flushed: the one that was asked for, and the one that is written.
     tables: [&'a Maintenance; 2],
     haste: Haste,
+    bytes: u64,
+    written: u64,
+    used_first: usize,
     since_nanos: u64,
 }
 
 impl<'a> FlushPace<'a> {
-    /// For a flush that begins to write.
-    pub(crate) fn begin(shared: &'a Shared, tables: [&'a Maintenance; 2], haste: Haste) -> Self {
+    /// For a flush that begins to write so many bytes of memory.
+    pub(crate) fn begin(
+        shared: &'a Shared,
+        tables: [&'a Maintenance; 2],
+        haste: Haste,
+        bytes: usize,
+    ) -> Self {
         Self {
             shared,
             tables,
             haste,
+            bytes: bytes as u64,
+            written: 0,
+            used_first: shared.budget.used(),
             since_nanos: shared.env.monotonic_nanos(),
         }
     }
@@ -67,14 +95,21 @@ impl<'a> FlushPace<'a> {
 }
 
 impl Watch for FlushPace<'_> {
-    fn look(&mut self, _: u64) -> Result<(), ReadError> {
+    fn look(&mut self, bytes: u64) -> Result<(), ReadError> {
+        self.written += bytes;
         if self.must_hurry() {
             return Ok(());
         }
         let env = &self.shared.env;
         let work = Duration::from_nanos(env.monotonic_nanos().saturating_sub(self.since_nanos));
-        let budget = &self.shared.budget;
-        let rest = rest(work, budget.used(), budget.limit());
+        let race = Race {
+            bytes: self.bytes,
+            written: self.written,
+            used_first: self.used_first,
+            used: self.shared.budget.used(),
+            limit: self.shared.budget.limit(),
+        };
+        let rest = race.rest(work);
         if !rest.is_zero() {
             self.shared.background.pause(rest);
         }
@@ -87,16 +122,47 @@ impl Watch for FlushPace<'_> {
 mod tests {
     use super::*;
 
+    const WORK: Duration = Duration::from_millis(10);
+
+    /// The rest of a flush that began at 400 of 1000.
+    fn rest(written: u64, used: usize) -> Duration {
+        let race = Race {
+            bytes: 400,
+            written,
+            used_first: 400,
+            used,
+            limit: 1000,
+        };
+        race.rest(WORK)
+    }
+
     #[test]
-    fn a_flush_rests_while_there_is_room_and_works_before_writers_are_slowed() {
-        let work = Duration::from_millis(10);
-        let at = |used| rest(work, used, 1000);
-        assert_eq!(at(400), work * REST_TO_WORK);
-        assert_eq!(at(500), work * REST_TO_WORK);
-        assert!(at(501) < at(500) && at(600) < at(550));
-        assert_eq!(at(650), Duration::ZERO);
-        assert_eq!(at(1200), Duration::ZERO);
-        assert_eq!(rest(Duration::from_secs(9), 0, 1000), REST_MAX);
-        assert_eq!(rest(work, 10, 0), Duration::ZERO);
+    fn a_flush_rests_as_long_as_it_is_ahead_of_the_writers() {
+        assert_eq!(rest(0, 400), Duration::ZERO);
+        assert_eq!(rest(40, 400), WORK * 4);
+        assert_eq!(rest(200, 400), WORK * 4);
+        assert_eq!(rest(200, 525), Duration::ZERO);
+        assert_eq!(rest(240, 525), WORK * 4);
+        assert!(rest(220, 525) > Duration::ZERO && rest(220, 525) < WORK * 4);
+        assert_eq!(rest(390, 650), Duration::ZERO);
+        assert_eq!(rest(390, 300), WORK * 4, "memory was freed meanwhile");
+    }
+
+    #[test]
+    fn no_flush_rests_that_began_late_and_none_for_long() {
+        let race = Race {
+            bytes: 400,
+            written: 399,
+            used_first: 650,
+            used: 650,
+            limit: 1000,
+        };
+        assert_eq!(race.rest(WORK), Duration::ZERO);
+        let early = Race {
+            used_first: 0,
+            ..race
+        };
+        assert_eq!(Race { used: 0, ..early }.rest(Duration::from_secs(9)), REST_MAX);
+        assert_eq!(Race { limit: 0, ..early }.rest(WORK), Duration::ZERO);
     }
 }

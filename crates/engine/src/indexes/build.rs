@@ -430,7 +430,7 @@ impl<'a> HiddenBuild<'a> {
             // It is no part of the memory that writers share.
             let bytes = frozen.size_bytes();
             self.shared.budget.grow(bytes.cast_signed());
-            let pace = FlushPace::begin(self.shared, [&self.hidden.maintenance; 2], Haste::Now);
+            let pace = FlushPace::begin(self.shared, [&self.hidden.maintenance; 2], Haste::Now, bytes);
             self.shared.flush_frozen(self.hidden, &frozen, pace)?;
         }
         self.shared.background.send(Work::Compact(self.hidden.clone()));
