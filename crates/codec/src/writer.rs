@@ -135,31 +135,6 @@ impl Writer {
         vint::write_unsigned(&mut self.bytes, value);
     }
 
-    /// An unsigned vint in the place of the `reserved` bytes that were left for it at `at`. What follows moves if it takes more or
-    /// fewer.
-    ///
-    /// # Panics
-    /// If the bytes are not there.
-    #[inline]
-    pub fn uvint_at(&mut self, at: usize, reserved: usize, value: u64) {
-        match (reserved, u8::try_from(value)) {
-            (1, Ok(byte @ ..0x80)) => self.bytes[at] = byte,
-            (2, _) if (0x80..0x4000).contains(&value) => {
-                let [.., high, low] = value.to_be_bytes();
-                self.bytes[at] = 0x80 | high;
-                self.bytes[at + 1] = low;
-            }
-            _ => self.uvint_instead(at, reserved, value),
-        }
-    }
-
-    #[cold]
-    fn uvint_instead(&mut self, at: usize, reserved: usize, value: u64) {
-        let mut encoded = Vec::new();
-        vint::write_unsigned(&mut encoded, value);
-        self.bytes.splice(at..at + reserved, encoded);
-    }
-
     /// A signed (zigzag) vint.
     #[inline]
     pub fn svint(&mut self, value: i64) {
@@ -222,28 +197,5 @@ impl Writer {
 impl From<Writer> for Vec<u8> {
     fn from(writer: Writer) -> Self {
         writer.into_vec()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_vint_fits_wherever_room_was_left_for_it() {
-        for value in [0, 0x7F, 0x80, 0x3FFF, 0x4000, u64::MAX] {
-            let mut expected = Writer::new();
-            expected.bytes(b"head");
-            expected.uvint(value);
-            expected.bytes(b"tail");
-            for reserved in 0..=9 {
-                let mut out = Writer::new();
-                out.bytes(b"head");
-                out.bytes(&[0xAA; 9][..reserved]);
-                out.bytes(b"tail");
-                out.uvint_at(4, reserved, value);
-                assert_eq!(out.as_slice(), expected.as_slice(), "{value} in {reserved} bytes");
-            }
-        }
     }
 }

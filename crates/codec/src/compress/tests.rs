@@ -104,6 +104,12 @@ fn a_length_that_lies_is_refused_before_memory_is_taken() {
     let mut out = Vec::new();
     assert!(decompress_lz4_block(&[0x10, 0x41], 0x7FFF_FFFF, &mut out).is_err());
     assert!(out.capacity() < 1 << 20);
+    let chunk = [0xFF, 0xFF, 0xFF, 0x7F, 0x10, 0x41];
+    let error = Compressor::Lz4.decompress(&chunk, &mut [0; 100]).unwrap_err();
+    assert!(
+        matches!(error, CompressError::TooLong { len_max: 100, .. }),
+        "{error}"
+    );
 }
 
 #[test]
