@@ -73,31 +73,19 @@ impl SSTable {
             return false;
         }
         let by_map = self.ask_token_map(|map| map.candidates(&key.token));
-        match by_map {
-            Some(Candidates::These(range)) => !range.is_empty(),
-            Some(Candidates::TooMany) => true,
-            None => self.passes_filter(&KeyHash::of(&key.key)),
-        }
+        self.whereabouts(by_map, || KeyHash::of(&key.key)).is_some()
     }
 
     /// What is known of a key from memory; the hash is that of the key.
     #[inline]
     pub fn presence(&self, key: &DecoratedKey, hash: &KeyHash) -> Presence {
-        let seen = key
-            .token
-            .murmur3()
-            .and_then(|token| Some(self.token_bits()?.sight(code_of_hash(token))));
-        match seen {
+        match self.sight(&key.token) {
             Some(Sighting::Outside) => Presence::Outside,
             Some(Sighting::Absent) => Presence::Absent,
             Some(Sighting::Possible) | None if self.is_outside(key) => Presence::Outside,
-            Some(Sighting::Possible) | None => match self.seen_by_map(hash) {
-                Some(Candidates::These(range)) if range.is_empty() => Presence::Absent,
-                Some(Candidates::These(range)) => Presence::Possible(Whereabouts(Some(range))),
-                Some(Candidates::TooMany) => Presence::Possible(Whereabouts::UNKNOWN),
-                None if self.passes_filter(hash) => Presence::Possible(Whereabouts::UNKNOWN),
-                None => Presence::Absent,
-            },
+            Some(Sighting::Possible) | None => self
+                .whereabouts(self.seen_by_map(hash), || *hash)
+                .map_or(Presence::Absent, Presence::Possible),
         }
     }
 
@@ -105,14 +93,25 @@ impl SSTable {
     #[inline]
     pub fn may_contain(&self, hash: &KeyHash) -> bool {
         let token = hash.token().filter(|_| self.is_hashed());
-        let seen = token.and_then(|token| Some(self.token_bits()?.sight(code_of_hash(token.murmur3()?))));
-        if !matches!(seen, Some(Sighting::Possible) | None) {
-            return false;
-        }
-        match self.seen_by_map(hash) {
-            Some(Candidates::These(range)) => !range.is_empty(),
-            Some(Candidates::TooMany) => true,
-            None => self.passes_filter(hash),
+        let seen = token.and_then(|token| self.sight(&token));
+        matches!(seen, Some(Sighting::Possible) | None)
+            && self.whereabouts(self.seen_by_map(hash), || *hash).is_some()
+    }
+
+    /// What the bits say of a token, if they are there.
+    #[inline]
+    fn sight(&self, token: &Token) -> Option<Sighting> {
+        let token = token.murmur3()?;
+        Some(self.token_bits()?.sight(code_of_hash(token)))
+    }
+
+    /// Where a key may be, if anywhere: by what its token map said, else by the Bloom filter, which asks for the hash of the key.
+    #[inline]
+    fn whereabouts(&self, by_map: Option<Candidates>, hash: impl FnOnce() -> KeyHash) -> Option<Whereabouts> {
+        match by_map {
+            Some(Candidates::These(range)) => (!range.is_empty()).then_some(Whereabouts(Some(range))),
+            Some(Candidates::TooMany) => Some(Whereabouts::UNKNOWN),
+            None => self.passes_filter(&hash()).then_some(Whereabouts::UNKNOWN),
         }
     }
 

@@ -74,6 +74,21 @@ impl ClusteringSpan {
     pub(super) fn add(&mut self, unfiltered: &Unfiltered, clustering: &[u8]) {
         debug_assert!(self.ascends(unfiltered), "unfiltereds come in clustering order");
         let (values, kind) = clustering_of(unfiltered);
+        self.add_next(kind, clustering, || values.clone());
+    }
+
+    /// Adds the row of these values, which Data.db has as `clustering`.
+    #[inline]
+    pub(super) fn add_row<'v>(&mut self, values: impl Iterator<Item = Option<&'v [u8]>>, clustering: &[u8]) {
+        self.add_next(None, clustering, || {
+            let values = values.map(|value| value.map(Bytes::copy_from_slice));
+            values.collect()
+        });
+    }
+
+    /// Adds a row or, with a kind, a marker. Its values are asked for if it is the first.
+    #[inline(always)]
+    fn add_next(&mut self, kind: Option<BoundKind>, clustering: &[u8], values: impl FnOnce() -> Values) {
         self.last_kind = kind;
         if self.seen != Seen::Nothing {
             self.seen = Seen::Many;
@@ -83,24 +98,7 @@ impl ClusteringSpan {
         }
         self.seen = Seen::One;
         if kind.is_some() || !self.lens.is_empty() {
-            self.first = Some(Bound::new(kind.unwrap_or(BoundKind::InclStart), values.clone()));
-        }
-    }
-
-    /// Adds the row of these values, which Data.db has as `clustering`.
-    #[inline]
-    pub(super) fn add_row<'v>(&mut self, values: impl Iterator<Item = Option<&'v [u8]>>, clustering: &[u8]) {
-        self.last_kind = None;
-        if self.seen != Seen::Nothing {
-            self.seen = Seen::Many;
-            self.last.clear();
-            self.last.extend_from_slice(clustering);
-            return;
-        }
-        self.seen = Seen::One;
-        if !self.lens.is_empty() {
-            let values = values.map(|value| value.map(Bytes::copy_from_slice));
-            self.first = Some(Bound::new(BoundKind::InclStart, values.collect()));
+            self.first = Some(Bound::new(kind.unwrap_or(BoundKind::InclStart), values()));
         }
     }
 
