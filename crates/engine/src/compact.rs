@@ -1,8 +1,8 @@
 //! SSTables to fewer: a choice becomes a merge, the merge SSTables, and the view is swapped.
 //!
 //! A compaction holds its inputs: no other begins with one of them. It writes under a transaction log, and takes the inputs
-//! out of the view while it holds the table's files (`maintenance`); if the table was emptied meanwhile, or the compaction was stopped, nothing
-//! has happened.
+//! out of the view while it holds the table's files (`maintenance`); if the table was emptied meanwhile, or the compaction
+//! was stopped, nothing has happened.
 
 mod backlog;
 mod choice;

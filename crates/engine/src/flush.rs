@@ -64,14 +64,7 @@ impl Shared {
             let Some(frozen) = frozen else {
                 break;
             };
-            if let Err(error) = self.flush_frozen(
-                store,
-                &frozen,
-                FlushPace::begin(self, [&store.maintenance; 2], haste, frozen.memtable.size_bytes()),
-            ) {
-                self.stop_writes(&error);
-                return Err(error);
-            }
+            self.flush_at_pace(store, store, &frozen, haste)?;
         }
         self.note_debt(store);
         self.background.send(Work::Compact(store.clone()));
@@ -85,23 +78,27 @@ impl Shared {
             return Ok(());
         }
         while let Some(frozen) = hidden.view().frozen.first().cloned() {
-            if let Err(error) = self.flush_frozen(
-                hidden,
-                &frozen,
-                FlushPace::begin(
-                    self,
-                    [&store.maintenance, &hidden.maintenance],
-                    haste,
-                    frozen.memtable.size_bytes(),
-                ),
-            ) {
-                self.stop_writes(&error);
-                return Err(error);
-            }
+            self.flush_at_pace(store, hidden, &frozen, haste)?;
         }
         self.note_debt(hidden);
         self.background.send(Work::Compact(hidden.clone()));
         Ok(())
+    }
+
+    /// Writes a memtable of `store` while `asked` is flushed. A failure stops writes.
+    ///
+    /// Requires: it is the turn of this flush (`maintenance`).
+    fn flush_at_pace(
+        &self,
+        asked: &TableStore,
+        store: &Arc<TableStore>,
+        frozen: &Arc<Frozen>,
+        haste: Haste,
+    ) -> Result<()> {
+        let tables = [&asked.maintenance, &store.maintenance];
+        let pace = FlushPace::begin(self, tables, haste, frozen.memtable.size_bytes());
+        self.flush_frozen(store, frozen, pace)
+            .inspect_err(|error| self.stop_writes(error))
     }
 
     /// Requires: it is the turn of this flush (`maintenance`).

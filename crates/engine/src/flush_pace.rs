@@ -62,9 +62,8 @@ pub(crate) struct FlushPace<'a> {
     /// Of the tables that are being flushed: the one that was asked for, and the one that is written.
     tables: [&'a Maintenance; 2],
     haste: Haste,
-    bytes: u64,
-    written: u64,
-    used_first: usize,
+    race: Race,
+    /// When the work at hand began.
     since_nanos: u64,
 }
 
@@ -76,13 +75,18 @@ impl<'a> FlushPace<'a> {
         haste: Haste,
         bytes: usize,
     ) -> Self {
+        let used = shared.budget.used();
         Self {
             shared,
             tables,
             haste,
-            bytes: bytes as u64,
-            written: 0,
-            used_first: shared.budget.used(),
+            race: Race {
+                bytes: bytes as u64,
+                written: 0,
+                used_first: used,
+                used,
+                limit: shared.budget.limit(),
+            },
             since_nanos: shared.env.monotonic_nanos(),
         }
     }
@@ -96,24 +100,18 @@ impl<'a> FlushPace<'a> {
 
 impl Watch for FlushPace<'_> {
     fn look(&mut self, bytes: u64) -> Result<(), ReadError> {
-        self.written += bytes;
-        if self.must_hurry() {
-            return Ok(());
+        self.race.written += bytes;
+        if !self.must_hurry() {
+            let now_nanos = self.shared.env.monotonic_nanos();
+            let work = Duration::from_nanos(now_nanos.saturating_sub(self.since_nanos));
+            self.race.used = self.shared.budget.used();
+            let rest = self.race.rest(work);
+            if !rest.is_zero() {
+                self.shared.background.pause(rest);
+            }
         }
-        let env = &self.shared.env;
-        let work = Duration::from_nanos(env.monotonic_nanos().saturating_sub(self.since_nanos));
-        let race = Race {
-            bytes: self.bytes,
-            written: self.written,
-            used_first: self.used_first,
-            used: self.shared.budget.used(),
-            limit: self.shared.budget.limit(),
-        };
-        let rest = race.rest(work);
-        if !rest.is_zero() {
-            self.shared.background.pause(rest);
-        }
-        self.since_nanos = env.monotonic_nanos();
+        // Work that was done in a hurry is no reason to rest later.
+        self.since_nanos = self.shared.env.monotonic_nanos();
         Ok(())
     }
 }

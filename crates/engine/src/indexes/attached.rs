@@ -1,7 +1,8 @@
 //! Indexes beside SSTables: written with them, opened with them, built for those that lack them.
 //!
-//! Law: an SSTable that comes into a view has every attached index that its table has. Whoever brings it sees to that under the
-//! table's files (`maintenance`), and so does the end of a build: what was begun before an index was made cannot slip in behind it.
+//! Law: an SSTable that comes into a view has every attached index that its table has. Whoever brings it sees to that while
+//! it holds the table's files (`maintenance`), and so does the end of a build: what was begun before an index was made cannot
+//! slip in behind it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
