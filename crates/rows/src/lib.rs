@@ -21,6 +21,7 @@
 //! | `cursor` | [`Cursor`]: the one way to read partitions |
 //! | `vec_cursor` | [`VecCursor`]: partitions in memory as a cursor |
 //! | `filter_cursor` | [`FilterCursor`]: slices and direction for sources that give everything |
+//! | `alike` | [`AlikeRows`]: plain rows that are laid out alike, many at once |
 //! | `plain` | [`PlainRow`]: rows of the commonest kind, seen where they lie |
 //! | `range` | [`KeyRange`]: which partitions a read wants |
 //! | `slices` | which clusterings a read wants |
@@ -36,6 +37,7 @@
 //!
 //! When you change a rule of `reconcile`, also look at `purge` and at the texts in `testdata/`.
 
+mod alike;
 mod cell;
 mod clustering;
 pub mod counter;
@@ -62,6 +64,7 @@ mod slices;
 mod unfiltered;
 mod vec_cursor;
 
+pub use alike::{AlikeRows, LaidTimestamp, RowLayout};
 pub use cell::{Cell, CellRef, DeletionTime, Liveness, NO_DELETION_TIME, NO_TIMESTAMP, NO_TTL};
 pub use clustering::{Bound, BoundKind, Clustering, ClusteringComparator, Values};
 pub use cursor::{Cursor, PartitionHead, ReadError};

@@ -12,7 +12,7 @@
 use ilion_schema::{Column, ColumnId, TableSchema};
 use ilion_types::Token;
 
-use crate::DecoratedKey;
+use crate::{AlikeRows, DecoratedKey};
 
 /// True if partitions of the table may be plain.
 pub fn may_be_plain(table: &TableSchema) -> bool {
@@ -70,6 +70,12 @@ pub enum Flow {
 pub trait PlainVisitor {
     /// Takes one, whose bytes are gone afterwards.
     fn row(&mut self, row: &PlainRow<'_>) -> Flow;
+
+    /// Takes such that are laid out alike, as if it was shown one after the other; gives how many were taken, and what becomes of those
+    /// that follow.
+    fn rows(&mut self, rows: &AlikeRows<'_>) -> (usize, Flow) {
+        rows.each(|row| self.row(row))
+    }
 }
 
 /// Plain partitions that were taken one after another.

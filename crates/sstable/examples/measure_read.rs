@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ilion_env::{Env, RealEnv};
-use ilion_rows::{ClusteringFilter, Cursor, Flow, KeyRange, PlainRow, PlainVisitor};
+use ilion_rows::{AlikeRows, ClusteringFilter, Cursor, Flow, KeyRange, PlainRow, PlainVisitor};
 use ilion_schema::TableSchema;
 use ilion_sstable::{
     ChunkReader, DataStream, Descriptor, Format, OpenOptions, RangeCursor, SSTable, SSTableId, SSTableWriter,
@@ -82,6 +82,18 @@ impl PlainVisitor for Count {
         black_box(row);
         self.0 += 1;
         Flow::Next
+    }
+
+    fn rows(&mut self, rows: &AlikeRows<'_>) -> (usize, Flow) {
+        let layout = rows.layout();
+        let cells = layout.cells.iter().map(|(_, place)| place);
+        for place in layout.clustering.iter().chain(cells) {
+            rows.values(place).for_each(|value| {
+                black_box(value);
+            });
+        }
+        self.0 += rows.count() as u64;
+        (rows.count(), Flow::Next)
     }
 }
 

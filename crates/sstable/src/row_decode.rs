@@ -14,6 +14,7 @@ mod at_hand;
 mod body;
 mod columns;
 mod mapped;
+mod pattern;
 mod plain;
 mod prefix;
 mod rest;
@@ -36,6 +37,7 @@ use self::columns::FileColumns;
 use crate::error::Step;
 use crate::{DataStream, Error, Result, SerializationHeader, Version};
 
+pub(crate) use self::pattern::Patterns;
 pub(crate) use self::plain::{Visited, WantedKeys};
 pub(crate) use self::prefix::{ClusteringFormat, Place};
 pub(crate) use self::source::{ByteSource, Piece, read_uvint};

@@ -29,6 +29,8 @@ use ilion_types::{CqlType, Partitioner, Uuid};
 use shown::{compare, read, watch};
 use support::{cases, read_all, write_all};
 
+/// A table of which most rows are laid out alike.
+const EVEN: &str = "even";
 const SEEDS_DEFAULT: u64 = 60;
 const MICROS: i64 = NOW_SECS as i64 * 1_000_000;
 
@@ -37,7 +39,8 @@ fn number_of(variable: &str) -> Option<u64> {
 }
 
 fn random_table(dice: &mut Dice) -> Arc<TableSchema> {
-    let mut table = TableBuilder::new("ks", "t", TableId(Uuid::from_u128(1)));
+    let name = *dice.pick(&["t", "t", EVEN]);
+    let mut table = TableBuilder::new("ks", name, TableId(Uuid::from_u128(1)));
     table = table.partition_key("k", CqlType::Int);
     let types = [CqlType::Text, CqlType::Int, CqlType::Blob];
     for index in 0..1 + dice.below(3) {
@@ -64,10 +67,11 @@ fn random_table(dice: &mut Dice) -> Arc<TableSchema> {
     table.build()
 }
 
-fn value(ty: &CqlType, dice: &mut Dice) -> Bytes {
+fn value(table: &TableSchema, ty: &CqlType, dice: &mut Dice) -> Bytes {
     let len = match (ty, dice.below(40)) {
         (_, 0) => 0,
         (CqlType::Int, _) => 4,
+        (_, 3..) if table.name == EVEN => 11,
         (_, 1) => 126 + dice.below(4),
         (_, 2) => 1000 + dice.below(2000),
         (_, _) => dice.below(20),
@@ -79,7 +83,7 @@ fn value(ty: &CqlType, dice: &mut Dice) -> Bytes {
 fn random_row(table: &TableSchema, dice: &mut Dice) -> Row {
     let clustering = match dice.one_in(8) {
         true => random_clustering(table, dice),
-        false => Clustering::of(table.clustering().map(|column| value(&column.ty, dice))),
+        false => Clustering::of(table.clustering().map(|column| value(table, &column.ty, dice))),
     };
     let micros = MICROS + dice.below(1000) as i64;
     let mut row = Row::empty(clustering);
@@ -88,12 +92,12 @@ fn random_row(table: &TableSchema, dice: &mut Dice) -> Row {
         1 => Liveness::expiring(micros, 60, NOW_SECS + 60),
         _ => Liveness::live(micros),
     };
-    let has_all = dice.one_in(2);
+    let has_all = table.name == EVEN || dice.one_in(2);
     for column in table.regulars().filter(|column| !column.is_complex()) {
         if !has_all && dice.one_in(3) {
             continue;
         }
-        let value = value(&column.ty, dice);
+        let value = value(table, &column.ty, dice);
         let cell = match dice.below(60) {
             0 | 1 => Cell::live(micros - 1, value),
             2 => Cell::tombstone(micros, NOW_SECS - 10),
@@ -162,11 +166,11 @@ impl Tables {
             ]);
             let descriptor = Descriptor::new(Path::new("d"), version, SSTableId::Sequence(id), format);
             let mut partitions = random_partitions(&table, dice);
-            // What these cannot hold.
-            partitions.retain(|partition| {
-                version == Version::NB
-                    || partition.head.deletion.marked_at_micros >= 0
-                    || partition.head.deletion.is_live()
+            // What these cannot hold, and nothing.
+            partitions.retain(|Partition { head, unfiltereds }| {
+                let is_live = head.deletion.is_live();
+                let can_be_held = version == Version::NB || head.deletion.marked_at_micros >= 0 || is_live;
+                can_be_held && !(is_live && head.static_row.is_none() && unfiltereds.is_empty())
             });
             if partitions.is_empty() {
                 continue;

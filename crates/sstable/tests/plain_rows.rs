@@ -24,6 +24,8 @@ use ilion_sstable::{
 };
 use ilion_types::{CqlType, Partitioner, Uuid};
 
+/// A table of which most rows are laid out alike.
+const EVEN: &str = "even";
 const SEEDS_DEFAULT: u64 = 40;
 const MICROS: i64 = NOW_SECS as i64 * 1_000_000;
 const KEYS: usize = 400;
@@ -34,7 +36,8 @@ fn number_of(variable: &str) -> Option<u64> {
 
 /// One row a partition, of simple columns.
 fn random_table(dice: &mut Dice) -> Arc<TableSchema> {
-    let mut table = TableBuilder::new("ks", "t", TableId(Uuid::from_u128(1)));
+    let name = *dice.pick(&["t", "t", EVEN]);
+    let mut table = TableBuilder::new("ks", name, TableId(Uuid::from_u128(1)));
     table = table.partition_key("k", CqlType::Blob);
     let types = [CqlType::Blob, CqlType::Text, CqlType::Int, CqlType::BigInt];
     for index in 0..dice.below(6) {
@@ -77,11 +80,12 @@ fn altered(table: &Arc<TableSchema>, dice: &mut Dice) -> Arc<TableSchema> {
     builder.build()
 }
 
-fn value(ty: &CqlType, dice: &mut Dice) -> Bytes {
+fn value(table: &TableSchema, ty: &CqlType, dice: &mut Dice) -> Bytes {
     let len = match (ty, dice.below(60)) {
         (_, 0) => 0,
         (CqlType::Int, _) => 4,
         (CqlType::BigInt, _) => 8,
+        (_, 3..) if table.name == EVEN => 11,
         (_, 1) => 126 + dice.below(4),
         (_, 2) => 1000 + dice.below(4000),
         (_, _) => dice.below(40),
@@ -101,12 +105,12 @@ fn random_partition(table: &Arc<TableSchema>, dice: &mut Dice) -> PartitionUpdat
         1 => Liveness::expiring(micros, 60, NOW_SECS + 60),
         _ => Liveness::live(micros),
     };
-    let has_all = dice.one_in(2);
+    let has_all = table.name == EVEN || dice.one_in(2);
     for column in table.regulars() {
         if !has_all && dice.one_in(3) {
             continue;
         }
-        let value = value(&column.ty, dice);
+        let value = value(table, &column.ty, dice);
         let cell = match dice.below(60) {
             0 => Cell::live(micros - 1, value),
             1 => Cell::tombstone(micros, NOW_SECS - 10),

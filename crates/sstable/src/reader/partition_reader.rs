@@ -14,7 +14,7 @@ use crate::cells::CellLookup;
 use crate::error::Step;
 use crate::open::OpenedParts;
 use crate::row_decode::{
-    ByteSource as _, END_OF_PARTITION, Head, RowFormat, Unwanted, Visited, Wanted, WantedKeys,
+    ByteSource as _, END_OF_PARTITION, Head, Patterns, RowFormat, Unwanted, Visited, Wanted, WantedKeys,
 };
 use crate::{DataStream, Result};
 
@@ -26,6 +26,7 @@ pub(super) struct Unfiltereds {
     pub(super) row_index: Option<RowIndex>,
     filter: Arc<ClusteringFilter>,
     unwanted: Unwanted,
+    patterns: Patterns,
     /// Where large rows begin and their cells are, if rows or cells may be passed over.
     cells: Option<CellLookup>,
     /// Where the partition starts.
@@ -216,6 +217,7 @@ impl PartitionReader {
                 row_index: None,
                 filter: filter.clone(),
                 unwanted,
+                patterns: Patterns::default(),
                 cells,
                 start,
                 rows_at: start,
@@ -356,7 +358,9 @@ impl PartitionReader {
         }
         self.leave()?;
         let rows = &mut self.unfiltereds;
-        Ok(rows.format.visit_plain(&mut rows.stream, keys, visitor))
+        Ok(rows
+            .format
+            .visit_plain(&mut rows.stream, &mut rows.patterns, keys, visitor))
     }
 
     /// Shows the visitor the rows of the partition that follow, see [`RowFormat::visit_rows`].
@@ -381,7 +385,7 @@ impl PartitionReader {
         };
         // Behind all rows nothing has to be compared.
         let end = end.filter(|end| !end.values.is_empty() || end.kind.is_before());
-        format.visit_rows(&mut rows.stream, key, end, visitor)
+        format.visit_rows(&mut rows.stream, &mut rows.patterns, key, end, visitor)
     }
 
     /// The next wanted unfiltered of the partition.

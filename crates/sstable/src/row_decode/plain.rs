@@ -4,13 +4,14 @@
 
 use bytes::Bytes;
 use ilion_codec::unsigned_vint_len;
-use ilion_rows::{Bound, DecoratedKey, Flow, NO_TIMESTAMP, PlainRow, PlainVisitor};
+use ilion_rows::{AlikeRows, Bound, DecoratedKey, Flow, NO_TIMESTAMP, PlainRow, PlainVisitor};
 use ilion_schema::ColumnId;
 use ilion_types::{Partitioner, Token};
 use smallvec::{SmallVec, smallvec};
 
 use super::body::{CELL_USES_ROW_TIMESTAMP, HAS_ALL_COLUMNS, HAS_TIMESTAMP};
 use super::columns::UsualColumn;
+use super::pattern::Patterns;
 use super::prefix::BATCH_LEN;
 use super::rest::Rest;
 use super::subset::BITMAP_COLUMNS;
@@ -32,6 +33,8 @@ struct Found<'w> {
     timestamp_micros: Option<i64>,
     /// They as they are stored, if they would be stored again like this.
     stored: Option<&'w [u8]>,
+    /// It is as most are: with all columns, written at once, no value being empty.
+    is_usual: bool,
 }
 
 /// Plain partitions that were taken.
@@ -127,6 +130,7 @@ impl RowFormat {
     pub(crate) fn visit_plain<F: Fn(&Token, &[u8]) -> bool>(
         &self,
         stream: &mut DataStream,
+        patterns: &mut Patterns,
         mut keys: WantedKeys<'_, F>,
         visitor: &mut dyn PlainVisitor,
     ) -> Option<Visited> {
@@ -136,9 +140,32 @@ impl RowFormat {
         let (mut count, mut last, mut is_over) = (0, None, false);
         let mut room = self.room();
         let cells = &mut room[..];
-        let mut left = at_hand;
-        let mut key = rest.key();
-        while let Some(wanted) = key.filter(|key| keys.wants(key)) {
+        let mut left = rest;
+        let mut key;
+        loop {
+            if keys.is_wanted.is_none()
+                && let Some((found, pattern)) = patterns.alike(left.0)
+            {
+                let layout = &pattern.layout;
+                let rows = AlikeRows::new(&left.0[..found * layout.len], layout, None);
+                let (taken, flow) = visitor.rows(&rows);
+                if let (Some(place), Some(before)) = (layout.key.clone(), taken.checked_sub(1)) {
+                    last = Some(&left.0[before * layout.len..][place]);
+                }
+                count += taken as u64;
+                left = Rest(&left.0[taken * layout.len..]);
+                is_over = flow == Flow::Last;
+                if flow != Flow::Next {
+                    key = None;
+                    break;
+                }
+                continue;
+            }
+            rest = left;
+            key = rest.key();
+            let Some(wanted) = key.filter(|key| keys.wants(key)) else {
+                break;
+            };
             let Some(found) = self.plain_partition(&mut rest, cells) else {
                 break;
             };
@@ -154,19 +181,22 @@ impl RowFormat {
                 break;
             }
             keys.take();
-            left = rest.0.len();
+            if found.is_usual {
+                patterns.note(left.before(rest), self, true);
+            }
+            left = rest;
             last = key;
             count += 1;
             is_over = flow == Flow::Last;
             if is_over {
                 break;
             }
-            key = rest.key();
         }
         keys.stop_at(key.map(|key| window.slice_ref(key)));
         let last = last.map(|key| keys.last(window.slice_ref(key)));
+        let consumed = at_hand - left.0.len();
         drop(room);
-        stream.consume(at_hand - left);
+        stream.consume(consumed);
         Some(Visited {
             count,
             last: last?,
@@ -179,6 +209,7 @@ impl RowFormat {
     pub(crate) fn visit_rows(
         &self,
         stream: &mut DataStream,
+        patterns: &mut Patterns,
         key: &DecoratedKey,
         end: Option<&Bound>,
         visitor: &mut dyn PlainVisitor,
@@ -187,15 +218,36 @@ impl RowFormat {
         if stream.keeps_apart(at_hand) {
             return 0;
         }
-        let mut rest = Rest(stream.rest());
+        let mut left = Rest(stream.rest());
         let mut room = self.room();
         let cells = &mut room[..];
         let mut values: SmallVec<[Option<&[u8]>; 4]> = smallvec![None; self.comparator.len()];
         let clustering = &mut values[..];
-        let (mut count, mut left) = (0, at_hand);
-        while let Some(found) = self.clustered_row(&mut rest, clustering, cells) {
-            let is_behind = |end| self.comparator.compare_bound_to_values(end, clustering).is_lt();
-            if end.is_some_and(is_behind) {
+        let mut count = 0;
+        let is_behind = |clustering: &[Option<&[u8]>]| {
+            end.is_some_and(|end| self.comparator.compare_bound_to_values(end, clustering).is_lt())
+        };
+        loop {
+            if let Some((found, pattern)) = patterns.alike(left.0) {
+                let layout = &pattern.layout;
+                let alike = |count| AlikeRows::new(&left.0[..count * layout.len], layout, Some(key));
+                let before_end = match end {
+                    None => found,
+                    Some(_) => alike(found).partition_point(|clustering| !is_behind(clustering)),
+                };
+                let (taken, flow) = visitor.rows(&alike(before_end));
+                left = Rest(&left.0[taken * layout.len..]);
+                count += taken as u64;
+                if flow != Flow::Next || before_end < found {
+                    break;
+                }
+                continue;
+            }
+            let mut rest = left;
+            let Some(found) = self.clustered_row(&mut rest, clustering, cells) else {
+                break;
+            };
+            if is_behind(clustering) {
                 break;
             }
             let flow = visitor.row(&PlainRow {
@@ -209,14 +261,18 @@ impl RowFormat {
             if flow == Flow::Leave {
                 break;
             }
-            left = rest.0.len();
+            if found.is_usual {
+                patterns.note(left.before(rest), self, false);
+            }
+            left = rest;
             count += 1;
             if flow == Flow::Last {
                 break;
             }
         }
+        let consumed = at_hand - left.0.len();
         drop((room, values));
-        stream.consume(at_hand - left);
+        stream.consume(consumed);
         count
     }
 
@@ -290,6 +346,7 @@ impl RowFormat {
             count: columns.len(),
             timestamp_micros: Some(micros),
             stored: Some(stored),
+            is_usual: true,
         })
     }
 
@@ -359,6 +416,7 @@ impl RowFormat {
             count,
             timestamp_micros,
             stored: (is_usual && timestamp_micros.is_some()).then_some(stored),
+            is_usual: false,
         })
     }
 }

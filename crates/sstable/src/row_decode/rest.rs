@@ -18,6 +18,12 @@ pub(super) struct CommonCell<'w> {
 }
 
 impl<'w> Rest<'w> {
+    /// The bytes up to where `later` begins, which goes on in the same bytes.
+    #[inline(always)]
+    pub(super) fn before(self, later: Self) -> &'w [u8] {
+        &self.0[..self.0.len() - later.0.len()]
+    }
+
     #[inline(always)]
     pub(super) fn u8(&mut self) -> Option<u8> {
         let (byte, rest) = self.0.split_first()?;

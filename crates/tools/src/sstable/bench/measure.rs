@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ilion_env::{Env, account};
-use ilion_rows::{ClusteringFilter, Cursor as _, DecoratedKey, Flow, KeyRange, PlainRow, PlainVisitor};
+use ilion_rows::{
+    AlikeRows, ClusteringFilter, Cursor as _, DecoratedKey, Flow, KeyRange, PlainRow, PlainVisitor,
+};
 use ilion_schema::TableSchema;
 use ilion_sstable::{
     ChunkReader, ChunkWriter, Component, Compression, DataStream, Descriptor, EncodingStats, Format,
@@ -271,5 +273,19 @@ impl PlainVisitor for Seen {
         black_box(row);
         self.0 += 1;
         Flow::Next
+    }
+
+    /// Column by column.
+    fn rows(&mut self, rows: &AlikeRows<'_>) -> (usize, Flow) {
+        let layout = rows.layout();
+        let cells = layout.cells.iter().map(|(_, place)| place);
+        let places = layout.key.iter().chain(&layout.clustering).chain(cells);
+        for place in places {
+            rows.values(place).for_each(|value| {
+                black_box(value);
+            });
+        }
+        self.0 += rows.count() as u64;
+        (rows.count(), Flow::Next)
     }
 }

@@ -1,0 +1,217 @@
+//! Rows that are laid out alike are shown many at once, and with the values that they have.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+mod support;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ilion_env::{Env, MemEnv};
+use ilion_rows::{
+    AlikeRows, Bound, BoundKind, Cell, Clustering, ClusteringComparator, ClusteringFilter, ColumnData,
+    Cursor, Data, DecoratedKey, Flow, KeyRange, Liveness, Partition, PartitionUpdate, PlainRow, PlainVisitor,
+    Row,
+};
+use ilion_schema::{ClusteringOrder, TableBuilder, TableId, TableSchema};
+use ilion_sstable::{
+    Descriptor, EncodingStats, Format, OpenOptions, SSTable, SSTableId, Scan, Version, WriterOptions,
+};
+use ilion_types::{CqlType, Partitioner, Uuid};
+use support::write_all;
+
+const MICROS: i64 = 1_700_000_000_000_000;
+const ROWS: i32 = 2000;
+
+/// What a row has: the partition key, the clustering value (or none), when it was written, its int and its text.
+type Shown = (Vec<u8>, Option<i32>, i64, i32, String);
+
+fn table(is_clustered: bool) -> Arc<TableSchema> {
+    let mut table =
+        TableBuilder::new("ks", "t", TableId(Uuid::from_u128(1))).partition_key("k", CqlType::Int);
+    if is_clustered {
+        table = table.clustering("c", CqlType::Int, ClusteringOrder::Asc);
+    }
+    table
+        .regular("i", CqlType::Int)
+        .regular("t", CqlType::Text)
+        .build()
+}
+
+fn row(table: &TableSchema, clustering: Option<i32>, number: i32, text: String) -> Row {
+    let micros = MICROS + i64::from(number) * 1000;
+    let cell = |name: &str, value: Bytes| ColumnData {
+        column: table.column_named(name).unwrap().id,
+        data: Data::Simple(Cell::live(micros, value)),
+    };
+    let clustering = clustering.map(|value| Bytes::copy_from_slice(&value.to_be_bytes()));
+    Row {
+        liveness: Liveness::live(micros),
+        columns: vec![
+            cell("i", Bytes::copy_from_slice(&(number * 7).to_be_bytes())),
+            cell("t", text.into()),
+        ],
+        ..Row::empty(clustering.map_or(Clustering::empty(), |value| Clustering::of([value])))
+    }
+}
+
+/// A table of so many rows, in one partition or each in its own, and the rows in order.
+fn written(
+    env: &Arc<dyn Env>,
+    table: &Arc<TableSchema>,
+    text: impl Fn(i32) -> String,
+) -> (Arc<SSTable>, Vec<Shown>) {
+    let is_clustered = table.clustering().next().is_some();
+    let key = |number: i32| {
+        let key = Bytes::copy_from_slice(&number.to_be_bytes());
+        DecoratedKey::new(Partitioner::Murmur3, key)
+    };
+    let mut shown = Vec::new();
+    let mut show = |key: &DecoratedKey, clustering, number: i32| {
+        let micros = MICROS + i64::from(number) * 1000;
+        shown.push((key.key.to_vec(), clustering, micros, number * 7, text(number)));
+        row(table, clustering, number, text(number))
+    };
+    let partition = |key: DecoratedKey, rows: Vec<Row>| {
+        let update = PartitionUpdate {
+            rows,
+            ..PartitionUpdate::default()
+        };
+        Partition::of(key, update, &ClusteringComparator::of(table))
+    };
+    let partitions = if is_clustered {
+        let key = key(0);
+        let rows = (0..ROWS).map(|number| show(&key, Some(number), number)).collect();
+        vec![partition(key, rows)]
+    } else {
+        let mut keys: Vec<_> = (0..ROWS).map(|number| (key(number), number)).collect();
+        keys.sort();
+        let keys = keys.into_iter();
+        keys.map(|(key, number)| {
+            let row = show(&key, None, number);
+            partition(key, vec![row])
+        })
+        .collect()
+    };
+    let id = SSTableId::Sequence(1);
+    let descriptor = Descriptor::new(Path::new("d"), Version::NB, id, Format::Big);
+    env.create_dir_all(Path::new("d")).unwrap();
+    let options = WriterOptions {
+        encoding_stats: EncodingStats {
+            min_timestamp_micros: MICROS,
+            ..EncodingStats::NONE
+        },
+        ..WriterOptions::default()
+    };
+    write_all(env, &descriptor, table, options, &partitions);
+    let sstable = SSTable::open(env, &descriptor, &OpenOptions::default()).unwrap();
+    (Arc::new(sstable), shown)
+}
+
+/// Keeps what it is shown, and counts what came many at once. Every so many rows are left alone, or are the last for now.
+#[derive(Default)]
+struct Visitor {
+    shown: Vec<Shown>,
+    alike: usize,
+    every: usize,
+}
+
+impl PlainVisitor for Visitor {
+    fn row(&mut self, row: &PlainRow<'_>) -> Flow {
+        let int = |value: &[u8]| i32::from_be_bytes(value.try_into().unwrap());
+        let clustering = row.clustering.first();
+        self.shown.push((
+            row.key.to_vec(),
+            clustering.map(|value| int(value.unwrap())),
+            row.timestamp_micros.unwrap(),
+            int(row.cells[0].1),
+            String::from_utf8(row.cells[1].1.to_vec()).unwrap(),
+        ));
+        // The cells as they are stored: a flag before each, and the length of the text.
+        assert_eq!(row.stored.unwrap().len(), 7 + row.cells[1].1.len());
+        match self.every != 0 && self.shown.len().is_multiple_of(self.every) {
+            true => Flow::Last,
+            false => Flow::Next,
+        }
+    }
+
+    fn rows(&mut self, rows: &AlikeRows<'_>) -> (usize, Flow) {
+        let (taken, flow) = rows.each(|row| self.row(row));
+        self.alike += taken;
+        (taken, flow)
+    }
+}
+
+fn visit(sstable: &Arc<SSTable>, table: &Arc<TableSchema>, before: Option<&Bound>, visitor: &mut Visitor) {
+    let filter = Arc::new(ClusteringFilter::all());
+    let mut cursor = sstable.cursor(table, KeyRange::all(), filter, Scan::Sequential);
+    let head = cursor.next_partition().unwrap().unwrap();
+    if table.clustering().next().is_none() {
+        cursor.next_unfiltered().unwrap();
+        while cursor.plain_partitions(None, visitor).unwrap().is_some() {}
+        return;
+    }
+    while cursor.plain_rows(&head.key, before, visitor).unwrap() > 0 {}
+}
+
+fn word(number: i32) -> String {
+    format!("word {number:06}")
+}
+
+#[test]
+fn rows_laid_out_alike_are_shown_many_at_once() {
+    for is_clustered in [true, false] {
+        let env: Arc<dyn Env> = Arc::new(MemEnv::new(1));
+        let table = table(is_clustered);
+        let (sstable, rows) = written(&env, &table, word);
+        // The first row of other tables than wide ones was read as any is.
+        let rows = &rows[usize::from(!is_clustered)..];
+        for every in [0, 1, 7, 100, 101] {
+            let mut visitor = Visitor {
+                every,
+                ..Visitor::default()
+            };
+            visit(&sstable, &table, None, &mut visitor);
+            assert_eq!(visitor.shown, rows, "clustered {is_clustered}, every {every}");
+            assert!(visitor.alike > rows.len() * 8 / 10, "{}", visitor.alike);
+        }
+    }
+}
+
+#[test]
+fn they_end_where_they_are_to() {
+    let env: Arc<dyn Env> = Arc::new(MemEnv::new(1));
+    let table = table(true);
+    let (sstable, rows) = written(&env, &table, word);
+    for end in [0, 1, 2, 3, 9, 10, 11, 12, 500, ROWS - 1, ROWS] {
+        for (kind, more) in [(BoundKind::ExclEnd, 0), (BoundKind::InclEnd, 1)] {
+            let bound = Bound::new(kind, [Some(Bytes::copy_from_slice(&end.to_be_bytes()))].into());
+            let mut visitor = Visitor::default();
+            visit(&sstable, &table, Some(&bound), &mut visitor);
+            let count = usize::try_from((end + more).min(ROWS)).unwrap();
+            assert_eq!(visitor.shown, rows[..count], "{kind:?} {end}");
+        }
+    }
+}
+
+#[test]
+fn rows_that_are_not_alike_are_shown_one_by_one() {
+    let texts: [fn(i32) -> String; 3] = [
+        |number| "x".repeat(1 + number.unsigned_abs() as usize * 7 % 13),
+        // Now and then one is longer.
+        |number| "x".repeat(if number % 50 == 49 { 120 } else { 20 }),
+        // Two of each length.
+        |number| "x".repeat(1 + number.unsigned_abs() as usize / 2 % 90),
+    ];
+    for is_clustered in [true, false] {
+        for text in texts {
+            let env: Arc<dyn Env> = Arc::new(MemEnv::new(1));
+            let table = table(is_clustered);
+            let (sstable, rows) = written(&env, &table, text);
+            let mut visitor = Visitor::default();
+            visit(&sstable, &table, None, &mut visitor);
+            assert_eq!(visitor.shown, rows[usize::from(!is_clustered)..]);
+        }
+    }
+}
