@@ -1,6 +1,8 @@
 //! The merge itself: one cursor in, a writer out.
 
-use ilion_rows::{Cursor, EntryRow, Flow, PartitionHead, PlainRow, PlainVisitor, ReadError, Unfiltered};
+use ilion_rows::{
+    Cursor, EntryRow, Flow, PartitionHead, PlainLuck, PlainRow, PlainVisitor, ReadError, Unfiltered,
+};
 
 /// What a merge did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,6 +33,14 @@ pub trait Sink {
     }
     /// Takes all of a partition where it lies. False if it is to be given as any is.
     fn plain_partition(&mut self, _row: &PlainRow<'_>) -> Result<bool, Self::Error> {
+        Ok(false)
+    }
+    /// True if it may take plain rows: else nobody looks for them. Asked once a merge.
+    fn takes_plain_rows(&self) -> bool {
+        false
+    }
+    /// Takes a row of the partition where it lies. False if it is to be given as any is.
+    fn plain_row(&mut self, _row: &PlainRow<'_>) -> Result<bool, Self::Error> {
         Ok(false)
     }
 }
@@ -65,6 +75,59 @@ fn pass_plain<C: Cursor, S: Sink>(source: &mut C, sink: &mut S) -> Result<u64, S
     }
 }
 
+/// Passes plain rows of a partition on, which begins with the first of them.
+struct PassingRows<'s, S: Sink> {
+    sink: &'s mut S,
+    head: &'s PartitionHead,
+    is_begun: &'s mut bool,
+    failed: Option<S::Error>,
+}
+
+impl<S: Sink> PassingRows<'_, S> {
+    #[inline]
+    fn pass(&mut self, row: &PlainRow<'_>) -> Result<bool, S::Error> {
+        if !*self.is_begun {
+            self.sink.begin_partition(self.head)?;
+            *self.is_begun = true;
+        }
+        self.sink.plain_row(row)
+    }
+}
+
+impl<S: Sink> PlainVisitor for PassingRows<'_, S> {
+    #[inline]
+    fn row(&mut self, row: &PlainRow<'_>) -> Flow {
+        match self.pass(row) {
+            Ok(true) => Flow::Next,
+            Ok(false) => Flow::Leave,
+            Err(error) => {
+                self.failed = Some(error);
+                Flow::Leave
+            }
+        }
+    }
+}
+
+/// Writes the plain rows that come next in a partition; gives how many.
+fn pass_plain_rows<C: Cursor, S: Sink>(
+    source: &mut C,
+    sink: &mut S,
+    head: &PartitionHead,
+    is_begun: &mut bool,
+) -> Result<u64, S::Error> {
+    let mut passing = PassingRows {
+        sink,
+        head,
+        is_begun,
+        failed: None,
+    };
+    let count = source.plain_rows(&head.key, None, &mut passing);
+    match passing.failed {
+        Some(error) => Err(error),
+        None => Ok(count?),
+    }
+}
+
 /// Writes all that `source` gives into `sink`. Partitions in which nothing is left are not begun.
 ///
 /// # Errors
@@ -72,6 +135,8 @@ fn pass_plain<C: Cursor, S: Sink>(source: &mut C, sink: &mut S) -> Result<u64, S
 pub fn merge_into<C: Cursor, S: Sink>(source: &mut C, sink: &mut S) -> Result<Outcome, S::Error> {
     let mut outcome = Outcome::default();
     let takes_plain = sink.takes_plain();
+    let takes_plain_rows = sink.takes_plain_rows();
+    let mut luck = PlainLuck::default();
     loop {
         if takes_plain {
             let passed = pass_plain(source, sink)?;
@@ -85,7 +150,15 @@ pub fn merge_into<C: Cursor, S: Sink>(source: &mut C, sink: &mut S) -> Result<Ou
         if is_begun {
             sink.begin_partition(&head)?;
         }
-        while let Some(unfiltered) = source.next_unfiltered()? {
+        loop {
+            if takes_plain_rows && luck.is_due() {
+                let passed = pass_plain_rows(source, sink, &head, &mut is_begun)?;
+                luck.note(passed > 0);
+                outcome.unfiltereds += passed;
+            }
+            let Some(unfiltered) = source.next_unfiltered()? else {
+                break;
+            };
             if !is_begun {
                 sink.begin_partition(&head)?;
                 is_begun = true;
@@ -99,3 +172,6 @@ pub fn merge_into<C: Cursor, S: Sink>(source: &mut C, sink: &mut S) -> Result<Ou
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,9 +1,11 @@
 //! How fast compactions merge: `cargo run --release -p ilion-engine --example compaction_speed -- DIR ROWS SSTABLES`.
 //!
-//! Writes rows of five 34-byte columns (or one of 100 bytes with a fourth argument) under random keys into SSTables, merges
-//! them on one thread, and prints bytes and rows a second. `perf stat -e instructions` around a run with and one without rows
-//! tells the instructions for a row. With `load MIB` at the end the rows are only written, with so much memory for memtables and as
-//! much for chunks: the peak of resident memory is told beside the budgets.
+//! Writes rows of five 34-byte columns under random keys into SSTables, merges them on one thread, and prints bytes and rows a
+//! second. `perf stat -e instructions` around a run with and one without rows tells the instructions for a row.
+//!
+//! With `wide N` at the end every partition has N rows, all SSTables have all partitions, and each goes on where the one before
+//! ended; with `mixed N` they take turns, row by row. With `load MIB` the rows are only written, with so much memory for memtables
+//! and as much for chunks: the peak of resident memory is told beside the budgets.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a tool for developers")]
 
@@ -21,7 +23,35 @@ use ilion_types::{CqlType, Partitioner};
 
 const VALUE: &[u8; 34] = b"0123456789012345678901234567890123";
 
-fn create(engine: &Engine) {
+/// How rows are spread.
+#[derive(Clone, Copy)]
+enum Spread {
+    /// Each alone in its partition.
+    Narrow,
+    /// So many in each partition, of which an SSTable has a stretch.
+    Wide(u64),
+    /// The same, of which an SSTable has every so many.
+    Mixed(u64),
+}
+
+impl Spread {
+    /// The number of the partition, and the clustering, of a row of an SSTable.
+    fn place(self, row: u64, sstable: u64, sstables: u64) -> (Option<u64>, Option<u64>) {
+        match self {
+            Self::Narrow => (None, None),
+            Self::Wide(rows) => {
+                let here = (rows / sstables).max(1);
+                (Some(row / here), Some(sstable * here + row % here))
+            }
+            Self::Mixed(rows) => {
+                let here = (rows / sstables).max(1);
+                (Some(row / here), Some(row % here * sstables + sstable))
+            }
+        }
+    }
+}
+
+fn create(engine: &Engine, spread: Spread) {
     let replication = [("class", "SimpleStrategy"), ("replication_factor", "1")];
     let keyspace = SchemaChange::CreateKeyspace {
         name: "ks".to_owned(),
@@ -37,12 +67,20 @@ fn create(engine: &Engine) {
         is_static: false,
     };
     let mut columns = vec![column("k", CqlType::Blob)];
+    let clustering = match spread {
+        Spread::Narrow => Vec::new(),
+        Spread::Wide(_) | Spread::Mixed(_) => {
+            columns.push(column("t", CqlType::BigInt));
+            vec!["t".to_owned()]
+        }
+    };
     columns.extend(["a", "b", "c", "d", "e"].map(|name| column(name, CqlType::Blob)));
     let table = CreateTable {
         keyspace: "ks".to_owned(),
         name: "t".to_owned(),
         columns,
         partition_key: vec!["k".to_owned()],
+        clustering,
         properties: Properties::default(),
         ..CreateTable::default()
     };
@@ -63,17 +101,24 @@ fn main() {
     let directory = PathBuf::from(arguments.next().unwrap());
     let rows: u64 = arguments.next().unwrap().parse().unwrap();
     let sstables: u64 = arguments.next().unwrap().parse().unwrap();
-    let is_load = arguments.next().as_deref() == Some("load");
-    let mib: usize = arguments.next().map_or(8 << 10, |mib| mib.parse().unwrap());
+    let kind = arguments.next();
+    let number: Option<u64> = arguments.next().map(|number| number.parse().unwrap());
+    let is_load = kind.as_deref() == Some("load");
+    let mib = number.filter(|_| is_load).unwrap_or(8 << 10);
+    let spread = match (kind.as_deref(), number) {
+        (Some("wide"), Some(rows)) => Spread::Wide(rows),
+        (Some("mixed"), Some(rows)) => Spread::Mixed(rows),
+        _ => Spread::Narrow,
+    };
     let options = EngineOptions {
         is_compacting: is_load,
         compaction_bytes_per_sec: None,
-        memtable_bytes_max: mib << 20,
-        chunk_cache_bytes: (mib as u64) << 20,
+        memtable_bytes_max: usize::try_from(mib << 20).unwrap(),
+        chunk_cache_bytes: mib << 20,
         ..EngineOptions::below(&directory)
     };
     let engine = Engine::open(RealEnv::new(), options).unwrap();
-    create(&engine);
+    create(&engine, spread);
     let table = engine.schema().table("ks", "t").unwrap().clone();
     let names = ["a", "b", "c", "d", "e"];
     let ids: Vec<_> = names
@@ -81,10 +126,13 @@ fn main() {
         .map(|name| table.column_named(name).unwrap().id)
         .collect();
     let mut seed = 1_u64;
-    for _ in 0..sstables {
-        for _ in 0..rows / sstables {
+    for sstable in 0..sstables {
+        for row in 0..rows / sstables {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            let key = Bytes::copy_from_slice(format!("{seed:016x}").as_bytes());
+            let (partition, place) = spread.place(row, sstable, sstables);
+            let key = format!("{:016x}", partition.unwrap_or(seed));
+            let key = Bytes::copy_from_slice(key.as_bytes());
+            let place = place.map(|place| Bytes::copy_from_slice(&place.to_be_bytes()));
             let cell = |id: &_| ColumnData {
                 column: *id,
                 data: Data::Simple(Cell::live(10, Bytes::from_static(VALUE))),
@@ -92,7 +140,7 @@ fn main() {
             let row = Row {
                 liveness: Liveness::live(10),
                 columns: ids.iter().map(cell).collect(),
-                ..Row::empty(Clustering::of(Vec::<Bytes>::new()))
+                ..Row::empty(Clustering::of(place))
             };
             let mutation = Mutation {
                 key: DecoratedKey::new(Partitioner::Murmur3, key),

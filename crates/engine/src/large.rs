@@ -44,7 +44,7 @@ pub(crate) struct LargeWatch {
     bytes_min: u64,
 }
 
-/// What a plain partition takes beside its values: for its key, times, and a value each.
+/// What a plain partition or row takes beside its values: for its key, times, and a value each.
 const PLAIN_OVERHEAD_BYTES: usize = 64;
 const PLAIN_VALUE_OVERHEAD_BYTES: usize = 10;
 
@@ -85,17 +85,16 @@ impl LargeWatch {
         }
     }
 
-    /// True if there is nothing to be told of a plain partition, so that it need not be watched. It has no tombstones.
+    /// True if there is nothing to be told of a plain partition or row, so that it need not be watched. It has no tombstones.
     #[inline]
-    pub(crate) fn passes_over(&self, partition: &PlainRow<'_>) -> bool {
+    pub(crate) fn passes_over(&self, row: &PlainRow<'_>) -> bool {
         if self.bytes_min == u64::MAX {
             return true;
         }
-        let values = partition.cells.iter();
-        let bytes: usize = values
-            .map(|(_, value)| value.len() + PLAIN_VALUE_OVERHEAD_BYTES)
-            .sum();
-        (bytes + partition.key.len() + PLAIN_OVERHEAD_BYTES) as u64 <= self.bytes_min
+        let clustering = row.clustering.iter().flatten().copied();
+        let values = row.cells.iter().map(|(_, value)| *value).chain(clustering);
+        let bytes: usize = values.map(|value| value.len() + PLAIN_VALUE_OVERHEAD_BYTES).sum();
+        (bytes + row.key.len() + PLAIN_OVERHEAD_BYTES) as u64 <= self.bytes_min
     }
 
     /// A row or marker was written and took so many bytes.
@@ -331,6 +330,28 @@ mod tests {
         );
         let dead = || Cell::tombstone(1, 1);
         assert_eq!(warnings(&[(dead(), 10), (dead(), 10)]), 1, "the tombstones");
+    }
+
+    #[test]
+    fn a_plain_row_is_watched_if_it_may_be_above_a_limit() {
+        let limits = LargeLimits {
+            row_bytes: Some(1000),
+            ..LargeLimits::default()
+        };
+        let watch = LargeWatch::new(limits, &table());
+        let passes = |clustering: &[u8], value: &[u8]| {
+            watch.passes_over(&PlainRow {
+                key: b"key",
+                token: None,
+                clustering: &[Some(clustering), None],
+                timestamp_micros: Some(1),
+                cells: &[(ilion_schema::ColumnId(0), value)],
+                stored: None,
+            })
+        };
+        let long = [0; 990];
+        assert!(passes(b"c", b"v"));
+        assert!(!passes(&long, b"v") && !passes(b"c", &long));
     }
 
     #[test]

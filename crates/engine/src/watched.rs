@@ -1,7 +1,7 @@
 //! A source that counts what it gives, and has somebody look at it after every stretch of about a mebibyte.
 
 use ilion_rows::{
-    Cursor, DecoratedKey, Flow, PartitionHead, PlainRow, PlainRun, PlainVisitor, ReadError, Unfiltered,
+    Bound, Cursor, DecoratedKey, Flow, PartitionHead, PlainRow, PlainRun, PlainVisitor, ReadError, Unfiltered,
 };
 
 /// A stretch: between two looks.
@@ -60,6 +60,11 @@ impl<W: Watch> Stretches<W> {
         Ok(())
     }
 
+    /// Rows and partitions until the next look; at least one.
+    fn left(&self) -> u64 {
+        self.stretch_items.saturating_sub(self.items).max(1)
+    }
+
     #[cold]
     fn look(&mut self) -> Result<(), ReadError> {
         let bytes = self.items * self.item_bytes;
@@ -78,7 +83,7 @@ impl<C: Cursor, W: Watch> Watched<C, W> {
     }
 }
 
-/// Ends a run of plain partitions with the stretch.
+/// Ends a run of plain partitions or rows with the stretch.
 struct Stretch<'v> {
     visitor: &'v mut dyn PlainVisitor,
     left: u64,
@@ -128,14 +133,9 @@ impl<C: Cursor, W: Watch> Cursor for Watched<C, W> {
         before: Option<&DecoratedKey>,
         visitor: &mut dyn PlainVisitor,
     ) -> Result<Option<PlainRun>, ReadError> {
-        let left = self
-            .stretches
-            .stretch_items
-            .saturating_sub(self.stretches.items)
-            .div_ceil(ITEMS_OF_PLAIN);
         let mut stretch = Stretch {
             visitor,
-            left: left.max(1),
+            left: self.stretches.left().div_ceil(ITEMS_OF_PLAIN),
             is_cut: false,
         };
         let mut run = self.cursor.plain_partitions(before, &mut stretch)?;
@@ -144,6 +144,22 @@ impl<C: Cursor, W: Watch> Cursor for Watched<C, W> {
             self.stretches.count(ITEMS_OF_PLAIN * run.count)?;
         }
         Ok(run)
+    }
+
+    fn plain_rows(
+        &mut self,
+        key: &DecoratedKey,
+        before: Option<&Bound>,
+        visitor: &mut dyn PlainVisitor,
+    ) -> Result<u64, ReadError> {
+        let mut stretch = Stretch {
+            visitor,
+            left: self.stretches.left(),
+            is_cut: false,
+        };
+        let count = self.cursor.plain_rows(key, before, &mut stretch)?;
+        self.stretches.count(count)?;
+        Ok(count)
     }
 }
 

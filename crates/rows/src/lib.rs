@@ -23,6 +23,7 @@
 //! | `filter_cursor` | [`FilterCursor`]: slices and direction for sources that give everything |
 //! | `alike` | [`AlikeRows`]: plain rows that are laid out alike, many at once |
 //! | `plain` | [`PlainRow`]: rows of the commonest kind, seen where they lie |
+//! | `plain_luck` | [`PlainLuck`]: when to look for them |
 //! | `range` | [`KeyRange`]: which partitions a read wants |
 //! | `slices` | which clusterings a read wants |
 //! | `ranges` | [`RangeList`]: deleted ranges in normal form and their markers |
@@ -52,6 +53,7 @@ mod mutation_codec;
 pub mod notation;
 pub mod paths;
 mod plain;
+mod plain_luck;
 mod purge;
 #[cfg(any(test, feature = "testing"))]
 pub mod random;
@@ -75,6 +77,7 @@ pub use merge::{LateSources, MergeCursor};
 pub use mutation::{Mutation, PartitionUpdate, RangeTombstone};
 pub use mutation_codec::{Decoded, MutationReader, decode_mutation, encode_mutation};
 pub use plain::{Flow, PlainRow, PlainRun, PlainVisitor, may_be_plain, rows_may_be_plain};
+pub use plain_luck::PlainLuck;
 pub use purge::{CompactionPurge, PurgeLaw, PurgeableBelow, ReadCounts, ReadLaw, ReadPurge, TombstoneLimits};
 pub use range::{KeyBound, KeyRange};
 pub use ranges::{Direction, Markers, RangeList};

@@ -1,6 +1,7 @@
 //! Keys and clusterings as the bytes that tries are walked with; see `ilion_types::encode_comparable_key`.
 
-use bytes::Bytes;
+use std::ops::Deref;
+
 use ilion_rows::{BoundKind, KeyBound};
 use ilion_schema::{ClusteringOrder, TableSchema};
 use ilion_types::{
@@ -55,12 +56,17 @@ impl ComparableClusterings {
         known.then_some(Self { columns })
     }
 
-    pub(crate) fn encode_row(&self, values: &[Option<Bytes>], out: &mut Vec<u8>) {
+    pub(crate) fn encode_row<V: Deref<Target = [u8]>>(&self, values: &[Option<V>], out: &mut Vec<u8>) {
         self.encode_values(values, out);
         out.push(TERMINATOR_ROW);
     }
 
-    pub(crate) fn encode_bound(&self, kind: BoundKind, values: &[Option<Bytes>], out: &mut Vec<u8>) {
+    pub(crate) fn encode_bound<V: Deref<Target = [u8]>>(
+        &self,
+        kind: BoundKind,
+        values: &[Option<V>],
+        out: &mut Vec<u8>,
+    ) {
         self.encode_values(values, out);
         out.push(if kind.is_before() {
             TERMINATOR_BEFORE
@@ -69,7 +75,7 @@ impl ComparableClusterings {
         });
     }
 
-    fn encode_values(&self, values: &[Option<Bytes>], out: &mut Vec<u8>) {
+    fn encode_values<V: Deref<Target = [u8]>>(&self, values: &[Option<V>], out: &mut Vec<u8>) {
         for ((ty, reversed), value) in self.columns.iter().zip(values) {
             ty.encode_comparable_component(value.as_deref(), *reversed, out);
         }

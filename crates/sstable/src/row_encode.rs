@@ -203,8 +203,14 @@ impl RowEncoder {
         Ok(Some(clustering))
     }
 
-    /// Appends the only row of a partition, as it was shown; all of it was written at `timestamp_micros`. False if it is not to be written
-    /// like this: nothing was appended then.
+    /// True if partitions have a static row, be it an empty one.
+    #[inline]
+    pub(crate) fn has_statics(&self) -> bool {
+        !self.statics.is_empty()
+    }
+
+    /// Appends a row as it was shown; all of it was written at `timestamp_micros`. Gives the place of its clustering values in `out`;
+    /// nothing if it is not to be written like this: nothing was appended then.
     #[inline]
     pub(crate) fn encode_shown(
         &mut self,
@@ -213,16 +219,14 @@ impl RowEncoder {
         previous_size: u64,
         stats: &mut MetadataCollector,
         out: &mut Slab,
-    ) -> bool {
+    ) -> Option<Range<usize>> {
         let form = Form {
             clustering_lens: &self.clustering_lens,
             layout: &self.regulars,
             times: self.times,
         };
-        self.statics.is_empty()
-            && self
-                .plain
-                .append_shown(row, timestamp_micros, form, previous_size, stats, out)
+        self.plain
+            .append_shown(row, timestamp_micros, form, previous_size, stats, out)
     }
 
     /// Appends the start of a marker. Gives the place of its bound in `out`. Its body is [`RowEncoder::body`].

@@ -1,8 +1,9 @@
 //! Writes an SSTable: partitions go in ascending, all components come out.
 //!
 //! The main path: `begin_partition` encodes the key, the deletion and the static row, `add` a row or marker each,
-//! `finish_partition` adds the index entry; or `add_plain` does all that at once. Encoded bytes are gathered in one
-//! buffer and go to Data.db in large pieces. `finish` writes the components that are known only then, TOC.txt last.
+//! `finish_partition` adds the index entry; or `add_plain` does all that at once. `add_plain_row` and `add_entry` take rows
+//! where they lie. Encoded bytes are gathered in one buffer and go to Data.db in large pieces. `finish` writes the components
+//! that are known only then, TOC.txt last.
 //!
 //! Invariant: no component has bytes before its SSTable's ADD is in the transaction log; the caller sees to it.
 
@@ -22,14 +23,14 @@ mod trie_draft;
 mod trie_index;
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use ilion_codec::{Append as _, Slab};
 use ilion_env::Env;
 use ilion_rows::{
-    Clustering, ClusteringComparator, DecoratedKey, DeletionTime, EntryRow, PartitionHead, PlainRow, Row,
-    Unfiltered,
+    ClusteringComparator, DecoratedKey, DeletionTime, EntryRow, PartitionHead, PlainRow, Unfiltered,
 };
 use ilion_schema::TableSchema;
 use ilion_types::Token;
@@ -51,7 +52,7 @@ pub use options::{CellMapLimits, WriterOptions};
 
 use cell_entries::CellEntries;
 use clustering_span::{ClusteringSpan, Reach};
-use partition_index::{EndedPartition, PartitionIndexWriter};
+use partition_index::{EndedPartition, PartitionIndexWriter, Written};
 
 /// Encoded bytes that are gathered before they go to Data.db: several chunks, so that few of them are copied.
 const BUFFER_BYTES: usize = 128 << 10;
@@ -76,8 +77,6 @@ pub struct SSTableWriter {
     first_key: Option<Bytes>,
     partitions: u64,
     span: ClusteringSpan,
-    /// A row without a clustering, for those who ask for nothing else of one.
-    nameless: Unfiltered,
 }
 
 /// The key of the partition at hand and that of the one before it, in turn in the same memory: counting references for each
@@ -205,7 +204,6 @@ impl SSTableWriter {
             encoder,
             stats: MetadataCollector::new(ClusteringComparator::of(table)),
             span: ClusteringSpan::new(table),
-            nameless: Unfiltered::Row(Row::empty(Clustering::empty())),
             buffer: Slab::with_capacity(BUFFER_BYTES + BUFFER_BYTES / 4),
             open: None,
             keys: Keys::none(),
@@ -284,7 +282,8 @@ impl SSTableWriter {
     /// # Errors
     /// As for [`SSTableWriter::begin_partition`].
     pub fn add_plain(&mut self, token: &Token, partition: &PlainRow<'_>) -> Result<bool> {
-        let Some(timestamp_micros) = partition.timestamp_micros else {
+        let at_once = partition.timestamp_micros;
+        let Some(timestamp_micros) = at_once.filter(|_| !self.encoder.has_statics()) else {
             return Ok(false);
         };
         let key = partition.key;
@@ -294,17 +293,17 @@ impl SSTableWriter {
         encode_no_deletion(self.descriptor.version, &mut self.buffer);
         let head_length = (self.buffer.len() - buffered) as u64;
         let (stats, buffer) = (&mut self.stats, &mut self.buffer);
-        if !self
+        let encoded = self
             .encoder
-            .encode_shown(partition, timestamp_micros, head_length, stats, buffer)
-        {
+            .encode_shown(partition, timestamp_micros, head_length, stats, buffer);
+        if encoded.is_none() {
             self.buffer.truncate(buffered);
             return Ok(false);
         }
         let end = self.position() - start;
-        self.index.begin_partition_of(&self.nameless, head_length, end)?;
+        self.index.begin_partition_of_row(head_length, end)?;
         self.span.begin_partition();
-        self.span.add(&self.nameless, &[]);
+        self.span.add_row(&[], &[]);
         self.keys.begin(token, key);
         self.end_partition(&OpenPartition {
             deletion: DeletionTime::LIVE,
@@ -345,7 +344,8 @@ impl SSTableWriter {
         let end = self.position() + self.encoder.body().len() - partition_start;
         let clustering = &self.buffer.as_slice()[clustering];
         self.span.add(unfiltered, clustering);
-        self.index.add_unfiltered(unfiltered, clustering, start, end)?;
+        let written = Written::Unfiltered(unfiltered);
+        self.index.add_unfiltered(written, clustering, start, end)?;
         if let Some(cells) = &mut self.cells {
             let bytes = self.buffer.as_slice();
             cells.unfiltered(unfiltered, position, bytes, buffered, &self.encoder)?;
@@ -359,29 +359,66 @@ impl SSTableWriter {
     /// # Errors
     /// As for [`SSTableWriter::begin_partition`].
     pub fn add_entry(&mut self, entry: &EntryRow<'_>) -> Result<()> {
+        let (start, previous_size) = self.next_start()?;
+        let (stats, buffer) = (&mut self.stats, &mut self.buffer);
+        match self.encoder.encode_entry(entry, previous_size, stats, buffer) {
+            Ok(Some(clustering)) => self.note_small_row(&entry.clustering, clustering, start),
+            Ok(None) => self.add(&Unfiltered::Row(entry.to_row())),
+            Err(reason) => Err(self.unstorable(reason)),
+        }
+    }
+
+    /// Appends a row to the partition whose values are where they were read, with the bytes that it has as any row. False if it
+    /// is to be added as one: nothing was appended then.
+    ///
+    /// # Errors
+    /// As for [`SSTableWriter::begin_partition`].
+    #[inline]
+    pub fn add_plain_row(&mut self, row: &PlainRow<'_>) -> Result<bool> {
+        let Some(timestamp_micros) = row.timestamp_micros else {
+            return Ok(false);
+        };
+        let (start, previous_size) = self.next_start()?;
+        let (stats, buffer) = (&mut self.stats, &mut self.buffer);
+        match self
+            .encoder
+            .encode_shown(row, timestamp_micros, previous_size, stats, buffer)
+        {
+            Some(clustering) => self
+                .note_small_row(row.clustering, clustering, start)
+                .map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// Where in its partition the next row starts, and how far that is from the one before.
+    #[inline(always)]
+    fn next_start(&self) -> Result<(u64, u64)> {
+        let Some(open) = &self.open else {
+            return Err(self.refuse("a row comes before its partition"));
+        };
+        let start = self.position() - open.start;
+        Ok((start, start - open.previous_start))
+    }
+
+    /// A row was appended, all of it, that started there; its clustering is at that place of the buffer.
+    #[inline(always)]
+    fn note_small_row(
+        &mut self,
+        values: &[Option<&[u8]>],
+        clustering: Range<usize>,
+        start: u64,
+    ) -> Result<()> {
         let position = self.position();
         let Some(open) = &mut self.open else {
             return Err(self.refuse("a row comes before its partition"));
         };
-        if !self.index.takes_bytes() {
-            return self.add(&Unfiltered::Row(entry.to_row()));
-        }
-        let start = position - open.start;
-        let previous_size = start - open.previous_start;
-        let partition_start = open.start;
-        let (stats, buffer) = (&mut self.stats, &mut self.buffer);
-        let clustering = match self.encoder.encode_entry(entry, previous_size, stats, buffer) {
-            Ok(Some(clustering)) => clustering,
-            Ok(None) => return self.add(&Unfiltered::Row(entry.to_row())),
-            Err(reason) => return Err(self.unstorable(reason)),
-        };
         open.previous_start = start;
-        let end = self.position() - partition_start;
+        let end = position - open.start;
         let clustering = &self.buffer.as_slice()[clustering];
-        self.span.add_row(entry.clustering.iter().copied(), clustering);
-        // Of a row it asks for nothing but that.
+        self.span.add_row(values, clustering);
         self.index
-            .add_unfiltered(&self.nameless, clustering, start, end)?;
+            .add_unfiltered(Written::Row(values), clustering, start, end)?;
         if let Some(cells) = &mut self.cells {
             cells.small_row();
         }

@@ -1,7 +1,7 @@
-//! Plain partitions go from SSTables to an SSTable with the bytes that they have if their rows are taken apart.
+//! Plain partitions and rows go from SSTables to an SSTable with the bytes that they have if rows are taken apart.
 //!
-//! Random histories of tables of one row a partition, in several SSTables, are merged twice: row by row, and with what is plain shown to
-//! the writer. `SEEDS=1000` for more of them; a failure prints its seed, `SEED=n` runs just that.
+//! Random histories of tables with and without clustering, in several SSTables, are merged twice: row by row, and with what is plain
+//! shown to the writer. `SEEDS=1000` for more of them; a failure prints its seed, `SEED=n` runs just that.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -11,13 +11,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ilion_env::{Env, MemEnv};
-use ilion_rows::random::{Dice, NOW_SECS, random_update};
+use ilion_rows::random::{Dice, NOW_SECS, random_clustering, random_update};
 use ilion_rows::{
     Cell, Clustering, ClusteringComparator, ClusteringFilter, ColumnData, CompactionPurge, Cursor, Data,
     DecoratedKey, Direction, Flow, KeyRange, Liveness, MergeCursor, Partition, PartitionUpdate, PlainRow,
     PlainVisitor, Row,
 };
-use ilion_schema::{ColumnKind, DroppedColumn, TableBuilder, TableId, TableSchema};
+use ilion_schema::{ClusteringOrder, ColumnKind, DroppedColumn, TableBuilder, TableId, TableSchema};
 use ilion_sstable::{
     CellMapLimits, Descriptor, EncodingStats, Format, OpenOptions, SSTable, SSTableId, SSTableWriter, Scan,
     Version, WriterOptions,
@@ -28,18 +28,34 @@ use ilion_types::{CqlType, Partitioner, Uuid};
 const EVEN: &str = "even";
 const SEEDS_DEFAULT: u64 = 40;
 const MICROS: i64 = NOW_SECS as i64 * 1_000_000;
+/// Keys of partitions of one row, and of others.
 const KEYS: usize = 400;
+const WIDE_KEYS: usize = 10;
 
 fn number_of(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().map(|text| text.parse().unwrap())
 }
 
-/// One row a partition, of simple columns.
+/// Half of them with clustering. Without, they have simple columns only.
 fn random_table(dice: &mut Dice) -> Arc<TableSchema> {
     let name = *dice.pick(&["t", "t", EVEN]);
     let mut table = TableBuilder::new("ks", name, TableId(Uuid::from_u128(1)));
     table = table.partition_key("k", CqlType::Blob);
     let types = [CqlType::Blob, CqlType::Text, CqlType::Int, CqlType::BigInt];
+    if dice.one_in(2) {
+        for index in 0..1 + dice.below(3) {
+            let order = *dice.pick(&[ClusteringOrder::Asc, ClusteringOrder::Desc]);
+            table = table.clustering(format!("c{index}"), dice.pick(&types).clone(), order);
+        }
+        if dice.one_in(3) {
+            table = table.static_column("s", CqlType::Text);
+        }
+        if dice.one_in(4) {
+            let element = Arc::new(CqlType::Int);
+            let frozen = false;
+            table = table.regular("set", CqlType::Set { element, frozen });
+        }
+    }
     for index in 0..dice.below(6) {
         table = table.regular(format!("r{index}"), dice.pick(&types).clone());
     }
@@ -61,7 +77,7 @@ fn altered(table: &Arc<TableSchema>, dice: &mut Dice) -> Arc<TableSchema> {
     }
     let first = table
         .regulars()
-        .next()
+        .find(|column| !column.is_complex())
         .map(|column| (column.name.clone(), column.ty.clone()));
     if let Some((name, ty)) = first.filter(|_| dice.one_in(4)) {
         builder.dropped.insert(
@@ -93,12 +109,42 @@ fn value(table: &TableSchema, ty: &CqlType, dice: &mut Dice) -> Bytes {
     (0..len).map(|_| b'a' + dice.byte() % 16).collect()
 }
 
-/// Most of them plain.
+fn is_wide(table: &TableSchema) -> bool {
+    table.clustering().next().is_some()
+}
+
+/// Most rows are plain.
 fn random_partition(table: &Arc<TableSchema>, dice: &mut Dice) -> PartitionUpdate {
-    if dice.one_in(12) {
-        return random_update(table, dice);
+    if !is_wide(table) {
+        return match dice.one_in(12) {
+            true => random_update(table, dice),
+            false => PartitionUpdate {
+                rows: vec![random_row(table, Clustering::empty(), dice)],
+                ..PartitionUpdate::default()
+            },
+        };
     }
-    let mut row = Row::empty(Clustering::empty());
+    let mut update = match dice.one_in(3) {
+        true => random_update(table, dice),
+        false => PartitionUpdate::default(),
+    };
+    let count = *dice.pick(&[1, 3, 20, 200]);
+    for _ in 0..1 + dice.below(count) {
+        let clustering = match dice.one_in(8) {
+            true => random_clustering(table, dice),
+            false => Clustering::of(table.clustering().map(|column| value(table, &column.ty, dice))),
+        };
+        update.rows.push(random_row(table, clustering, dice));
+    }
+    let comparator = ClusteringComparator::of(table);
+    let rows = &mut update.rows;
+    rows.sort_by(|a, b| comparator.compare(&a.clustering, &b.clustering));
+    rows.dedup_by(|a, b| comparator.compare(&a.clustering, &b.clustering).is_eq());
+    update
+}
+
+fn random_row(table: &TableSchema, clustering: Clustering, dice: &mut Dice) -> Row {
+    let mut row = Row::empty(clustering);
     let micros = MICROS + dice.below(1000) as i64;
     row.liveness = match dice.below(20) {
         0 => Liveness::NONE,
@@ -106,7 +152,7 @@ fn random_partition(table: &Arc<TableSchema>, dice: &mut Dice) -> PartitionUpdat
         _ => Liveness::live(micros),
     };
     let has_all = table.name == EVEN || dice.one_in(2);
-    for column in table.regulars() {
+    for column in table.regulars().filter(|column| !column.is_complex()) {
         if !has_all && dice.one_in(3) {
             continue;
         }
@@ -122,11 +168,7 @@ fn random_partition(table: &Arc<TableSchema>, dice: &mut Dice) -> PartitionUpdat
             data: Data::Simple(cell),
         });
     }
-    let rows = if row.is_empty() { vec![] } else { vec![row] };
-    PartitionUpdate {
-        rows,
-        ..PartitionUpdate::default()
-    }
+    row
 }
 
 struct Case {
@@ -135,6 +177,15 @@ struct Case {
     sources: Vec<Arc<SSTable>>,
     options: WriterOptions,
     version: Version,
+    /// Tombstones are purged that are older than what no other source has.
+    purgeable_below_micros: i64,
+}
+
+/// How a merge goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    RowByRow,
+    Plain,
 }
 
 fn descriptor(directory: &str, id: u32, version: Version) -> Descriptor {
@@ -160,10 +211,12 @@ impl Case {
         let partitioner = *dice.pick(&[Partitioner::Murmur3, Partitioner::Murmur3, Partitioner::Random]);
         env.create_dir_all(Path::new("in")).unwrap();
         let versions = [Version::NB, Version::OA, Version::DA];
+        let version = *dice.pick(&versions);
         let count = *dice.pick(&[1, 2, 3, 4]);
         let sources = (0..count).map(|id| {
             let descriptor = descriptor("in", id, *dice.pick(&versions));
-            write_source(&env, &descriptor, &table, partitioner, &mut dice);
+            let can_hold = |micros: i64| micros >= 0 || [descriptor.version, version] == [Version::NB; 2];
+            write_source(&env, &descriptor, &table, partitioner, can_hold, &mut dice);
             let options = OpenOptions {
                 partitioner,
                 ..OpenOptions::default()
@@ -185,7 +238,8 @@ impl Case {
                 }),
                 ..WriterOptions::default()
             },
-            version: *dice.pick(&versions),
+            version,
+            purgeable_below_micros: *dice.pick(&[i64::MAX, MICROS, i64::MIN]),
             env,
         }
     }
@@ -196,29 +250,38 @@ impl Case {
             Box::new(sstable.cursor(&self.table, KeyRange::all(), filter.clone(), Scan::Sequential))
         });
         let merged = MergeCursor::new(cursors.collect(), self.table.clone(), Direction::Forward);
-        let gc_before_secs = NOW_SECS - 5;
-        CompactionPurge::new(merged, NOW_SECS, gc_before_secs, Box::new(|_| i64::MAX))
+        let (gc_before_secs, below) = (NOW_SECS - 5, self.purgeable_below_micros);
+        CompactionPurge::new(merged, NOW_SECS, gc_before_secs, Box::new(move |_| below)).of_table(&self.table)
     }
 
-    /// Merges into that directory and gives its files, and how many partitions were plain.
-    fn merge(&self, directory: &str, mut way: impl FnMut(&mut dyn Cursor, &mut Shown)) -> (Files, u64) {
+    /// Merges into that directory and gives its files, and how many partitions or rows were plain.
+    fn merge(&self, directory: &str, way: Way) -> (Files, u64) {
         self.env.create_dir_all(Path::new(directory)).unwrap();
         let descriptor = descriptor(directory, 1, self.version);
         let writer = SSTableWriter::new(&self.env, &descriptor, &self.table, self.options.clone()).unwrap();
         let mut shown = Shown {
             writer,
             partitioner: self.options.partitioner,
+            key: None,
             taken: 0,
             dice: Dice::new(7),
         };
         let mut cursor = self.merged();
         loop {
-            way(&mut cursor, &mut shown);
+            if way == Way::Plain {
+                shown.take_partitions(&mut cursor);
+            }
             let Some(head) = cursor.next_partition().unwrap() else {
                 break;
             };
             shown.writer.begin_partition(&head).unwrap();
-            while let Some(unfiltered) = cursor.next_unfiltered().unwrap() {
+            loop {
+                if way == Way::Plain {
+                    shown.take_rows(&mut cursor, &head.key);
+                }
+                let Some(unfiltered) = cursor.next_unfiltered().unwrap() else {
+                    break;
+                };
                 shown.writer.add(&unfiltered).unwrap();
             }
             shown.writer.finish_partition().unwrap();
@@ -248,22 +311,24 @@ fn write_source(
     descriptor: &Descriptor,
     table: &Arc<TableSchema>,
     partitioner: Partitioner,
+    can_hold: impl Fn(i64) -> bool,
     dice: &mut Dice,
 ) {
     let comparator = ClusteringComparator::of(table);
-    let cannot_hold = |micros: i64| descriptor.version != Version::NB && micros < 0;
     let mut partitions = BTreeMap::new();
-    for _ in 0..1 + dice.below(KEYS) {
-        let key = Bytes::from(format!("key {}", dice.below(KEYS)));
+    let keys = if is_wide(table) { WIDE_KEYS } else { KEYS };
+    for _ in 0..1 + dice.below(keys) {
+        let key = Bytes::from(format!("key {}", dice.below(keys)));
         let key = DecoratedKey::new(partitioner, key);
         let mut update = random_partition(table, dice);
         update.deletion = update
             .deletion
-            .filter(|deletion| !cannot_hold(deletion.marked_at_micros));
+            .filter(|deletion| can_hold(deletion.marked_at_micros));
+        update.rows.retain(|row| !row.is_empty());
         if update == PartitionUpdate::default() {
             update.rows.push(Row {
                 liveness: Liveness::live(MICROS),
-                ..Row::empty(Clustering::empty())
+                ..Row::empty(random_clustering(table, dice))
             });
         }
         partitions.insert(key.clone(), Partition::of(key, update, &comparator));
@@ -288,15 +353,46 @@ fn write_source(
 struct Shown {
     writer: SSTableWriter,
     partitioner: Partitioner,
+    /// Of the partition whose rows are shown.
+    key: Option<DecoratedKey>,
     taken: u64,
     dice: Dice,
 }
 
+impl Shown {
+    fn take_partitions(&mut self, cursor: &mut dyn Cursor) {
+        let before = self.taken;
+        self.key = None;
+        let run = cursor.plain_partitions(None, self).unwrap();
+        assert_eq!(run.map_or(0, |run| run.count), self.taken - before);
+    }
+
+    fn take_rows(&mut self, cursor: &mut dyn Cursor, key: &DecoratedKey) {
+        let before = self.taken;
+        self.key = Some(key.clone());
+        let count = cursor.plain_rows(key, None, self).unwrap();
+        assert_eq!(count, self.taken - before);
+    }
+
+    fn write(&mut self, row: &PlainRow<'_>) -> bool {
+        let written = match &self.key {
+            Some(key) => {
+                assert_eq!((row.key, row.token), (&key.key[..], Some(&key.token)));
+                self.writer.add_plain_row(row)
+            }
+            None => {
+                let token = self.partitioner.token(row.key);
+                assert!(row.token.is_none_or(|known| *known == token));
+                self.writer.add_plain(&token, row)
+            }
+        };
+        written.unwrap()
+    }
+}
+
 impl PlainVisitor for Shown {
     fn row(&mut self, row: &PlainRow<'_>) -> Flow {
-        let token = self.partitioner.token(row.key);
-        assert!(row.token.is_none_or(|known| *known == token));
-        if self.dice.one_in(20) || !self.writer.add_plain(&token, row).unwrap() {
+        if self.dice.one_in(20) || !self.write(row) {
             return Flow::Leave;
         }
         self.taken += 1;
@@ -313,15 +409,12 @@ fn what_is_plain_is_written_as_row_by_row() {
         Some(seed) => seed..seed + 1,
         None => 0..number_of("SEEDS").unwrap_or(SEEDS_DEFAULT),
     };
-    let (mut taken, mut cases) = (0, 0);
+    // Of tables without clustering, and with.
+    let (mut taken, mut cases) = ([0, 0], [0, 0]);
     for seed in seeds {
         let case = Case::new(seed);
-        let (expected, _) = case.merge("rows", |_, _| {});
-        let (found, plain) = case.merge("plain", |cursor, shown| {
-            let before = shown.taken;
-            let run = cursor.plain_partitions(None, shown).unwrap();
-            assert_eq!(run.map_or(0, |run| run.count), shown.taken - before);
-        });
+        let (expected, _) = case.merge("rows", Way::RowByRow);
+        let (found, plain) = case.merge("plain", Way::Plain);
         assert!(
             expected.keys().eq(found.keys()),
             "seed {seed}: the same components"
@@ -329,11 +422,11 @@ fn what_is_plain_is_written_as_row_by_row() {
         for (name, bytes) in &expected {
             assert!(*bytes == found[name], "seed {seed}: {name} differs");
         }
-        taken += plain;
-        cases += 1;
+        let kind = usize::from(is_wide(&case.table));
+        taken[kind] += plain;
+        cases[kind] += 1;
     }
-    assert!(
-        taken >= 20 * cases,
-        "only {taken} partitions of {cases} merges were plain"
-    );
+    for (taken, cases) in taken.into_iter().zip(cases) {
+        assert!(taken >= 20 * cases, "only {taken} of {cases} merges were plain");
+    }
 }

@@ -14,7 +14,7 @@ use ilion_index::{Attached, RowNumbers, RowNumbersFile, RowNumbersWriter, SSTabl
 use ilion_memtable::Watched as LookedAt;
 use ilion_rows::{
     Cell, Clustering, ClusteringFilter, ColumnData, Cursor, Data, DecoratedKey, EntryRow, KeyRange, Liveness,
-    NO_TIMESTAMP, PartitionHead, PlainRow, Row, Unfiltered, may_be_plain,
+    NO_TIMESTAMP, PartitionHead, PlainRow, Row, Unfiltered, may_be_plain, rows_may_be_plain,
 };
 use ilion_schema::TableSchema;
 use ilion_sstable::{Descriptor, SSTableWriter, Scan, WriterOptions};
@@ -86,7 +86,13 @@ impl Telling {
         let mut copied: Option<(DecoratedKey, Row)> = None;
         for writer in &mut self.writers {
             if !writer.add_plain(self.number, partition)? {
-                let (key, row) = copied.get_or_insert_with(|| copy_of(token, partition, looked_at));
+                let (key, row) = copied.get_or_insert_with(|| {
+                    let key = DecoratedKey {
+                        token: token.clone(),
+                        key: Bytes::copy_from_slice(partition.key),
+                    };
+                    (key, copy_of(partition, looked_at))
+                });
                 writer.add(self.number, key, row)?;
             }
         }
@@ -186,27 +192,24 @@ impl IndexedWriter {
     }
 }
 
-/// A plain partition, as far as somebody looks at it.
-fn copy_of(token: &Token, partition: &PlainRow<'_>, looked_at: &LookedAt) -> (DecoratedKey, Row) {
+/// A plain row, as far as somebody looks at it.
+fn copy_of(row: &PlainRow<'_>, looked_at: &LookedAt) -> Row {
     // Only rows that were written at once are written where they lie.
-    let micros = partition.timestamp_micros.unwrap_or(NO_TIMESTAMP);
-    let cells = partition.cells.iter();
+    let micros = row.timestamp_micros.unwrap_or(NO_TIMESTAMP);
+    let clustering = row.clustering.iter();
+    let clustering = clustering.map(|value| value.map(Bytes::copy_from_slice));
+    let cells = row.cells.iter();
     let columns = cells
         .filter(|(column, _)| looked_at.has(*column))
         .map(|(column, value)| ColumnData {
             column: *column,
             data: Data::Simple(Cell::live(micros, Bytes::copy_from_slice(value))),
         });
-    let row = Row {
+    Row {
         liveness: Liveness::live(micros),
         columns: columns.collect(),
-        ..Row::empty(Clustering::empty())
-    };
-    let key = DecoratedKey {
-        token: token.clone(),
-        key: Bytes::copy_from_slice(partition.key),
-    };
-    (key, row)
+        ..Row::empty(Clustering::new(clustering.collect()))
+    }
 }
 
 impl Sink for IndexedWriter {
@@ -264,6 +267,22 @@ impl Sink for IndexedWriter {
         if is_written && let Some(telling) = &mut self.telling {
             let told = telling.add_plain(token, partition, &self.looked_at);
             self.go_on(told)?;
+        }
+        Ok(is_written)
+    }
+
+    fn takes_plain_rows(&self) -> bool {
+        rows_may_be_plain(self.watch.table())
+    }
+
+    #[inline]
+    fn plain_row(&mut self, row: &PlainRow<'_>) -> Result<bool> {
+        if !self.watch.passes_over(row) {
+            return Ok(false);
+        }
+        let is_written = self.writer.add_plain_row(row)?;
+        if is_written && self.telling.is_some() {
+            self.tell(&copy_of(row, &self.looked_at))?;
         }
         Ok(is_written)
     }

@@ -7,10 +7,34 @@ use parking_lot::Mutex;
 
 use super::*;
 
-/// Plain partitions numbered from 0 on.
+/// Plain partitions numbered from 0 on; or one partition with such rows.
 struct Numbers {
     next: u64,
     end: u64,
+}
+
+impl Numbers {
+    /// Shows those that come next; gives how many were taken, and whether no more are wanted.
+    fn show(&mut self, visitor: &mut dyn PlainVisitor) -> (u64, bool) {
+        let (first, mut is_over) = (self.next, false);
+        while self.next < self.end && !is_over {
+            let key = key_of(self.next);
+            let flow = visitor.row(&PlainRow {
+                key: &key.key,
+                token: Some(&key.token),
+                clustering: &[],
+                timestamp_micros: Some(0),
+                cells: &[],
+                stored: None,
+            });
+            if flow == Flow::Leave {
+                break;
+            }
+            self.next += 1;
+            is_over = flow == Flow::Last;
+        }
+        (self.next - first, is_over)
+    }
 }
 
 fn key_of(number: u64) -> DecoratedKey {
@@ -42,29 +66,21 @@ impl Cursor for Numbers {
         _: Option<&DecoratedKey>,
         visitor: &mut dyn PlainVisitor,
     ) -> Result<Option<PlainRun>, ReadError> {
-        let (first, mut is_over) = (self.next, false);
-        while self.next < self.end && !is_over {
-            let key = key_of(self.next);
-            let flow = visitor.row(&PlainRow {
-                key: &key.key,
-                token: Some(&key.token),
-                clustering: &[],
-                timestamp_micros: Some(0),
-                cells: &[],
-                stored: None,
-            });
-            if flow == Flow::Leave {
-                break;
-            }
-            self.next += 1;
-            is_over = flow == Flow::Last;
-        }
-        let count = self.next - first;
+        let (count, is_over) = self.show(visitor);
         Ok((count > 0).then(|| PlainRun {
             count,
             last: key_of(self.next - 1),
             is_over,
         }))
+    }
+
+    fn plain_rows(
+        &mut self,
+        _: &DecoratedKey,
+        _: Option<&Bound>,
+        visitor: &mut dyn PlainVisitor,
+    ) -> Result<u64, ReadError> {
+        Ok(self.show(visitor).0)
     }
 }
 
@@ -129,6 +145,21 @@ fn a_long_run_is_cut_into_stretches_and_nothing_is_lost() {
     assert_eq!(taken.seen, (0..10_000).collect::<Vec<_>>());
     assert_eq!(runs, [2048, 2048, 2048, 2048, 1808]);
     assert_eq!(*looks.lock(), [40_960; 4]);
+}
+
+#[test]
+fn the_rows_of_a_partition_are_cut_into_stretches_and_none_is_lost() {
+    let looks = Mutex::default();
+    let mut source = watched(10_000, &looks, usize::MAX);
+    let mut taken = Upto {
+        seen: Vec::new(),
+        number: u64::MAX,
+        then: Flow::Last,
+    };
+    let mut rows = || source.plain_rows(&key_of(0), None, &mut taken).unwrap();
+    assert_eq!([rows(), rows(), rows(), rows()], [4096, 4096, 1808, 0]);
+    assert_eq!(taken.seen, (0..10_000).collect::<Vec<_>>());
+    assert_eq!(*looks.lock(), [40_960; 2]);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use ilion_env::cost::{self, Count};
 use ilion_env::trace;
 use ilion_rows::{
     Clustering, ClusteringComparator, ClusteringFilter, Cursor, DecoratedKey, KeyRange, PartitionHead,
-    ReadLaw, ReadPurge, Row, Unfiltered,
+    PlainLuck, ReadLaw, ReadPurge, Row, Unfiltered,
 };
 use ilion_schema::{ColumnId, TableSchema};
 use ilion_types::decode_composite;
@@ -22,7 +22,6 @@ use smallvec::{SmallVec, smallvec};
 use super::RowView;
 use super::candidates::Groups;
 use super::paging::{self, Position};
-use super::plain::PlainLuck;
 use super::segments::{Rest, Segment, segments};
 use super::wanted_elements::{ElementKeys, wanted_elements};
 use crate::context::Execution;

@@ -83,8 +83,8 @@ impl PlainRows {
         Ok(Some(start + 1..sized.at))
     }
 
-    /// Appends a row that was shown where it lies, all of it written at `timestamp_micros`. False if it is not to be written like this:
-    /// nothing was appended then.
+    /// Appends a row that was shown where it lies, all of it written at `timestamp_micros`. Gives the place of its clustering values in
+    /// `out`; nothing if it is not to be written like this: nothing was appended then.
     #[inline]
     pub(super) fn append_shown(
         &mut self,
@@ -94,22 +94,22 @@ impl PlainRows {
         previous_size: u64,
         stats: &mut MetadataCollector,
         out: &mut Slab,
-    ) -> bool {
-        let missing = missing_of_shown(row, form.layout);
-        let Some(missing) = missing.filter(|_| form.clustering_lens.is_empty()) else {
-            return false;
-        };
+    ) -> Option<Range<usize>> {
+        let missing = missing_of_shown(row, form.layout)
+            .filter(|_| row.clustering.len() == form.clustering_lens.len())?;
         let bytes = match (row.stored, missing) {
             (Some(stored), _) => Some(stored.len()),
             (None, 0) => bytes_of_shown(row, form.layout.all()),
             (None, _) => bytes_of_shown(row, form.layout.without(missing)),
         };
-        let Some(bytes) = bytes.filter(|bytes| *bytes < self.bytes_max) else {
-            return false;
-        };
+        let bytes = bytes.filter(|bytes| *bytes < self.bytes_max)?;
         let liveness = Liveness::live(timestamp_micros);
         let start = out.len();
         out.u8(flags_of(&liveness, missing));
+        if encode_values(form.clustering_lens, row.clustering, out).is_err() {
+            out.truncate(start);
+            return None;
+        }
         let sized = self.begin_sized(&liveness, missing, form.times, previous_size, out);
         match (row.stored, missing) {
             (Some(stored), _) => out.bytes(stored),
@@ -118,13 +118,13 @@ impl PlainRows {
         }
         if !self.end_sized(sized, out) {
             out.truncate(start);
-            return false;
+            return None;
         }
         stats.liveness(&liveness);
         stats.row(row.cells.len() as u64);
         #[expect(clippy::cast_possible_truncation, reason = "there are fewer than 64")]
         stats.cells_as_row(row.cells.len() as u32, &liveness);
-        true
+        Some(start + 1..sized.at)
     }
 
     /// Appends what stands between the clustering and the cells, with room for the size.

@@ -72,23 +72,26 @@ impl ClusteringSpan {
     /// Adds the unfiltered whose values, or whose bound, Data.db has as `clustering`.
     #[inline(always)]
     pub(super) fn add(&mut self, unfiltered: &Unfiltered, clustering: &[u8]) {
-        debug_assert!(self.ascends(unfiltered), "unfiltereds come in clustering order");
         let (values, kind) = clustering_of(unfiltered);
         self.add_next(kind, clustering, || values.clone());
     }
 
     /// Adds the row of these values, which Data.db has as `clustering`.
     #[inline]
-    pub(super) fn add_row<'v>(&mut self, values: impl Iterator<Item = Option<&'v [u8]>>, clustering: &[u8]) {
+    pub(super) fn add_row(&mut self, values: &[Option<&[u8]>], clustering: &[u8]) {
         self.add_next(None, clustering, || {
-            let values = values.map(|value| value.map(Bytes::copy_from_slice));
-            values.collect()
+            let values = values.iter();
+            values.map(|value| value.map(Bytes::copy_from_slice)).collect()
         });
     }
 
     /// Adds a row or, with a kind, a marker. Its values are asked for if it is the first.
     #[inline(always)]
-    fn add_next(&mut self, kind: Option<BoundKind>, clustering: &[u8], values: impl FnOnce() -> Values) {
+    fn add_next(&mut self, kind: Option<BoundKind>, clustering: &[u8], values: impl Fn() -> Values) {
+        debug_assert!(
+            self.ascends(&values(), kind),
+            "unfiltereds come in clustering order"
+        );
         self.last_kind = kind;
         if self.seen != Seen::Nothing {
             self.seen = Seen::Many;
@@ -103,11 +106,10 @@ impl ClusteringSpan {
     }
 
     /// True if it stands after the last one. Too slow for every row of a release build.
-    fn ascends(&self, unfiltered: &Unfiltered) -> bool {
+    fn ascends(&self, values: &Values, kind: Option<BoundKind>) -> bool {
         if self.is_empty() {
             return true;
         }
-        let (values, kind) = clustering_of(unfiltered);
         let (last, last_kind) = self.last();
         let comparator = &self.comparator;
         let clustering = |values: &Values| Clustering::new(values.clone());

@@ -12,6 +12,14 @@ use super::trie_index::TrieIndexWriter;
 use crate::values::Unstorable;
 use crate::{BloomFilter, Component, Descriptor, Format, KeyHash, Result, write_component};
 
+/// An unfiltered that was written.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Written<'a> {
+    Unfiltered(&'a Unfiltered),
+    /// A row that was shown where it lies, by the values of its clustering.
+    Row(&'a [Option<&'a [u8]>]),
+}
+
 /// The partition that just ended.
 #[derive(Debug)]
 pub(super) struct EndedPartition<'a> {
@@ -88,28 +96,23 @@ impl PartitionIndexWriter {
     #[inline(always)]
     pub(super) fn add_unfiltered(
         &mut self,
-        unfiltered: &Unfiltered,
+        written: Written<'_>,
         clustering: &[u8],
         start: u64,
         end: u64,
     ) -> Result<()> {
         match &mut self.form {
             Form::Sorted(index) => {
-                index.add_unfiltered(unfiltered, clustering, start, end);
+                index.add_unfiltered(written, clustering, start, end);
                 Ok(())
             }
-            Form::Trie(index) => index.add_unfiltered(unfiltered, start, end),
+            Form::Trie(index) => index.add_unfiltered(written, start, end),
         }
-    }
-
-    /// True if it looks at no unfiltered, only at what Data.db has of it.
-    pub(super) fn takes_bytes(&self) -> bool {
-        matches!(self.form, Form::Sorted(_))
     }
 
     /// A row of the partition that begins has no other beside it, and lies from `start` to `end`.
     #[inline]
-    pub(super) fn begin_partition_of(&mut self, only: &Unfiltered, start: u64, end: u64) -> Result<()> {
+    pub(super) fn begin_partition_of_row(&mut self, start: u64, end: u64) -> Result<()> {
         match &mut self.form {
             // It gets no row index.
             Form::Sorted(index) => {
@@ -118,7 +121,7 @@ impl PartitionIndexWriter {
             }
             Form::Trie(index) => {
                 index.begin_partition();
-                index.add_unfiltered(only, start, end)
+                index.add_unfiltered(Written::Row(&[]), start, end)
             }
         }
     }

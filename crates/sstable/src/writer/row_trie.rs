@@ -10,6 +10,7 @@ use ilion_schema::TableSchema;
 
 use super::clustering_span::ClusteringSpan;
 use super::component_writer::ComponentWriter;
+use super::partition_index::Written;
 use super::trie_builder::TrieBuilder;
 use super::trie_draft::{PayloadBytes, sized_int_len};
 use crate::comparable::ComparableClusterings;
@@ -18,8 +19,14 @@ use crate::{Result, Version};
 
 const HAS_OPEN: u8 = 8;
 
-/// Values, and the kind of a marker.
-type Place<'a> = (&'a Values, Option<BoundKind>);
+/// Where an unfiltered stands.
+#[derive(Clone, Copy)]
+enum Place<'a> {
+    Row(&'a Values),
+    /// A row that was shown where it lies.
+    Shown(&'a [Option<&'a [u8]>]),
+    Marker(BoundKind, &'a Values),
+}
 
 /// The block at hand.
 #[derive(Debug)]
@@ -81,7 +88,7 @@ impl RowTrieBuilder {
     #[inline]
     pub(super) fn add(
         &mut self,
-        unfiltered: &Unfiltered,
+        written: Written<'_>,
         start: u64,
         end: u64,
         rows: &mut ComponentWriter,
@@ -93,14 +100,14 @@ impl RowTrieBuilder {
             });
             // The first block needs no separator.
             if self.blocks > 0 {
-                encode(self.clusterings.as_ref(), place_of(unfiltered), &mut self.first);
+                encode(self.clusterings.as_ref(), place_of(written), &mut self.first);
             }
         }
-        if let Unfiltered::Marker(marker) = unfiltered {
+        if let Written::Unfiltered(Unfiltered::Marker(marker)) = written {
             self.open = marker.start.unwrap_or(DeletionTime::LIVE);
         }
         match self.block.take_if(|block| end - block.start >= self.block_bytes) {
-            Some(block) => self.end_block(&block, place_of(unfiltered), rows),
+            Some(block) => self.end_block(&block, place_of(written), rows),
             None => Ok(()),
         }
     }
@@ -141,7 +148,11 @@ impl RowTrieBuilder {
             && let Some(block) = self.block.take()
         {
             let (values, kind) = span.last();
-            self.end_block(&block, (&values, kind), rows)?;
+            let last = match kind {
+                None => Place::Row(&values),
+                Some(kind) => Place::Marker(kind, &values),
+            };
+            self.end_block(&block, last, rows)?;
         }
         if self.blocks < 2 || self.is_given_up {
             return Ok(None);
@@ -159,19 +170,23 @@ impl RowTrieBuilder {
     }
 }
 
-fn place_of(unfiltered: &Unfiltered) -> Place<'_> {
-    match unfiltered {
-        Unfiltered::Row(row) => (row.clustering.values(), None),
-        Unfiltered::Marker(marker) => (&marker.bound.values, Some(marker.bound.kind)),
+fn place_of(written: Written<'_>) -> Place<'_> {
+    match written {
+        Written::Row(values) => Place::Shown(values),
+        Written::Unfiltered(Unfiltered::Row(row)) => Place::Row(row.clustering.values()),
+        Written::Unfiltered(Unfiltered::Marker(marker)) => {
+            Place::Marker(marker.bound.kind, &marker.bound.values)
+        }
     }
 }
 
-fn encode(clusterings: Option<&ComparableClusterings>, (values, kind): Place<'_>, out: &mut Vec<u8>) {
+fn encode(clusterings: Option<&ComparableClusterings>, place: Place<'_>, out: &mut Vec<u8>) {
     out.clear();
     if let Some(clusterings) = clusterings {
-        match kind {
-            None => clusterings.encode_row(values, out),
-            Some(kind) => clusterings.encode_bound(kind, values, out),
+        match place {
+            Place::Row(values) => clusterings.encode_row(values, out),
+            Place::Shown(values) => clusterings.encode_row(values, out),
+            Place::Marker(kind, values) => clusterings.encode_bound(kind, values, out),
         }
     }
 }

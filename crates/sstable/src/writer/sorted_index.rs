@@ -10,7 +10,7 @@ use ilion_rows::Unfiltered;
 use ilion_schema::TableSchema;
 
 use super::component_writer::ComponentWriter;
-use super::partition_index::EndedPartition;
+use super::partition_index::{EndedPartition, Written};
 use super::row_index::{Prefix, RowIndexBuilder};
 use super::summary::SummaryBuilder;
 use crate::values::Unstorable;
@@ -43,16 +43,10 @@ impl SortedIndexWriter {
 
     /// `clustering` is that of the unfiltered as Data.db has it.
     #[inline(always)]
-    pub(super) fn add_unfiltered(
-        &mut self,
-        unfiltered: &Unfiltered,
-        clustering: &[u8],
-        start: u64,
-        end: u64,
-    ) {
-        let prefix = match unfiltered {
-            Unfiltered::Row(_) => Prefix::Row(clustering),
-            Unfiltered::Marker(marker) => {
+    pub(super) fn add_unfiltered(&mut self, written: Written<'_>, clustering: &[u8], start: u64, end: u64) {
+        let prefix = match written {
+            Written::Row(_) | Written::Unfiltered(Unfiltered::Row(_)) => Prefix::Row(clustering),
+            Written::Unfiltered(Unfiltered::Marker(marker)) => {
                 self.rows.set_open(marker.start);
                 Prefix::Marker(clustering)
             }

@@ -5,11 +5,10 @@
 
 use ilion_codec::Append as _;
 use ilion_env::Env;
-use ilion_rows::Unfiltered;
 use ilion_schema::TableSchema;
 
 use super::component_writer::ComponentWriter;
-use super::partition_index::EndedPartition;
+use super::partition_index::{EndedPartition, Written};
 use super::row_trie::RowTrieBuilder;
 use super::trie_builder::TrieBuilder;
 use super::trie_draft::{PayloadBytes, sized_int_len};
@@ -64,8 +63,8 @@ impl TrieIndexWriter {
     }
 
     #[inline]
-    pub(super) fn add_unfiltered(&mut self, unfiltered: &Unfiltered, start: u64, end: u64) -> Result<()> {
-        self.row_trie.add(unfiltered, start, end, &mut self.rows)
+    pub(super) fn add_unfiltered(&mut self, written: Written<'_>, start: u64, end: u64) -> Result<()> {
+        self.row_trie.add(written, start, end, &mut self.rows)
     }
 
     pub(super) fn add(
