@@ -166,6 +166,21 @@ impl Slab {
         self.len += before - filling.room.len();
     }
 
+    /// The room that there is, to be filled as far as it goes, see [`Slab::keep`].
+    #[inline(always)]
+    pub fn spare(&mut self) -> Room<'_> {
+        Room {
+            room: &mut self.bytes[self.len..],
+        }
+    }
+
+    /// Appends what was put into [`Slab::spare`], of which so many bytes are left.
+    #[inline(always)]
+    pub fn keep(&mut self, left: usize) {
+        let end = self.bytes.len().saturating_sub(left);
+        self.len = self.len.max(end);
+    }
+
     /// An unsigned vint in the place of the `reserved` bytes that were left for it at `at`. What follows moves if it takes
     /// more or fewer.
     ///
@@ -300,6 +315,57 @@ impl Append for Slab {
     }
 }
 
+/// What is left of the room in a slab, which may not be enough: whatever does not fit gives nothing. It is
+/// given on, so that it stays in registers.
+#[derive(Debug)]
+pub struct Room<'s> {
+    room: &'s mut [u8],
+}
+
+impl Room<'_> {
+    /// Bytes that still fit.
+    #[inline(always)]
+    pub fn left(&self) -> usize {
+        self.room.len()
+    }
+
+    /// Leaves room for so many bytes.
+    #[inline(always)]
+    pub fn skip(self, len: usize) -> Option<Self> {
+        let (_, room) = self.room.split_at_mut_checked(len)?;
+        Some(Self { room })
+    }
+
+    /// So many bytes as the type says.
+    #[inline(always)]
+    pub fn array<const N: usize>(self, bytes: [u8; N]) -> Option<Self> {
+        let (first, room) = self.room.split_first_chunk_mut()?;
+        *first = bytes;
+        Some(Self { room })
+    }
+
+    /// The bytes as they are.
+    #[inline(always)]
+    pub fn bytes(self, bytes: &[u8]) -> Option<Self> {
+        let (first, room) = self.room.split_at_mut_checked(bytes.len())?;
+        copy(bytes, first);
+        Some(Self { room })
+    }
+
+    /// An unsigned vint.
+    #[inline(always)]
+    pub fn uvint(self, value: u64) -> Option<Self> {
+        match u8::try_from(value) {
+            Ok(byte @ ..0x80) => self.array([byte]),
+            _ => {
+                let (encoded, len) = encode_unsigned(value);
+                *self.room.first_chunk_mut()? = encoded;
+                self.skip(len)
+            }
+        }
+    }
+}
+
 /// Copies bytes into room for as many. Short ones in two moves that overlap, since a call takes longer than these.
 #[inline(always)]
 fn copy(bytes: &[u8], room: &mut [u8]) {
@@ -372,6 +438,39 @@ mod tests {
             slab.u8(1);
             assert_eq!(slab.as_slice(), [1]);
         }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_not_there() {
+        let mut expected = Writer::new();
+        expected.bytes(b"head");
+        expected.uvint(300);
+        expected.bytes(b"some bytes");
+        expected.bytes(&[0, 0]);
+        let mut fitted = 0;
+        for capacity in 0..expected.len() + 20 {
+            let mut slab = Slab::with_capacity(capacity);
+            let fill = |room: Room<'_>| {
+                let room = room.array(*b"head")?.uvint(300)?.bytes(b"some bytes")?;
+                Some(room.skip(2)?.left())
+            };
+            let left = fill(slab.spare());
+            if let Some(left) = left {
+                slab.keep(left);
+            }
+            let (all, nothing) = (expected.as_slice(), &[][..]);
+            assert_eq!(slab.as_slice(), if left.is_some() { all } else { nothing });
+            assert!(left.is_none_or(|left| left == capacity - expected.len()));
+            fitted += usize::from(left.is_some());
+        }
+        assert_eq!(fitted, 20);
+        let mut slab = Slab::with_capacity(10);
+        slab.u8(1);
+        let left = slab.spare().array([2]).unwrap().left();
+        slab.keep(left);
+        // Not kept.
+        slab.spare().array([3]).unwrap();
+        assert_eq!(slab.as_slice(), [1, 2]);
     }
 
     #[test]

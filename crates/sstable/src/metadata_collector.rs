@@ -78,7 +78,7 @@ impl MetadataCollector {
     }
 
     /// A row's liveness, which is there.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn liveness(&mut self, liveness: &Liveness) {
         self.timestamps.add(liveness.timestamp_micros);
         self.ttls.add(liveness.ttl_secs);
@@ -100,6 +100,14 @@ impl MetadataCollector {
         if liveness.expires_secs != NO_DELETION_TIME {
             (0..cells).for_each(|_| self.tombstones.add(liveness.expires_secs));
         }
+    }
+
+    /// A row that lives and does not expire, with so many cells, all written at that time.
+    #[inline]
+    pub(crate) fn usual_row(&mut self, micros: i64, cells: u64) {
+        self.liveness(&Liveness::live(micros));
+        self.row(cells);
+        self.cells_of_partition += cells;
     }
 
     /// A counter's cell, beside [`MetadataCollector::cell`].

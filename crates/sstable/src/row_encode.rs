@@ -25,6 +25,7 @@ mod entry;
 mod plain;
 mod sketch;
 mod times;
+mod usual;
 
 use std::ops::Range;
 
@@ -166,6 +167,24 @@ impl RowEncoder {
         };
         let has_complex_deletion = layout.has_complex() && has_complex_deletion(row, layout);
         out.draw(row, layout, self.times, has_complex_deletion, detail)
+    }
+
+    /// Appends a row as most are, up to its end, and gives where its values are; nothing if it is otherwise, or `out` has no room for it:
+    /// then nothing was appended.
+    #[inline]
+    pub(crate) fn encode_usual(
+        &mut self,
+        row: &Row,
+        previous_size: u64,
+        stats: &mut MetadataCollector,
+        out: &mut Slab,
+    ) -> Option<Range<usize>> {
+        let form = Form {
+            clustering_lens: &self.clustering_lens,
+            layout: &self.regulars,
+            times: self.times,
+        };
+        self.plain.append_usual(row, form, previous_size, stats, out)
     }
 
     /// Appends a row, or the start of one whose body is [`RowEncoder::body`]. Gives the place of its clustering values in `out`;

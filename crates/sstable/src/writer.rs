@@ -319,7 +319,41 @@ impl SSTableWriter {
     ///
     /// # Errors
     /// As for [`SSTableWriter::begin_partition`].
+    #[inline]
     pub fn add(&mut self, unfiltered: &Unfiltered) -> Result<()> {
+        match self.add_usual(unfiltered)? {
+            true => self.flush_if_large(),
+            false => self.add_any(unfiltered),
+        }
+    }
+
+    /// Appends a row if it is as most are.
+    #[inline]
+    fn add_usual(&mut self, unfiltered: &Unfiltered) -> Result<bool> {
+        let position = self.position();
+        let (Unfiltered::Row(row), Some(open)) = (unfiltered, &mut self.open) else {
+            return Ok(false);
+        };
+        let start = position - open.start;
+        let previous_size = start - open.previous_start;
+        let (stats, buffer) = (&mut self.stats, &mut self.buffer);
+        let buffered = buffer.len();
+        let Some(clustering) = self.encoder.encode_usual(row, previous_size, stats, buffer) else {
+            return Ok(false);
+        };
+        open.previous_start = start;
+        let end = start + (buffer.len() - buffered) as u64;
+        let clustering = &buffer.as_slice()[clustering];
+        self.span.add(unfiltered, clustering);
+        let written = Written::Unfiltered(unfiltered);
+        self.index.add_unfiltered(written, clustering, start, end)?;
+        if let Some(cells) = &mut self.cells {
+            cells.small_row();
+        }
+        Ok(true)
+    }
+
+    fn add_any(&mut self, unfiltered: &Unfiltered) -> Result<()> {
         let (position, buffered) = (self.position(), self.buffer.len());
         let Some(open) = &mut self.open else {
             return Err(self.refuse("a row comes before its partition"));

@@ -93,6 +93,12 @@ impl ColumnLayout {
         self.bits_of_plain
     }
 
+    /// All in storage order, if they are simple, no counters, and few enough.
+    #[inline]
+    pub(super) fn all_plain(&self) -> Option<&[StoredColumn]> {
+        self.bits_of_plain.map(|_| &self.columns[..])
+    }
+
     /// How many there are.
     #[inline]
     pub(super) fn len(&self) -> usize {

@@ -18,9 +18,9 @@ use crate::values::{FixedLen, Unstorable, append_fixed, encode_values};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PlainRows {
     /// Bodies that are shorter are written.
-    bytes_max: usize,
+    pub(super) bytes_max: usize,
     /// Bytes that the size of the row before took: rows of a table are much alike.
-    size_len: usize,
+    pub(super) size_len: usize,
 }
 
 /// What is the same for all rows of a table.
@@ -156,9 +156,15 @@ impl PlainRows {
     fn end_sized(&mut self, sized: Sized, out: &mut Slab) -> bool {
         let body_len = out.len() - sized.body;
         let size = (out.len() - sized.from) as u64;
-        out.uvint_at(sized.at, self.size_len, size);
-        self.size_len = unsigned_vint_len(size);
+        self.put_size(sized.at, size, out);
         body_len < self.bytes_max
+    }
+
+    /// Puts the size where room was left for it, and has the next row leave as much.
+    #[inline(always)]
+    pub(super) fn put_size(&mut self, at: usize, size: u64, out: &mut Slab) {
+        out.uvint_at(at, self.size_len, size);
+        self.size_len = unsigned_vint_len(size);
     }
 }
 
@@ -448,6 +454,31 @@ mod tests {
         clustering.map(|_| written.to_vec())
     }
 
+    /// The same, if it is as most are and there is room for it.
+    fn usually_written(
+        rows: &mut PlainRows,
+        row: &Row,
+        layout: &ColumnLayout,
+        room: usize,
+    ) -> Option<(Vec<u8>, String)> {
+        let mut stats = MetadataCollector::new(ClusteringComparator::new([]));
+        let before = format!("{stats:?}");
+        let form = Form {
+            clustering_lens: &[],
+            layout,
+            times: times(),
+        };
+        let mut out = Slab::with_capacity(room);
+        let clustering = rows.append_usual(row, form, PREVIOUS_SIZE, &mut stats, &mut out);
+        if clustering.is_none() {
+            assert!(
+                out.is_empty() && format!("{stats:?}") == before,
+                "nothing is told"
+            );
+        }
+        clustering.map(|_| (out.as_slice().to_vec(), told(stats)))
+    }
+
     fn cells() -> Vec<Option<Cell>> {
         let value = |len: usize| Bytes::from(vec![7; len]);
         vec![
@@ -474,7 +505,7 @@ mod tests {
         let ids: Vec<_> = table.regulars().map(|column| column.id).collect();
         let cells = cells();
         let mut rows = PlainRows::shorter_than(1 << 12);
-        let mut plain_rows = 0;
+        let (mut plain_rows, mut usual_rows) = (0, 0);
         for number in 0..livenesses.len() * cells.len().pow(3) {
             let digit = |place: u32| &cells[number / cells.len().pow(place) % cells.len()];
             let columns = ids.iter().zip(0..).filter_map(|(id, place)| {
@@ -498,10 +529,18 @@ mod tests {
             expected.uvint(2 + body.len() as u64);
             expected.uvint(PREVIOUS_SIZE);
             expected.bytes(&body);
-            assert_eq!((written, told(stats)), (expected.into_vec(), expected_told));
+            let expected = (expected.into_vec(), expected_told);
+            assert_eq!((written, told(stats)), expected);
             plain_rows += 1;
+            // With too little room it is left alone.
+            for room in [0, 1, 7, 30, expected.0.len() - 1, expected.0.len() + 9, 4096] {
+                if let Some(usual) = usually_written(&mut rows, &row, &layout, room) {
+                    assert_eq!(usual, expected);
+                    usual_rows += 1;
+                }
+            }
         }
-        assert_eq!(plain_rows, 3 * 343 - 1);
+        assert_eq!((plain_rows, usual_rows), (3 * 343 - 1, 2));
     }
 
     #[test]
@@ -552,6 +591,8 @@ mod tests {
         ] {
             row.columns = columns;
             assert_eq!(is_plain(&row, &layout), expected);
+            let usual = usually_written(&mut PlainRows::shorter_than(1 << 12), &row, &layout, 1 << 13);
+            assert_eq!(usual.is_some(), expected && row.columns.len() == 2);
         }
     }
 }

@@ -29,7 +29,7 @@ impl Times {
 
     /// What is stored of a timestamp.
     #[inline]
-    fn of_micros(self, micros: i64) -> u64 {
+    pub(super) fn of_micros(self, micros: i64) -> u64 {
         micros.wrapping_sub(self.min.min_timestamp_micros).cast_unsigned()
     }
 

@@ -1,7 +1,7 @@
 //! From where to where the unfiltereds of one partition reach.
 
 use bytes::Bytes;
-use ilion_codec::Reader;
+use ilion_codec::{Append as _, Reader, Slab};
 use ilion_rows::{Bound, BoundKind, Clustering, ClusteringComparator, Slice, Unfiltered, Values};
 use ilion_schema::TableSchema;
 
@@ -19,7 +19,7 @@ pub(super) struct ClusteringSpan {
     /// If there are clustering columns, or it is a marker.
     first: Option<Bound>,
     /// The last one as Data.db has it, if it is not the first.
-    last: Vec<u8>,
+    last: Slab,
     /// Nothing if the last one is a row.
     last_kind: Option<BoundKind>,
     /// A slice was given out that no other row can widen.
@@ -52,7 +52,7 @@ impl ClusteringSpan {
                 .collect(),
             seen: Seen::Nothing,
             first: None,
-            last: Vec::new(),
+            last: Slab::default(),
             last_kind: None,
             is_told: false,
         }
@@ -96,7 +96,7 @@ impl ClusteringSpan {
         if self.seen != Seen::Nothing {
             self.seen = Seen::Many;
             self.last.clear();
-            self.last.extend_from_slice(clustering);
+            self.last.bytes(clustering);
             return;
         }
         self.seen = Seen::One;
@@ -144,12 +144,12 @@ impl ClusteringSpan {
 
     #[expect(clippy::expect_used, reason = "they were encoded for the same columns")]
     fn decoded_last(&self) -> Values {
-        let (lens, bytes) = match self.last.split_first_chunk::<BOUND_HEAD_BYTES>() {
+        let (lens, bytes) = match self.last.as_slice().split_first_chunk::<BOUND_HEAD_BYTES>() {
             Some(([_, count @ ..], values)) if self.last_kind.is_some() => {
                 let count = usize::from(u16::from_be_bytes(*count));
                 (&self.lens[..count], values)
             }
-            _ => (&self.lens[..], &self.last[..]),
+            _ => (&self.lens[..], self.last.as_slice()),
         };
         decode_values(lens, &mut Reader::new(bytes)).expect("values can be read as they were written")
     }
