@@ -1,7 +1,7 @@
 //! What rows cost to write, for a profiler: `measure_write SHAPE ROWS ROUNDS`, shapes `blobs` (one row of five blobs of 34
 //! bytes a partition), `words` (the same of words), `kilobyte` (a text of 1 KiB), `rows` (1000 rows of 34 bytes a partition);
-//! `chunks-blobs` and so on are the bytes of these without any rows, `plain-blobs` and so on whole partitions that are written where
-//! they lie, as a flush does.
+//! `chunks-blobs` and so on are the bytes of these without any rows, `plain-blobs` and so on rows that are written where they lie, as
+//! a compaction does.
 //!
 //! The difference of two numbers of rounds is what writing costs; `write_rows` is what a profiler may be told to count alone.
 
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ilion_env::{Env, RealEnv};
-use ilion_rows::{Data, PartitionHead, PlainRow, Unfiltered};
+use ilion_rows::{Data, DecoratedKey, PartitionHead, PlainRow, Unfiltered};
 use ilion_schema::ColumnId;
 use ilion_sstable::{
     ChunkReader, ChunkWriter, Compression, DataStream, Descriptor, Format, SSTableId, SSTableWriter, Version,
@@ -130,29 +130,56 @@ fn write_rows(env: &Arc<dyn Env>, descriptor: &Descriptor, contents: &Contents) 
 #[inline(never)]
 fn write_plain(env: &Arc<dyn Env>, descriptor: &Descriptor, contents: &Contents) {
     let mut writer = writer(env, descriptor, contents);
-    let cells: Vec<_> = contents.rows.iter().map(|rows| cells_of(rows)).collect();
-    for (head, cells) in contents.heads.iter().zip(cells.iter().cycle()) {
-        let partition = PlainRow {
-            key: &head.key.key,
-            token: Some(&head.key.token),
-            clustering: &[],
-            timestamp_micros: Some(MICROS + 5),
-            cells,
-            stored: None,
-        };
-        assert!(writer.add_plain(&head.key.token, &partition).unwrap());
+    let partitions: Vec<Vec<Parts<'_>>> = contents
+        .rows
+        .iter()
+        .map(|rows| rows.iter().map(Parts::of).collect())
+        .collect();
+    for (head, rows) in contents.heads.iter().zip(partitions.iter().cycle()) {
+        let key = &head.key;
+        if contents.shape.rows_each == 1 {
+            assert!(writer.add_plain(&key.token, &rows[0].row_of(key)).unwrap());
+            continue;
+        }
+        writer.begin_partition(head).unwrap();
+        for row in rows {
+            assert!(writer.add_plain_row(&row.row_of(key)).unwrap());
+        }
+        writer.finish_partition().unwrap();
     }
     writer.finish().unwrap();
 }
 
-/// The values of the only row.
-fn cells_of(rows: &[Unfiltered]) -> Vec<(ColumnId, &[u8])> {
-    let [Unfiltered::Row(row)] = rows else {
-        panic!("only partitions of one row are plain");
-    };
-    let cells = row.columns.iter().map(|column| match &column.data {
-        Data::Simple(cell) => (column.column, &cell.value[..]),
-        Data::Complex(_) => panic!("it has simple columns"),
-    });
-    cells.collect()
+/// The values of a row where they lie.
+struct Parts<'r> {
+    clustering: Vec<Option<&'r [u8]>>,
+    cells: Vec<(ColumnId, &'r [u8])>,
+}
+
+impl<'r> Parts<'r> {
+    fn of(unfiltered: &'r Unfiltered) -> Self {
+        let Unfiltered::Row(row) = unfiltered else {
+            panic!("there are only rows");
+        };
+        let cells = row.columns.iter().map(|column| match &column.data {
+            Data::Simple(cell) => (column.column, &cell.value[..]),
+            Data::Complex(_) => panic!("it has simple columns"),
+        });
+        let clustering = row.clustering.values().iter();
+        Self {
+            clustering: clustering.map(Option::as_deref).collect(),
+            cells: cells.collect(),
+        }
+    }
+
+    fn row_of(&'r self, key: &'r DecoratedKey) -> PlainRow<'r> {
+        PlainRow {
+            key: &key.key,
+            token: Some(&key.token),
+            clustering: &self.clustering,
+            timestamp_micros: Some(MICROS + 5),
+            cells: &self.cells,
+            stored: None,
+        }
+    }
 }

@@ -5,9 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ilion_env::{Env, account};
-use ilion_rows::{
-    AlikeRows, ClusteringFilter, Cursor as _, DecoratedKey, Flow, KeyRange, PlainRow, PlainVisitor,
-};
+use ilion_rows::{AlikeRows, ClusteringFilter, Cursor as _, Flow, KeyRange, PlainRow, PlainVisitor};
 use ilion_schema::TableSchema;
 use ilion_sstable::{
     ChunkReader, ChunkWriter, Component, Compression, DataStream, Descriptor, EncodingStats, Format,
@@ -122,25 +120,29 @@ impl Bench<'_> {
         Ok(nanos)
     }
 
-    /// As a flush or compaction writes plain partitions; others as above.
+    /// As a flush or compaction writes plain partitions, and a compaction plain rows.
     fn write_plain(&mut self, contents: &Contents) -> anyhow::Result<u64> {
-        let Some(rows) = contents.plain() else {
-            return self.write_again(contents);
-        };
+        let partitions = contents.plain();
+        let is_whole = self.table.clustering().next().is_none();
         let descriptor = self.next();
         let (nanos, ()) = timed(&**self.env, || {
             let mut writer = self.writer(&descriptor, contents)?;
-            for (head, cells) in contents.heads.iter().zip(rows.iter().cycle()) {
-                let DecoratedKey { token, key } = &head.key;
-                let partition = PlainRow {
-                    key,
-                    token: Some(token),
-                    clustering: &[],
-                    timestamp_micros: Some(WRITTEN_MICROS),
-                    cells,
-                    stored: None,
-                };
-                anyhow::ensure!(writer.add_plain(token, &partition)?, "a row is not plain");
+            for (head, rows) in contents.heads.iter().zip(partitions.iter().cycle()) {
+                if is_whole {
+                    for row in rows {
+                        let is_plain = writer.add_plain(&head.key.token, &row.row_of(&head.key))?;
+                        anyhow::ensure!(is_plain, "a row is not plain");
+                    }
+                    continue;
+                }
+                writer.begin_partition(head)?;
+                for row in rows {
+                    anyhow::ensure!(
+                        writer.add_plain_row(&row.row_of(&head.key))?,
+                        "a row is not plain"
+                    );
+                }
+                writer.finish_partition()?;
             }
             Ok(writer.finish()?)
         })?;

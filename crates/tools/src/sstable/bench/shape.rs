@@ -6,7 +6,8 @@ use bytes::Bytes;
 use clap::ValueEnum;
 use ilion_env::Seeded;
 use ilion_rows::{
-    Cell, Clustering, ColumnData, Data, DecoratedKey, DeletionTime, Liveness, PartitionHead, Row, Unfiltered,
+    Cell, Clustering, ColumnData, Data, DecoratedKey, DeletionTime, Liveness, PartitionHead, PlainRow, Row,
+    Unfiltered,
 };
 use ilion_schema::{ClusteringOrder, ColumnId, TableBuilder, TableId, TableSchema};
 use ilion_types::{CqlType, Partitioner, Uuid};
@@ -46,9 +47,12 @@ impl Contents {
         self.heads.iter().zip(self.rows.iter().cycle())
     }
 
-    /// The rows as plain partitions have them, one after another; nothing if partitions have more than one.
-    pub(super) fn plain(&self) -> Option<Vec<PlainCells<'_>>> {
-        self.rows.iter().map(|rows| plain_cells(rows)).collect()
+    /// The rows of each partition as plain ones have them.
+    pub(super) fn plain(&self) -> Vec<Vec<PlainParts<'_>>> {
+        let partitions = self.rows.iter();
+        partitions
+            .map(|rows| rows.iter().filter_map(PlainParts::of).collect())
+            .collect()
     }
 
     pub(super) fn row_count(&self) -> u64 {
@@ -57,17 +61,38 @@ impl Contents {
 }
 
 /// Values where they lie.
-pub(super) type PlainCells<'c> = Vec<(ColumnId, &'c [u8])>;
+pub(super) struct PlainParts<'c> {
+    clustering: Vec<Option<&'c [u8]>>,
+    cells: Vec<(ColumnId, &'c [u8])>,
+}
 
-fn plain_cells(rows: &[Unfiltered]) -> Option<PlainCells<'_>> {
-    let [Unfiltered::Row(row)] = rows else {
-        return None;
-    };
-    let cells = row.columns.iter().map(|column| match &column.data {
-        Data::Simple(cell) => Some((column.column, &cell.value[..])),
-        Data::Complex(_) => None,
-    });
-    cells.collect()
+impl<'c> PlainParts<'c> {
+    fn of(unfiltered: &'c Unfiltered) -> Option<Self> {
+        let Unfiltered::Row(row) = unfiltered else {
+            return None;
+        };
+        let cells = row.columns.iter().map(|column| match &column.data {
+            Data::Simple(cell) => Some((column.column, &cell.value[..])),
+            Data::Complex(_) => None,
+        });
+        let clustering = row.clustering.values().iter();
+        Some(Self {
+            clustering: clustering.map(Option::as_deref).collect(),
+            cells: cells.collect::<Option<_>>()?,
+        })
+    }
+
+    /// The row in a partition.
+    pub(super) fn row_of<'r>(&'r self, key: &'r DecoratedKey) -> PlainRow<'r> {
+        PlainRow {
+            key: &key.key,
+            token: Some(&key.token),
+            clustering: &self.clustering,
+            timestamp_micros: Some(WRITTEN_MICROS),
+            cells: &self.cells,
+            stored: None,
+        }
+    }
 }
 
 const WORDS: [&str; 16] = [
