@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ilion_env::Env;
-use ilion_rows::{DecoratedKey, Entry, KeyRange, Mutation, PlainRow, ReadError, Row, RowChange};
+use ilion_rows::{DecoratedKey, Entry, EntryPlace, KeyRange, Mutation, PlainRow, ReadError, Row, RowChange};
 use ilion_schema::{ColumnId, TableSchema};
 
 use crate::{Candidate, Candidates, Definition, EntryMark, Place, Predicate, Ranked};
@@ -137,23 +137,24 @@ pub trait HiddenTable: Send + Sync {
     /// The hidden table. Its name is `<table>.<index>`, its directory `.<index>` in that of the table, as Cassandra has it.
     fn table(&self) -> &Arc<TableSchema>;
 
-    /// Tells the entries that a change of a row of this partition adds and removes. Rows that the index does not look at change
-    /// nothing. Called for each row that is written.
+    /// Tells the entries that a change of a row of this partition adds and removes, those of one place together if they are few.
+    /// Rows that the index does not look at change nothing. Called for each row that is written.
     fn each_entry(
         &self,
         key: &DecoratedKey,
         change: RowChange<'_>,
         when: &dyn When,
-        take: &mut dyn FnMut(&Entry<'_>),
+        take: &mut dyn FnMut(&EntryPlace<'_>, &[Entry<'_>]),
     );
 
     /// The same as mutations of the hidden table.
     fn entries(&self, key: &DecoratedKey, change: RowChange<'_>, when: &dyn When) -> Vec<Mutation> {
-        let mut entries = Vec::new();
-        self.each_entry(key, change, when, &mut |entry| {
-            entries.push(entry.to_mutation(self.table()));
+        let mut mutations = Vec::new();
+        self.each_entry(key, change, when, &mut |place, entries| {
+            let entries = entries.iter();
+            mutations.extend(entries.map(|entry| entry.to_mutation(place, self.table())));
         });
-        entries
+        mutations
     }
 
     /// The partitions of the hidden table that have what is asked for, in ranges of few partitions; nothing if it does not serve

@@ -20,8 +20,8 @@ mod tests;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use ilion_rows::{Entry, KeyRange, Mutation, Row};
-use ilion_runs::{Kind, Ordered, Record, SharedRuns, Stretch, Walk, head_of};
+use ilion_rows::{Entry, EntryPlace, KeyRange, Mutation, Row};
+use ilion_runs::{Coming, Kind, Ordered, Record, SharedRuns, Stretch, Walk, head_of};
 use ilion_schema::TableSchema;
 use ilion_types::KeyOrder;
 use smallvec::SmallVec;
@@ -29,7 +29,7 @@ use smallvec::SmallVec;
 pub(crate) use self::cursor::EntryCursor;
 use self::distinct::Distinct;
 pub use self::in_order::EntriesInOrder;
-use self::record::EntryOrder;
+use self::record::{EncodedPlace, EntryOrder, NewRecord};
 use crate::memtable::Statistics;
 
 /// What is noted of the entries of a shard.
@@ -69,11 +69,26 @@ impl Entries {
         })
     }
 
-    /// Takes in an entry; returns by how many bytes memory grew. `token` is memory to use.
-    pub(crate) fn apply(&self, entry: &Entry<'_>, token: &mut Vec<u8>) -> isize {
-        token.clear();
-        self.key_order.encode(entry.value, token);
-        let hash = scattered(token);
+    /// Takes in entries of one place; returns by how many bytes memory grew. `scratch` is memory to use.
+    pub(crate) fn apply(
+        &self,
+        place: &EntryPlace<'_>,
+        entries: &[Entry<'_>],
+        scratch: &mut Vec<u8>,
+    ) -> isize {
+        scratch.clear();
+        let place = EncodedPlace::of(place, scratch);
+        entries.iter().map(|entry| self.put(entry, &place, scratch)).sum()
+    }
+
+    /// `scratch` begins with what the place has encoded.
+    #[inline]
+    fn put(&self, entry: &Entry<'_>, place: &EncodedPlace, scratch: &mut Vec<u8>) -> isize {
+        scratch.truncate(place.parts_len);
+        self.key_order.encode(entry.value, scratch);
+        let (parts, token) = scratch.split_at(place.parts_len);
+        let head = head_of(token);
+        let hash = scattered(head, token);
         let is_deletion = entry.liveness.is_none();
         let timestamp_micros = match is_deletion {
             true => entry.deletion.marked_at_micros,
@@ -83,10 +98,18 @@ impl Entries {
             notes.values.see(hash);
             notes.statistics.see(timestamp_micros);
         };
-        let kind = if is_deletion { Kind::Again } else { Kind::First };
-        self.shards[self.shard_of(hash)].push(&self.order, head_of(token), kind, note, |out| {
-            self.order.encode(entry, token, out);
-        })
+        let record = NewRecord {
+            token,
+            code: place.code,
+            parts,
+            entry,
+        };
+        let coming = Coming {
+            head,
+            kind: if is_deletion { Kind::Again } else { Kind::First },
+            len: record.len(),
+        };
+        self.shards[self.shard_of(hash)].push(&self.order, coming, note, |room| record.write(room))
     }
 
     /// Takes in the rows of a mutation. Requires: they are entries.
@@ -95,25 +118,27 @@ impl Entries {
         let has_rows_only =
             update.deletion.is_none() && update.static_row.is_none() && update.ranges.is_empty();
         assert!(has_rows_only, "a hidden table has nothing but entries");
-        let mut token = Vec::new();
+        let mut scratch = Vec::new();
         let rows = update.rows.iter();
-        rows.map(|row| self.apply_row(&mutation.key.key, row, &mut token))
+        rows.map(|row| self.apply_row(&mutation.key.key, row, &mut scratch))
             .sum()
     }
 
-    fn apply_row(&self, value: &[u8], row: &Row, token: &mut Vec<u8>) -> isize {
+    fn apply_row(&self, value: &[u8], row: &Row, scratch: &mut Vec<u8>) -> isize {
         assert!(row.columns.is_empty(), "an entry has no columns");
         let clustering: SmallVec<[Option<&[u8]>; 4]> =
             row.clustering.values().iter().map(Option::as_deref).collect();
         let key = clustering.first().copied().flatten().unwrap_or_default();
-        let entry = Entry {
-            value,
+        let place = EntryPlace {
             key_token: &self.order.token_of_key(key),
             clustering: &clustering,
+        };
+        let entry = Entry {
+            value,
             liveness: row.liveness,
             deletion: row.deletion,
         };
-        self.apply(&entry, token)
+        self.apply(&place, &[entry], scratch)
     }
 
     fn shard_of(&self, hash: u64) -> usize {
@@ -129,7 +154,8 @@ impl Entries {
             .filter(|first| Some(*first) == range.end.token());
         match only {
             Some(token) => {
-                let index = self.shard_of(scattered(record::bytes_of(token)));
+                let token = record::bytes_of(token);
+                let index = self.shard_of(scattered(head_of(token), token));
                 &self.shards[index..=index]
             }
             None => &self.shards,
@@ -191,17 +217,19 @@ impl Stretch for InRange<'_> {
     }
 }
 
-/// A hash of bytes, good enough to spread them.
+/// A hash of bytes, good enough to spread them. Their head, which is all there is of most, is given.
 #[inline]
-fn scattered(bytes: &[u8]) -> u64 {
+fn scattered(head: u64, bytes: &[u8]) -> u64 {
     const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
-    let (chunks, rest) = bytes.as_chunks::<8>();
     let mix = |hash: u64, word: u64| {
         let mixed = (hash ^ word).wrapping_mul(SPREAD);
         mixed ^ (mixed >> 29)
     };
-    let hash = chunks.iter().fold(bytes.len() as u64, |hash, chunk| {
-        mix(hash, u64::from_be_bytes(*chunk))
-    });
-    mix(hash, head_of(rest)).wrapping_mul(SPREAD)
+    let mut hash = mix(bytes.len() as u64, head);
+    if let Some(tail) = bytes.get(size_of::<u64>()..) {
+        let (chunks, rest) = tail.as_chunks::<8>();
+        let words = chunks.iter().map(|chunk| u64::from_be_bytes(*chunk));
+        hash = mix(words.fold(hash, mix), head_of(rest));
+    }
+    hash.wrapping_mul(SPREAD)
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicIsize, Ordering};
 
 use ilion_rows::{
-    ClusteringComparator, ClusteringFilter, Data, DecoratedKey, Entry as IndexEntry, KeyRange, Mutation,
-    PartitionUpdate, RowChange,
+    ClusteringComparator, ClusteringFilter, Data, DecoratedKey, Entry as IndexEntry, EntryPlace, KeyRange,
+    Mutation, PartitionUpdate, RowChange,
 };
 use ilion_schema::TableSchema;
 use ilion_types::Token;
@@ -138,15 +138,20 @@ impl Memtable {
         self.apply_with(mutation, None, None)
     }
 
-    /// As [`Self::apply`], an entry of a hidden table; `scratch` is memory to use.
+    /// As [`Self::apply`], entries of one place in a hidden table; `scratch` is memory to use.
     ///
     /// # Panics
     /// The table is not a hidden one.
     #[inline]
-    pub fn apply_entry(&self, entry: &IndexEntry<'_>, scratch: &mut Vec<u8>) -> isize {
+    pub fn apply_entries(
+        &self,
+        place: &EntryPlace<'_>,
+        changed: &[IndexEntry<'_>],
+        scratch: &mut Vec<u8>,
+    ) -> isize {
         let entries = self.entries.as_ref();
         assert!(entries.is_some(), "only a hidden table has entries");
-        self.grow(entries.map_or(0, |entries| entries.apply(entry, scratch)))
+        self.grow(entries.map_or(0, |entries| entries.apply(place, changed, scratch)))
     }
 
     fn grow(&self, grown_bytes: isize) -> isize {

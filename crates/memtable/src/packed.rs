@@ -77,21 +77,14 @@ impl Packed {
 
     /// Those of its cells that are in these columns.
     #[inline]
-    pub(crate) fn cells(&self, columns: &[ColumnId]) -> SmallVec<[(ColumnId, CellRef<'_>); 2]> {
-        let mut cells = SmallVec::new();
+    pub(crate) fn cells<'p>(&'p self, columns: &[ColumnId]) -> impl Iterator<Item = (ColumnId, CellRef<'p>)> {
         let mut reading = Reading::of(&self.0);
         reading.pass_values();
         let liveness = reading.liveness();
-        for _ in 0..reading.header[2] {
-            if cells.len() == columns.len() {
-                break;
-            }
-            let (column, cell) = reading.cell(&liveness);
-            if columns.contains(&column) {
-                cells.push((column, cell));
-            }
-        }
+        let cells = (0..reading.header[2]).map(move |_| reading.cell(&liveness));
         cells
+            .filter(|(column, _)| columns.contains(column))
+            .take(columns.len())
     }
 
     /// Shows that it becomes another row.
@@ -99,8 +92,14 @@ impl Packed {
         match observer.watched {
             Watched::Rows => observer.show(Some(Before::Row(&self.row())), after),
             Watched::Columns(columns) => {
-                let cells = self.cells(columns);
-                observer.show(Some(Before::Cells(&cells)), after);
+                let mut cells = self.cells(columns);
+                match columns.len() {
+                    1 => observer.show(Some(Before::Cells(cells.next().as_slice())), after),
+                    _ => {
+                        let cells: SmallVec<[_; 4]> = cells.collect();
+                        observer.show(Some(Before::Cells(&cells)), after);
+                    }
+                }
             }
         }
     }
@@ -445,7 +444,7 @@ mod tests {
             let wanted: Vec<_> = wanted
                 .map(|entry| (entry.column, row.cell(entry.column).unwrap()))
                 .collect();
-            assert_eq!(packed.cells(&watched).to_vec(), wanted);
+            assert_eq!(packed.cells(&watched).collect::<Vec<_>>(), wanted);
         }
     }
 

@@ -10,25 +10,50 @@ use smallvec::SmallVec;
 
 use crate::{Clustering, DecoratedKey, DeletionTime, Liveness, Mutation, PartitionUpdate, Row};
 
-/// A change of one entry. It has no memory of its own, since a write makes one for each index of its table.
+/// What entries point to. A row that gets another value has two entries: one that goes and one that comes.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry<'e> {
-    /// The partition key of the hidden table: the indexed value.
-    pub value: &'e [u8],
+pub struct EntryPlace<'e> {
     /// The token of the first component of the clustering, which is a partition key of the indexed table.
     pub key_token: &'e Token,
     /// The clustering, all of it.
     pub clustering: &'e [Option<&'e [u8]>],
+}
+
+/// A change of one entry of a place. It has no memory of its own, since a write makes one for each index of its table.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<'e> {
+    /// The partition key of the hidden table: the indexed value.
+    pub value: &'e [u8],
     /// [`Liveness::NONE`] of an entry that is removed.
     pub liveness: Liveness,
     /// [`DeletionTime::LIVE`] of an entry that is added.
     pub deletion: DeletionTime,
 }
 
-impl Entry<'_> {
+impl<'e> Entry<'e> {
+    /// One that is added.
+    #[inline]
+    pub fn added(value: &'e [u8], liveness: Liveness) -> Self {
+        Self {
+            value,
+            liveness,
+            deletion: DeletionTime::LIVE,
+        }
+    }
+
+    /// One that is removed.
+    #[inline]
+    pub fn removed(value: &'e [u8], deletion: DeletionTime) -> Self {
+        Self {
+            value,
+            liveness: Liveness::NONE,
+            deletion,
+        }
+    }
+
     /// The same as a mutation of the hidden table.
-    pub fn to_mutation(&self, hidden: &Arc<TableSchema>) -> Mutation {
-        let values = self
+    pub fn to_mutation(&self, place: &EntryPlace<'_>, hidden: &Arc<TableSchema>) -> Mutation {
+        let values = place
             .clustering
             .iter()
             .map(|value| value.map(Bytes::copy_from_slice));

@@ -17,7 +17,7 @@
 //! | `mutation` | [`Mutation`], [`PartitionUpdate`]: one change to one partition |
 //! | `mutation_codec` | mutations as bytes, for the commit log |
 //! | `detach` | copies of mutations that own their bytes |
-//! | `entry` | [`Entry`], [`EntryRow`]: rows of nothing but their key |
+//! | `entry` | [`EntryPlace`], [`Entry`], [`EntryRow`]: rows of nothing but their key |
 //! | `cursor` | [`Cursor`]: the one way to read partitions |
 //! | `vec_cursor` | [`VecCursor`]: partitions in memory as a cursor |
 //! | `filter_cursor` | [`FilterCursor`]: slices and direction for sources that give everything |
@@ -70,7 +70,7 @@ pub use alike::{AlikeRows, LaidTimestamp, RowLayout};
 pub use cell::{Cell, CellRef, DeletionTime, Liveness, NO_DELETION_TIME, NO_TIMESTAMP, NO_TTL};
 pub use clustering::{Bound, BoundKind, Clustering, ClusteringComparator, Values};
 pub use cursor::{Cursor, PartitionHead, ReadError};
-pub use entry::{Entry, EntryRow};
+pub use entry::{Entry, EntryPlace, EntryRow};
 pub use filter_cursor::FilterCursor;
 pub use key::DecoratedKey;
 pub use merge::{LateSources, MergeCursor};

@@ -33,8 +33,8 @@ mod walk;
 use std::cmp::Ordering;
 
 pub use ordered::Ordered;
-pub use run::{Record, Run};
-pub use runs::{Kind, Runs};
+pub use run::{Record, Room, Run};
+pub use runs::{Coming, Kind, Runs};
 pub use shared::SharedRuns;
 pub use stretch::{All, Stretch};
 pub use walk::Walk;
@@ -64,9 +64,16 @@ pub fn head_of(bytes: &[u8]) -> u64 {
     if let Some(head) = bytes.first_chunk() {
         return u64::from_be_bytes(*head);
     }
-    let mut head = [0; 8];
-    head[..bytes.len()].copy_from_slice(bytes);
-    u64::from_be_bytes(head)
+    let missing_bits = 8 * (size_of::<u64>() - bytes.len());
+    if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        // Where they overlap they are the same.
+        let (first, last) = (u32::from_be_bytes(*first), u32::from_be_bytes(*last));
+        return u64::from(first) << 32 | u64::from(last) << missing_bits;
+    }
+    match bytes {
+        [] => 0,
+        few => few.iter().fold(0, |head, byte| head << 8 | u64::from(*byte)) << missing_bits,
+    }
 }
 
 /// Orders two records.

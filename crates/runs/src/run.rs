@@ -17,7 +17,34 @@ pub struct Run {
     heads: Vec<u64>,
     /// Where each record ends.
     ends: Vec<u32>,
+    /// The records, and behind them zeros for those that come: a write asks once whether there is room.
     bytes: Vec<u8>,
+}
+
+/// The memory of a record, which is written from front to back. all of it.
+#[derive(Debug)]
+pub struct Room<'r>(&'r mut [u8]);
+
+impl Room<'_> {
+    /// As many bytes as the type says.
+    #[inline]
+    pub fn array<const N: usize>(&mut self, bytes: [u8; N]) {
+        self.next(N).copy_from_slice(&bytes);
+    }
+
+    /// The bytes as they are.
+    #[inline]
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.next(bytes.len()).copy_from_slice(bytes);
+    }
+
+    /// Requires: so much is left, as whoever said how long the record is knows.
+    #[inline]
+    fn next(&mut self, len: usize) -> &mut [u8] {
+        let (next, rest) = std::mem::take(&mut self.0).split_at_mut(len);
+        self.0 = rest;
+        next
+    }
 }
 
 /// Records that are passed over by their heads in the time that it takes to look into one.
@@ -25,6 +52,9 @@ const PASSED_FOR_A_LOOK: usize = 16;
 
 /// What a record takes beside its bytes.
 pub(crate) const RECORD_BYTES: usize = size_of::<u64>() + size_of::<u32>();
+
+/// Room that is made at once for records that come.
+const ROOM_BYTES: usize = 1 << 10;
 
 impl Run {
     pub(crate) fn with_capacity(records: usize, bytes: usize) -> Self {
@@ -52,7 +82,7 @@ impl Run {
 
     /// Memory that its records take.
     pub fn size_bytes(&self) -> usize {
-        self.bytes.len() + self.len() * RECORD_BYTES
+        self.bytes_len() + self.len() * RECORD_BYTES
     }
 
     #[cfg(test)]
@@ -60,8 +90,9 @@ impl Run {
         self.bytes.capacity() + self.heads.capacity() * 8 + self.ends.capacity() * 4
     }
 
+    #[inline]
     pub(crate) fn bytes_len(&self) -> usize {
-        self.bytes.len()
+        self.ends.last().map_or(0, |end| *end as usize)
     }
 
     /// The record with this number, which is below the length.
@@ -110,24 +141,43 @@ impl Run {
         self.len() + looked_into * PASSED_FOR_A_LOOK
     }
 
+    /// Appends a record of so many bytes; gives what it takes.
     #[inline]
-    pub(crate) fn push(&mut self, head: u64, write: impl FnOnce(&mut Vec<u8>)) -> usize {
-        let before = self.bytes.len();
-        write(&mut self.bytes);
+    pub(crate) fn push(&mut self, head: u64, len: usize, write: impl FnOnce(&mut Room<'_>)) -> usize {
+        let start = self.bytes_len();
+        let end = start + len;
+        if end > self.bytes.len() {
+            self.make_room(end);
+        }
+        let mut room = Room(&mut self.bytes[start..end]);
+        write(&mut room);
+        debug_assert!(room.0.is_empty(), "a record is as long as it was said to be");
         self.heads.push(head);
         // A run is closed long before.
-        self.ends
-            .push(u32::try_from(self.bytes.len()).unwrap_or(u32::MAX));
-        self.bytes.len() - before + RECORD_BYTES
+        self.ends.push(u32::try_from(end).unwrap_or(u32::MAX));
+        len + RECORD_BYTES
+    }
+
+    /// Memory grows fourfold, so that little is copied, and is filled with zeros a little at a time: what is not needed is not touched.
+    #[cold]
+    fn make_room(&mut self, end: usize) {
+        let (len, capacity) = (self.bytes.len(), self.bytes.capacity());
+        if end > capacity {
+            self.bytes
+                .reserve_exact((3 * capacity).max(ROOM_BYTES).max(end - len));
+        }
+        self.bytes
+            .resize((end + ROOM_BYTES).min(self.bytes.capacity()), 0);
     }
 
     #[inline]
     pub(crate) fn push_record(&mut self, record: Record<'_>) {
-        self.push(record.head, |bytes| bytes.extend_from_slice(record.bytes));
+        self.push(record.head, record.bytes.len(), |room| room.bytes(record.bytes));
     }
 
     /// Gives back memory for records that became one.
     pub(crate) fn shrink(&mut self) {
+        self.bytes.truncate(self.bytes_len());
         self.heads.shrink_to_fit();
         self.ends.shrink_to_fit();
         self.bytes.shrink_to_fit();

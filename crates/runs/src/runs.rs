@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::run::Run;
+use crate::run::{Record, Room, Run};
 use crate::sort::Sorter;
 use crate::{Order, Walk};
 
@@ -26,6 +26,17 @@ pub enum Kind {
     First,
     /// There probably is one.
     Again,
+}
+
+/// What is known of a record before it is written.
+#[derive(Clone, Copy, Debug)]
+pub struct Coming {
+    /// What it is ordered by first.
+    pub head: u64,
+    /// What it says of the one that it is equal to.
+    pub kind: Kind,
+    /// How many bytes it has.
+    pub len: usize,
 }
 
 /// Records in the order that they came in, and in their own.
@@ -59,15 +70,9 @@ impl Default for Runs {
 impl Runs {
     /// Puts in a record; returns by how many bytes memory grew.
     #[inline]
-    pub fn push(
-        &mut self,
-        order: &impl Order,
-        head: u64,
-        kind: Kind,
-        write: impl FnOnce(&mut Vec<u8>),
-    ) -> isize {
-        self.again += usize::from(kind == Kind::Again);
-        let grown = self.tail.push(head, write).cast_signed();
+    pub fn push(&mut self, order: &impl Order, coming: Coming, write: impl FnOnce(&mut Room<'_>)) -> isize {
+        self.again += usize::from(coming.kind == Kind::Again);
+        let grown = self.tail.push(coming.head, coming.len, write).cast_signed();
         let is_tail_full = self.tail.len() >= TAIL_RECORDS || self.tail.bytes_len() >= TAIL_BYTES;
         if !is_tail_full && self.again < self.again_max {
             return grown;
@@ -195,10 +200,11 @@ impl Runs {
         let bytes = old.iter().map(|run| run.bytes_len()).sum();
         let mut run = Run::with_capacity(records, bytes);
         let mut walk = Walk::all(order, old);
+        let mut merged = Vec::new();
         while let Some(head) = walk.peek().map(|record| record.head) {
-            run.push(head, |out| {
-                walk.take(order, out);
-            });
+            merged.clear();
+            walk.take(order, &mut merged);
+            run.push_record(Record { head, bytes: &merged });
         }
         self.keep(order, level.saturating_add(1), run).cast_signed() - before.cast_signed()
     }

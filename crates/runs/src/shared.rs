@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::{RwLock, RwLockReadGuard, RwLockUpgradableReadGuard};
 
 use crate::sort::Sorter;
-use crate::{Kind, Order, Run, Runs, Stretch};
+use crate::{Coming, Order, Room, Run, Runs, Stretch};
 
 /// Records that are passed over by their heads in the time that it takes to sort one.
 const PASSED_FOR_A_SORT: usize = 64;
@@ -33,15 +33,14 @@ impl<N> SharedRuns<N> {
     pub fn push(
         &self,
         order: &impl Order,
-        head: u64,
-        kind: Kind,
+        coming: Coming,
         note: impl FnOnce(&mut N),
-        write: impl FnOnce(&mut Vec<u8>),
+        write: impl FnOnce(&mut Room<'_>),
     ) -> isize {
         let mut state = self.state.write();
         let state = &mut *state;
         note(&mut state.notes);
-        let grown = state.runs.push(order, head, kind, write);
+        let grown = state.runs.push(order, coming, write);
         grown + std::mem::take(&mut state.untold_bytes)
     }
 

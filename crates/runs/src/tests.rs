@@ -33,16 +33,26 @@ fn head_of(key: u32) -> u64 {
     u64::from(key / 7)
 }
 
+fn coming(key: u32, kind: Kind) -> Coming {
+    Coming {
+        head: head_of(key),
+        kind,
+        len: 12,
+    }
+}
+
+fn write(key: u32, value: u64, room: &mut Room<'_>) {
+    room.array(key.to_be_bytes());
+    room.array(value.to_be_bytes());
+}
+
 fn put(runs: &mut Runs, key: u32, value: u64) -> isize {
     let kind = if value.is_multiple_of(3) {
         Kind::First
     } else {
         Kind::Again
     };
-    runs.push(&Sums, head_of(key), kind, |bytes| {
-        bytes.extend_from_slice(&key.to_be_bytes());
-        bytes.extend_from_slice(&value.to_be_bytes());
-    })
+    runs.push(&Sums, coming(key, kind), |room| write(key, value, room))
 }
 
 /// The records of these keys.
@@ -142,10 +152,7 @@ proptest! {
             let known = model.get(&key).copied();
             model.insert(key, merged_value(known, state));
             let kind = if state.is_multiple_of(3) { Kind::First } else { Kind::Again };
-            shared.push(&Sums, head_of(key), kind, |()| {}, |bytes| {
-                bytes.extend_from_slice(&key.to_be_bytes());
-                bytes.extend_from_slice(&state.to_be_bytes());
-            });
+            shared.push(&Sums, coming(key, kind), |()| {}, |room| write(key, state, room));
             for (_, from, len) in reads.iter().filter(|(at, ..)| *at == round) {
                 // Often enough that tails are sorted under way.
                 for _ in 0..70 {
@@ -172,16 +179,8 @@ fn unsorted(count: u32) -> SharedRuns<()> {
     let shared: SharedRuns<()> = SharedRuns::default();
     for number in 0..count {
         let key = number.wrapping_mul(0x9E37_79B9);
-        shared.push(
-            &Sums,
-            head_of(key),
-            Kind::First,
-            |()| {},
-            |bytes| {
-                bytes.extend_from_slice(&key.to_be_bytes());
-                bytes.extend_from_slice(&u64::from(number).to_be_bytes());
-            },
-        );
+        let coming = coming(key, Kind::First);
+        shared.push(&Sums, coming, |()| {}, |room| write(key, number.into(), room));
     }
     shared
 }
@@ -253,4 +252,19 @@ fn records_written_again_and_again_do_not_pile_up() {
         most = most.max(held);
     }
     assert!(most < 2 << 20, "{most} bytes of 1000 records");
+}
+
+#[test]
+fn a_head_is_the_first_bytes_with_zeros_for_what_is_missing() {
+    let bytes = [0x81, 2, 0xF3, 4, 0x85, 6, 0, 8, 9];
+    for len in 0..=bytes.len() {
+        let mut padded = [0; 8];
+        let shown = len.min(padded.len());
+        padded[..shown].copy_from_slice(&bytes[..shown]);
+        assert_eq!(
+            super::head_of(&bytes[..len]),
+            u64::from_be_bytes(padded),
+            "{len} bytes"
+        );
+    }
 }

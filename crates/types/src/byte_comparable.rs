@@ -25,6 +25,8 @@ const SEPARATOR_NULL: u8 = 0x3E;
 const SEPARATOR_EMPTY: u8 = 0x3F;
 const SEPARATOR_EMPTY_REVERSED: u8 = 0x41;
 const SEQUENCE_END: u8 = 0x38;
+/// The bit of the first byte that negative numbers have.
+const SIGN: u8 = 0x80;
 
 /// Ends the clustering of a row.
 pub const TERMINATOR_ROW: u8 = SEQUENCE_END;
@@ -79,6 +81,21 @@ impl CqlType {
                 *byte = !*byte;
             }
         }
+    }
+
+    /// How values of a few bytes are encoded; nothing if that takes more than turning some bits.
+    pub(crate) fn fixed_form(&self) -> Option<FixedForm> {
+        let (value_len, turned) = match self {
+            Self::TinyInt => (1, SIGN),
+            Self::SmallInt => (2, SIGN),
+            Self::Int => (4, SIGN),
+            Self::Timestamp => (8, SIGN),
+            Self::Boolean => (1, 0),
+            Self::Date => (4, 0),
+            Self::Time => (8, 0),
+            _ => return None,
+        };
+        Some(FixedForm { value_len, turned })
     }
 
     /// Appends a value; false, and nothing appended, if it has no encoding: empty, or too short for its type.
@@ -163,6 +180,33 @@ impl CqlType {
     }
 }
 
+/// The encoding of a type whose values have so many bytes, of which some bits of the first are turned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct FixedForm {
+    value_len: usize,
+    turned: u8,
+}
+
+impl FixedForm {
+    /// As [`CqlType::encode_comparable_component`]; false, and nothing appended, if the value has another length.
+    #[inline]
+    pub(crate) fn encode_component(self, value: &[u8], out: &mut Vec<u8>) -> bool {
+        if value.len() != self.value_len {
+            return false;
+        }
+        match *value {
+            [a] => out.extend_from_slice(&[SEPARATOR, a ^ self.turned]),
+            [a, b] => out.extend_from_slice(&[SEPARATOR, a ^ self.turned, b]),
+            [a, b, c, d] => out.extend_from_slice(&[SEPARATOR, a ^ self.turned, b, c, d]),
+            [a, b, c, d, e, f, g, h] => {
+                out.extend_from_slice(&[SEPARATOR, a ^ self.turned, b, c, d, e, f, g, h]);
+            }
+            _ => return false,
+        }
+        true
+    }
+}
+
 /// Values of `N` bytes: signed ones with the sign bit flipped, floats so that negative ones sort backwards.
 fn fixed<const N: usize>(ty: &CqlType, value: &[u8], out: &mut Vec<u8>) -> bool {
     let Some(bytes) = value.first_chunk::<N>() else {
@@ -172,7 +216,7 @@ fn fixed<const N: usize>(ty: &CqlType, value: &[u8], out: &mut Vec<u8>) -> bool 
     match ty {
         CqlType::Date | CqlType::Time | CqlType::Boolean => {}
         CqlType::Float | CqlType::Double if bytes[0] >= 0x80 => bytes = bytes.map(|byte| !byte),
-        _ => bytes[0] ^= 0x80,
+        _ => bytes[0] ^= SIGN,
     }
     out.extend_from_slice(&bytes);
     true

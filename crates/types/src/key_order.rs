@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use crate::byte_comparable::FixedForm;
 use crate::composite::decode_composite;
 use crate::{CqlType, Token};
 
@@ -14,6 +15,8 @@ pub struct KeyOrder(&'static Parts);
 enum Parts {
     /// By one value; the other way round if the flag is set.
     One(CqlType, bool),
+    /// By one value, ascending, of a type whose encoding is short.
+    Fixed(CqlType, FixedForm),
     /// By the components of a composite.
     Composite(Vec<CqlType>),
 }
@@ -24,7 +27,10 @@ static KNOWN: Mutex<Vec<&'static Parts>> = Mutex::new(Vec::new());
 impl KeyOrder {
     /// By values of a type; the other way round for a DESC column.
     pub fn of(ty: CqlType, is_reversed: bool) -> Self {
-        Self::known(Parts::One(ty, is_reversed))
+        Self::known(match ty.fixed_form().filter(|_| !is_reversed) {
+            Some(form) => Parts::Fixed(ty, form),
+            None => Parts::One(ty, is_reversed),
+        })
     }
 
     /// By the components of a composite key.
@@ -53,6 +59,8 @@ impl KeyOrder {
     #[inline]
     pub fn encode(self, key: &[u8], out: &mut Vec<u8>) {
         match self.0 {
+            Parts::Fixed(_, form) if form.encode_component(key, out) => {}
+            Parts::Fixed(ty, _) => ty.encode_comparable_component(Some(key), false, out),
             Parts::One(ty, is_reversed) => ty.encode_comparable_component(Some(key), *is_reversed, out),
             Parts::Composite(types) => encode_composite(types, key, out),
         }
@@ -96,6 +104,34 @@ mod tests {
                 .rev()
                 .is_sorted()
         );
+    }
+
+    #[test]
+    fn tokens_are_components_of_clusterings() {
+        let types = [
+            CqlType::Boolean,
+            CqlType::TinyInt,
+            CqlType::SmallInt,
+            CqlType::Int,
+            CqlType::Date,
+            CqlType::Float,
+            CqlType::BigInt,
+            CqlType::Timestamp,
+            CqlType::Time,
+            CqlType::Double,
+            CqlType::Text,
+            CqlType::Uuid,
+        ];
+        // Also of lengths that the types do not have.
+        let bytes = [0x80, 0x7F, 0, 0xFF, 1, 0, 2, 0x90, 3];
+        for (ty, reversed) in types.iter().flat_map(|ty| [(ty, false), (ty, true)]) {
+            for value in (0..bytes.len()).flat_map(|len| [&bytes[..len], &bytes[bytes.len() - len..]]) {
+                let (mut expected, mut out) = (vec![7], vec![7]);
+                ty.encode_comparable_component(Some(value), reversed, &mut expected);
+                KeyOrder::of(ty.clone(), reversed).encode(value, &mut out);
+                assert_eq!(out, expected, "{ty:?} of {value:?}");
+            }
+        }
     }
 
     #[test]

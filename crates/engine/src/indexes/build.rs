@@ -402,8 +402,8 @@ impl<'a> HiddenBuild<'a> {
             hidden: self.hidden,
             env: &*self.shared.env,
         };
-        self.index.each_entry(key, change, &when, &mut |entry| {
-            gathered.apply_entry(entry, scratch);
+        self.index.each_entry(key, change, &when, &mut |place, entries| {
+            gathered.apply_entries(place, entries, scratch);
         });
         match self.gathered.size_bytes() >= GATHERED_BYTES_MAX {
             true => self.flush(),

@@ -168,8 +168,8 @@ impl MemtableIndexes {
             if let (Storage::HiddenTable(index), Some(hidden)) = (live.index.storage(), &live.hidden) {
                 let active = hidden.active.read();
                 let when = Writing { hidden, env };
-                index.each_entry(key, change, &when, &mut |entry| {
-                    grown += active.memtable.apply_entry(entry, scratch);
+                index.each_entry(key, change, &when, &mut |place, entries| {
+                    grown += active.memtable.apply_entries(place, entries, scratch);
                 });
             }
         }

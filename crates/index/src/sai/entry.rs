@@ -223,17 +223,22 @@ impl Eq for ByPlace {}
 pub(super) struct PlaceHeader([u8; HEADER]);
 
 impl PlaceHeader {
+    /// How long the entry of a term is.
+    #[inline]
+    pub(super) fn entry_len(term: &[u8], place: &[u8]) -> usize {
+        HEADER + term.len().saturating_sub(TERM_HEAD_LEN) + place.len() + 1
+    }
+
     /// Appends the entry of a term and the encoded place that this is of.
     #[inline]
-    pub(super) fn encode(mut self, term: &[u8], place: &[u8], is_there: bool, out: &mut Vec<u8>) {
+    pub(super) fn encode(mut self, term: &[u8], place: &[u8], is_there: bool, mut append: impl FnMut(&[u8])) {
         self.0[8..12].copy_from_slice(&len32(term.len()));
-        out.reserve(HEADER + term.len() + place.len() + 1);
-        out.extend_from_slice(&self.0);
+        append(&self.0);
         if let Some(tail) = term.get(TERM_HEAD_LEN..) {
-            out.extend_from_slice(tail);
+            append(tail);
         }
-        out.extend_from_slice(place);
-        out.push(u8::from(is_there));
+        append(place);
+        append(&[u8::from(is_there)]);
     }
 }
 
@@ -305,7 +310,7 @@ impl Layout {
         };
         let (mut encoded, mut bytes) = (Vec::new(), Vec::new());
         let header = self.encode_place(&place.key, row, &mut encoded);
-        header.encode(term, &encoded, true, &mut bytes);
+        header.encode(term, &encoded, true, |part| bytes.extend_from_slice(part));
         KeptEntry {
             head: head_of(term),
             bytes: bytes.into(),

@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 use std::sync::{Arc, OnceLock};
 
 use ilion_rows::{CellRef, Clustering, DecoratedKey, Row};
-use ilion_runs::{Kind, Record, Run, SharedRuns, Stretch, head_of};
+use ilion_runs::{Coming, Kind, Record, Run, SharedRuns, Stretch, head_of};
 use ilion_schema::ColumnId;
 use ilion_types::{Partitioner, Token};
 
@@ -69,10 +69,23 @@ impl Shards {
         }
     }
 
+    /// Puts in that a place has a term, or has it no more.
     #[inline]
-    fn push(&self, term: &[u8], kind: Kind, write: impl FnOnce(&mut Vec<u8>)) -> isize {
-        let head = head_of(term);
-        self.of(term, head).push(&TermOrder, head, kind, |()| {}, write)
+    fn put(&self, term: &[u8], header: PlaceHeader, place: &[u8], is_there: bool) -> isize {
+        let coming = Coming {
+            head: head_of(term),
+            kind: if is_there { Kind::First } else { Kind::Again },
+            len: PlaceHeader::entry_len(term, place),
+        };
+        let shard = self.of(term, coming.head);
+        shard.push(
+            &TermOrder,
+            coming,
+            |()| {},
+            |room| {
+                header.encode(term, place, is_there, |bytes| room.bytes(bytes));
+            },
+        )
     }
 }
 
@@ -145,14 +158,6 @@ impl MemtableTerms {
         self.shards.layout.encode_place(key, clustering, out)
     }
 
-    /// Puts in that a row has a term, or has it no more.
-    #[inline]
-    fn put(&self, term: &[u8], header: PlaceHeader, place: &[u8], is_there: bool) -> isize {
-        let kind = if is_there { Kind::First } else { Kind::Again };
-        self.shards
-            .push(term, kind, |out| header.encode(term, place, is_there, out))
-    }
-
     /// Puts in every term of a row.
     fn put_all(&self, key: &DecoratedKey, row: &Row, is_there: bool, scratch: &mut Vec<u8>) -> isize {
         let (mut grown, mut place) = (0, Vec::new());
@@ -160,7 +165,7 @@ impl MemtableTerms {
         let Ok(()) = self
             .indexed
             .each_term(key, row, self.is_static(row), scratch, &mut |term| {
-                grown += self.put(term, header, &place, is_there);
+                grown += self.shards.put(term, header, &place, is_there);
                 Ok::<(), Infallible>(())
             });
         grown
@@ -187,10 +192,10 @@ impl MemtableTerms {
         let (old, new) = (self.terms(key, before, scratch), self.terms(key, after, scratch));
         let added = new
             .difference(&old)
-            .map(|term| self.put(term, header, &place, true));
+            .map(|term| self.shards.put(term, header, &place, true));
         let removed = old
             .difference(&new)
-            .map(|term| self.put(term, header, &place, false));
+            .map(|term| self.shards.put(term, header, &place, false));
         added.chain(removed).sum()
     }
 
@@ -217,7 +222,7 @@ impl MemtableTerms {
             if let Some(value) = value {
                 self.indexed.encode_term(value, scratch);
                 let (place, term) = scratch.split_at(place_len);
-                grown += self.put(cut(term), header, place, is_there);
+                grown += self.shards.put(cut(term), header, place, is_there);
                 scratch.truncate(place_len);
             }
         }

@@ -14,7 +14,7 @@ pub(super) const TERM_LEN_MAX: usize = 1024;
 pub(super) enum TermType {
     /// The bytes are in order: text, blobs, addresses, dates, times.
     Bytes,
-    /// So many bytes, the first bit is the sign.
+    /// So many bytes (1, 2, 4 or 8), the first bit is the sign.
     Signed(usize),
     /// Four bytes, negative ones sort backwards; every NaN is the same.
     Float,
@@ -52,13 +52,10 @@ impl TermType {
     pub(super) fn encode(&self, value: &[u8], out: &mut Vec<u8>) {
         match self {
             Self::Bytes => out.extend_from_slice(value),
-            Self::Signed(len) => {
-                if let Some(bytes) = value.get(..*len) {
-                    let start = out.len();
-                    out.extend_from_slice(bytes);
-                    out[start] ^= 0x80;
-                }
-            }
+            Self::Signed(1) => encode_signed::<1>(value, out),
+            Self::Signed(2) => encode_signed::<2>(value, out),
+            Self::Signed(4) => encode_signed::<4>(value, out),
+            Self::Signed(_) => encode_signed::<8>(value, out),
             Self::Float => {
                 if let Some(bytes) = value.first_chunk() {
                     let value = f32::from_be_bytes(*bytes);
@@ -78,6 +75,15 @@ impl TermType {
             Self::Boolean => out.extend(value.first().map(|byte| u8::from(*byte != 0))),
             Self::Comparable(ty) => encode_comparable(ty, value, out),
         }
+    }
+}
+
+#[inline]
+fn encode_signed<const N: usize>(value: &[u8], out: &mut Vec<u8>) {
+    if let Some(bytes) = value.first_chunk::<N>() {
+        let mut bytes = *bytes;
+        bytes[0] ^= 0x80;
+        out.extend_from_slice(&bytes);
     }
 }
 

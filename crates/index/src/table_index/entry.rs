@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 use ilion_rows::{
-    Cell, CellRef, Clustering, Data, DecoratedKey, DeletionTime, Entry, Liveness, Mutation, NO_DELETION_TIME,
-    PartitionUpdate, Row,
+    Cell, CellRef, Clustering, Data, DecoratedKey, DeletionTime, Entry, EntryPlace, Liveness, Mutation,
+    NO_DELETION_TIME, PartitionUpdate, Row,
 };
 use ilion_types::{decode_composite, encode_composite};
 use smallvec::SmallVec;
@@ -22,7 +22,7 @@ type Pathed<'r> = (&'r Bytes, &'r Cell);
 type Parts<'r> = SmallVec<[Option<&'r [u8]>; 4]>;
 
 /// Takes entries.
-type Take<'t> = &'t mut dyn FnMut(&Entry<'_>);
+type Take<'t> = &'t mut dyn FnMut(&EntryPlace<'_>, &[Entry<'_>]);
 
 /// The path of a column of one cell.
 static NO_PATH: Bytes = Bytes::new();
@@ -30,6 +30,15 @@ static NO_PATH: Bytes = Bytes::new();
 /// Asks for the time only if it matters.
 fn is_live(cell: CellRef<'_>, when: &dyn When) -> bool {
     cell.local_deletion_secs == NO_DELETION_TIME || (!cell.is_tombstone() && cell.is_live(when.now_secs()))
+}
+
+/// How long the entry of a cell lives: as long as the cell.
+fn liveness_of(cell: CellRef<'_>) -> Liveness {
+    Liveness {
+        timestamp_micros: cell.timestamp_micros,
+        ttl_secs: cell.ttl_secs,
+        expires_secs: cell.local_deletion_secs,
+    }
 }
 
 impl TableIndex {
@@ -80,7 +89,7 @@ impl TableIndex {
         }
         if let Some(value) = self.row_value(&key.key, &row.clustering) {
             let liveness = Liveness::live(when.entry_micros());
-            self.tell(key, row, (&[], value), (liveness, DeletionTime::LIVE), take);
+            self.tell(key, row, &[], &[Entry::added(value, liveness)], take);
         }
     }
 
@@ -93,26 +102,27 @@ impl TableIndex {
         when: &dyn When,
         take: Take<'_>,
     ) {
+        let fits = |cell: &CellRef<'_>| cell.value.len() < super::VALUE_LEN_LIMIT;
         let new = row.cell(self.definition.column.id);
         let new = new.filter(|cell| is_live(*cell, when));
-        if let Some(new) = new.filter(|new| Some(*new) != old) {
-            self.add_cell(key, row, (&[], new), take);
-        }
-        if let Some(old) = old.filter(|cell| is_live(*cell, when))
-            && new.is_none_or(|new| new.value != old.value)
-        {
-            self.remove_cell(key, row, (&[], old), when, take);
+        let added = new.filter(|new| Some(*new) != old).filter(fits);
+        let added = added.map(|cell| Entry::added(cell.value, liveness_of(cell)));
+        let gone = old.filter(|cell| new.is_none_or(|new| new.value != cell.value) && is_live(*cell, when));
+        let removed = gone.filter(fits).map(|cell| {
+            let deletion = DeletionTime::new(cell.timestamp_micros, when.now_secs());
+            Entry::removed(cell.value, deletion)
+        });
+        match (added, removed) {
+            (None, None) => {}
+            (Some(only), None) | (None, Some(only)) => self.tell(key, row, &[], &[only], take),
+            (Some(added), Some(removed)) => self.tell(key, row, &[], &[added, removed], take),
         }
     }
 
     fn add_cell(&self, key: &DecoratedKey, row: &Row, (path, cell): (&[u8], CellRef<'_>), take: Take<'_>) {
-        let liveness = Liveness {
-            timestamp_micros: cell.timestamp_micros,
-            ttl_secs: cell.ttl_secs,
-            expires_secs: cell.local_deletion_secs,
-        };
         if let Some(value) = self.cell_value(path, cell) {
-            self.tell(key, row, (path, &value), (liveness, DeletionTime::LIVE), take);
+            let entry = Entry::added(&value, liveness_of(cell));
+            self.tell(key, row, path, &[entry], take);
         }
     }
 
@@ -126,25 +136,17 @@ impl TableIndex {
     ) {
         if let Some(value) = self.cell_value(path, cell) {
             let deletion = DeletionTime::new(cell.timestamp_micros, when.now_secs());
-            self.tell(key, row, (path, &value), (Liveness::NONE, deletion), take);
+            self.tell(key, row, path, &[Entry::removed(&value, deletion)], take);
         }
     }
 
-    fn tell(
-        &self,
-        key: &DecoratedKey,
-        row: &Row,
-        (path, value): (&[u8], &[u8]),
-        (liveness, deletion): (Liveness, DeletionTime),
-        take: Take<'_>,
-    ) {
-        take(&Entry {
-            value,
+    /// Tells entries of a row, or of one element of it.
+    fn tell(&self, key: &DecoratedKey, row: &Row, path: &[u8], entries: &[Entry<'_>], take: Take<'_>) {
+        let place = EntryPlace {
             key_token: &key.token,
             clustering: &self.entry_clustering(key, &row.clustering, path),
-            liveness,
-            deletion,
-        });
+        };
+        take(&place, entries);
     }
 
     /// True if rows like this one have entries by their key.
@@ -226,9 +228,16 @@ impl TableIndex {
     pub(super) fn longest_value(&self, mutation: &Mutation) -> usize {
         let update = &mutation.update;
         if self.source == Source::Whole {
-            let rows = update.rows.iter().chain(&update.static_row);
-            let cells = rows.filter_map(|row| row.cell(self.definition.column.id));
-            return cells.map(|cell| cell.value.len()).max().unwrap_or(0);
+            // A loop, and no chain of iterators: this is done for each write.
+            let len_of = |row: &Row| {
+                let cell = row.cell(self.definition.column.id);
+                cell.map_or(0, |cell| cell.value.len())
+            };
+            let mut longest = update.static_row.as_ref().map_or(0, len_of);
+            for row in &update.rows {
+                longest = longest.max(len_of(row));
+            }
+            return longest;
         }
         let mut longest = 0;
         self.each_value(&mutation.key, update, &mut |value| {

@@ -33,7 +33,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use ilion_rows::{Bound, DecoratedKey, Entry, KeyRange, Mutation, ReadError, Row};
+use ilion_rows::{Bound, DecoratedKey, Entry, EntryPlace, KeyRange, Mutation, ReadError, Row};
 use ilion_schema::{ColumnId, TableSchema};
 
 use crate::{
@@ -129,7 +129,7 @@ impl HiddenTable for TableIndex {
         key: &DecoratedKey,
         change: RowChange<'_>,
         when: &dyn When,
-        take: &mut dyn FnMut(&Entry<'_>),
+        take: &mut dyn FnMut(&EntryPlace<'_>, &[Entry<'_>]),
     ) {
         self.entries_of(key, change, when, take);
     }

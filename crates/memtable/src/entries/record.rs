@@ -13,10 +13,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ilion_rows::{
-    Bound, Clustering, ClusteringComparator, DecoratedKey, DeletionTime, Entry, EntryRow, KeyBound, Liveness,
-    Row, Values,
+    Bound, Clustering, ClusteringComparator, DecoratedKey, DeletionTime, Entry, EntryPlace, EntryRow,
+    KeyBound, Liveness, Row, Values,
 };
-use ilion_runs::{Order, head_of};
+use ilion_runs::{Order, Room, head_of};
 use ilion_schema::TableSchema;
 use ilion_types::{CqlType, Partitioner, Token};
 
@@ -26,7 +26,6 @@ const LIVENESS: u8 = 1;
 const DELETION: u8 = 2;
 const LIVENESS_BYTES: usize = 16;
 const DELETION_BYTES: usize = 12;
-const STATE_BYTES_MAX: usize = LIVENESS_BYTES + DELETION_BYTES + 1;
 
 /// The order of entries: value, then clustering.
 #[derive(Clone, Debug)]
@@ -209,20 +208,94 @@ fn state_of(record: &[u8]) -> (Liveness, DeletionTime) {
     (liveness, deletion)
 }
 
+/// A place as all its records have it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EncodedPlace {
+    pub(super) code: u64,
+    pub(super) parts_len: usize,
+}
+
+impl EncodedPlace {
+    /// Appends the parts.
+    #[inline]
+    pub(super) fn of(place: &EntryPlace<'_>, out: &mut Vec<u8>) -> Self {
+        let start = out.len();
+        for part in place.clustering {
+            match part {
+                None => out.extend_from_slice(&len32(0)),
+                Some(part) => {
+                    out.extend_from_slice(&len32(part.len() + 1));
+                    out.extend_from_slice(part);
+                }
+            }
+        }
+        Self {
+            code: code_of(place.key_token),
+            parts_len: out.len() - start,
+        }
+    }
+}
+
+/// A record to be written.
+pub(super) struct NewRecord<'r> {
+    pub(super) token: &'r [u8],
+    /// Of the place.
+    pub(super) code: u64,
+    /// Of the place.
+    pub(super) parts: &'r [u8],
+    pub(super) entry: &'r Entry<'r>,
+}
+
+impl NewRecord<'_> {
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        let flags = flags_of_state(&self.entry.liveness, &self.entry.deletion);
+        HEADER_BYTES + self.token.len() + self.entry.value.len() + self.parts.len() + state_len(flags)
+    }
+
+    #[inline]
+    pub(super) fn write(&self, room: &mut Room<'_>) {
+        let Entry {
+            value,
+            liveness,
+            deletion,
+        } = self.entry;
+        let lens = u64::from(number32(self.token.len())) | u64::from(number32(value.len())) << 32;
+        room.array(two_words(lens, self.code));
+        room.bytes(self.token);
+        room.bytes(value);
+        room.bytes(self.parts);
+        encode_state(liveness, deletion, |bytes| room.bytes(bytes));
+    }
+}
+
 #[inline]
-fn encode_state(liveness: &Liveness, deletion: &DeletionTime, out: &mut Vec<u8>) {
-    let mut flags = 0;
-    if !liveness.is_none() {
-        flags |= LIVENESS;
+fn flags_of_state(liveness: &Liveness, deletion: &DeletionTime) -> u8 {
+    let flag = |is_set, flag| if is_set { flag } else { 0 };
+    flag(!liveness.is_none(), LIVENESS) | flag(!deletion.is_live(), DELETION)
+}
+
+/// Appends as few parts as can be: it is done for each entry.
+#[inline]
+fn encode_state(liveness: &Liveness, deletion: &DeletionTime, mut append: impl FnMut(&[u8])) {
+    let flags = flags_of_state(liveness, deletion);
+    let mut bytes = [flags; LIVENESS_BYTES + 1];
+    if flags & LIVENESS != 0 {
         let ends = u64::from(liveness.ttl_secs) | u64::from(liveness.expires_secs) << 32;
-        out.extend_from_slice(&two_words(liveness.timestamp_micros.cast_unsigned(), ends));
+        let times = two_words(liveness.timestamp_micros.cast_unsigned(), ends);
+        bytes[..LIVENESS_BYTES].copy_from_slice(&times);
+        if flags == LIVENESS {
+            return append(&bytes);
+        }
+        append(&times);
     }
-    if !deletion.is_live() {
-        flags |= DELETION;
-        out.extend_from_slice(&deletion.marked_at_micros.to_le_bytes());
-        out.extend_from_slice(&deletion.local_secs.to_le_bytes());
+    if flags & DELETION != 0 {
+        bytes[..8].copy_from_slice(&deletion.marked_at_micros.to_le_bytes());
+        bytes[8..DELETION_BYTES].copy_from_slice(&deletion.local_secs.to_le_bytes());
+        bytes[DELETION_BYTES] = flags;
+        return append(&bytes[..=DELETION_BYTES]);
     }
-    out.push(flags);
+    append(&[flags]);
 }
 
 /// True if values that are equal are the same bytes.
@@ -267,27 +340,6 @@ impl EntryOrder {
 
     pub(super) fn token_of_key(&self, key: &[u8]) -> Token {
         self.partitioner.token(key)
-    }
-
-    #[inline]
-    pub(super) fn encode(&self, entry: &Entry<'_>, token: &[u8], out: &mut Vec<u8>) {
-        let lens = u64::from(number32(token.len())) | u64::from(number32(entry.value.len())) << 32;
-        let header = two_words(lens, code_of(entry.key_token));
-        let parts = entry.clustering.iter().flatten().map(|part| part.len() + 4);
-        out.reserve(HEADER_BYTES + token.len() + entry.value.len() + parts.sum::<usize>() + STATE_BYTES_MAX);
-        out.extend_from_slice(&header);
-        out.extend_from_slice(token);
-        out.extend_from_slice(entry.value);
-        for part in entry.clustering {
-            match part {
-                None => out.extend_from_slice(&len32(0)),
-                Some(part) => {
-                    out.extend_from_slice(&len32(part.len() + 1));
-                    out.extend_from_slice(part);
-                }
-            }
-        }
-        encode_state(&entry.liveness, &entry.deletion, out);
     }
 
     /// Orders two values of a column of the clustering. Of the first one codes were equal.
@@ -369,6 +421,8 @@ impl Order for EntryOrder {
         let mut merged = row(older);
         merged.merge(row(newer), &self.table);
         out.extend_from_slice(&older[..older.len() - state_len(flags_of(older))]);
-        encode_state(&merged.liveness, &merged.deletion, out);
+        encode_state(&merged.liveness, &merged.deletion, |bytes| {
+            out.extend_from_slice(bytes);
+        });
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use ilion_rows::random::Dice;
 use ilion_rows::{
-    Bound, BoundKind, Clustering, ClusteringFilter, DecoratedKey, DeletionTime, KeyBound, KeyRange, Liveness,
-    Mutation, Partition, PartitionUpdate, Row, Slice, Values,
+    Bound, BoundKind, Clustering, ClusteringFilter, DecoratedKey, DeletionTime, Entry, EntryPlace, KeyBound,
+    KeyRange, Liveness, Mutation, Partition, PartitionUpdate, Row, Slice, Values,
 };
 use ilion_schema::{ClusteringOrder, TableBuilder, TableId, TableSchema};
 use ilion_types::{CqlType, KeyOrder, Partitioner, Uuid};
@@ -117,7 +117,7 @@ proptest! {
         let model = Arc::new(Memtable::new(plain.clone(), 1));
         prop_assert!(memtable.entries().is_some() && model.entries().is_none());
         let mut dice = Dice::new(seed);
-        let mut grown = 0;
+        let (mut grown, mut scratch) = (0, b"what was there before".to_vec());
         for _ in 0..count {
             let mutation = |table: &Arc<TableSchema>, key: DecoratedKey, row: Row| Mutation {
                 table: table.clone(),
@@ -125,8 +125,30 @@ proptest! {
                 update: PartitionUpdate { rows: vec![row], ..PartitionUpdate::default() },
             };
             let (key, row) = (random_key(&mut dice, order), random_row(&mut dice));
-            grown += memtable.apply(&mutation(&hidden, key.clone(), row.clone()));
-            model.apply(&mutation(&plain, key, row));
+            if dice.below(3) > 0 {
+                grown += memtable.apply(&mutation(&hidden, key.clone(), row.clone()));
+                model.apply(&mutation(&plain, key, row));
+            } else {
+                // Some of one place together, as an index tells them.
+                let others: Vec<(DecoratedKey, Row)> = (0..dice.below(4))
+                    .map(|_| (random_key(&mut dice, order), random_row(&mut dice)))
+                    .collect();
+                let clustering: Vec<Option<&[u8]>> =
+                    row.clustering.values().iter().map(Option::as_deref).collect();
+                let place = EntryPlace {
+                    key_token: &partitioner.token(clustering[0].unwrap()),
+                    clustering: &clustering,
+                };
+                let entries: Vec<Entry<'_>> = others
+                    .iter()
+                    .map(|(key, row)| Entry { value: &key.key, liveness: row.liveness, deletion: row.deletion })
+                    .collect();
+                grown += memtable.apply_entries(&place, &entries, &mut scratch);
+                for entry in entries {
+                    let mutation = entry.to_mutation(&place, &hidden);
+                    model.apply(&Mutation { table: plain.clone(), ..mutation });
+                }
+            }
             if dice.below(60) == 0 {
                 let range = KeyRange {
                     start: random_bound(&mut dice, order, KeyBound::Start),
@@ -155,7 +177,8 @@ fn partitions_are_counted_about_right() {
     let mut distinct = super::Distinct::default();
     for (count, value) in (1..=100_000_u64).enumerate() {
         for _ in 0..2 {
-            distinct.see(super::scattered(&value.to_be_bytes()));
+            let bytes = value.to_be_bytes();
+            distinct.see(super::scattered(value, &bytes));
         }
         let count = count + 1;
         if [10, 100, 1000, 10_000, 100_000].contains(&count) {
