@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::sort::{Place, Sorter};
+use crate::sort::{Place, Sorter, join};
 use crate::{Order, Record, Run};
 
 /// Records in their order.
@@ -41,33 +41,8 @@ impl Ordered {
         }
         let alike = rest.iter().take_while(|next| next.may_be_as_before());
         let alike = alike.map(|next| next.record(&self.runs).bytes);
-        match join(order, first, alike, room) {
-            0 => Some(first),
-            joined => {
-                self.at += joined;
-                Some(room)
-            }
-        }
+        let (joined, together) = join(order, first, alike, room);
+        self.at += joined;
+        Some(together)
     }
-}
-
-/// Joins the records that are equal to the first; gives how many. `room` has nothing to do with it if there are none.
-fn join<'r>(
-    order: &impl Order,
-    first: &[u8],
-    alike: impl Iterator<Item = &'r [u8]>,
-    room: &mut Vec<u8>,
-) -> usize {
-    let mut joined = 0;
-    for next in alike {
-        let older = if joined == 0 { first } else { &room[..] };
-        if order.compare(older, next).is_ne() {
-            break;
-        }
-        let mut together = Vec::with_capacity(next.len());
-        order.merge(older, next, &mut together);
-        *room = together;
-        joined += 1;
-    }
-    joined
 }

@@ -83,7 +83,7 @@ impl Runs {
     /// Tails are sorted only if that gives much memory back, which it did or did not when it was tried.
     #[cold]
     fn cut_tail(&mut self, order: &impl Order) -> isize {
-        self.unsorted.push(Arc::new(std::mem::take(&mut self.tail)));
+        self.end_tail();
         if self.again < self.again_max {
             return 0;
         }
@@ -96,6 +96,11 @@ impl Runs {
             false => self.again_max.saturating_mul(AGAIN_GROWTH),
         };
         grown
+    }
+
+    /// What comes begins another tail.
+    fn end_tail(&mut self) {
+        self.unsorted.push(Arc::new(std::mem::take(&mut self.tail)));
     }
 
     /// True if nothing was put in since all was sorted.
@@ -116,7 +121,7 @@ impl Runs {
     /// Sorts the oldest of what is new; returns by how many bytes memory grew, and how many records there were.
     pub(crate) fn sort_next(&mut self, order: &impl Order) -> (isize, usize) {
         if self.unsorted.is_empty() {
-            self.unsorted.push(Arc::new(std::mem::take(&mut self.tail)));
+            self.end_tail();
         }
         let records = self.unsorted[0].len();
         (self.sort_oldest(order, 1), records)
@@ -130,11 +135,7 @@ impl Runs {
     /// Makes the oldest tails a run.
     fn sort_oldest(&mut self, order: &impl Order, tails: usize) -> isize {
         let tails: Vec<Arc<Run>> = self.unsorted.drain(..tails).collect();
-        self.sort(order, &tails)
-    }
-
-    fn sort(&mut self, order: &impl Order, tails: &[Arc<Run>]) -> isize {
-        let run = self.sorter.sort(order, tails);
+        let run = self.sorter.sort(order, &tails);
         let before: usize = tails.iter().map(|tail| tail.size_bytes()).sum();
         let mut grown = self.keep(order, 0, run).cast_signed() - before.cast_signed();
         while let Some(level) = self.level_to_merge() {
@@ -161,7 +162,7 @@ impl Runs {
     /// Everything that was put in, sorted or not, the oldest first.
     pub(crate) fn all(&mut self) -> Vec<Arc<Run>> {
         if !self.tail.is_empty() {
-            self.unsorted.push(Arc::new(std::mem::take(&mut self.tail)));
+            self.end_tail();
         }
         self.runs().chain(&self.unsorted).cloned().collect()
     }

@@ -71,11 +71,14 @@ impl Sorter {
         let bytes = runs.iter().map(|run| run.borrow().bytes_len()).sum();
         let mut sorted = Run::with_capacity(records, bytes);
         let places = self.arrange(order, runs);
-        let mut rest = places.iter().peekable();
-        while let Some(first) = rest.next() {
+        let (mut rest, mut room) = (&places[..], Vec::new());
+        while let Some((first, others)) = rest.split_first() {
             let first = first.record(runs);
-            let alike = std::iter::from_fn(|| rest.next_if(|next| next.may_be_as_before()));
-            push_alike(order, first, alike.map(|place| place.record(runs)), &mut sorted);
+            let alike = others.iter().take_while(|next| next.may_be_as_before());
+            let alike = alike.map(|next| next.record(runs).bytes);
+            let (joined, bytes) = join(order, first.bytes, alike, &mut room);
+            sorted.push_record(Record { bytes, ..first });
+            rest = &others[joined..];
         }
         sorted
     }
@@ -144,37 +147,28 @@ impl Sorter {
     }
 }
 
-/// Appends records that no number tells apart, equal ones as one.
+/// Joins the records that are equal to the first. Gives how many, and what they all mean together: where the first lies if it is alone, or
+/// in `room`, which is memory to use.
 #[inline]
-fn push_alike<'r>(
+pub(crate) fn join<'r>(
     order: &impl Order,
-    first: Record<'r>,
-    alike: impl Iterator<Item = Record<'r>>,
-    run: &mut Run,
-) {
-    let mut before = first;
-    let mut merged: Option<Vec<u8>> = None;
+    first: &'r [u8],
+    alike: impl Iterator<Item = &'r [u8]>,
+    room: &'r mut Vec<u8>,
+) -> (usize, &'r [u8]) {
+    let mut joined = 0;
     for next in alike {
-        let older = merged.as_deref().unwrap_or(before.bytes);
-        if order.compare(older, next.bytes).is_eq() {
-            let mut together = Vec::with_capacity(next.bytes.len());
-            order.merge(older, next.bytes, &mut together);
-            merged = Some(together);
-        } else {
-            push_one(before, merged.take(), run);
-            before = next;
+        let older = if joined == 0 { first } else { &room[..] };
+        if order.compare(older, next).is_ne() {
+            break;
         }
+        let mut together = Vec::with_capacity(next.len());
+        order.merge(older, next, &mut together);
+        *room = together;
+        joined += 1;
     }
-    push_one(before, merged, run);
-}
-
-#[inline]
-fn push_one(record: Record<'_>, merged: Option<Vec<u8>>, run: &mut Run) {
-    match merged {
-        None => run.push_record(record),
-        Some(merged) => run.push_record(Record {
-            bytes: &merged,
-            ..record
-        }),
+    match joined {
+        0 => (0, first),
+        _ => (joined, room),
     }
 }
