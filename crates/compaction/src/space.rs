@@ -16,9 +16,9 @@ const SPAN_MIN: f64 = 1.0 / (1_u64 << 48) as f64;
 /// Where the token is on a ring of 2^64 places; nothing if tokens are not spread evenly.
 fn place(token: &Token) -> Option<u64> {
     match token {
-        Token::Murmur3(hash) => Some(hash.cast_unsigned() ^ (1 << 63)),
-        Token::Random(token) => {
-            let value = token.value().unwrap_or(0).min((1 << 127) - 1);
+        Token::Murmur3(_) => Some(token.code()),
+        Token::Random(random) => {
+            let value = random.value().unwrap_or(0).min((1 << 127) - 1);
             u64::try_from(value >> 63).ok()
         }
         Token::Bytes(_) | Token::Comparable(_) => None,

@@ -29,8 +29,6 @@ mod writer;
 pub use file::RowNumbersFile;
 pub use writer::RowNumbersWriter;
 
-pub(crate) use order::code_of;
-
 use crate::paged::Magic;
 
 /// The last character is the version.

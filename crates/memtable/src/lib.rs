@@ -11,7 +11,7 @@
 //! | `memtable` | [`Memtable`]: shards, apply, counts |
 //! | `partition` | one partition and how an update changes it |
 //! | `observed` | [`Watched`]: who is shown how rows change |
-//! | `placed_key` | a partition key in the order of the ring
+//! | `placed_key` | a partition key in the order of the ring |
 //! | `row_list` | rows in clustering order |
 //! | `stored_row`, `packed` | a row as it is held: in one piece if it is short |
 //! | `entries` | the memtable of a hidden table: entries of an index |

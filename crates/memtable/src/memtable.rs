@@ -17,7 +17,7 @@ use crate::cursor::{MemtableCursor, PartitionCursor};
 use crate::entries::{Entries, EntriesInOrder};
 use crate::observed::{Observer, Watched};
 use crate::partition::{Copies, Partition};
-use crate::placed_key::{PlacedKey, place_of};
+use crate::placed_key::PlacedKey;
 
 /// A place in the commit log: segment, and offset in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -236,7 +236,7 @@ impl Memtable {
     /// The shard of a token; ascends with the token.
     #[inline]
     pub(crate) fn shard_of(&self, token: &Token) -> usize {
-        let place = place_of(token);
+        let place = token.code();
         let scaled = (u128::from(place) * self.shards.len() as u128) >> 64;
         usize::try_from(scaled).unwrap_or(0)
     }

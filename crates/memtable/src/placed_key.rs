@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ilion_rows::{DecoratedKey, KeyBound};
-use ilion_runs::head_of;
 use ilion_types::Token;
 
 /// Longer keys have memory of their own.
@@ -18,7 +17,7 @@ const SHARED_BYTES: usize = 16;
 /// A partition's key, ordered as [`DecoratedKey`] is.
 #[derive(Clone)]
 pub(crate) struct PlacedKey {
-    /// Ascends with the token; of Murmur3 it is the token.
+    /// The code of the token; of Murmur3 it is the token.
     place: u64,
     key: Key,
 }
@@ -33,22 +32,10 @@ enum Key {
     WithToken(Arc<DecoratedKey>),
 }
 
-/// A number that ascends with the token, as evenly as tokens of a partitioner are spread.
-#[inline]
-pub(crate) fn place_of(token: &Token) -> u64 {
-    match token {
-        Token::Murmur3(hash) => hash.cast_unsigned() ^ (1 << 63),
-        Token::Random(token) => token.value().map_or(0, |value| {
-            u64::try_from((value >> 63).min(u128::from(u64::MAX))).unwrap_or(u64::MAX)
-        }),
-        Token::Bytes(bytes) | Token::Comparable(bytes) => head_of(bytes),
-    }
-}
-
 impl PlacedKey {
     /// A copy of a key.
     pub(crate) fn of(token: &Token, key: &[u8]) -> Self {
-        let place = place_of(token);
+        let place = token.code();
         let key = match (token.murmur3(), u8::try_from(key.len())) {
             (None, _) => Key::WithToken(Arc::new(DecoratedKey {
                 token: token.clone(),
@@ -78,7 +65,7 @@ impl PlacedKey {
     pub(crate) fn token(&self) -> Token {
         match &self.key {
             Key::WithToken(key) => key.token.clone(),
-            _ => Token::Murmur3((self.place ^ (1 << 63)).cast_signed()),
+            _ => Token::of_murmur3_code(self.place),
         }
     }
 
@@ -105,7 +92,7 @@ impl PlacedKey {
 
     #[inline]
     fn compare_token(&self, token: &Token) -> Ordering {
-        self.place.cmp(&place_of(token)).then_with(|| match &self.key {
+        self.place.cmp(&token.code()).then_with(|| match &self.key {
             Key::WithToken(key) => key.token.cmp(token),
             _ => Ordering::Equal,
         })
@@ -121,15 +108,11 @@ impl PlacedKey {
     /// Where it is from the bound on: before it or behind it, never at it.
     #[inline]
     pub(crate) fn against(&self, bound: &KeyBound) -> Ordering {
-        let (ordering, beside) = match bound {
-            KeyBound::Start => return Ordering::Greater,
-            KeyBound::End => return Ordering::Less,
-            KeyBound::BeforeToken(token) => (self.compare_token(token), Ordering::Greater),
-            KeyBound::AfterToken(token) => (self.compare_token(token), Ordering::Less),
-            KeyBound::Before(key) => (self.compare(key), Ordering::Greater),
-            KeyBound::After(key) => (self.compare(key), Ordering::Less),
-        };
-        ordering.then(beside)
+        let ordering = bound.compare_by(
+            |token| self.compare_token(token).reverse(),
+            |key| self.compare(key).reverse(),
+        );
+        ordering.reverse()
     }
 }
 

@@ -356,10 +356,7 @@ impl ClusteringComparator {
             None if is_before => 0,
             None => u64::MAX,
             Some(None) => 0,
-            Some(Some(key)) => {
-                let hash = Partitioner::Murmur3.token(key).murmur3();
-                hash.map_or(0, |hash| hash.cast_unsigned() ^ (1 << 63))
-            }
+            Some(Some(key)) => Partitioner::Murmur3.token(key).code(),
         }
     }
 

@@ -27,13 +27,23 @@ impl KeyBound {
     /// Orders the bound against a partition; never equal.
     #[inline]
     pub fn compare(&self, key: &DecoratedKey) -> Ordering {
+        self.compare_by(|token| token.cmp(&key.token), |bound| bound.cmp(key))
+    }
+
+    /// As [`Self::compare`], against a partition in whatever form: how tokens and keys stand to it is given.
+    #[inline]
+    pub fn compare_by(
+        &self,
+        compare_token: impl FnOnce(&Token) -> Ordering,
+        compare_key: impl FnOnce(&DecoratedKey) -> Ordering,
+    ) -> Ordering {
         let (ordering, at) = match self {
             Self::Start => return Ordering::Less,
             Self::End => return Ordering::Greater,
-            Self::BeforeToken(token) => (token.cmp(&key.token), Ordering::Less),
-            Self::AfterToken(token) => (token.cmp(&key.token), Ordering::Greater),
-            Self::Before(bound) => (bound.cmp(key), Ordering::Less),
-            Self::After(bound) => (bound.cmp(key), Ordering::Greater),
+            Self::BeforeToken(token) => (compare_token(token), Ordering::Less),
+            Self::AfterToken(token) => (compare_token(token), Ordering::Greater),
+            Self::Before(bound) => (compare_key(bound), Ordering::Less),
+            Self::After(bound) => (compare_key(bound), Ordering::Greater),
         };
         ordering.then(at)
     }

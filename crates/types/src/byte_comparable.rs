@@ -46,10 +46,7 @@ pub fn encode_comparable_key(token: &Token, key: &[u8], out: &mut Vec<u8>) {
     }
     match token {
         Token::Comparable(_) => {}
-        Token::Murmur3(hash) => {
-            let flipped = hash.cast_unsigned() ^ (1 << 63);
-            out.extend_from_slice(&flipped.to_be_bytes());
-        }
+        Token::Murmur3(_) => out.extend_from_slice(&token.code().to_be_bytes()),
         Token::Bytes(bytes) => encode_escaped(bytes, out),
         Token::Random(value) => match value.value() {
             None => encode_varint(&BigInt::from(-1), out),

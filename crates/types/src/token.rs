@@ -24,7 +24,13 @@ pub struct RandomToken {
     low: u64,
 }
 
+/// Turned in a number with a sign it gives one without that ascends with it.
+const SIGN: u64 = 1 << 63;
+
 impl RandomToken {
+    /// What its code has not of it.
+    const CUT_BITS: u32 = 63;
+
     /// The minimum token, -1.
     pub const MINIMUM: Self = Self { high: 0, low: 0 };
 
@@ -61,6 +67,32 @@ impl Token {
             Self::Murmur3(value) => Some(*value),
             _ => None,
         }
+    }
+
+    /// Eight bytes that ascend with the token, and are spread as evenly as tokens are. Those of Murmur3 are told by their code, others may have
+    /// the same one. Files have it, so it does not change.
+    #[inline]
+    pub fn code(&self) -> u64 {
+        match self {
+            Self::Murmur3(hash) => hash.cast_unsigned() ^ SIGN,
+            Self::Random(random) => {
+                // From -1 to 2^127: without the low 63 bits of what is one more.
+                let plus_one = random.value().map_or(0, |value| value + 1);
+                u64::try_from(plus_one >> RandomToken::CUT_BITS).unwrap_or(u64::MAX)
+            }
+            Self::Bytes(bytes) | Self::Comparable(bytes) => {
+                let mut padded = [0; 8];
+                let len = bytes.len().min(8);
+                padded[..len].copy_from_slice(&bytes[..len]);
+                u64::from_be_bytes(padded)
+            }
+        }
+    }
+
+    /// The token of Murmur3 with that code.
+    #[inline]
+    pub fn of_murmur3_code(code: u64) -> Self {
+        Self::Murmur3((code ^ SIGN).cast_signed())
     }
 
     /// The value of CQL's `token()`, of the type `Partitioner::token_type`.
@@ -113,6 +145,42 @@ mod tests {
             assert_eq!(partitioner.parse_token(text), Ok(token.clone()));
             assert_eq!(partitioner.token_from_bytes(&token.to_bytes()), Ok(token));
             assert_eq!(Partitioner::from_class(partitioner.class_name()), Ok(partitioner));
+        }
+    }
+
+    #[test]
+    fn codes_ascend_with_tokens_and_stay_as_files_have_them() {
+        let known: [(Token, u64); 7] = [
+            (Token::Murmur3(i64::MIN), 0),
+            (Token::Murmur3(-1), 0x7FFF_FFFF_FFFF_FFFF),
+            (Token::Murmur3(5), 0x8000_0000_0000_0005),
+            (Partitioner::ByteOrdered.token(b"ab"), 0x6162_0000_0000_0000),
+            (
+                Partitioner::ByteOrdered.token(b"abcdefghij"),
+                0x6162_6364_6566_6768,
+            ),
+            (Partitioner::Random.minimum_token(), 0),
+            // 2^127, of which no token is greater.
+            (Partitioner::Random.maximum_token().unwrap(), u64::MAX),
+        ];
+        for (token, code) in known {
+            assert_eq!(token.code(), code, "{token}");
+        }
+        for partitioner in [
+            Partitioner::Murmur3,
+            Partitioner::ByteOrdered,
+            Partitioner::Random,
+        ] {
+            let keys = (0..500_u32).map(|number| number.wrapping_mul(0x9E37_79B9).to_be_bytes());
+            let mut tokens: Vec<Token> = keys.map(|key| partitioner.token(&key)).collect();
+            tokens.sort();
+            assert!(tokens.is_sorted_by_key(Token::code));
+            let hashes = tokens.iter().filter(|token| token.murmur3().is_some());
+            assert!(
+                hashes
+                    .clone()
+                    .all(|token| Token::of_murmur3_code(token.code()) == *token)
+            );
         }
     }
 

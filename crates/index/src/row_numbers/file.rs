@@ -11,7 +11,7 @@ use ilion_schema::TableSchema;
 use ilion_types::Partitioner;
 
 use super::block::{Rows, decode_clustering};
-use super::order::{Clusterings, code_of, order_byte};
+use super::order::{Clusterings, order_byte};
 use super::writer::Tail;
 use super::{BLOCK_ROWS, MAGIC, NAME};
 use crate::paged::{PagedFile, u64_at, unusable};
@@ -173,7 +173,7 @@ impl RowNumbers for RowNumbersFile {
     }
 
     fn number_from(&self, place: &Place) -> Result<u32, ReadError> {
-        let code = code_of(&place.key.token);
+        let code = place.key.token.code();
         let (mut low, mut high) = (0, self.blocks());
         while low < high {
             let middle = low + (high - low) / 2;

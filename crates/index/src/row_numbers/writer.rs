@@ -10,7 +10,7 @@ use ilion_schema::TableSchema;
 use ilion_types::{Partitioner, Token};
 
 use super::block::Draft;
-use super::order::{code_of, order_byte};
+use super::order::order_byte;
 use super::{BLOCK_ROWS, MAGIC, NAME};
 use crate::Error;
 use crate::paged::{PagedWriter, unusable};
@@ -84,7 +84,7 @@ impl RowNumbersWriter {
             self.first_key.get_or_insert_with(|| Bytes::copy_from_slice(key));
         }
         if self.draft.len() == 0 {
-            self.directory.extend_from_slice(&code_of(token).to_le_bytes());
+            self.directory.extend_from_slice(&token.code().to_le_bytes());
             self.directory
                 .extend_from_slice(&self.file.position().to_le_bytes());
         }

@@ -16,7 +16,6 @@ use ilion_runs::{Order, Record, head_of};
 use ilion_schema::{ClusteringOrder, TableSchema};
 use ilion_types::{CqlType, Partitioner, STATIC_CLUSTERING};
 
-use crate::row_numbers::code_of;
 use crate::{Place, RowPart};
 
 const TERM_HEAD_LEN: usize = 8;
@@ -283,7 +282,7 @@ impl Layout {
             encode_clustering(row, out);
         }
         let mut header = [0; HEADER];
-        header[..8].copy_from_slice(&code_of(&key.token).to_le_bytes());
+        header[..8].copy_from_slice(&key.token.code().to_le_bytes());
         header[12..16].copy_from_slice(&len32(order_len));
         header[16..].copy_from_slice(&len32(key.key.len()));
         PlaceHeader(header)

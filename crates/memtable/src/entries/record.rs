@@ -45,12 +45,6 @@ pub(super) fn bytes_of(token: &Token) -> &[u8] {
     }
 }
 
-/// Whole for hashes of 64 bits, which order as their codes do; nothing of others.
-#[inline]
-fn code_of(token: &Token) -> u64 {
-    token.murmur3().map_or(0, |hash| hash.cast_unsigned() ^ (1 << 63))
-}
-
 #[inline]
 fn u32_at(record: &[u8], at: usize) -> usize {
     let bytes = record.get(at..at + 4).and_then(|bytes| bytes.first_chunk());
@@ -130,20 +124,12 @@ pub(super) fn is_same_value(a: &[u8], b: &[u8]) -> bool {
 
 /// True if the record's partition stands before a bound.
 pub(super) fn is_before_bound(record: &[u8], bound: &KeyBound) -> bool {
-    let token = token_of(record);
-    let compare = |key: &DecoratedKey| {
-        token
-            .cmp(bytes_of(&key.token))
-            .then_with(|| value_of(record).cmp(&key.key))
+    let compare_token = |token: &Token| bytes_of(token).cmp(token_of(record));
+    let compare_key = |key: &DecoratedKey| {
+        let values = || key.key[..].cmp(value_of(record));
+        compare_token(&key.token).then_with(values)
     };
-    match bound {
-        KeyBound::Start => false,
-        KeyBound::End => true,
-        KeyBound::BeforeToken(limit) => token < bytes_of(limit),
-        KeyBound::AfterToken(limit) => token <= bytes_of(limit),
-        KeyBound::Before(key) => compare(key).is_lt(),
-        KeyBound::After(key) => compare(key).is_le(),
-    }
+    bound.compare_by(compare_token, compare_key).is_gt()
 }
 
 /// The head of records at a bound.
@@ -230,7 +216,7 @@ impl EncodedPlace {
             }
         }
         Self {
-            code: code_of(place.key_token),
+            code: place.key_token.code(),
             parts_len: out.len() - start,
         }
     }
@@ -345,13 +331,8 @@ impl EntryOrder {
     /// Orders two values of a column of the clustering. Of the first one codes were equal.
     fn compare_values(&self, index: usize, a: Option<&[u8]>, b: Option<&[u8]>) -> Ordering {
         match (index, a, b) {
-            (0, Some(a), Some(b)) => match self.partitioner {
-                Partitioner::Murmur3 => a.cmp(b),
-                _ => {
-                    let tokens = (self.token_of_key(a), self.token_of_key(b));
-                    tokens.0.cmp(&tokens.1).then_with(|| a.cmp(b))
-                }
-            },
+            // Codes tell tokens.
+            (0, Some(a), Some(b)) if self.partitioner == Partitioner::Murmur3 => a.cmp(b),
             _ => self.comparator.compare_values(index, a, b),
         }
     }
@@ -362,7 +343,7 @@ impl EntryOrder {
         for (index, wanted) in bound.values.iter().enumerate() {
             let (wanted, part) = (wanted.as_deref(), parts.next().flatten());
             let codes = match (index, wanted) {
-                (0, Some(key)) => code_of(&self.token_of_key(key)).cmp(&u64_at(record, 8)),
+                (0, Some(key)) => self.token_of_key(key).code().cmp(&u64_at(record, 8)),
                 _ => Ordering::Equal,
             };
             let ordering = codes.then_with(|| self.compare_values(index, wanted, part));

@@ -65,7 +65,7 @@ impl Order {
 /// The code of a token of Murmur3.
 #[inline]
 pub(crate) fn code_of_hash(hash: i64) -> u64 {
-    hash.cast_unsigned() ^ SIGN
+    Token::Murmur3(hash).code()
 }
 
 /// The token of Murmur3 with that code.
@@ -83,11 +83,7 @@ pub(super) fn trimmed(bytes: &[u8]) -> &[u8] {
 impl<'t> Place<'t> {
     pub(super) fn of(token: &'t Token) -> Self {
         match token {
-            Token::Murmur3(hash) => Self::Code(code_of_hash(*hash)),
-            Token::Random(random) => {
-                let plus_one = random.value().map_or(0, |value| value + 1);
-                Self::Code(u64::try_from(plus_one >> RANDOM_CUT_BITS).unwrap_or(u64::MAX))
-            }
+            Token::Murmur3(_) | Token::Random(_) => Self::Code(token.code()),
             Token::Bytes(bytes) | Token::Comparable(bytes) => Self::Bytes(bytes),
         }
     }
