@@ -219,7 +219,11 @@ impl Eq for ByPlace {}
 
 /// What entries of a row begin with, but for the length of their terms.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct PlaceHeader([u8; HEADER]);
+pub(super) struct PlaceHeader {
+    /// The token, and the length of the order in the highest 32 bits.
+    words: u128,
+    key_len: u32,
+}
 
 impl PlaceHeader {
     /// How long the entry of a term is.
@@ -230,9 +234,10 @@ impl PlaceHeader {
 
     /// Appends the entry of a term and the encoded place that this is of.
     #[inline]
-    pub(super) fn encode(mut self, term: &[u8], place: &[u8], is_there: bool, mut append: impl FnMut(&[u8])) {
-        self.0[8..12].copy_from_slice(&len32(term.len()));
-        append(&self.0);
+    pub(super) fn encode(self, term: &[u8], place: &[u8], is_there: bool, mut append: impl FnMut(&[u8])) {
+        let words = self.words | u128::from(number32(term.len())) << 64;
+        append(&words.to_le_bytes());
+        append(&self.key_len.to_le_bytes());
         if let Some(tail) = term.get(TERM_HEAD_LEN..) {
             append(tail);
         }
@@ -274,24 +279,24 @@ impl Layout {
         let start = out.len();
         match row {
             None => out.push(STATIC_CLUSTERING),
-            Some(row) => self.encode_order(row, out),
+            Some(row) if self.has_clusterings() => self.encode_order(row, out),
+            Some(_) => {}
         }
         let order_len = out.len() - start;
         out.extend_from_slice(&key.key);
         if let Some(row) = row {
             encode_clustering(row, out);
         }
-        let mut header = [0; HEADER];
-        header[..8].copy_from_slice(&key.token.code().to_le_bytes());
-        header[12..16].copy_from_slice(&len32(order_len));
-        header[16..].copy_from_slice(&len32(key.key.len()));
-        PlaceHeader(header)
+        PlaceHeader {
+            words: u128::from(key.token.code()) | u128::from(number32(order_len)) << 96,
+            key_len: number32(key.key.len()),
+        }
     }
 
     /// Just before every entry of a term.
     pub(super) fn before_term(term: &[u8]) -> KeptEntry {
         let mut bytes = vec![0; 8];
-        bytes.extend_from_slice(&len32(term.len()));
+        bytes.extend_from_slice(&number32(term.len()).to_le_bytes());
         bytes.extend_from_slice(&[0; 8]);
         bytes.extend_from_slice(term.get(TERM_HEAD_LEN..).unwrap_or_default());
         bytes.push(0);
@@ -341,8 +346,8 @@ fn not_a_number(ty: &CqlType, value: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-fn len32(len: usize) -> [u8; 4] {
-    u32::try_from(len).unwrap_or(u32::MAX).to_le_bytes()
+fn number32(len: usize) -> u32 {
+    u32::try_from(len).unwrap_or(u32::MAX)
 }
 
 #[inline]
