@@ -141,6 +141,22 @@ fn a_new_value_adds_its_entry_and_removes_that_of_the_old_one_in_the_memtable() 
 }
 
 #[test]
+fn values_that_are_too_long_for_a_key_have_no_entries() {
+    let index = index("v");
+    let short = simple(Cell::live(9, int(2)));
+    let long = |micros| simple(Cell::live(micros, Bytes::from(vec![7; 65535])));
+    assert!(entries(&index, None, &long(5)).is_empty());
+    assert_eq!(
+        told(&entries(&index, Some(&long(5)), &short)),
+        [(int(2), 9, true)]
+    );
+    assert_eq!(
+        told(&entries(&index, Some(&short), &long(12))),
+        [(int(2), 9, false)]
+    );
+}
+
+#[test]
 fn an_entry_expires_with_its_cell_and_an_expired_cell_has_none() {
     let index = index("v");
     let expiring = simple(Cell::expiring(5, 60, SECS + 60, int(1)));
