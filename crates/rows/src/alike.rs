@@ -30,6 +30,14 @@ pub struct RowLayout {
     pub stored: Range<usize>,
 }
 
+impl RowLayout {
+    /// Where the value of a column is, if rows have one.
+    pub fn cell(&self, column: ColumnId) -> Option<&Range<usize>> {
+        let at = self.cells.binary_search_by_key(&column, |(id, _)| *id).ok()?;
+        Some(&self.cells[at].1)
+    }
+}
+
 /// A timestamp that is stored as what it is above another.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LaidTimestamp {
@@ -72,6 +80,11 @@ impl<'b> AlikeRows<'b> {
     /// How many.
     pub fn count(&self) -> usize {
         self.bytes.len() / self.layout.len.max(1)
+    }
+
+    /// The key of their partition, unless each has its own.
+    pub fn partition(&self) -> Option<&'b DecoratedKey> {
+        self.partition
     }
 
     /// Where the parts of each row are.

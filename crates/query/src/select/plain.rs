@@ -1,10 +1,13 @@
 //! Plain rows, answered where they lie (`ilion_rows::PlainRow`): from the bytes of a source to those of the answer.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 use ilion_codec::SHARED_MIN;
-use ilion_rows::{Clustering, Flow, PlainRow, PlainVisitor, Row, may_be_plain, rows_may_be_plain};
+use ilion_rows::{AlikeRows, Clustering, Flow, PlainRow, PlainVisitor, Row, may_be_plain, rows_may_be_plain};
 use ilion_schema::{Column, ColumnId, ColumnKind, TableSchema};
 use ilion_types::decode_composite;
+use smallvec::SmallVec;
 
 use super::rows_out::RowsOut;
 
@@ -44,6 +47,33 @@ impl PlainSelection {
         columns.iter().map(selected).collect::<Option<_>>().map(Self)
     }
 
+    /// Where each value is in rows that are laid out alike; nothing if the key of each has to be taken apart.
+    fn parts<'p>(&self, rows: &AlikeRows<'p>, within: Within<'p>) -> Option<SmallVec<[Part<'p>; 8]>> {
+        let layout = rows.layout();
+        let part = |selected: &Selected| {
+            Some(match selected {
+                Selected::Key => match &layout.key {
+                    Some(place) => Part::At(place.clone()),
+                    None => Part::Same(Some(&rows.partition()?.key)),
+                },
+                Selected::KeyComponent(index) if !within.key.is_empty() => {
+                    Part::Same(within.key.get(*index).map(|component| &component[..]))
+                }
+                Selected::KeyComponent(_) => return None,
+                Selected::Clustering(index) => Part::At(layout.clustering.get(*index)?.clone()),
+                Selected::Static(column) => {
+                    let cell = within.static_row.and_then(|row| row.cell(*column));
+                    Part::Same(cell.map(|cell| cell.value))
+                }
+                Selected::Cell(column) => match layout.cell(*column) {
+                    Some(place) => Part::At(place.clone()),
+                    None => Part::Same(None),
+                },
+            })
+        };
+        self.0.iter().map(part).collect()
+    }
+
     /// Appends the row; false if it was left alone, since it is damaged, or has a value that should not be copied.
     #[inline]
     fn write(&self, row: &PlainRow<'_>, within: Within<'_>, out: &mut RowsOut) -> bool {
@@ -77,6 +107,14 @@ impl PlainSelection {
     }
 }
 
+/// A value of rows that are laid out alike.
+enum Part<'p> {
+    /// Each row has its own there.
+    At(Range<usize>),
+    /// All have the same; nothing is null.
+    Same(Option<&'p [u8]>),
+}
+
 /// What is known of the partition that has the rows, if it has many.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Within<'p> {
@@ -106,18 +144,53 @@ pub(super) struct PlainPage<'p> {
     pub last: Option<Clustering>,
 }
 
+impl PlainPage<'_> {
+    #[inline]
+    fn is_full(&self) -> bool {
+        self.out.row_count >= self.end.rows_max || self.out.cells.len() >= self.end.bytes_max
+    }
+
+    fn end_with<'v>(&mut self, clustering: impl Iterator<Item = Option<&'v [u8]>>) {
+        let values = clustering.map(|value| value.map(Bytes::copy_from_slice));
+        self.last = Some(Clustering::new(values.collect()));
+    }
+
+    fn take_alike(&mut self, rows: &AlikeRows<'_>, parts: &[Part<'_>]) -> (usize, Flow) {
+        for (index, row) in rows.iter().enumerate() {
+            for part in parts {
+                self.out.value(match part {
+                    Part::At(place) => Some(&row[place.start..place.end]),
+                    Part::Same(value) => *value,
+                });
+            }
+            self.out.end_row();
+            if self.is_full() {
+                let places = rows.layout().clustering.iter();
+                self.end_with(places.map(|place| Some(&row[place.clone()])));
+                return (index + 1, Flow::Last);
+            }
+        }
+        (rows.count(), Flow::Next)
+    }
+}
+
 impl PlainVisitor for PlainPage<'_> {
     #[inline]
     fn row(&mut self, row: &PlainRow<'_>) -> Flow {
         if !self.selection.write(row, self.within, self.out) {
             return Flow::Leave;
         }
-        if self.out.row_count < self.end.rows_max && self.out.cells.len() < self.end.bytes_max {
+        if !self.is_full() {
             return Flow::Next;
         }
-        let values = row.clustering.iter();
-        let values = values.map(|value| value.map(Bytes::copy_from_slice));
-        self.last = Some(Clustering::new(values.collect()));
+        self.end_with(row.clustering.iter().copied());
         Flow::Last
+    }
+
+    fn rows(&mut self, rows: &AlikeRows<'_>) -> (usize, Flow) {
+        match self.selection.parts(rows, self.within) {
+            Some(parts) if rows.layout().len < SHARED_MIN => self.take_alike(rows, &parts),
+            _ => rows.each(|row| self.row(row)),
+        }
     }
 }

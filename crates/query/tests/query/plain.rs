@@ -227,6 +227,76 @@ fn rows_of_wide_partitions_are_answered_alike_wherever_they_lie() {
     }
 }
 
+/// Measurements: nearly all rows are laid out alike, so that many are answered at once.
+#[test]
+fn rows_laid_out_alike_are_answered_as_any_other_read_finds_them() {
+    let mut disk = EngineDisk::new();
+    let mut session = Session::over(disk.open());
+    let mut random = Seeded::new(9);
+    session.script(
+        "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}; USE ks;
+         CREATE TABLE one (k int PRIMARY KEY, a bigint, b double);
+         CREATE TABLE two (k int, l int, a bigint, b double, PRIMARY KEY ((k, l)));
+         CREATE TABLE wide (k int, s text static, c int, a bigint, b double, PRIMARY KEY (k, c));",
+    );
+    for c in 0..300 {
+        let (a, b) = (random.below(1 << 40), random.below(1000));
+        let b = match random.below(50) {
+            0 => "null".to_owned(),
+            _ => b.to_string(),
+        };
+        session.script(&format!(
+            "INSERT INTO one (k, a, b) VALUES ({c}, {a}, {b}); INSERT INTO two (k, l, a, b) VALUES ({c}, 1, {a}, {b});"
+        ));
+        for k in 0..3 {
+            session.script(&format!(
+                "INSERT INTO wide (k, c, a, b) VALUES ({k}, {c}, {a}, {b})"
+            ));
+        }
+    }
+    session.script("UPDATE wide SET s = 'static' WHERE k = 1");
+    disk.flush();
+    for added in [
+        "",
+        "ALTER TABLE one ADD e int; ALTER TABLE two ADD e int; ALTER TABLE wide ADD e int",
+    ] {
+        session.script(added);
+        let e = if added.is_empty() { "" } else { ", e" };
+        for page_size in [None, Some(1), Some(7), Some(100)] {
+            for limit in ["", " LIMIT 1", " LIMIT 11", " LIMIT 200"] {
+                for columns in ["k, a, b", "b", "a, k"] {
+                    for table in ["one", "two"] {
+                        check(
+                            &mut session,
+                            &format!("{columns}{e}"),
+                            &format!("{table}{limit}"),
+                            page_size,
+                        );
+                    }
+                }
+                check(
+                    &mut session,
+                    &format!("l, k, a{e}"),
+                    &format!("two{limit}"),
+                    page_size,
+                );
+                for columns in ["k, c, a, b", "s, b", "c, s, k"] {
+                    let columns = format!("{columns}{e}");
+                    for rest in [
+                        "",
+                        " WHERE k = 1",
+                        " WHERE k = 2 AND c >= 20 AND c < 77",
+                        " PER PARTITION LIMIT 9",
+                    ] {
+                        check(&mut session, &columns, &format!("wide{rest}{limit}"), page_size);
+                    }
+                }
+            }
+        }
+    }
+    assert_eq!(check(&mut session, "k, c", "wide", None), 900);
+}
+
 /// So many reads of so many SSTables that those are asked by the bits of their tokens, and opened late.
 #[test]
 fn ranges_over_many_sstables_end_where_they_are_to() {
