@@ -1,7 +1,8 @@
 //! The merge itself: one cursor in, a writer out.
 
 use ilion_rows::{
-    Cursor, EntryRow, Flow, PartitionHead, PlainLuck, PlainRow, PlainVisitor, ReadError, Unfiltered,
+    AlikeRows, Cursor, EntryRow, Flow, PartitionHead, PlainLuck, PlainRow, PlainVisitor, ReadError,
+    Unfiltered,
 };
 
 /// What a merge did.
@@ -41,6 +42,10 @@ pub trait Sink {
     }
     /// Takes a row of the partition where it lies. False if it is to be given as any is.
     fn plain_row(&mut self, _row: &PlainRow<'_>) -> Result<bool, Self::Error> {
+        Ok(false)
+    }
+    /// Takes rows of the partition that are laid out alike, all of them. False if they are to be given one by one.
+    fn alike_rows(&mut self, _rows: &AlikeRows<'_>) -> Result<bool, Self::Error> {
         Ok(false)
     }
 }
@@ -85,24 +90,35 @@ struct PassingRows<'s, S: Sink> {
 
 impl<S: Sink> PassingRows<'_, S> {
     #[inline]
-    fn pass(&mut self, row: &PlainRow<'_>) -> Result<bool, S::Error> {
+    fn begin(&mut self) -> Result<(), S::Error> {
         if !*self.is_begun {
             self.sink.begin_partition(self.head)?;
             *self.is_begun = true;
         }
-        self.sink.plain_row(row)
+        Ok(())
     }
 }
 
 impl<S: Sink> PlainVisitor for PassingRows<'_, S> {
     #[inline]
     fn row(&mut self, row: &PlainRow<'_>) -> Flow {
-        match self.pass(row) {
+        match self.begin().and_then(|()| self.sink.plain_row(row)) {
             Ok(true) => Flow::Next,
             Ok(false) => Flow::Leave,
             Err(error) => {
                 self.failed = Some(error);
                 Flow::Leave
+            }
+        }
+    }
+
+    fn rows(&mut self, rows: &AlikeRows<'_>) -> (usize, Flow) {
+        match self.begin().and_then(|()| self.sink.alike_rows(rows)) {
+            Ok(true) => (rows.count(), Flow::Next),
+            Ok(false) => rows.each(|row| self.row(row)),
+            Err(error) => {
+                self.failed = Some(error);
+                (0, Flow::Leave)
             }
         }
     }

@@ -1,7 +1,8 @@
 //! A source that counts what it gives, and has somebody look at it after every stretch of about a mebibyte.
 
 use ilion_rows::{
-    Bound, Cursor, DecoratedKey, Flow, PartitionHead, PlainRow, PlainRun, PlainVisitor, ReadError, Unfiltered,
+    AlikeRows, Bound, Cursor, DecoratedKey, Flow, PartitionHead, PlainRow, PlainRun, PlainVisitor, ReadError,
+    Unfiltered,
 };
 
 /// A stretch: between two looks.
@@ -102,6 +103,20 @@ impl PlainVisitor for Stretch<'_> {
             }
         }
         flow
+    }
+
+    fn rows(&mut self, rows: &AlikeRows<'_>) -> (usize, Flow) {
+        let left = usize::try_from(self.left).unwrap_or(usize::MAX);
+        let (taken, flow) = self.visitor.rows(&rows.first(left));
+        if flow != Flow::Next {
+            return (taken, flow);
+        }
+        self.left -= taken as u64;
+        self.is_cut = self.left == 0;
+        match self.is_cut {
+            true => (taken, Flow::Last),
+            false => (taken, Flow::Next),
+        }
     }
 }
 

@@ -22,6 +22,8 @@ pub struct RowLayout {
     pub key: Option<Range<usize>>,
     /// The values of the clustering columns.
     pub clustering: SmallVec<[Range<usize>; 4]>,
+    /// The same as SSTables store them.
+    pub stored_clustering: Range<usize>,
     /// When the row and its cells were written.
     pub timestamp: LaidTimestamp,
     /// The values of the columns, by id.
@@ -77,6 +79,16 @@ impl<'b> AlikeRows<'b> {
         }
     }
 
+    /// The first ones, so many at most.
+    #[must_use]
+    pub fn first(&self, count: usize) -> Self {
+        let len = count.min(self.count()) * self.layout.len;
+        Self {
+            bytes: &self.bytes[..len],
+            ..*self
+        }
+    }
+
     /// How many.
     pub fn count(&self) -> usize {
         self.bytes.len() / self.layout.len.max(1)
@@ -103,6 +115,13 @@ impl<'b> AlikeRows<'b> {
     #[inline]
     pub fn iter(&self) -> ChunksExact<'b, u8> {
         self.bytes.chunks_exact(self.layout.len.max(1))
+    }
+
+    /// The bytes of each row, and when it was written.
+    #[inline]
+    pub fn with_timestamps(&self) -> impl Iterator<Item = (&'b [u8], i64)> + use<'b> {
+        let timestamp = self.layout.timestamp;
+        self.iter().map(move |row| (row, timestamp.of(row)))
     }
 
     /// Shows one row after the other until no more are wanted; gives how many were taken, and what becomes of those that follow.

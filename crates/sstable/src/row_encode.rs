@@ -18,6 +18,7 @@
 //! `body_size` counts what follows it; `previous_size` is the distance to the start of the unfiltered before (of the
 //! partition, for the first one). Compat: `org.apache.cassandra.db.rows.UnfilteredSerializer`.
 
+mod alike;
 mod body;
 mod cell;
 mod columns;

@@ -1,8 +1,8 @@
 //! Writes an SSTable: partitions go in ascending, all components come out.
 //!
 //! The main path: `begin_partition` encodes the key, the deletion and the static row, `add` a row or marker each,
-//! `finish_partition` adds the index entry; or `add_plain` does all that at once. `add_plain_row` and `add_entry` take rows
-//! where they lie. Encoded bytes are gathered in one buffer and go to Data.db in large pieces. `finish` writes the components
+//! `finish_partition` adds the index entry; or `add_plain` does all that at once. `add_plain_row`, `add_alike_rows` and
+//! `add_entry` take rows where they lie. Encoded bytes are gathered in one buffer and go to Data.db in large pieces. `finish` writes the components
 //! that are known only then, TOC.txt last.
 //!
 //! Invariant: no component has bytes before its SSTable's ADD is in the transaction log; the caller sees to it.
@@ -30,10 +30,12 @@ use bytes::Bytes;
 use ilion_codec::{Append as _, Slab};
 use ilion_env::Env;
 use ilion_rows::{
-    ClusteringComparator, DecoratedKey, DeletionTime, EntryRow, PartitionHead, PlainRow, Unfiltered,
+    AlikeRows, ClusteringComparator, DecoratedKey, DeletionTime, EntryRow, PartitionHead, PlainRow,
+    Unfiltered,
 };
 use ilion_schema::TableSchema;
 use ilion_types::Token;
+use smallvec::{SmallVec, smallvec};
 
 use crate::cells;
 use crate::metadata_collector::MetadataCollector;
@@ -423,6 +425,29 @@ impl SSTableWriter {
                 .map(|()| true),
             None => Ok(false),
         }
+    }
+
+    /// The same for rows that are laid out alike. False if they are to be added one by one: nothing was appended then.
+    ///
+    /// # Errors
+    /// As for [`SSTableWriter::begin_partition`].
+    pub fn add_alike_rows(&mut self, rows: &AlikeRows<'_>) -> Result<bool> {
+        let Some(form) = self.encoder.form_of(rows) else {
+            return Ok(false);
+        };
+        let layout = rows.layout();
+        let clustering_len = layout.stored_clustering.len();
+        let mut values: SmallVec<[Option<&[u8]>; 4]> = smallvec![None; layout.clustering.len()];
+        for (row, micros) in rows.with_timestamps() {
+            let (start, previous_size) = self.next_start()?;
+            let clustering = self.buffer.len() + 1..self.buffer.len() + 1 + clustering_len;
+            form.encode(row, micros, previous_size, &mut self.stats, &mut self.buffer);
+            for (value, place) in values.iter_mut().zip(&layout.clustering) {
+                *value = Some(&row[place.start..place.end]);
+            }
+            self.note_small_row(&values, clustering, start)?;
+        }
+        Ok(true)
     }
 
     /// Where in its partition the next row starts, and how far that is from the one before.

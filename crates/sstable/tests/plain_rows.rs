@@ -13,9 +13,9 @@ use bytes::Bytes;
 use ilion_env::{Env, MemEnv};
 use ilion_rows::random::{Dice, NOW_SECS, random_clustering, random_update};
 use ilion_rows::{
-    Cell, Clustering, ClusteringComparator, ClusteringFilter, ColumnData, CompactionPurge, Cursor, Data,
-    DecoratedKey, Direction, Flow, KeyRange, Liveness, MergeCursor, Partition, PartitionUpdate, PlainRow,
-    PlainVisitor, Row,
+    AlikeRows, Cell, Clustering, ClusteringComparator, ClusteringFilter, ColumnData, CompactionPurge, Cursor,
+    Data, DecoratedKey, Direction, Flow, KeyRange, Liveness, MergeCursor, Partition, PartitionUpdate,
+    PlainRow, PlainVisitor, Row,
 };
 use ilion_schema::{ClusteringOrder, ColumnKind, DroppedColumn, TableBuilder, TableId, TableSchema};
 use ilion_sstable::{
@@ -254,8 +254,8 @@ impl Case {
         CompactionPurge::new(merged, NOW_SECS, gc_before_secs, Box::new(move |_| below)).of_table(&self.table)
     }
 
-    /// Merges into that directory and gives its files, and how many partitions or rows were plain.
-    fn merge(&self, directory: &str, way: Way) -> (Files, u64) {
+    /// Merges into that directory and gives its files, how many partitions or rows were plain, and how many of these were alike.
+    fn merge(&self, directory: &str, way: Way) -> (Files, u64, u64) {
         self.env.create_dir_all(Path::new(directory)).unwrap();
         let descriptor = descriptor(directory, 1, self.version);
         let writer = SSTableWriter::new(&self.env, &descriptor, &self.table, self.options.clone()).unwrap();
@@ -264,6 +264,7 @@ impl Case {
             partitioner: self.options.partitioner,
             key: None,
             taken: 0,
+            alike: 0,
             dice: Dice::new(7),
         };
         let mut cursor = self.merged();
@@ -291,7 +292,7 @@ impl Case {
         } else {
             shown.writer.finish().unwrap();
         }
-        (self.files(directory), shown.taken)
+        (self.files(directory), shown.taken, shown.alike)
     }
 
     fn files(&self, directory: &str) -> Files {
@@ -356,6 +357,8 @@ struct Shown {
     /// Of the partition whose rows are shown.
     key: Option<DecoratedKey>,
     taken: u64,
+    /// How many of them were taken with others that are laid out alike.
+    alike: u64,
     dice: Dice,
 }
 
@@ -391,6 +394,20 @@ impl Shown {
 }
 
 impl PlainVisitor for Shown {
+    fn rows(&mut self, rows: &AlikeRows<'_>) -> (usize, Flow) {
+        if self.key.is_none() || self.dice.one_in(4) {
+            return rows.each(|row| self.row(row));
+        }
+        let rows = rows.first(1 + self.dice.below(80));
+        if !self.writer.add_alike_rows(&rows).unwrap() {
+            return rows.each(|row| self.row(row));
+        }
+        let count = rows.count() as u64;
+        self.alike += count;
+        self.taken += count;
+        (rows.count(), Flow::Next)
+    }
+
     fn row(&mut self, row: &PlainRow<'_>) -> Flow {
         if self.dice.one_in(20) || !self.write(row) {
             return Flow::Leave;
@@ -411,10 +428,11 @@ fn what_is_plain_is_written_as_row_by_row() {
     };
     // Of tables without clustering, and with.
     let (mut taken, mut cases) = ([0, 0], [0, 0]);
+    let mut alike = 0;
     for seed in seeds {
         let case = Case::new(seed);
-        let (expected, _) = case.merge("rows", Way::RowByRow);
-        let (found, plain) = case.merge("plain", Way::Plain);
+        let (expected, ..) = case.merge("rows", Way::RowByRow);
+        let (found, plain, plain_alike) = case.merge("plain", Way::Plain);
         assert!(
             expected.keys().eq(found.keys()),
             "seed {seed}: the same components"
@@ -424,9 +442,11 @@ fn what_is_plain_is_written_as_row_by_row() {
         }
         let kind = usize::from(is_wide(&case.table));
         taken[kind] += plain;
+        alike += plain_alike;
         cases[kind] += 1;
     }
     for (taken, cases) in taken.into_iter().zip(cases) {
         assert!(taken >= 20 * cases, "only {taken} of {cases} merges were plain");
     }
+    assert!(alike >= 5 * cases[1], "only {alike} rows were taken with others");
 }

@@ -1,7 +1,7 @@
 //! Looks come once a stretch, whatever the rows are shown as.
 
 use bytes::Bytes;
-use ilion_rows::DeletionTime;
+use ilion_rows::{DeletionTime, LaidTimestamp, RowLayout};
 use ilion_types::Token;
 use parking_lot::Mutex;
 
@@ -84,6 +84,39 @@ impl Cursor for Numbers {
     }
 }
 
+/// A partition whose rows are laid out alike: a number each, which is their clustering.
+struct Alike(Vec<u8>);
+
+impl Cursor for Alike {
+    fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError> {
+        Ok(None)
+    }
+
+    fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>, ReadError> {
+        Ok(None)
+    }
+
+    fn plain_rows(
+        &mut self,
+        key: &DecoratedKey,
+        _: Option<&Bound>,
+        visitor: &mut dyn PlainVisitor,
+    ) -> Result<u64, ReadError> {
+        let layout = RowLayout {
+            len: 8,
+            clustering: std::iter::once(0..8).collect(),
+            timestamp: LaidTimestamp {
+                end: 8,
+                ..LaidTimestamp::default()
+            },
+            ..RowLayout::default()
+        };
+        let (taken, _) = visitor.rows(&AlikeRows::new(&self.0, &layout, Some(key)));
+        self.0.drain(..taken * layout.len);
+        Ok(taken as u64)
+    }
+}
+
 /// Writes down the bytes of every look, and ends the read at some of them.
 struct Looks<'l> {
     bytes: &'l Mutex<Vec<u64>>,
@@ -110,7 +143,8 @@ struct Upto {
 
 impl PlainVisitor for Upto {
     fn row(&mut self, row: &PlainRow<'_>) -> Flow {
-        let number = u64::from_be_bytes(row.key.try_into().unwrap());
+        let number = row.clustering.first().copied().flatten().unwrap_or(row.key);
+        let number = u64::from_be_bytes(number.try_into().unwrap());
         if number < self.number {
             self.seen.push(number);
             return Flow::Next;
@@ -120,6 +154,31 @@ impl PlainVisitor for Upto {
         }
         self.then
     }
+}
+
+#[test]
+fn rows_that_are_alike_are_cut_into_stretches_and_none_is_lost() {
+    let looks = Mutex::default();
+    let numbers: Vec<u8> = (0..10_000_u64).flat_map(u64::to_be_bytes).collect();
+    let end_at = usize::MAX;
+    let mut source = Watched::new(
+        Alike(numbers),
+        Looks {
+            bytes: &looks,
+            end_at,
+        },
+        200_000,
+        20_000,
+    );
+    let mut taken = Upto {
+        seen: Vec::new(),
+        number: 9_000,
+        then: Flow::Last,
+    };
+    let mut rows = || source.plain_rows(&key_of(0), None, &mut taken).unwrap();
+    assert_eq!([rows(), rows(), rows()], [4096, 4096, 809]);
+    assert_eq!(taken.seen, (0..=9_000).collect::<Vec<_>>());
+    assert_eq!(*looks.lock(), [40_960; 2]);
 }
 
 fn watched(count: u64, bytes: &Mutex<Vec<u64>>, end_at: usize) -> Watched<Numbers, Looks<'_>> {

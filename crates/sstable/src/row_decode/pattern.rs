@@ -162,10 +162,12 @@ fn pattern_of(row: &[u8], format: &RowFormat, has_key: bool) -> Option<Pattern> 
     walk.same(1)?;
     if !has_key {
         // No value is empty or null.
+        let start = walk.at;
         walk.same(1)?;
         for fixed_len in &format.clustering.fixed_lens {
             layout.clustering.push(walk.value(*fixed_len)?);
         }
+        layout.stored_clustering = start..walk.at;
     }
     walk.same_uvint()?;
     walk.any_uvint()?;
