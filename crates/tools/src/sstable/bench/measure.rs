@@ -122,7 +122,7 @@ impl Bench<'_> {
 
     /// As a flush or compaction writes plain partitions, and a compaction plain rows.
     fn write_plain(&mut self, contents: &Contents) -> anyhow::Result<u64> {
-        let partitions = contents.plain();
+        let partitions = contents.plain(&self.table);
         let is_whole = self.table.clustering().next().is_none();
         let descriptor = self.next();
         let (nanos, ()) = timed(&**self.env, || {

@@ -24,8 +24,10 @@ pub enum Shape {
     Words,
     /// A text of 1 KiB, one row a partition.
     Kilobyte,
-    /// Partitions of 1000 rows: an int, a bigint and a short text behind a clustering int.
+    /// Partitions of 1000 rows: an int, a bigint and a text of 9 bytes behind a clustering int.
     Narrow,
+    /// The same with texts of 1 to 17 bytes: no row is laid out as the one before it.
+    Uneven,
 }
 
 /// The contents of such a table. Partitions share rows, and keys lie one behind the other, so that making them up and fetching them from
@@ -48,11 +50,12 @@ impl Contents {
     }
 
     /// The rows of each partition as plain ones have them.
-    pub(super) fn plain(&self) -> Vec<Vec<PlainParts<'_>>> {
-        let partitions = self.rows.iter();
+    pub(super) fn plain(&self, table: &TableSchema) -> Vec<Vec<PlainParts<'_>>> {
+        let mut partitions = Vec::new();
+        for rows in &self.rows {
+            partitions.push(rows.iter().filter_map(|row| PlainParts::of(row, table)).collect());
+        }
         partitions
-            .map(|rows| rows.iter().filter_map(PlainParts::of).collect())
-            .collect()
     }
 
     pub(super) fn row_count(&self) -> u64 {
@@ -64,10 +67,15 @@ impl Contents {
 pub(super) struct PlainParts<'c> {
     clustering: Vec<Option<&'c [u8]>>,
     cells: Vec<(ColumnId, &'c [u8])>,
+    /// The cells as SSTables store them, as they come from one; nothing if they come from a memtable.
+    stored: Option<Vec<u8>>,
 }
 
+/// Of a cell that was written with its row.
+const CELL_FLAGS: u8 = 0x08;
+
 impl<'c> PlainParts<'c> {
-    fn of(unfiltered: &'c Unfiltered) -> Option<Self> {
+    fn of(unfiltered: &'c Unfiltered, table: &TableSchema) -> Option<Self> {
         let Unfiltered::Row(row) = unfiltered else {
             return None;
         };
@@ -75,10 +83,18 @@ impl<'c> PlainParts<'c> {
             Data::Simple(cell) => Some((column.column, &cell.value[..])),
             Data::Complex(_) => None,
         });
+        let cells = cells.collect::<Option<Vec<_>>>()?;
         let clustering = row.clustering.values().iter();
+        // Only compactions have those that are not alone in their partition.
+        let is_from_sstable = table.clustering().next().is_some();
         Some(Self {
             clustering: clustering.map(Option::as_deref).collect(),
-            cells: cells.collect::<Option<_>>()?,
+            stored: if is_from_sstable {
+                Some(stored(&cells, table)?)
+            } else {
+                None
+            },
+            cells,
         })
     }
 
@@ -90,9 +106,22 @@ impl<'c> PlainParts<'c> {
             clustering: &self.clustering,
             timestamp_micros: Some(WRITTEN_MICROS),
             cells: &self.cells,
-            stored: None,
+            stored: self.stored.as_deref(),
         }
     }
+}
+
+/// Cells with short values, as SSTables store what was written together with its row.
+fn stored(cells: &[(ColumnId, &[u8])], table: &TableSchema) -> Option<Vec<u8>> {
+    let mut stored = Vec::new();
+    for (id, value) in cells {
+        stored.push(CELL_FLAGS);
+        if table.column(*id)?.ty.fixed_len().is_none() {
+            stored.push(u8::try_from(value.len()).ok().filter(|len| *len < 0x80)?);
+        }
+        stored.extend_from_slice(value);
+    }
+    Some(stored)
 }
 
 const WORDS: [&str; 16] = [
@@ -101,7 +130,13 @@ const WORDS: [&str; 16] = [
 ];
 
 impl Shape {
-    pub(super) const ALL: [Self; 4] = [Self::Blobs, Self::Words, Self::Kilobyte, Self::Narrow];
+    pub(super) const ALL: [Self; 5] = [
+        Self::Blobs,
+        Self::Words,
+        Self::Kilobyte,
+        Self::Narrow,
+        Self::Uneven,
+    ];
 
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -109,6 +144,7 @@ impl Shape {
             Self::Words => "words",
             Self::Kilobyte => "kilobyte",
             Self::Narrow => "narrow",
+            Self::Uneven => "uneven",
         }
     }
 
@@ -120,7 +156,7 @@ impl Shape {
                 .into_iter()
                 .fold(table, |table, name| table.regular(name, CqlType::Blob)),
             Self::Kilobyte => table.regular("value", CqlType::Text),
-            Self::Narrow => table
+            Self::Narrow | Self::Uneven => table
                 .clustering("at", CqlType::Int, ClusteringOrder::Asc)
                 .regular("count", CqlType::Int)
                 .regular("sum", CqlType::BigInt)
@@ -132,7 +168,7 @@ impl Shape {
     fn rows_per_partition(self) -> u32 {
         match self {
             Self::Blobs | Self::Words | Self::Kilobyte => 1,
-            Self::Narrow => 1000,
+            Self::Narrow | Self::Uneven => 1000,
         }
     }
 
@@ -141,7 +177,7 @@ impl Shape {
         match self {
             Self::Blobs | Self::Words => 212,
             Self::Kilobyte => 1060,
-            Self::Narrow => 34,
+            Self::Narrow | Self::Uneven => 34,
         }
     }
 
@@ -161,6 +197,10 @@ impl Shape {
     }
 
     fn row(self, number: u32, table: &TableSchema, seeded: &mut Seeded) -> Row {
+        let text_len = match self {
+            Self::Uneven => 1 + usize::try_from(seeded.below(17)).unwrap_or(0),
+            _ => 9,
+        };
         let values: Vec<(&str, Bytes)> = match self {
             Self::Blobs => ["c0", "c1", "c2", "c3", "c4"]
                 .map(|name| (name, random(seeded, 34)))
@@ -169,13 +209,13 @@ impl Shape {
                 .map(|name| (name, words(seeded, 34)))
                 .into(),
             Self::Kilobyte => vec![("value", words(seeded, 1024))],
-            Self::Narrow => vec![
+            Self::Narrow | Self::Uneven => vec![
                 ("count", random(seeded, 4)),
                 (
                     "sum",
                     Bytes::copy_from_slice(&seeded.below(1_000_000).to_be_bytes()),
                 ),
-                ("text", words(seeded, 9)),
+                ("text", words(seeded, text_len)),
             ],
         };
         let columns = values.into_iter().filter_map(|(name, value)| {
@@ -187,7 +227,7 @@ impl Shape {
         let mut columns: Vec<ColumnData> = columns.collect();
         columns.sort_by_key(|data| data.column);
         let clustering = match self {
-            Self::Narrow => Clustering::of([Bytes::copy_from_slice(&number.to_be_bytes())]),
+            Self::Narrow | Self::Uneven => Clustering::of([Bytes::copy_from_slice(&number.to_be_bytes())]),
             _ => Clustering::empty(),
         };
         Row {

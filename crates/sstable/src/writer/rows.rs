@@ -1,0 +1,215 @@
+//! The rows and markers of a partition that is being written, each in the way that costs it least.
+
+use std::ops::Range;
+
+use ilion_codec::Append as _;
+use ilion_rows::{AlikeRows, EntryRow, PlainRow, Unfiltered};
+use smallvec::{SmallVec, smallvec};
+
+use super::SSTableWriter;
+use super::partition_index::Written;
+use crate::Result;
+use crate::row_encode::LARGE_VALUE_BYTES;
+
+impl SSTableWriter {
+    /// Appends a row or marker to the partition. They must ascend.
+    ///
+    /// # Errors
+    /// As for [`SSTableWriter::begin_partition`].
+    #[inline]
+    pub fn add(&mut self, unfiltered: &Unfiltered) -> Result<()> {
+        match self.add_usual(unfiltered)? {
+            true => self.flush_if_large(),
+            false => self.add_any(unfiltered),
+        }
+    }
+
+    /// Appends a row if it is as most are.
+    #[inline]
+    fn add_usual(&mut self, unfiltered: &Unfiltered) -> Result<bool> {
+        let position = self.position();
+        let (Unfiltered::Row(row), Some(open)) = (unfiltered, &mut self.open) else {
+            return Ok(false);
+        };
+        let start = position - open.start;
+        let previous_size = start - open.previous_start;
+        let (stats, buffer) = (&mut self.stats, &mut self.buffer);
+        let buffered = buffer.len();
+        let Some(clustering) = self.encoder.encode_usual(row, previous_size, stats, buffer) else {
+            return Ok(false);
+        };
+        open.previous_start = start;
+        let end = start + (buffer.len() - buffered) as u64;
+        let clustering = &buffer.as_slice()[clustering];
+        self.span.add(unfiltered, clustering);
+        let written = Written::Unfiltered(unfiltered);
+        self.index.add_unfiltered(written, clustering, start, end)?;
+        if let Some(cells) = &mut self.cells {
+            cells.small_row();
+        }
+        Ok(true)
+    }
+
+    fn add_any(&mut self, unfiltered: &Unfiltered) -> Result<()> {
+        let (position, buffered) = (self.position(), self.buffer.len());
+        let Some(open) = &mut self.open else {
+            return Err(self.refuse("a row comes before its partition"));
+        };
+        let start = position - open.start;
+        let previous_size = start - open.previous_start;
+        let partition_start = open.start;
+        let (stats, buffer) = (&mut self.stats, &mut self.buffer);
+        let stored = match unfiltered {
+            Unfiltered::Row(row) => self.encoder.encode_row(row, previous_size, stats, buffer),
+            Unfiltered::Marker(marker) => self
+                .encoder
+                .encode_marker(marker, previous_size, stats, buffer)
+                .map(Some),
+        };
+        let clustering = match stored {
+            Ok(Some(clustering)) => clustering,
+            Ok(None) => return Ok(()),
+            Err(reason) => return Err(self.unstorable(reason)),
+        };
+        open.previous_start = start;
+        let end = self.position() + self.encoder.body().len() - partition_start;
+        let clustering = &self.buffer.as_slice()[clustering];
+        self.span.add(unfiltered, clustering);
+        let written = Written::Unfiltered(unfiltered);
+        self.index.add_unfiltered(written, clustering, start, end)?;
+        if let Some(cells) = &mut self.cells {
+            let bytes = self.buffer.as_slice();
+            cells.unfiltered(unfiltered, position, bytes, buffered, &self.encoder)?;
+        }
+        self.append_body()?;
+        self.flush_if_large()
+    }
+
+    /// Appends a row of nothing but its key to the partition, with the bytes that it has as any row.
+    ///
+    /// # Errors
+    /// As for [`SSTableWriter::begin_partition`].
+    pub fn add_entry(&mut self, entry: &EntryRow<'_>) -> Result<()> {
+        let (start, previous_size) = self.next_start()?;
+        let (stats, buffer) = (&mut self.stats, &mut self.buffer);
+        match self.encoder.encode_entry(entry, previous_size, stats, buffer) {
+            Ok(Some(clustering)) => self.note_small_row(&entry.clustering, clustering, start),
+            Ok(None) => self.add(&Unfiltered::Row(entry.to_row())),
+            Err(reason) => Err(self.unstorable(reason)),
+        }
+    }
+
+    /// Appends a row to the partition whose values are where they were read, with the bytes that it has as any row. False if it
+    /// is to be added as one: nothing was appended then.
+    ///
+    /// # Errors
+    /// As for [`SSTableWriter::begin_partition`].
+    #[inline]
+    pub fn add_plain_row(&mut self, row: &PlainRow<'_>) -> Result<bool> {
+        let Some(timestamp_micros) = row.timestamp_micros else {
+            return Ok(false);
+        };
+        let (start, previous_size) = self.next_start()?;
+        let (stats, buffer) = (&mut self.stats, &mut self.buffer);
+        match self
+            .encoder
+            .encode_shown(row, timestamp_micros, previous_size, stats, buffer)
+        {
+            Some(clustering) => self
+                .note_small_row(row.clustering, clustering, start)
+                .map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// The same for rows that are laid out alike. False if they are to be added one by one: nothing was appended then.
+    ///
+    /// # Errors
+    /// As for [`SSTableWriter::begin_partition`].
+    pub fn add_alike_rows(&mut self, rows: &AlikeRows<'_>) -> Result<bool> {
+        let Some(form) = self.encoder.form_of(rows) else {
+            return Ok(false);
+        };
+        let layout = rows.layout();
+        let clustering_len = layout.stored_clustering.len();
+        let mut values: SmallVec<[Option<&[u8]>; 4]> = smallvec![None; layout.clustering.len()];
+        for (row, micros) in rows.with_timestamps() {
+            let (start, previous_size) = self.next_start()?;
+            let clustering = self.buffer.len() + 1..self.buffer.len() + 1 + clustering_len;
+            form.encode(row, micros, previous_size, &mut self.stats, &mut self.buffer);
+            for (value, place) in values.iter_mut().zip(&layout.clustering) {
+                *value = Some(&row[place.start..place.end]);
+            }
+            self.note_small_row(&values, clustering, start)?;
+        }
+        Ok(true)
+    }
+
+    /// Where in its partition the next row starts, and how far that is from the one before.
+    #[inline(always)]
+    fn next_start(&self) -> Result<(u64, u64)> {
+        let Some(open) = &self.open else {
+            return Err(self.refuse("a row comes before its partition"));
+        };
+        let start = self.position() - open.start;
+        Ok((start, start - open.previous_start))
+    }
+
+    /// A row was appended, all of it, that started there; its clustering is at that place of the buffer.
+    #[inline(always)]
+    fn note_small_row(
+        &mut self,
+        values: &[Option<&[u8]>],
+        clustering: Range<usize>,
+        start: u64,
+    ) -> Result<()> {
+        let position = self.position();
+        let Some(open) = &mut self.open else {
+            return Err(self.refuse("a row comes before its partition"));
+        };
+        open.previous_start = start;
+        let end = position - open.start;
+        let clustering = &self.buffer.as_slice()[clustering];
+        self.span.add_row(values, clustering);
+        self.index
+            .add_unfiltered(Written::Row(values), clustering, start, end)?;
+        if let Some(cells) = &mut self.cells {
+            cells.small_row();
+        }
+        self.flush_if_large()
+    }
+
+    /// Appends what follows the start of a row or marker. Large values go to Data.db as they are.
+    #[inline(always)]
+    pub(super) fn append_body(&mut self) -> Result<()> {
+        match self.encoder.body().is_empty() {
+            true => Ok(()),
+            false => self.append_long_body(),
+        }
+    }
+
+    fn append_long_body(&mut self) -> Result<()> {
+        match self.encoder.body().as_slice() {
+            Some(body) => {
+                self.buffer.bytes(body);
+                Ok(())
+            }
+            None => self.append_large_body(),
+        }
+    }
+
+    fn append_large_body(&mut self) -> Result<()> {
+        for piece in self.encoder.body().pieces() {
+            if piece.len() < LARGE_VALUE_BYTES {
+                self.buffer.bytes(piece);
+            } else {
+                self.data.write(self.buffer.as_slice())?;
+                self.buffer.clear();
+                self.data.write(piece)?;
+                ilion_env::release(piece);
+            }
+        }
+        self.encoder.forget_values();
+        Ok(())
+    }
+}
