@@ -56,6 +56,9 @@ pub(crate) const RECORD_BYTES: usize = size_of::<u64>() + size_of::<u32>();
 /// Room that is made at once for records that come.
 const ROOM_BYTES: usize = 1 << 10;
 
+/// Memory that is taken at once for records that come: half of what a tail has, and some for its last record.
+const GROWTH_BYTES_MAX: usize = 264 << 10;
+
 impl Run {
     pub(crate) fn with_capacity(records: usize, bytes: usize) -> Self {
         Self {
@@ -158,13 +161,14 @@ impl Run {
         len + RECORD_BYTES
     }
 
-    /// Memory grows fourfold, so that little is copied, and is filled with zeros a little at a time: what is not needed is not touched.
+    /// Memory grows fourfold, so that little is copied, but by a limit, so that a tail that is full fills it; zeros are put there a little
+    /// at a time, so that what is not needed is not touched.
     #[cold]
     fn make_room(&mut self, end: usize) {
         let (len, capacity) = (self.bytes.len(), self.bytes.capacity());
         if end > capacity {
-            self.bytes
-                .reserve_exact((3 * capacity).max(ROOM_BYTES).max(end - len));
+            let growth = (3 * capacity).clamp(ROOM_BYTES, GROWTH_BYTES_MAX);
+            self.bytes.reserve_exact(growth.max(end - len));
         }
         self.bytes
             .resize((end + ROOM_BYTES).min(self.bytes.capacity()), 0);

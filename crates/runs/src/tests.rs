@@ -268,3 +268,16 @@ fn a_head_is_the_first_bytes_with_zeros_for_what_is_missing() {
         );
     }
 }
+
+#[test]
+fn tails_hold_little_memory_that_they_do_not_use() {
+    // Bytes of a record, and records that fill a tail with them.
+    for (len, count) in [(55, 8192), (120, 4370), (900, 583)] {
+        let mut run = Run::default();
+        for _ in 0..count {
+            run.push(7, len, |room| room.bytes(&vec![1; len]));
+        }
+        let (used, held) = (run.size_bytes(), run.capacity_bytes());
+        assert!(held < used * 5 / 4, "{held} for {used} bytes");
+    }
+}
