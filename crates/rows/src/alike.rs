@@ -5,7 +5,6 @@
 //! them finds each value by its place, and parses nothing.
 
 use std::ops::Range;
-use std::slice::ChunksExact;
 
 use ilion_schema::ColumnId;
 use ilion_types::Token;
@@ -16,8 +15,11 @@ use crate::{DecoratedKey, Flow, PlainRow};
 /// Where among the bytes of a row its parts are.
 #[derive(Clone, Debug, Default)]
 pub struct RowLayout {
-    /// Bytes from where a row begins to where the next one does.
+    /// Bytes from where a row begins to where the next one does; of uneven rows, at most.
     pub len: usize,
+    /// Where a row tells how long it is, if rows are uneven: the value of the last column has any length, and its place and that of all
+    /// that is stored end with the row, wherever they say.
+    pub size: Option<LaidSize>,
     /// The partition key, if each row is a partition.
     pub key: Option<Range<usize>>,
     /// The values of the clustering columns.
@@ -33,10 +35,38 @@ pub struct RowLayout {
 }
 
 impl RowLayout {
+    /// What a row has at a place of its layout.
+    #[inline(always)]
+    pub fn part<'b>(row: &'b [u8], place: &Range<usize>) -> &'b [u8] {
+        &row[place.start..place.end.min(row.len())]
+    }
+
     /// Where the value of a column is, if rows have one.
     pub fn cell(&self, column: ColumnId) -> Option<&Range<usize>> {
         let at = self.cells.binary_search_by_key(&column, |(id, _)| *id).ok()?;
         Some(&self.cells[at].1)
+    }
+}
+
+/// Bytes of a row behind its size, an unsigned vint of one byte or two.
+#[derive(Clone, Copy, Debug)]
+pub struct LaidSize {
+    /// Where the size begins.
+    pub at: usize,
+    /// It has two bytes.
+    pub is_long: bool,
+}
+
+impl LaidSize {
+    /// How long the row is with which the bytes begin.
+    #[inline(always)]
+    pub fn row_len(&self, bytes: &[u8]) -> Option<usize> {
+        let first = usize::from(*bytes.get(self.at)?);
+        if !self.is_long {
+            return Some(self.at + 1 + first);
+        }
+        let second = usize::from(*bytes.get(self.at + 1)?);
+        Some(self.at + 2 + ((first & 0x3F) << 8 | second))
     }
 }
 
@@ -65,15 +95,22 @@ impl LaidTimestamp {
 #[derive(Clone, Copy, Debug)]
 pub struct AlikeRows<'b> {
     bytes: &'b [u8],
+    count: usize,
     layout: &'b RowLayout,
     partition: Option<&'b DecoratedKey>,
 }
 
 impl<'b> AlikeRows<'b> {
-    /// So many whole rows as the bytes have, in the partition with that key, or each in its own as the layout says.
-    pub fn new(bytes: &'b [u8], layout: &'b RowLayout, partition: Option<&'b DecoratedKey>) -> Self {
+    /// So many rows with which the bytes begin, in the partition with that key, or each in its own as the layout says.
+    pub fn new(
+        bytes: &'b [u8],
+        count: usize,
+        layout: &'b RowLayout,
+        partition: Option<&'b DecoratedKey>,
+    ) -> Self {
         Self {
             bytes,
+            count,
             layout,
             partition,
         }
@@ -82,16 +119,26 @@ impl<'b> AlikeRows<'b> {
     /// The first ones, so many at most.
     #[must_use]
     pub fn first(&self, count: usize) -> Self {
-        let len = count.min(self.count()) * self.layout.len;
-        Self {
-            bytes: &self.bytes[..len],
-            ..*self
-        }
+        let count = self.count.min(count);
+        Self { count, ..*self }
     }
 
     /// How many.
     pub fn count(&self) -> usize {
-        self.bytes.len() / self.layout.len.max(1)
+        self.count
+    }
+
+    /// The bytes that they take.
+    pub fn len(&self) -> usize {
+        match self.layout.size {
+            None => self.count * self.layout.len,
+            Some(_) => self.iter().map(<[u8]>::len).sum(),
+        }
+    }
+
+    /// True if there is none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
     }
 
     /// The key of their partition, unless each has its own.
@@ -107,14 +154,19 @@ impl<'b> AlikeRows<'b> {
     /// The value of each row at a place of the layout.
     #[inline]
     pub fn values(&self, place: &Range<usize>) -> impl Iterator<Item = &'b [u8]> + use<'b> {
-        let Range { start, end } = *place;
-        self.iter().map(move |row| &row[start..end])
+        let place = place.clone();
+        self.iter().map(move |row| RowLayout::part(row, &place))
     }
 
     /// The bytes of each row.
     #[inline]
-    pub fn iter(&self) -> ChunksExact<'b, u8> {
-        self.bytes.chunks_exact(self.layout.len.max(1))
+    pub fn iter(&self) -> RowsBytes<'b> {
+        RowsBytes {
+            bytes: self.bytes,
+            left: self.count,
+            len: self.layout.len,
+            size: self.layout.size,
+        }
     }
 
     /// The bytes of each row, and when it was written.
@@ -145,10 +197,10 @@ impl<'b> AlikeRows<'b> {
         let token: Option<&Token> = self.partition.map(|partition| &partition.token);
         for (index, row) in self.iter().enumerate() {
             for (value, place) in clustering.iter_mut().zip(clustering_places) {
-                *value = Some(&row[place.start..place.end]);
+                *value = Some(RowLayout::part(row, place));
             }
             for ((_, value), (_, place)) in cells.iter_mut().zip(cell_places) {
-                *value = &row[place.start..place.end];
+                *value = RowLayout::part(row, place);
             }
             let flow = take(&PlainRow {
                 key: key.unwrap_or(&row[key_place.start..key_place.end]),
@@ -156,7 +208,7 @@ impl<'b> AlikeRows<'b> {
                 clustering,
                 timestamp_micros: Some(timestamp.of(row)),
                 cells,
-                stored: Some(&row[stored.start..stored.end]),
+                stored: Some(RowLayout::part(row, &stored)),
             });
             match flow {
                 Flow::Next => {}
@@ -169,25 +221,70 @@ impl<'b> AlikeRows<'b> {
 
     /// How many of the first rows are before some place, which tells of the values of clustering columns whether they are.
     pub fn partition_point(&self, is_before: impl Fn(&[Option<&[u8]>]) -> bool) -> usize {
-        let is_at = |index: usize| {
-            let row = &self.bytes[index * self.layout.len..];
+        let is_at = |row: &[u8]| {
             let places = self.layout.clustering.iter();
             let values: SmallVec<[Option<&[u8]>; 4]> =
-                places.map(|place| Some(&row[place.clone()])).collect();
+                places.map(|place| Some(RowLayout::part(row, place))).collect();
             is_before(&values)
         };
-        let (mut first, mut end) = (0, self.count());
+        let rows: SmallVec<[&[u8]; 64]> = self.iter().collect();
         // Most often all are.
-        if end > 0 && is_at(end - 1) {
-            return end;
+        match rows.last() {
+            Some(last) if !is_at(last) => rows.partition_point(|row| is_at(row)),
+            _ => rows.len(),
         }
-        while first < end {
-            let middle = usize::midpoint(first, end);
-            match is_at(middle) {
-                true => first = middle + 1,
-                false => end = middle,
-            }
+    }
+}
+
+impl<'b> IntoIterator for &AlikeRows<'b> {
+    type Item = &'b [u8];
+    type IntoIter = RowsBytes<'b>;
+
+    fn into_iter(self) -> RowsBytes<'b> {
+        self.iter()
+    }
+}
+
+/// The bytes of each of some rows.
+#[derive(Clone, Debug)]
+pub struct RowsBytes<'b> {
+    bytes: &'b [u8],
+    left: usize,
+    len: usize,
+    size: Option<LaidSize>,
+}
+
+impl<'b> Iterator for RowsBytes<'b> {
+    type Item = &'b [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<&'b [u8]> {
+        self.left = self.left.checked_sub(1)?;
+        let len = match &self.size {
+            None => self.len,
+            Some(size) => size.row_len(self.bytes)?,
+        };
+        let (row, rest) = self.bytes.split_at_checked(len)?;
+        self.bytes = rest;
+        Some(row)
+    }
+
+    /// That they are even is asked once.
+    #[inline]
+    fn fold<B, F: FnMut(B, &'b [u8]) -> B>(self, init: B, mut take: F) -> B {
+        let rows = 0..self.left;
+        let mut bytes = self.bytes;
+        match self.size {
+            None => bytes
+                .chunks_exact(self.len.max(1))
+                .take(self.left)
+                .fold(init, take),
+            Some(size) => rows.fold(init, |taken, _| {
+                let len = size.row_len(bytes).unwrap_or(0);
+                let (row, rest) = bytes.split_at_checked(len).unwrap_or_default();
+                bytes = rest;
+                take(taken, row)
+            }),
         }
-        first
     }
 }

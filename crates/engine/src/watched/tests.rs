@@ -111,7 +111,7 @@ impl Cursor for Alike {
             },
             ..RowLayout::default()
         };
-        let (taken, _) = visitor.rows(&AlikeRows::new(&self.0, &layout, Some(key)));
+        let (taken, _) = visitor.rows(&AlikeRows::new(&self.0, self.0.len() / 8, &layout, Some(key)));
         self.0.drain(..taken * layout.len);
         Ok(taken as u64)
     }

@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use ilion_codec::SHARED_MIN;
-use ilion_rows::{AlikeRows, Clustering, Flow, PlainRow, PlainVisitor, Row, may_be_plain, rows_may_be_plain};
+use ilion_rows::{
+    AlikeRows, Clustering, Flow, PlainRow, PlainVisitor, Row, RowLayout, may_be_plain, rows_may_be_plain,
+};
 use ilion_schema::{Column, ColumnId, ColumnKind, TableSchema};
 use ilion_types::decode_composite;
 use smallvec::SmallVec;
@@ -159,14 +161,14 @@ impl PlainPage<'_> {
         for (index, row) in rows.iter().enumerate() {
             for part in parts {
                 self.out.value(match part {
-                    Part::At(place) => Some(&row[place.start..place.end]),
+                    Part::At(place) => Some(RowLayout::part(row, place)),
                     Part::Same(value) => *value,
                 });
             }
             self.out.end_row();
             if self.is_full() {
                 let places = rows.layout().clustering.iter();
-                self.end_with(places.map(|place| Some(&row[place.clone()])));
+                self.end_with(places.map(|place| Some(RowLayout::part(row, place))));
                 return (index + 1, Flow::Last);
             }
         }

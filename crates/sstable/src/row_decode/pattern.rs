@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use ilion_rows::{LaidTimestamp, RowLayout};
+use ilion_rows::{LaidSize, LaidTimestamp, RowLayout};
 
 use super::RowFormat;
 use super::prefix::BATCH_LEN;
@@ -34,15 +34,17 @@ struct Block {
 #[derive(Debug)]
 pub(super) struct Pattern {
     pub(super) layout: RowLayout,
+    /// Of the whole row, or up to the length of the last value if rows are uneven.
     blocks: Vec<Block>,
 }
+
+/// The most that a length of one byte says.
+const SHORT_LEN_MAX: usize = 0x7F;
 
 impl Pattern {
     /// How many rows at the start of the bytes fit, up to `most`. Rows at their very end may not be counted.
     #[inline]
     fn count(&self, bytes: &[u8], most: usize) -> usize {
-        let len = self.layout.len;
-        let most = most.min(bytes.len() / len);
         match self.blocks.len() {
             1 => self.count_of_blocks::<1>(bytes, most),
             2 => self.count_of_blocks::<2>(bytes, most),
@@ -61,11 +63,25 @@ impl Pattern {
         while count < most
             && let Some((row, _)) = rest.as_chunks().0.split_first_chunk()
             && fits(row, blocks)
+            && let Some(len) = self.len_of(rest)
+            && let Some(following) = rest.get(len..)
         {
             count += 1;
-            rest = &rest[self.layout.len..];
+            rest = following;
         }
         count
+    }
+
+    /// How long the row is that begins here and fits so far; nothing if it does not.
+    #[inline(always)]
+    fn len_of(&self, row: &[u8]) -> Option<usize> {
+        let Some(size) = &self.layout.size else {
+            return Some(self.layout.len);
+        };
+        let len = size.row_len(row)?;
+        let value_at = self.layout.cells.last()?.1.start;
+        let value_len = usize::from(row[value_at - 1]);
+        ((1..=SHORT_LEN_MAX).contains(&value_len) && value_at + value_len == len).then_some(len)
     }
 }
 
@@ -123,27 +139,39 @@ impl Patterns {
         }
     }
 
-    /// This row was read as usual. Two of the same length may be the first of many.
+    /// This row was read as usual. Two of the same length may be the first of many, and so may two of different lengths, if that is due to
+    /// their last value.
     #[inline(always)]
     pub(super) fn note(&mut self, row: &[u8], format: &RowFormat, has_key: bool) {
-        let is_as_long = self.last_len == row.len();
+        let form = match self.last_len == row.len() {
+            true => Form::Even,
+            false => Form::Uneven,
+        };
+        let is_first = self.last_len == 0;
         self.last_len = row.len();
-        if is_as_long && self.pattern.is_none() && self.in_vain < IN_VAIN_MAX {
-            self.make(row, format, has_key);
+        if !is_first && self.pattern.is_none() && self.in_vain < IN_VAIN_MAX {
+            self.make(row, format, has_key, form);
         }
     }
 
     #[inline(never)]
-    fn make(&mut self, row: &[u8], format: &RowFormat, has_key: bool) {
+    fn make(&mut self, row: &[u8], format: &RowFormat, has_key: bool, form: Form) {
         self.in_vain += 1;
         self.misses = 0;
         self.rows = ROWS_MIN;
-        self.pattern = pattern_of(row, format, has_key);
+        self.pattern = pattern_of(row, format, has_key, form);
     }
 }
 
+/// Whether rows are all of the same length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Even,
+    Uneven,
+}
+
 /// The pattern of a usual row, with its key and all else if it is a partition.
-fn pattern_of(row: &[u8], format: &RowFormat, has_key: bool) -> Option<Pattern> {
+fn pattern_of(row: &[u8], format: &RowFormat, has_key: bool, form: Form) -> Option<Pattern> {
     let columns = format.regulars.usual.as_deref()?;
     if row.is_empty() || row.len() > ROW_BYTES_MAX || format.clustering.fixed_lens.len() > BATCH_LEN {
         return None;
@@ -169,7 +197,10 @@ fn pattern_of(row: &[u8], format: &RowFormat, has_key: bool) -> Option<Pattern> 
         }
         layout.stored_clustering = start..walk.at;
     }
-    walk.same_uvint()?;
+    match form {
+        Form::Even => drop(walk.same_uvint()?),
+        Form::Uneven => layout.size = Some(walk.size()?),
+    }
     walk.any_uvint()?;
     let mask = walk.any_uvint()?;
     layout.timestamp = LaidTimestamp {
@@ -184,12 +215,33 @@ fn pattern_of(row: &[u8], format: &RowFormat, has_key: bool) -> Option<Pattern> 
         return None;
     }
     layout.stored.start = walk.at;
-    for column in columns {
+    let (last, others) = match form {
+        Form::Even => (None, columns),
+        Form::Uneven => columns.split_last().map(|(last, others)| (Some(last), others))?,
+    };
+    for column in others {
         walk.same(1)?;
         let fixed_len = Some(column.fixed_len).filter(|len| *len > 0);
         layout.cells.push((column.id, walk.value(fixed_len)?));
     }
     layout.stored.end = walk.at;
+    if let Some(last) = last.filter(|_| !has_key) {
+        walk.same(1)?;
+        let len = usize::from(*row.get(walk.at)?);
+        walk.any(1)?;
+        let is_short = last.fixed_len == 0 && (1..=SHORT_LEN_MAX).contains(&len);
+        if !is_short || walk.at + len != row.len() {
+            return None;
+        }
+        layout.len = walk.at + SHORT_LEN_MAX;
+        layout.cells.push((last.id, walk.at..layout.len));
+        layout.stored.end = layout.len;
+        let blocks = walk.blocks();
+        return Some(Pattern { layout, blocks });
+    }
+    if form == Form::Uneven {
+        return None;
+    }
     if has_key {
         walk.same(1)?;
     }
@@ -234,6 +286,14 @@ impl<'r> Walk<'r> {
         Some(number)
     }
 
+    /// The size of the row, which may be another in each, of as many bytes.
+    fn size(&mut self) -> Option<LaidSize> {
+        let at = self.at;
+        self.any_uvint()?;
+        let is_long = self.at - at == 2;
+        (self.at - at <= 2).then_some(LaidSize { at, is_long })
+    }
+
     /// A number that may be another in each row, of as many bytes. Gives the bits that belong to it.
     fn any_uvint(&mut self) -> Option<u64> {
         let more = self.row.get(self.at)?.leading_ones();
@@ -255,7 +315,8 @@ impl<'r> Walk<'r> {
     }
 
     fn blocks(&self) -> Vec<Block> {
-        let pairs = self.mask.chunks(BLOCK_BYTES).zip(self.row.chunks(BLOCK_BYTES));
+        let (mask, row) = (&self.mask[..self.at], &self.row[..self.at]);
+        let pairs = mask.chunks(BLOCK_BYTES).zip(row.chunks(BLOCK_BYTES));
         let block = |(mask, row): (&[u8], &[u8])| {
             let mut block = Block::default();
             for (index, (mask, byte)) in mask.iter().zip(row).enumerate() {

@@ -147,7 +147,7 @@ impl RowFormat {
                 && let Some((found, pattern)) = patterns.alike(left.0)
             {
                 let layout = &pattern.layout;
-                let rows = AlikeRows::new(&left.0[..found * layout.len], layout, None);
+                let rows = AlikeRows::new(left.0, found, layout, None);
                 let (taken, flow) = visitor.rows(&rows);
                 if let (Some(place), Some(before)) = (layout.key.clone(), taken.checked_sub(1)) {
                     last = Some(&left.0[before * layout.len..][place]);
@@ -230,13 +230,13 @@ impl RowFormat {
         loop {
             if let Some((found, pattern)) = patterns.alike(left.0) {
                 let layout = &pattern.layout;
-                let alike = |count| AlikeRows::new(&left.0[..count * layout.len], layout, Some(key));
+                let rows = AlikeRows::new(left.0, found, layout, Some(key));
                 let before_end = match end {
                     None => found,
-                    Some(_) => alike(found).partition_point(|clustering| !is_behind(clustering)),
+                    Some(_) => rows.partition_point(|clustering| !is_behind(clustering)),
                 };
-                let (taken, flow) = visitor.rows(&alike(before_end));
-                left = Rest(&left.0[taken * layout.len..]);
+                let (taken, flow) = visitor.rows(&rows.first(before_end));
+                left = Rest(&left.0[rows.first(taken).len()..]);
                 count += taken as u64;
                 if flow != Flow::Next || before_end < found {
                     break;

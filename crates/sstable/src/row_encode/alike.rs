@@ -25,7 +25,7 @@ impl RowEncoder {
         let layout = rows.layout();
         let columns = self.regulars.all_plain()?.iter().map(|column| column.id);
         let has_all = columns.eq(layout.cells.iter().map(|(id, _)| *id));
-        let is_short = VINT_BYTES_MAX + layout.stored.len() < self.plain.bytes_max;
+        let is_short = VINT_BYTES_MAX + layout.len < self.plain.bytes_max;
         if !has_all || !is_short || layout.clustering.len() != self.clustering_lens.len() {
             return None;
         }
@@ -63,7 +63,7 @@ impl AlikeForm<'_> {
             ..
         } = self.layout;
         let clustering = &row[stored_clustering.start..stored_clustering.end];
-        let stored = &row[stored.start..stored.end];
+        let stored = RowLayout::part(row, stored);
         let micros_stored = self.times.of_micros(micros);
         let size = unsigned_vint_len(previous_size) + unsigned_vint_len(micros_stored) + stored.len();
         out.fill(1 + row.len() + 3 * VINT_BYTES_MAX, |out| {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use ilion_codec::Append as _;
-use ilion_rows::{AlikeRows, EntryRow, PlainRow, Unfiltered};
+use ilion_rows::{AlikeRows, EntryRow, PlainRow, RowLayout, Unfiltered};
 use smallvec::{SmallVec, smallvec};
 
 use super::SSTableWriter;
@@ -138,7 +138,7 @@ impl SSTableWriter {
             let clustering = self.buffer.len() + 1..self.buffer.len() + 1 + clustering_len;
             form.encode(row, micros, previous_size, &mut self.stats, &mut self.buffer);
             for (value, place) in values.iter_mut().zip(&layout.clustering) {
-                *value = Some(&row[place.start..place.end]);
+                *value = Some(RowLayout::part(row, place));
             }
             self.note_small_row(&values, clustering, start)?;
         }
