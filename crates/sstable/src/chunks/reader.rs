@@ -1,6 +1,7 @@
 //! Uncompressed bytes of Data.db at any position.
 
 use std::cell::RefCell;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -251,6 +252,48 @@ impl ChunkReader {
         Ok(())
     }
 
+    /// True if chunks are stored otherwise than they are.
+    pub(super) fn is_compressed(&self) -> bool {
+        matches!(self.layout.as_ref(), Layout::Compressed { .. })
+    }
+
+    /// Reads `count` chunks from this one on as they are stored; fewer if the last of them is damaged.
+    pub(super) fn read_run(&self, first: u64, count: u64, run: &mut StoredRun) -> Result<()> {
+        if self.try_read_run(first, count, run).is_ok() {
+            return Ok(());
+        }
+        self.try_read_run(first, 1, run)
+    }
+
+    fn try_read_run(&self, first: u64, count: u64, run: &mut StoredRun) -> Result<()> {
+        run.chunks = 0..0;
+        let (start, _) = self.stored_range(first)?;
+        let (_, end) = self.stored_range(first + count - 1)?;
+        let len = end.saturating_sub(start);
+        run.bytes.resize(usize::try_from(len).unwrap_or(usize::MAX), 0);
+        self.read_stored(first, start, &mut run.bytes)?;
+        run.start = start;
+        run.chunks = first..first + count;
+        Ok(())
+    }
+
+    /// Appends the uncompressed bytes of a chunk of the run, or nothing.
+    pub(super) fn append_of(&self, run: &StoredRun, index: u64, out: &mut Vec<u8>) -> Result<()> {
+        let (start, end) = self.stored_range(index)?;
+        let place = offset_in(run.start, start)..offset_in(run.start, end);
+        let Some(piece) = run.bytes.get(place) else {
+            let position = index * u64::from(self.chunk_length);
+            return Err(self.corrupt(position, "a chunk behind the one before it"));
+        };
+        let at = out.len();
+        out.resize(at + self.length_of(index), 0);
+        let decoded = self.decode_chunk(index, piece, &mut out[at..]);
+        if decoded.is_err() {
+            out.truncate(at);
+        }
+        decoded
+    }
+
     pub(super) fn check_range(&self, position: u64, len: usize) -> Result<()> {
         let fits = position
             .checked_add(len as u64)
@@ -393,6 +436,22 @@ impl ChunkReader {
     }
 }
 
+/// Chunks one behind the other, as they are stored.
+#[derive(Debug, Default)]
+pub(super) struct StoredRun {
+    bytes: Vec<u8>,
+    /// Where they begin in the file.
+    start: u64,
+    /// Which ones they are.
+    chunks: Range<u64>,
+}
+
+impl StoredRun {
+    pub(super) fn has(&self, index: u64) -> bool {
+        self.chunks.contains(&index)
+    }
+}
+
 impl Drop for ChunkReader {
     fn drop(&mut self) {
         if let Some(cache) = &self.cache {
@@ -409,7 +468,10 @@ impl std::fmt::Debug for ChunkReader {
 
 #[inline]
 pub(super) fn offset_in(start: u64, position: u64) -> usize {
-    usize::try_from(position - start).unwrap_or(usize::MAX)
+    let offset = position.checked_sub(start);
+    offset
+        .and_then(|offset| usize::try_from(offset).ok())
+        .unwrap_or(usize::MAX)
 }
 
 fn open_layout(env: &dyn Env, descriptor: &Descriptor, data: &dyn ReadFile) -> Result<Layout> {

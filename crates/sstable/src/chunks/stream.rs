@@ -9,7 +9,7 @@ use bytes::Bytes;
 use ilion_env::Scratch;
 
 use super::buffers::Buffers;
-use super::reader::{ChunkReader, offset_in};
+use super::reader::{ChunkReader, StoredRun, offset_in};
 use crate::error::Step;
 use crate::row_decode::read_uvint;
 use crate::{Error, Result};
@@ -25,6 +25,9 @@ const CACHED_VALUE_BYTES_MAX: u64 = 4 << 20;
 
 /// Memory that is made room for before its bytes were read.
 const FORESEEN_BYTES_MAX: usize = 64 << 20;
+
+/// A scan that has less than this at hand takes the next chunk: what is left is copied then.
+const REFILLED_BELOW: usize = 1 << 10;
 
 /// Values from here on are kept apart, where a row is too large to be held.
 const APART_BYTES_MIN: usize = 4 << 10;
@@ -51,6 +54,8 @@ pub struct DataStream {
     scratch: Option<(usize, Scratch)>,
     /// Memory of the windows of a scan.
     buffers: Buffers,
+    /// What a scan has read of the file. Each chunk is decompressed when the scan comes to it, so that it is near the processor then.
+    ahead: StoredRun,
     /// Where the data that was read last ends.
     read_upto: u64,
     /// How many times in a row what was read follows on what was read before.
@@ -79,6 +84,7 @@ impl DataStream {
             is_laid: false,
             scratch: None,
             buffers: Buffers::default(),
+            ahead: StoredRun::default(),
             read_upto: position,
             in_a_row: 0,
         }
@@ -158,6 +164,18 @@ impl DataStream {
             return Ok(());
         }
         self.extend(len)
+    }
+
+    /// Of a scan, has the next chunk at hand if little is left of the one before it, perhaps not a whole row. True if there was more.
+    ///
+    /// # Errors
+    /// A chunk is damaged.
+    pub(crate) fn refill(&mut self) -> Step<bool> {
+        let left = self.rest().len();
+        if self.read_ahead_bytes == 0 || left >= REFILLED_BELOW {
+            return Ok(false);
+        }
+        Ok(self.peek(left + 1)?.len() > left)
     }
 
     /// At least `len` bytes from the position on, or all that the data still has.
@@ -383,10 +401,26 @@ impl DataStream {
             out.extend_from_slice(&chunk);
             return Ok((start, at));
         }
+        let index = position / u64::from(self.chunks.chunk_length());
+        if self.ahead.has(index) {
+            self.chunks.append_of(&self.ahead, index, out)?;
+            return Ok((self.note_read(index, out.len() - at), at));
+        }
         let count = self.chunks.chunks_of(position, self.read_ahead_bytes);
         let count = count.max(self.chunks_missing(position, missing));
-        let start = self.chunks.append_run(position, count, out)?;
-        self.read_upto = start + (out.len() - at) as u64;
-        Ok((start, at))
+        if self.read_ahead_bytes > 0 && self.chunks.is_compressed() {
+            self.chunks.read_run(index, count, &mut self.ahead)?;
+            self.chunks.append_of(&self.ahead, index, out)?;
+        } else {
+            self.chunks.append_run(position, count, out)?;
+        }
+        Ok((self.note_read(index, out.len() - at), at))
+    }
+
+    /// So many bytes were read from the start of a chunk on, whose position that gives.
+    fn note_read(&mut self, index: u64, len: usize) -> u64 {
+        let start = index * u64::from(self.chunks.chunk_length());
+        self.read_upto = start + len as u64;
+        start
     }
 }

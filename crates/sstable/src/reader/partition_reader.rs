@@ -350,17 +350,31 @@ impl PartitionReader {
     /// Shows the visitor the partitions that follow, see [`RowFormat::visit_plain`]. Requires: all is read.
     pub(super) fn visit_following(
         &mut self,
-        keys: WantedKeys<'_, impl Fn(&Token, &[u8]) -> bool>,
+        mut keys: WantedKeys<'_, impl Fn(&Token, &[u8]) -> bool>,
         visitor: &mut dyn PlainVisitor,
     ) -> Step<Option<Visited>> {
         if !self.unfiltereds.format.may_be_plain() {
             return Ok(None);
         }
         self.leave()?;
-        let rows = &mut self.unfiltereds;
-        Ok(rows
-            .format
-            .visit_plain(&mut rows.stream, &mut rows.patterns, keys, visitor))
+        let Unfiltereds {
+            stream,
+            format,
+            patterns,
+            ..
+        } = &mut self.unfiltereds;
+        stream.refill()?;
+        let mut whole: Option<Visited> = None;
+        while let Some(visited) = format.visit_plain(stream, patterns, &mut keys, visitor) {
+            let count = whole.map_or(0, |whole| whole.count) + visited.count;
+            let is_over = visited.is_over;
+            whole = Some(Visited { count, ..visited });
+            // What did not go on may be a partition that the window has not all of.
+            if is_over || !stream.refill()? {
+                break;
+            }
+        }
+        Ok(whole)
     }
 
     /// Shows the visitor the rows of the partition that follow, see [`RowFormat::visit_rows`].
@@ -385,7 +399,15 @@ impl PartitionReader {
         };
         // Behind all rows nothing has to be compared.
         let end = end.filter(|end| !end.values.is_empty() || end.kind.is_before());
-        format.visit_rows(&mut rows.stream, &mut rows.patterns, key, end, visitor)
+        let mut count = 0;
+        loop {
+            let (taken, is_over) = format.visit_rows(&mut rows.stream, &mut rows.patterns, key, end, visitor);
+            count += taken;
+            // What did not go on may be a row that the window has not all of. If it is damaged, that is told when it is read.
+            if is_over || !rows.stream.refill().unwrap_or(false) {
+                return count;
+            }
+        }
     }
 
     /// The next wanted unfiltered of the partition.

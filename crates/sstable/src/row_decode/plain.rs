@@ -131,7 +131,7 @@ impl RowFormat {
         &self,
         stream: &mut DataStream,
         patterns: &mut Patterns,
-        mut keys: WantedKeys<'_, F>,
+        keys: &mut WantedKeys<'_, F>,
         visitor: &mut dyn PlainVisitor,
     ) -> Option<Visited> {
         let window = stream.window().0;
@@ -205,7 +205,8 @@ impl RowFormat {
     }
 
     /// Shows the visitor the rows of the partition with that key from where the stream stands, as long as they are plain, at hand and
-    /// before the end. The stream then stands behind the last one that was taken; gives how many were.
+    /// before the end. The stream then stands behind the last one that was taken; gives how many were, and whether no more are wanted
+    /// like this, however many bytes are at hand.
     pub(crate) fn visit_rows(
         &self,
         stream: &mut DataStream,
@@ -213,17 +214,17 @@ impl RowFormat {
         key: &DecoratedKey,
         end: Option<&Bound>,
         visitor: &mut dyn PlainVisitor,
-    ) -> u64 {
+    ) -> (u64, bool) {
         let at_hand = stream.rest().len();
         if stream.keeps_apart(at_hand) {
-            return 0;
+            return (0, true);
         }
         let mut left = Rest(stream.rest());
         let mut room = self.room();
         let cells = &mut room[..];
         let mut values: SmallVec<[Option<&[u8]>; 4]> = smallvec![None; self.comparator.len()];
         let clustering = &mut values[..];
-        let mut count = 0;
+        let (mut count, mut is_over) = (0, true);
         let is_behind = |clustering: &[Option<&[u8]>]| {
             end.is_some_and(|end| self.comparator.compare_bound_to_values(end, clustering).is_lt())
         };
@@ -245,6 +246,7 @@ impl RowFormat {
             }
             let mut rest = left;
             let Some(found) = self.clustered_row(&mut rest, clustering, cells) else {
+                is_over = false;
                 break;
             };
             if is_behind(clustering) {
@@ -273,7 +275,7 @@ impl RowFormat {
         let consumed = at_hand - left.0.len();
         drop((room, values));
         stream.consume(consumed);
-        count
+        (count, is_over)
     }
 
     /// The partition that goes on behind its key, if it is plain and all of it is there.
