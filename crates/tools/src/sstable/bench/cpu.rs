@@ -18,6 +18,25 @@ fn of_linux(env: &dyn Env) -> Option<u64> {
     text.split(' ').next()?.parse().ok()
 }
 
+/// What is measured takes at least about so long: Linux counts a thread's time in ticks of up to 10 ms.
+const LONG_ENOUGH_NANOS: u64 = 300_000_000;
+/// Work is done so many times at most.
+const TIMES_MAX: u64 = 40;
+
+/// What the work cost, which is done as often as it takes to tell.
+pub(super) fn timed_often(
+    env: &dyn Env,
+    mut work: impl FnMut() -> anyhow::Result<()>,
+) -> anyhow::Result<u64> {
+    let (once, ()) = timed(env, &mut work)?;
+    let times = LONG_ENOUGH_NANOS.div_ceil(once.max(1)).min(TIMES_MAX);
+    if times <= 1 {
+        return Ok(once);
+    }
+    let (nanos, ()) = timed(env, || (0..times).try_for_each(|_| work()))?;
+    Ok(nanos / times)
+}
+
 /// What the work cost.
 pub(super) fn timed<T>(env: &dyn Env, work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<(u64, T)> {
     let before = thread_nanos(env);

@@ -13,7 +13,7 @@ use ilion_sstable::{
 };
 
 use super::BenchArguments;
-use super::cpu::timed;
+use super::cpu::{timed, timed_often};
 use super::report::ShapeReport;
 use super::shape::{Contents, Shape, WRITTEN_MICROS};
 
@@ -188,15 +188,14 @@ impl Bench<'_> {
 
     /// Every chunk read, its CRC checked, and decompressed; nothing is done with the bytes.
     fn read_chunks(&self, descriptor: &Descriptor) -> anyhow::Result<u64> {
-        let mut stream = self.stream(descriptor)?;
-        let (nanos, ()) = timed(&**self.env, || {
+        timed_often(&**self.env, || {
+            let mut stream = self.stream(descriptor)?;
             while !stream.is_at_end() {
                 stream.require(1)?;
                 stream.consume(black_box(stream.rest()).len());
             }
             Ok(())
-        })?;
-        Ok(nanos)
+        })
     }
 
     /// Every row as one that is kept: to be merged, or held in memory.
@@ -222,29 +221,33 @@ impl Bench<'_> {
     /// As a SELECT of all rows reads them: plain ones where they lie, the others as above.
     fn read_plain(&self, descriptor: &Descriptor, rows_expected: u64) -> anyhow::Result<u64> {
         let sstable = Arc::new(SSTable::open(self.env, descriptor, &Self::options())?);
+        timed_often(&**self.env, || {
+            let rows = self.see_rows(&sstable)?;
+            anyhow::ensure!(rows == rows_expected, "{rows} rows were seen of {rows_expected}");
+            Ok(())
+        })
+    }
+
+    /// How many rows there are.
+    fn see_rows(&self, sstable: &Arc<SSTable>) -> anyhow::Result<u64> {
         let mut seen = Seen(0);
-        let (nanos, ()) = timed(&**self.env, || {
-            let filter = Arc::new(ClusteringFilter::all());
-            let mut cursor = sstable.cursor(&self.table, KeyRange::all(), filter, Scan::Sequential);
+        let filter = Arc::new(ClusteringFilter::all());
+        let mut cursor = sstable.cursor(&self.table, KeyRange::all(), filter, Scan::Sequential);
+        loop {
+            cursor.plain_partitions(None, &mut seen)?;
+            let Some(head) = cursor.next_partition()? else {
+                return Ok(seen.0);
+            };
+            black_box(&head);
             loop {
-                cursor.plain_partitions(None, &mut seen)?;
-                let Some(head) = cursor.next_partition()? else {
-                    return Ok(());
+                cursor.plain_rows(&head.key, None, &mut seen)?;
+                let Some(unfiltered) = cursor.next_unfiltered()? else {
+                    break;
                 };
-                black_box(&head);
-                loop {
-                    cursor.plain_rows(&head.key, None, &mut seen)?;
-                    let Some(unfiltered) = cursor.next_unfiltered()? else {
-                        break;
-                    };
-                    black_box(&unfiltered);
-                    seen.0 += 1;
-                }
+                black_box(&unfiltered);
+                seen.0 += 1;
             }
-        })?;
-        let rows = seen.0;
-        anyhow::ensure!(rows == rows_expected, "{rows} rows were seen of {rows_expected}");
-        Ok(nanos)
+        }
     }
 
     fn stored_bytes(&self, descriptor: &Descriptor) -> anyhow::Result<u64> {
