@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod shown;
 mod support;
 
 use std::path::Path;
@@ -16,9 +17,11 @@ use ilion_rows::{
 };
 use ilion_schema::{ClusteringOrder, TableBuilder, TableId, TableSchema};
 use ilion_sstable::{
-    Descriptor, EncodingStats, Format, OpenOptions, SSTable, SSTableId, Scan, Version, WriterOptions,
+    Component, Descriptor, EncodingStats, Format, OpenOptions, SSTable, SSTableId, Scan, Version,
+    WriterOptions,
 };
 use ilion_types::{CqlType, Partitioner, Uuid};
+use shown::{compare, read, watch};
 use support::write_all;
 
 const MICROS: i64 = 1_700_000_000_000_000;
@@ -235,5 +238,24 @@ fn rows_of_any_length_are_shown_as_they_are() {
                 assert_eq!(visitor.shown, rows[..777]);
             }
         }
+    }
+}
+
+#[test]
+fn what_comes_before_a_damaged_chunk_is_shown() {
+    for is_clustered in [true, false] {
+        let disk = MemEnv::new(1);
+        let env: Arc<dyn Env> = Arc::new(disk.clone());
+        let table = table(is_clustered);
+        let (sstable, rows) = written(&env, &table, word);
+        let path = sstable.descriptor().path(&Component::Data);
+        let filter = Arc::new(ClusteringFilter::all());
+        let middle = env.file_size(&path).unwrap() / 2;
+        disk.corrupt_byte(&path, middle, 1).unwrap();
+        let cursor = || sstable.cursor(&table, KeyRange::all(), filter.clone(), Scan::Sequential);
+        let seen = watch(&mut cursor(), || Flow::Next);
+        assert!(seen.1, "it fails");
+        let shown = compare(seen, read(&mut cursor()), &filter).unwrap();
+        assert!(shown > 100 && shown < rows.len(), "{shown}");
     }
 }

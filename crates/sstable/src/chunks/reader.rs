@@ -257,21 +257,19 @@ impl ChunkReader {
         matches!(self.layout.as_ref(), Layout::Compressed { .. })
     }
 
-    /// Reads `count` chunks from this one on as they are stored; fewer if the last of them is damaged.
+    /// Reads `count` chunks from this one on as they are stored, or one if they are not all there.
     pub(super) fn read_run(&self, first: u64, count: u64, run: &mut StoredRun) -> Result<()> {
-        if self.try_read_run(first, count, run).is_ok() {
-            return Ok(());
+        match self.try_read_run(first, count, run) {
+            Err(_) if count > 1 => self.try_read_run(first, 1, run),
+            read => read,
         }
-        self.try_read_run(first, 1, run)
     }
 
     fn try_read_run(&self, first: u64, count: u64, run: &mut StoredRun) -> Result<()> {
         run.chunks = 0..0;
         let (start, _) = self.stored_range(first)?;
         let (_, end) = self.stored_range(first + count - 1)?;
-        let len = end.saturating_sub(start);
-        run.bytes.resize(usize::try_from(len).unwrap_or(usize::MAX), 0);
-        self.read_stored(first, start, &mut run.bytes)?;
+        self.read_stored(first, start, run.room(offset_in(start, end)))?;
         run.start = start;
         run.chunks = first..first + count;
         Ok(())
@@ -279,19 +277,26 @@ impl ChunkReader {
 
     /// Appends the uncompressed bytes of a chunk of the run, or nothing.
     pub(super) fn append_of(&self, run: &StoredRun, index: u64, out: &mut Vec<u8>) -> Result<()> {
-        let (start, end) = self.stored_range(index)?;
-        let place = offset_in(run.start, start)..offset_in(run.start, end);
-        let Some(piece) = run.bytes.get(place) else {
-            let position = index * u64::from(self.chunk_length);
-            return Err(self.corrupt(position, "a chunk behind the one before it"));
-        };
         let at = out.len();
         out.resize(at + self.length_of(index), 0);
-        let decoded = self.decode_chunk(index, piece, &mut out[at..]);
+        let decoded = self.decode_of(run, index, &mut out[at..]);
         if decoded.is_err() {
             out.truncate(at);
         }
         decoded
+    }
+
+    /// Fills all of `out`, which has the length of that chunk of the run.
+    fn decode_of(&self, run: &StoredRun, index: u64, out: &mut [u8]) -> Result<()> {
+        let (start, end) = self.stored_range(index)?;
+        let place = offset_in(run.start, start)..offset_in(run.start, end);
+        match run.bytes.get(place) {
+            Some(piece) => self.decode_chunk(index, piece, out),
+            None => {
+                let position = index * u64::from(self.chunk_length);
+                Err(self.corrupt(position, "a chunk behind the one before it"))
+            }
+        }
     }
 
     pub(super) fn check_range(&self, position: u64, len: usize) -> Result<()> {
@@ -363,27 +368,17 @@ impl ChunkReader {
     /// Reads `count` chunks at once, whose uncompressed bytes are as many as `out` has.
     fn fill(&self, first: u64, count: u64, out: &mut [u8]) -> Result<()> {
         thread_local! {
-            static STORED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+            static RUN: RefCell<StoredRun> = const { RefCell::new(StoredRun::none()) };
         }
-        let (run_start, _) = self.stored_range(first)?;
-        if !matches!(self.layout.as_ref(), Layout::Compressed { .. }) {
-            self.read_stored(first, run_start, out)?;
+        if !self.is_compressed() {
+            let (start, _) = self.stored_range(first)?;
+            self.read_stored(first, start, out)?;
             return self.check_plain(first, out);
         }
-        let (_, run_end) = self.stored_range(first + count - 1)?;
-        let run_len = usize::try_from(run_end - run_start).unwrap_or(usize::MAX);
-        STORED.with_borrow_mut(|stored| {
-            if stored.len() < run_len {
-                stored.resize(run_len, 0);
-            }
-            let stored = &mut stored[..run_len];
-            self.read_stored(first, run_start, stored)?;
-            for (index, chunk) in (first..).zip(out.chunks_mut(self.chunk_length as usize)) {
-                let (start, end) = self.stored_range(index)?;
-                let piece = &stored[(start - run_start) as usize..(end - run_start) as usize];
-                self.decode_chunk(index, piece, chunk)?;
-            }
-            Ok(())
+        RUN.with_borrow_mut(|run| {
+            self.try_read_run(first, count, run)?;
+            let mut chunks = (first..).zip(out.chunks_mut(self.chunk_length as usize));
+            chunks.try_for_each(|(index, chunk)| self.decode_of(run, index, chunk))
         })
     }
 
@@ -437,8 +432,9 @@ impl ChunkReader {
 }
 
 /// Chunks one behind the other, as they are stored.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct StoredRun {
+    /// Those of the chunks, and perhaps more from before.
     bytes: Vec<u8>,
     /// Where they begin in the file.
     start: u64,
@@ -447,6 +443,22 @@ pub(super) struct StoredRun {
 }
 
 impl StoredRun {
+    pub(super) const fn none() -> Self {
+        Self {
+            bytes: Vec::new(),
+            start: 0,
+            chunks: 0..0,
+        }
+    }
+
+    /// Memory for so many bytes, which is cleared only when it is new.
+    fn room(&mut self, len: usize) -> &mut [u8] {
+        if self.bytes.len() < len {
+            self.bytes.resize(len, 0);
+        }
+        &mut self.bytes[..len]
+    }
+
     pub(super) fn has(&self, index: u64) -> bool {
         self.chunks.contains(&index)
     }

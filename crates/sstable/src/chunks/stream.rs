@@ -84,7 +84,7 @@ impl DataStream {
             is_laid: false,
             scratch: None,
             buffers: Buffers::default(),
-            ahead: StoredRun::default(),
+            ahead: StoredRun::none(),
             read_upto: position,
             in_a_row: 0,
         }
@@ -166,16 +166,12 @@ impl DataStream {
         self.extend(len)
     }
 
-    /// Of a scan, has the next chunk at hand if little is left of the one before it, perhaps not a whole row. True if there was more.
-    ///
-    /// # Errors
-    /// A chunk is damaged.
-    pub(crate) fn refill(&mut self) -> Step<bool> {
+    /// Of a scan, has the next chunk at hand if little is left of the one before it, perhaps not a whole row. True if there was more. If
+    /// that chunk is damaged, this is told when it is read.
+    pub(crate) fn refill(&mut self) -> bool {
         let left = self.rest().len();
-        if self.read_ahead_bytes == 0 || left >= REFILLED_BELOW {
-            return Ok(false);
-        }
-        Ok(self.peek(left + 1)?.len() > left)
+        let is_due = self.read_ahead_bytes > 0 && left < REFILLED_BELOW;
+        is_due && self.peek(left + 1).is_ok_and(|rest| rest.len() > left)
     }
 
     /// At least `len` bytes from the position on, or all that the data still has.

@@ -363,14 +363,14 @@ impl PartitionReader {
             patterns,
             ..
         } = &mut self.unfiltereds;
-        stream.refill()?;
+        stream.refill();
         let mut whole: Option<Visited> = None;
         while let Some(visited) = format.visit_plain(stream, patterns, &mut keys, visitor) {
             let count = whole.map_or(0, |whole| whole.count) + visited.count;
             let is_over = visited.is_over;
             whole = Some(Visited { count, ..visited });
             // What did not go on may be a partition that the window has not all of.
-            if is_over || !stream.refill()? {
+            if is_over || !stream.refill() {
                 break;
             }
         }
@@ -403,8 +403,8 @@ impl PartitionReader {
         loop {
             let (taken, is_over) = format.visit_rows(&mut rows.stream, &mut rows.patterns, key, end, visitor);
             count += taken;
-            // What did not go on may be a row that the window has not all of. If it is damaged, that is told when it is read.
-            if is_over || !rows.stream.refill().unwrap_or(false) {
+            // What did not go on may be a row that the window has not all of.
+            if is_over || !rows.stream.refill() {
                 return count;
             }
         }
