@@ -34,7 +34,7 @@ struct Block {
 #[derive(Debug)]
 pub(super) struct Pattern {
     pub(super) layout: RowLayout,
-    /// Of the whole row, or up to the length of the last value if rows are uneven.
+    /// Of the row as far as something has to be the same.
     blocks: Vec<Block>,
 }
 
@@ -80,7 +80,7 @@ impl Pattern {
         };
         let len = size.row_len(row)?;
         let value_at = self.layout.cells.last()?.1.start;
-        let value_len = usize::from(row[value_at - 1]);
+        let value_len = usize::from(*row.get(value_at - 1)?);
         ((1..=SHORT_LEN_MAX).contains(&value_len) && value_at + value_len == len).then_some(len)
     }
 }
@@ -139,39 +139,30 @@ impl Patterns {
         }
     }
 
-    /// This row was read as usual. Two of the same length may be the first of many, and so may two of different lengths, if that is due to
-    /// their last value.
+    /// This row was read as usual. Two of the same length may be the first of many, and so may two of different lengths in a partition, if
+    /// that is due to their last value.
     #[inline(always)]
     pub(super) fn note(&mut self, row: &[u8], format: &RowFormat, has_key: bool) {
-        let form = match self.last_len == row.len() {
-            true => Form::Even,
-            false => Form::Uneven,
-        };
-        let is_first = self.last_len == 0;
+        let is_even = self.last_len == row.len();
+        let is_possible = is_even || (self.last_len > 0 && !has_key);
         self.last_len = row.len();
-        if !is_first && self.pattern.is_none() && self.in_vain < IN_VAIN_MAX {
-            self.make(row, format, has_key, form);
+        if is_possible && self.pattern.is_none() && self.in_vain < IN_VAIN_MAX {
+            self.make(row, format, has_key, is_even);
         }
     }
 
     #[inline(never)]
-    fn make(&mut self, row: &[u8], format: &RowFormat, has_key: bool, form: Form) {
+    fn make(&mut self, row: &[u8], format: &RowFormat, has_key: bool, is_even: bool) {
         self.in_vain += 1;
         self.misses = 0;
         self.rows = ROWS_MIN;
-        self.pattern = pattern_of(row, format, has_key, form);
+        self.pattern = pattern_of(row, format, has_key, is_even);
     }
 }
 
-/// Whether rows are all of the same length.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
-    Even,
-    Uneven,
-}
-
-/// The pattern of a usual row, with its key and all else if it is a partition.
-fn pattern_of(row: &[u8], format: &RowFormat, has_key: bool, form: Form) -> Option<Pattern> {
+/// The pattern of a usual row, with its key and all else if it is a partition; if it is uneven, of rows whose last value may have any
+/// length that takes a byte.
+fn pattern_of(row: &[u8], format: &RowFormat, has_key: bool, is_even: bool) -> Option<Pattern> {
     let columns = format.regulars.usual.as_deref()?;
     if row.is_empty() || row.len() > ROW_BYTES_MAX || format.clustering.fixed_lens.len() > BATCH_LEN {
         return None;
@@ -197,9 +188,9 @@ fn pattern_of(row: &[u8], format: &RowFormat, has_key: bool, form: Form) -> Opti
         }
         layout.stored_clustering = start..walk.at;
     }
-    match form {
-        Form::Even => drop(walk.same_uvint()?),
-        Form::Uneven => layout.size = Some(walk.size()?),
+    match is_even {
+        true => drop(walk.same_uvint()?),
+        false => layout.size = Some(walk.size()?),
     }
     walk.any_uvint()?;
     let mask = walk.any_uvint()?;
@@ -215,38 +206,30 @@ fn pattern_of(row: &[u8], format: &RowFormat, has_key: bool, form: Form) -> Opti
         return None;
     }
     layout.stored.start = walk.at;
-    let (last, others) = match form {
-        Form::Even => (None, columns),
-        Form::Uneven => columns.split_last().map(|(last, others)| (Some(last), others))?,
-    };
-    for column in others {
+    for (index, column) in columns.iter().enumerate() {
         walk.same(1)?;
         let fixed_len = Some(column.fixed_len).filter(|len| *len > 0);
-        layout.cells.push((column.id, walk.value(fixed_len)?));
+        let place = match !is_even && index + 1 == columns.len() {
+            true => walk.short_value(fixed_len)?,
+            false => walk.value(fixed_len)?,
+        };
+        layout.cells.push((column.id, place));
     }
     layout.stored.end = walk.at;
-    if let Some(last) = last.filter(|_| !has_key) {
-        walk.same(1)?;
-        let len = usize::from(*row.get(walk.at)?);
-        walk.any(1)?;
-        let is_short = last.fixed_len == 0 && (1..=SHORT_LEN_MAX).contains(&len);
-        if !is_short || walk.at + len != row.len() {
-            return None;
-        }
-        layout.len = walk.at + SHORT_LEN_MAX;
-        layout.cells.push((last.id, walk.at..layout.len));
-        layout.stored.end = layout.len;
-        let blocks = walk.blocks();
-        return Some(Pattern { layout, blocks });
-    }
-    if form == Form::Uneven {
-        return None;
-    }
     if has_key {
         walk.same(1)?;
     }
+    if walk.at != row.len() {
+        return None;
+    }
+    if !is_even {
+        let (_, last) = layout.cells.last_mut()?;
+        last.end = last.start + SHORT_LEN_MAX;
+        layout.stored.end = last.end;
+        layout.len = last.end;
+    }
     let blocks = walk.blocks();
-    (walk.at == row.len()).then_some(Pattern { layout, blocks })
+    Some(Pattern { layout, blocks })
 }
 
 /// Goes through a row and notes which of its bits tell how it is laid out.
@@ -314,8 +297,22 @@ impl<'r> Walk<'r> {
         self.any(len)
     }
 
+    /// A value that is not empty, behind a length of one byte that may be another in each row.
+    fn short_value(&mut self, fixed_len: Option<usize>) -> Option<Range<usize>> {
+        let len = usize::from(*self.row.get(self.at)?);
+        let is_short = fixed_len.is_none() && (1..=SHORT_LEN_MAX).contains(&len);
+        self.any(1).filter(|_| is_short)?;
+        self.any(len)
+    }
+
+    /// Up to the last byte of which something is the same in each row.
     fn blocks(&self) -> Vec<Block> {
-        let (mask, row) = (&self.mask[..self.at], &self.row[..self.at]);
+        let end = self
+            .mask
+            .iter()
+            .rposition(|mask| *mask != 0)
+            .map_or(0, |last| last + 1);
+        let (mask, row) = (&self.mask[..end], &self.row[..end]);
         let pairs = mask.chunks(BLOCK_BYTES).zip(row.chunks(BLOCK_BYTES));
         let block = |(mask, row): (&[u8], &[u8])| {
             let mut block = Block::default();
