@@ -91,32 +91,30 @@ struct Stretch<'v> {
     is_cut: bool,
 }
 
+impl Stretch<'_> {
+    /// What becomes of those that follow so many that were taken.
+    #[inline]
+    fn after(&mut self, taken: u64, flow: Flow) -> Flow {
+        if flow != Flow::Next {
+            return flow;
+        }
+        self.left -= taken;
+        self.is_cut = self.left == 0;
+        if self.is_cut { Flow::Last } else { flow }
+    }
+}
+
 impl PlainVisitor for Stretch<'_> {
     #[inline]
     fn row(&mut self, row: &PlainRow<'_>) -> Flow {
         let flow = self.visitor.row(row);
-        if flow == Flow::Next {
-            self.left -= 1;
-            self.is_cut = self.left == 0;
-            if self.is_cut {
-                return Flow::Last;
-            }
-        }
-        flow
+        self.after(1, flow)
     }
 
     fn rows(&mut self, rows: &AlikeRows<'_>) -> (usize, Flow) {
         let left = usize::try_from(self.left).unwrap_or(usize::MAX);
         let (taken, flow) = self.visitor.rows(&rows.first(left));
-        if flow != Flow::Next {
-            return (taken, flow);
-        }
-        self.left -= taken as u64;
-        self.is_cut = self.left == 0;
-        match self.is_cut {
-            true => (taken, Flow::Last),
-            false => (taken, Flow::Next),
-        }
+        (taken, self.after(taken as u64, flow))
     }
 }
 

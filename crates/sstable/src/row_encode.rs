@@ -170,6 +170,17 @@ impl RowEncoder {
         out.draw(row, layout, self.times, has_complex_deletion, detail)
     }
 
+    /// What appends plain rows, and how rows of the table are written.
+    #[inline(always)]
+    fn plain(&mut self) -> (&mut PlainRows, Form<'_>) {
+        let form = Form {
+            clustering_lens: &self.clustering_lens,
+            layout: &self.regulars,
+            times: self.times,
+        };
+        (&mut self.plain, form)
+    }
+
     /// Appends a row as most are, up to its end, and gives where its values are; nothing if it is otherwise, or `out` has no room for it:
     /// then nothing was appended.
     #[inline]
@@ -180,12 +191,8 @@ impl RowEncoder {
         stats: &mut MetadataCollector,
         out: &mut Slab,
     ) -> Option<Range<usize>> {
-        let form = Form {
-            clustering_lens: &self.clustering_lens,
-            layout: &self.regulars,
-            times: self.times,
-        };
-        self.plain.append_usual(row, form, previous_size, stats, out)
+        let (plain, form) = self.plain();
+        plain.append_usual(row, form, previous_size, stats, out)
     }
 
     /// Appends a row, or the start of one whose body is [`RowEncoder::body`]. Gives the place of its clustering values in `out`;
@@ -202,12 +209,8 @@ impl RowEncoder {
             return Err(Unstorable::PartialClustering);
         }
         self.body.clear();
-        let form = Form {
-            clustering_lens: &self.clustering_lens,
-            layout: &self.regulars,
-            times: self.times,
-        };
-        if let Some(clustering) = self.plain.append(row, form, previous_size, stats, out)? {
+        let (plain, form) = self.plain();
+        if let Some(clustering) = plain.append(row, form, previous_size, stats, out)? {
             return Ok(Some(clustering));
         }
         self.regulars.choose(row)?;
@@ -240,13 +243,8 @@ impl RowEncoder {
         stats: &mut MetadataCollector,
         out: &mut Slab,
     ) -> Option<Range<usize>> {
-        let form = Form {
-            clustering_lens: &self.clustering_lens,
-            layout: &self.regulars,
-            times: self.times,
-        };
-        self.plain
-            .append_shown(row, timestamp_micros, form, previous_size, stats, out)
+        let (plain, form) = self.plain();
+        plain.append_shown(row, timestamp_micros, form, previous_size, stats, out)
     }
 
     /// Appends the start of a marker. Gives the place of its bound in `out`. Its body is [`RowEncoder::body`].

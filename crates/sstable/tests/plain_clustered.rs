@@ -5,6 +5,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod random_tables;
 mod shown;
 mod support;
 
@@ -20,41 +21,25 @@ use ilion_rows::{
     Cursor, Data, DecoratedKey, Direction, Flow, KeyRange, Liveness, MergeCursor, Partition, PartitionUpdate,
     ReadLaw, ReadPurge, Row, Slice, TombstoneLimits, VecCursor,
 };
-use ilion_schema::{ClusteringOrder, TableBuilder, TableId, TableSchema};
+use ilion_schema::{TableBuilder, TableId, TableSchema};
 use ilion_sstable::{
     CellMapLimits, Descriptor, EncodingStats, Format, OpenOptions, SSTable, SSTableId, Scan, Version,
     WriterOptions,
 };
 use ilion_types::{CqlType, Partitioner, Uuid};
+use random_tables::{EVEN, number_of, with_clustering};
 use shown::{compare, read, watch};
 use support::{cases, read_all, write_all};
 
-/// A table of which most rows are laid out alike.
-const EVEN: &str = "even";
 const SEEDS_DEFAULT: u64 = 60;
 const MICROS: i64 = NOW_SECS as i64 * 1_000_000;
-
-fn number_of(variable: &str) -> Option<u64> {
-    std::env::var(variable).ok().map(|text| text.parse().unwrap())
-}
 
 fn random_table(dice: &mut Dice) -> Arc<TableSchema> {
     let name = *dice.pick(&["t", "t", EVEN]);
     let mut table = TableBuilder::new("ks", name, TableId(Uuid::from_u128(1)));
     table = table.partition_key("k", CqlType::Int);
     let types = [CqlType::Text, CqlType::Int, CqlType::Blob];
-    for index in 0..1 + dice.below(3) {
-        let order = *dice.pick(&[ClusteringOrder::Asc, ClusteringOrder::Desc]);
-        table = table.clustering(format!("c{index}"), dice.pick(&types).clone(), order);
-    }
-    if dice.one_in(3) {
-        table = table.static_column("s", CqlType::Text);
-    }
-    if dice.one_in(4) {
-        let element = Arc::new(CqlType::Int);
-        let frozen = false;
-        table = table.regular("m", CqlType::Set { element, frozen });
-    }
+    table = with_clustering(table, &types, dice);
     for index in 0..dice.below(5) {
         table = table.regular(format!("r{index}"), dice.pick(&types).clone());
     }

@@ -5,6 +5,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod random_tables;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -17,24 +19,19 @@ use ilion_rows::{
     Data, DecoratedKey, Direction, Flow, KeyRange, Liveness, MergeCursor, Partition, PartitionUpdate,
     PlainRow, PlainVisitor, Row,
 };
-use ilion_schema::{ClusteringOrder, ColumnKind, DroppedColumn, TableBuilder, TableId, TableSchema};
+use ilion_schema::{ColumnKind, DroppedColumn, TableBuilder, TableId, TableSchema};
 use ilion_sstable::{
     CellMapLimits, Descriptor, EncodingStats, Format, OpenOptions, SSTable, SSTableId, SSTableWriter, Scan,
     Version, WriterOptions,
 };
 use ilion_types::{CqlType, Partitioner, Uuid};
+use random_tables::{EVEN, number_of, with_clustering};
 
-/// A table of which most rows are laid out alike.
-const EVEN: &str = "even";
 const SEEDS_DEFAULT: u64 = 40;
 const MICROS: i64 = NOW_SECS as i64 * 1_000_000;
 /// Keys of partitions of one row, and of others.
 const KEYS: usize = 400;
 const WIDE_KEYS: usize = 10;
-
-fn number_of(variable: &str) -> Option<u64> {
-    std::env::var(variable).ok().map(|text| text.parse().unwrap())
-}
 
 /// Half of them with clustering. Without, they have simple columns only.
 fn random_table(dice: &mut Dice) -> Arc<TableSchema> {
@@ -43,18 +40,7 @@ fn random_table(dice: &mut Dice) -> Arc<TableSchema> {
     table = table.partition_key("k", CqlType::Blob);
     let types = [CqlType::Blob, CqlType::Text, CqlType::Int, CqlType::BigInt];
     if dice.one_in(2) {
-        for index in 0..1 + dice.below(3) {
-            let order = *dice.pick(&[ClusteringOrder::Asc, ClusteringOrder::Desc]);
-            table = table.clustering(format!("c{index}"), dice.pick(&types).clone(), order);
-        }
-        if dice.one_in(3) {
-            table = table.static_column("s", CqlType::Text);
-        }
-        if dice.one_in(4) {
-            let element = Arc::new(CqlType::Int);
-            let frozen = false;
-            table = table.regular("set", CqlType::Set { element, frozen });
-        }
+        table = with_clustering(table, &types, dice);
     }
     for index in 0..dice.below(6) {
         table = table.regular(format!("r{index}"), dice.pick(&types).clone());

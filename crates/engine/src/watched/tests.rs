@@ -141,6 +141,16 @@ struct Upto {
     then: Flow,
 }
 
+impl Upto {
+    fn number(number: u64, then: Flow) -> Self {
+        Self {
+            seen: Vec::new(),
+            number,
+            then,
+        }
+    }
+}
+
 impl PlainVisitor for Upto {
     fn row(&mut self, row: &PlainRow<'_>) -> Flow {
         let number = row.clustering.first().copied().flatten().unwrap_or(row.key);
@@ -170,11 +180,7 @@ fn rows_that_are_alike_are_cut_into_stretches_and_none_is_lost() {
         200_000,
         20_000,
     );
-    let mut taken = Upto {
-        seen: Vec::new(),
-        number: 9_000,
-        then: Flow::Last,
-    };
+    let mut taken = Upto::number(9_000, Flow::Last);
     let mut rows = || source.plain_rows(&key_of(0), None, &mut taken).unwrap();
     assert_eq!([rows(), rows(), rows()], [4096, 4096, 809]);
     assert_eq!(taken.seen, (0..=9_000).collect::<Vec<_>>());
@@ -191,11 +197,7 @@ fn watched(count: u64, bytes: &Mutex<Vec<u64>>, end_at: usize) -> Watched<Number
 fn a_long_run_is_cut_into_stretches_and_nothing_is_lost() {
     let looks = Mutex::default();
     let mut source = watched(10_000, &looks, usize::MAX);
-    let mut taken = Upto {
-        seen: Vec::new(),
-        number: u64::MAX,
-        then: Flow::Last,
-    };
+    let mut taken = Upto::number(u64::MAX, Flow::Last);
     let mut runs = Vec::new();
     while let Some(run) = source.plain_partitions(None, &mut taken).unwrap() {
         assert!(!run.is_over);
@@ -210,11 +212,7 @@ fn a_long_run_is_cut_into_stretches_and_nothing_is_lost() {
 fn the_rows_of_a_partition_are_cut_into_stretches_and_none_is_lost() {
     let looks = Mutex::default();
     let mut source = watched(10_000, &looks, usize::MAX);
-    let mut taken = Upto {
-        seen: Vec::new(),
-        number: u64::MAX,
-        then: Flow::Last,
-    };
+    let mut taken = Upto::number(u64::MAX, Flow::Last);
     let mut rows = || source.plain_rows(&key_of(0), None, &mut taken).unwrap();
     assert_eq!([rows(), rows(), rows(), rows()], [4096, 4096, 1808, 0]);
     assert_eq!(taken.seen, (0..10_000).collect::<Vec<_>>());
@@ -226,11 +224,7 @@ fn the_visitor_ends_a_run_where_it_wants() {
     for (then, count) in [(Flow::Last, 101), (Flow::Leave, 100)] {
         let looks = Mutex::default();
         let mut source = watched(10_000, &looks, usize::MAX);
-        let mut taken = Upto {
-            seen: Vec::new(),
-            number: 100,
-            then,
-        };
+        let mut taken = Upto::number(100, then);
         let run = source.plain_partitions(None, &mut taken).unwrap().unwrap();
         assert_eq!((run.count, run.is_over), (count, then == Flow::Last));
         let head = source.next_partition().unwrap().unwrap();
