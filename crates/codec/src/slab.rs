@@ -6,7 +6,7 @@
 //! Invariant: what is behind `len` is initialised, and means nothing.
 
 use crate::Writer;
-use crate::vint::{encode_unsigned, unsigned_vint_len, zigzag_encode};
+use crate::vint::{encode_unsigned, only_byte, unsigned_vint_len, zigzag_encode};
 
 /// Memory that is taken for the first append, at least.
 const LEN_MIN: usize = 256;
@@ -57,6 +57,18 @@ pub trait Append {
     #[inline(always)]
     fn svint(&mut self, value: i64) {
         self.uvint(zigzag_encode(value));
+    }
+
+    /// `u16` length, then bytes.
+    ///
+    /// # Panics
+    /// If there are more than 65535 bytes: the caller checks the limit and reports it to the user.
+    #[expect(clippy::expect_used, reason = "callers check the 64 KiB limit of keys")]
+    #[inline(always)]
+    fn bytes16(&mut self, bytes: &[u8]) {
+        let len = u16::try_from(bytes.len()).expect("at most 65535 bytes");
+        self.u16(len);
+        self.bytes(bytes);
     }
 
     /// Unsigned vint length, then bytes.
@@ -135,35 +147,24 @@ impl Slab {
         self.len = self.len.min(len);
     }
 
-    /// `u16` length, then bytes.
-    ///
-    /// # Panics
-    /// If there are more than 65535 bytes: the caller checks the limit and reports it to the user.
-    #[expect(clippy::expect_used, reason = "callers check the 64 KiB limit of keys")]
-    #[inline(always)]
-    pub fn bytes16(&mut self, bytes: &[u8]) {
-        let len = u16::try_from(bytes.len()).expect("at most 65535 bytes");
-        self.array(len.to_be_bytes());
-        self.bytes(bytes);
-    }
-
     /// Leaves room for up to nine bytes.
     #[inline(always)]
     pub fn room(&mut self, len: usize) {
         self.overlapping([0; 9], len.min(9));
     }
 
-    /// Appends what `fill` puts into room for at least `most` bytes.
+    /// Appends what `fill` puts into room for at least `most` bytes, and gives what it gives.
     #[inline(always)]
-    pub fn fill(&mut self, most: usize, fill: impl FnOnce(&mut Filling<'_>)) {
+    pub fn fill<T>(&mut self, most: usize, fill: impl FnOnce(&mut Filling<'_>) -> T) -> T {
         if self.bytes.len() - self.len < most + SPARE_BYTES {
             self.grow(most + SPARE_BYTES);
         }
         let room = &mut self.bytes[self.len..];
         let before = room.len();
         let mut filling = Filling { room };
-        fill(&mut filling);
+        let filled = fill(&mut filling);
         self.len += before - filling.room.len();
+        filled
     }
 
     /// The room that there is, to be filled as far as it goes, see [`Slab::keep`].
@@ -276,9 +277,9 @@ impl Append for Filling<'_> {
 
     #[inline(always)]
     fn uvint(&mut self, value: u64) {
-        match u8::try_from(value) {
-            Ok(byte @ ..0x80) => self.u8(byte),
-            _ => {
+        match only_byte(value) {
+            Some(byte) => self.u8(byte),
+            None => {
                 let (encoded, len) = encode_unsigned(value);
                 self.put(encoded);
                 self.take(len);
@@ -305,9 +306,9 @@ impl Append for Slab {
 
     #[inline(always)]
     fn uvint(&mut self, value: u64) {
-        match u8::try_from(value) {
-            Ok(byte @ ..0x80) => self.u8(byte),
-            _ => {
+        match only_byte(value) {
+            Some(byte) => self.u8(byte),
+            None => {
                 let (encoded, len) = encode_unsigned(value);
                 self.overlapping(encoded, len);
             }
@@ -355,9 +356,9 @@ impl Room<'_> {
     /// An unsigned vint.
     #[inline(always)]
     pub fn uvint(self, value: u64) -> Option<Self> {
-        match u8::try_from(value) {
-            Ok(byte @ ..0x80) => self.array([byte]),
-            _ => {
+        match only_byte(value) {
+            Some(byte) => self.array([byte]),
+            None => {
                 let (encoded, len) = encode_unsigned(value);
                 *self.room.first_chunk_mut()? = encoded;
                 self.skip(len)

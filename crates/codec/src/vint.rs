@@ -36,10 +36,17 @@ pub(crate) fn read_unsigned(bytes: &[u8]) -> Option<(u64, usize)> {
 /// Appends `value` in its shortest form.
 #[inline]
 pub(crate) fn write_unsigned(out: &mut Vec<u8>, value: u64) {
-    match u8::try_from(value) {
-        Ok(byte @ ..0x80) => out.push(byte),
-        _ => write_long(out, value),
+    match only_byte(value) {
+        Some(byte) => out.push(byte),
+        None => write_long(out, value),
     }
+}
+
+/// The form of a value that takes one byte.
+#[inline(always)]
+pub(crate) fn only_byte(value: u64) -> Option<u8> {
+    let [.., low] = value.to_be_bytes();
+    (value < 0x80).then_some(low)
 }
 
 /// Appends a value of two bytes or more. Apart, so that lengths and flags, which are short, cost next to nothing.

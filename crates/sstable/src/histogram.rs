@@ -21,7 +21,15 @@ pub struct EstimatedHistogram {
     /// One more than offsets: the last one counts what is above them all.
     counts: Vec<i64>,
     /// Where the value before was counted: partitions of a table are much alike.
-    last_bucket: usize,
+    last: Bucket,
+}
+
+/// A bucket: of values above one and up to another.
+#[derive(Clone, Copy, Debug, Default)]
+struct Bucket {
+    index: usize,
+    above: i64,
+    upto: i64,
 }
 
 impl PartialEq for EstimatedHistogram {
@@ -61,7 +69,7 @@ impl EstimatedHistogram {
         Self {
             counts: vec![0; count + 1],
             offsets,
-            last_bucket: 0,
+            last: Bucket::default(),
         }
     }
 
@@ -69,17 +77,21 @@ impl EstimatedHistogram {
     #[inline]
     pub fn add(&mut self, value: u64) {
         let value = i64::try_from(value).unwrap_or(i64::MAX);
-        if !self.is_in(self.last_bucket, value) {
-            self.last_bucket = self.offsets.partition_point(|offset| *offset < value);
+        if value <= self.last.above || self.last.upto < value {
+            self.last = self.bucket_of(value);
         }
-        self.counts[self.last_bucket] += 1;
+        self.counts[self.last.index] += 1;
     }
 
-    /// Whether a value is counted there.
-    #[inline]
-    fn is_in(&self, bucket: usize, value: i64) -> bool {
-        let is_above_others = bucket == 0 || self.offsets.get(bucket - 1).is_some_and(|below| *below < value);
-        is_above_others && self.offsets.get(bucket).is_none_or(|greatest| value <= *greatest)
+    #[inline(never)]
+    fn bucket_of(&self, value: i64) -> Bucket {
+        let index = self.offsets.partition_point(|offset| *offset < value);
+        let below = index.checked_sub(1).and_then(|below| self.offsets.get(below));
+        Bucket {
+            index,
+            above: below.copied().unwrap_or(i64::MIN),
+            upto: self.offsets.get(index).copied().unwrap_or(i64::MAX),
+        }
     }
 
     /// Adds what another one counted. Buckets that do not match go where their greatest value belongs.
@@ -152,7 +164,7 @@ impl EstimatedHistogram {
         let mut histogram = Self {
             offsets: Vec::with_capacity(count - 1),
             counts: Vec::with_capacity(count),
-            last_bucket: 0,
+            last: Bucket::default(),
         };
         for index in 0..count {
             let offset = input.i64()?;

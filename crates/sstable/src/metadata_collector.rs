@@ -127,6 +127,7 @@ impl MetadataCollector {
         }
     }
 
+    #[inline]
     pub(crate) fn partition_deletion(&mut self, deletion: &DeletionTime) {
         self.has_partition_deletions |= !deletion.is_live();
         self.deletion(deletion);
@@ -187,6 +188,7 @@ impl MetadataCollector {
         }
     }
 
+    #[inline]
     pub(crate) fn end_partition(&mut self, key: &[u8], size_bytes: u64) {
         self.cardinality.add_key(key);
         self.partition_sizes.add(size_bytes);

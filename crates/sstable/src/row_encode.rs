@@ -31,7 +31,7 @@ mod usual;
 use std::ops::Range;
 
 use ilion_codec::{Append, Slab, unsigned_vint_len};
-use ilion_rows::{ComplexColumn, Data, Liveness, Marker, NO_TTL, PlainRow, Row};
+use ilion_rows::{ComplexColumn, Data, DeletionTime, Liveness, Marker, NO_TTL, PlainRow, Row};
 use ilion_schema::TableSchema;
 
 use crate::metadata_collector::MetadataCollector;
@@ -41,11 +41,11 @@ use crate::{EncodingStats, Version};
 use cell::encode_cell_head;
 use columns::{ColumnLayout, StoredColumn};
 use plain::{Form, PlainRows};
-use times::Times;
+use times::{DELETION_BYTES_MAX, Times};
 
 pub(crate) use body::{EncodedBody, LARGE_VALUE_BYTES};
 pub(crate) use sketch::{Detail, Sketch};
-pub(crate) use times::{encode_deletion, encode_no_deletion};
+pub(crate) use times::encode_deletion;
 
 /// Bits of an unfiltered's first byte.
 mod unfiltered_flag {
@@ -289,6 +289,24 @@ pub(crate) enum RowKind {
     Static,
     /// Its own.
     Regular,
+}
+
+/// Appends what a partition has before its static row.
+#[inline(always)]
+pub(crate) fn encode_partition_start(
+    version: Version,
+    key: &[u8],
+    deletion: &DeletionTime,
+    out: &mut impl Append,
+) -> Result<(), Unstorable> {
+    out.bytes16(key);
+    encode_deletion(version, deletion, out)
+}
+
+/// Bytes of that, at most.
+#[inline]
+pub(crate) fn partition_start_len_max(key: &[u8]) -> usize {
+    2 + key.len() + DELETION_BYTES_MAX
 }
 
 /// The last byte of a partition.

@@ -35,7 +35,9 @@ use ilion_types::Token;
 
 use crate::cells;
 use crate::metadata_collector::MetadataCollector;
-use crate::row_encode::{RowEncoder, encode_deletion, encode_end_of_partition, encode_no_deletion};
+use crate::row_encode::{
+    RowEncoder, encode_end_of_partition, encode_partition_start, partition_start_len_max,
+};
 use crate::statistics::Validation;
 use crate::tokens::{TokenMapWriter, Whole, fingerprint_of};
 use crate::values::Unstorable;
@@ -79,8 +81,8 @@ pub struct SSTableWriter {
 /// would take longer.
 #[derive(Debug)]
 struct Keys {
-    pair: [KeyCopy; 2],
-    at_hand: usize,
+    before: KeyCopy,
+    at_hand: KeyCopy,
 }
 
 #[derive(Debug)]
@@ -96,25 +98,15 @@ impl Keys {
             bytes: Slab::default(),
         };
         Self {
-            pair: [none(), none()],
-            at_hand: 0,
+            before: none(),
+            at_hand: none(),
         }
-    }
-
-    #[inline(always)]
-    fn at_hand(&self) -> &KeyCopy {
-        &self.pair[self.at_hand % 2]
-    }
-
-    #[inline(always)]
-    fn before(&self) -> &KeyCopy {
-        &self.pair[(self.at_hand + 1) % 2]
     }
 
     /// Takes the key of a partition that begins.
     #[inline(always)]
     fn begin(&mut self, token: &Token, key: &[u8]) {
-        let copy = &mut self.pair[self.at_hand % 2];
+        let copy = &mut self.at_hand;
         match (&mut copy.token, token) {
             (Token::Murmur3(copy), Token::Murmur3(hash)) => *copy = *hash,
             (copy, token) => copy.clone_from(token),
@@ -126,7 +118,7 @@ impl Keys {
     /// The key at hand is that of the partition before.
     #[inline(always)]
     fn end(&mut self) {
-        self.at_hand = (self.at_hand + 1) % 2;
+        std::mem::swap(&mut self.before, &mut self.at_hand);
     }
 }
 
@@ -225,8 +217,11 @@ impl SSTableWriter {
         }
         let start = self.position();
         let buffered = self.buffer.len();
-        self.buffer.bytes16(key);
-        if let Err(reason) = encode_deletion(self.descriptor.version, &head.deletion, &mut self.buffer) {
+        let version = self.descriptor.version;
+        let started = self.buffer.fill(partition_start_len_max(key), |out| {
+            encode_partition_start(version, key, &head.deletion, out)
+        });
+        if let Err(reason) = started {
             return Err(self.unstorable(reason));
         }
         let static_at = self.buffer.len();
@@ -239,9 +234,11 @@ impl SSTableWriter {
             Err(reason) => return Err(self.unstorable(reason)),
         };
         if let Some(cells) = &mut self.cells {
-            let head = &self.buffer.as_slice()[buffered..];
-            let static_row = static_row.filter(|_| has_static_row);
-            cells.begin_partition(start, head, static_at - buffered, static_row, &self.encoder)?;
+            cells.begin_partition();
+            if let Some(row) = static_row.filter(|_| has_static_row) {
+                let head = &self.buffer.as_slice()[buffered..];
+                cells.static_row(start, head, static_at - buffered, row, &self.encoder)?;
+            }
         }
         self.append_body()?;
         self.stats.partition_deletion(&head.deletion);
@@ -263,7 +260,7 @@ impl SSTableWriter {
         if self.open.is_some() {
             return Err(self.refuse("a partition begins before the one before is finished"));
         }
-        if self.partitions > 0 && !self.keys.before().is_before(token, key) {
+        if self.partitions > 0 && !self.keys.before.is_before(token, key) {
             return Err(self.refuse("partition keys do not ascend"));
         }
         if key.len() > usize::from(u16::MAX) {
@@ -285,8 +282,13 @@ impl SSTableWriter {
         let key = partition.key;
         self.check_key(token, key)?;
         let (start, buffered) = (self.position(), self.buffer.len());
-        self.buffer.bytes16(key);
-        encode_no_deletion(self.descriptor.version, &mut self.buffer);
+        let version = self.descriptor.version;
+        let started = self.buffer.fill(partition_start_len_max(key), |out| {
+            encode_partition_start(version, key, &DeletionTime::LIVE, out)
+        });
+        if let Err(reason) = started {
+            return Err(self.unstorable(reason));
+        }
         let head_length = (self.buffer.len() - buffered) as u64;
         let (stats, buffer) = (&mut self.stats, &mut self.buffer);
         let encoded = self
@@ -301,14 +303,14 @@ impl SSTableWriter {
         self.span.begin_partition();
         self.span.add_row(&[], &[]);
         self.keys.begin(token, key);
-        self.end_partition(&OpenPartition {
+        self.open = Some(OpenPartition {
             deletion: DeletionTime::LIVE,
             start,
             head_length,
             is_blank: true,
             previous_start: head_length,
-        })?;
-        Ok(true)
+        });
+        self.end_partition().map(|()| true)
     }
 
     /// Ends the partition.
@@ -316,22 +318,24 @@ impl SSTableWriter {
     /// # Errors
     /// As for [`SSTableWriter::begin_partition`].
     pub fn finish_partition(&mut self) -> Result<()> {
+        match &self.open {
+            Some(open) if open.is_blank && self.span.is_empty() => {
+                self.forget_head(open.start);
+                Ok(())
+            }
+            _ => self.end_partition(),
+        }
+    }
+
+    /// Ends the partition at hand, which has something in it.
+    #[inline(never)]
+    fn end_partition(&mut self) -> Result<()> {
         let Some(open) = self.open.take() else {
             return Err(self.refuse("a partition ends that did not begin"));
         };
-        if open.is_blank && self.span.is_empty() {
-            self.forget_head(&open);
-            return Ok(());
-        }
-        self.end_partition(&open)
-    }
-
-    /// Ends a partition that has something in it.
-    #[inline]
-    fn end_partition(&mut self, open: &OpenPartition) -> Result<()> {
         encode_end_of_partition(&mut self.buffer);
         let length = self.position() - open.start;
-        let key = self.keys.at_hand();
+        let key = &self.keys.at_hand;
         let ended = EndedPartition {
             token: &key.token,
             key: key.bytes.as_slice(),
@@ -341,10 +345,7 @@ impl SSTableWriter {
             length,
             span: &self.span,
         };
-        let row_index = match self.index.add(&ended)? {
-            Ok(row_index) => row_index,
-            Err(reason) => return Err(self.unstorable(reason)),
-        };
+        let row_index = self.index.add(&ended)?;
         if let Some(tokens) = &mut self.tokens {
             tokens.add(&key.token, open.start, row_index)?;
         }
@@ -368,10 +369,12 @@ impl SSTableWriter {
         self.flush_if_large()
     }
 
-    /// Takes the head of a partition back, which is still in the buffer: only rows let it overflow.
-    fn forget_head(&mut self, open: &OpenPartition) {
-        let kept = usize::try_from(open.start - self.data.position()).unwrap_or(usize::MAX);
+    /// Takes back the partition at hand, of which only the head was appended, which is still in the buffer: only rows let it overflow.
+    #[cold]
+    fn forget_head(&mut self, start: u64) {
+        let kept = usize::try_from(start - self.data.position()).unwrap_or(usize::MAX);
         self.buffer.truncate(kept);
+        self.open = None;
     }
 
     /// Partitions so far.
@@ -406,7 +409,7 @@ impl SSTableWriter {
         components.extend(self.data.components());
         let data = self.data.finish()?;
         let (env, descriptor) = (&*self.env, &self.descriptor);
-        let last_key = Bytes::copy_from_slice(self.keys.before().bytes.as_slice());
+        let last_key = Bytes::copy_from_slice(self.keys.before.bytes.as_slice());
         components.extend(self.index.finish(env, descriptor, &first, &last_key)?);
         let (stats, cardinality) = self.stats.finish((first.clone(), last_key.clone()));
         let statistics = Statistics {

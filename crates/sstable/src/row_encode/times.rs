@@ -88,8 +88,11 @@ fn sign_extended(secs: u32) -> u64 {
     i64::from(secs.cast_signed()).cast_unsigned()
 }
 
+/// Bytes of a deletion time of fixed size, at most.
+pub(super) const DELETION_BYTES_MAX: usize = 12;
+
 /// The greatest time in seconds, and the least in microseconds.
-const LIVE_BEFORE_OA: [u8; 12] = [0x7F, 0xFF, 0xFF, 0xFF, 0x80, 0, 0, 0, 0, 0, 0, 0];
+const LIVE_BEFORE_OA: [u8; DELETION_BYTES_MAX] = [0x7F, 0xFF, 0xFF, 0xFF, 0x80, 0, 0, 0, 0, 0, 0, 0];
 
 /// Appends a deletion time of fixed size (PDEL).
 #[inline(always)]
@@ -115,7 +118,7 @@ pub(crate) fn encode_deletion(
 
 /// Appends that nothing was deleted.
 #[inline]
-pub(crate) fn encode_no_deletion(version: Version, out: &mut impl Append) {
+fn encode_no_deletion(version: Version, out: &mut impl Append) {
     if version.is_oa_or_later() {
         out.u8(0x80);
     } else {

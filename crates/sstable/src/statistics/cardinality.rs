@@ -57,11 +57,17 @@ impl Cardinality {
                 let (register, value) = register_of_hash(hash);
                 registers[register] = registers[register].max(value);
             }
-            Form::Sparse(hashes) => {
-                hashes.push(encode_hash(hash));
-                if hashes.len() > 2 * SPARSE_MAX {
-                    self.tidy();
-                }
+            Form::Sparse(_) => self.add_sparse(hash),
+        }
+    }
+
+    /// Apart: of many keys, only the first ones are counted like this.
+    #[inline(never)]
+    fn add_sparse(&mut self, hash: u64) {
+        if let Form::Sparse(hashes) = &mut self.0 {
+            hashes.push(encode_hash(hash));
+            if hashes.len() > 2 * SPARSE_MAX {
+                self.tidy();
             }
         }
     }

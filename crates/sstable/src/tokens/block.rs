@@ -131,33 +131,51 @@ impl<'b> Block<'b> {
 /// Partitions that will be a block.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
-    /// Codes of hashes; of keys only when the block is full.
-    pub(super) codes: Vec<u64>,
+    partitions: Vec<Partition>,
     /// Keys, one after another, if they are the order.
     keys: Vec<u8>,
     key_ends: Vec<usize>,
-    positions: Vec<u64>,
     /// Number and place of the row index.
     wide: Vec<(u16, u64)>,
 }
 
+/// Partition of a draft.
+#[derive(Clone, Copy, Debug)]
+struct Partition {
+    /// Of its hash; of its key only when the block is full.
+    code: u64,
+    position: u64,
+}
+
 impl Draft {
+    #[inline]
     pub(super) fn len(&self) -> usize {
-        self.positions.len()
+        self.partitions.len()
     }
 
+    #[inline]
     pub(super) fn add(&mut self, place: Place<'_>, position: u64, row_index: Option<u64>) {
-        if let (Some(at), Ok(number)) = (row_index, u16::try_from(self.positions.len())) {
+        if let Some(at) = row_index {
+            self.add_row_index(at);
+        }
+        let code = match place {
+            Place::Code(code) => code,
+            Place::Bytes(key) => self.add_key(key),
+        };
+        self.partitions.push(Partition { code, position });
+    }
+
+    fn add_row_index(&mut self, at: u64) {
+        if let Ok(number) = u16::try_from(self.partitions.len()) {
             self.wide.push((number, at));
         }
-        self.positions.push(position);
-        match place {
-            Place::Code(code) => self.codes.push(code),
-            Place::Bytes(key) => {
-                self.keys.extend_from_slice(key);
-                self.key_ends.push(self.keys.len());
-            }
-        }
+    }
+
+    /// Its code is not known before what the keys of the block have in common.
+    fn add_key(&mut self, key: &[u8]) -> u64 {
+        self.keys.extend_from_slice(key);
+        self.key_ends.push(self.keys.len());
+        0
     }
 
     fn key(&self, index: usize) -> &[u8] {
@@ -173,11 +191,15 @@ impl Draft {
         self.key(self.key_ends.len() - 1)
     }
 
+    /// The code of the first partition, if it is of a hash, or the block was encoded.
+    pub(super) fn first_code(&self) -> Option<u64> {
+        self.partitions.first().map(|partition| partition.code)
+    }
+
     pub(super) fn clear(&mut self) {
-        self.codes.clear();
+        self.partitions.clear();
         self.keys.clear();
         self.key_ends.clear();
-        self.positions.clear();
         self.wide.clear();
     }
 
@@ -187,24 +209,20 @@ impl Draft {
             0
         } else {
             let len = common_len(self.first_key(), self.last_key());
-            self.codes = (0..self.key_ends.len())
-                .map(|index| code_of_bytes(&self.key(index)[len..]))
-                .collect();
+            for index in 0..self.key_ends.len() {
+                self.partitions[index].code = code_of_bytes(&self.key(index)[len..]);
+            }
             len
         };
-        let (first, last) = (*self.codes.first()?, *self.codes.last()?);
-        let shift = shift_for(self.codes.len(), last - first);
-        let base_code = first >> shift;
-        let codes: Vec<u64> = self
-            .codes
-            .iter()
-            .map(|code| (code >> shift) - base_code)
-            .collect();
-        let base_position = *self.positions.first()?;
-        let positions: Vec<u64> = self.positions.iter().map(|at| at - base_position).collect();
-        let code_shape = Shape::fitting(codes.len(), *codes.last()?)?;
-        let position_shape = Shape::fitting(positions.len(), *positions.last()?)?;
-        out.extend_from_slice(&base_position.to_le_bytes());
+        let (first, last) = (*self.partitions.first()?, *self.partitions.last()?);
+        let count = self.partitions.len();
+        let shift = shift_for(count, last.code - first.code);
+        let base_code = first.code >> shift;
+        let code_of = |partition: &Partition| (partition.code >> shift) - base_code;
+        let position_of = |partition: &Partition| partition.position - first.position;
+        let code_shape = Shape::fitting(count, code_of(&last))?;
+        let position_shape = Shape::fitting(count, position_of(&last))?;
+        out.extend_from_slice(&first.position.to_le_bytes());
         out.extend_from_slice(&base_code.to_le_bytes());
         out.extend_from_slice(&[shift, code_shape.low_bits, position_shape.low_bits, 0]);
         out.extend_from_slice(&code_shape.words.to_le_bytes());
@@ -212,8 +230,8 @@ impl Draft {
         out.extend_from_slice(&u16::try_from(self.wide.len()).ok()?.to_le_bytes());
         out.extend_from_slice(&u16::try_from(prefix_len).ok()?.to_le_bytes());
         out.extend_from_slice(self.keys.get(..prefix_len)?);
-        elias_fano::encode(&codes, code_shape, out);
-        elias_fano::encode(&positions, position_shape, out);
+        elias_fano::encode(self.partitions.iter().map(code_of), code_shape, out);
+        elias_fano::encode(self.partitions.iter().map(position_of), position_shape, out);
         for (number, at) in &self.wide {
             out.extend_from_slice(&number.to_le_bytes());
             out.extend_from_slice(&at.to_le_bytes());

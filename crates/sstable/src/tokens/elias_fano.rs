@@ -55,62 +55,47 @@ impl Shape {
 }
 
 /// Appends the numbers. Requires: they ascend, and `shape` fits them.
-pub(super) fn encode(numbers: &[u64], shape: Shape, out: &mut Vec<u8>) {
+pub(super) fn encode(numbers: impl Iterator<Item = u64> + Clone, shape: Shape, out: &mut Vec<u8>) {
+    out.reserve(shape.len());
+    // One pass for each, so that neither has to keep what the other is at in memory.
+    encode_upper(numbers.clone(), shape, out);
+    encode_low(numbers, shape, out);
+}
+
+fn encode_upper(numbers: impl Iterator<Item = u64>, shape: Shape, out: &mut Vec<u8>) {
     let mut upper = vec![0_u64; usize::from(shape.words)];
-    let mut low = LowBits::with_capacity(shape);
-    for (index, number) in numbers.iter().enumerate() {
+    for (index, number) in numbers.enumerate() {
         let bit = usize::try_from(number >> shape.low_bits).unwrap_or(usize::MAX) + index;
         upper[bit / 64] |= 1 << (bit % 64);
-        low.push(number & shape.low_mask(), u32::from(shape.low_bits));
     }
     let mut ones = 0;
-    for (index, word) in upper.iter().enumerate() {
-        if index % WORDS_PER_SAMPLE == 0 {
-            out.extend_from_slice(&u16::try_from(ones).unwrap_or(u16::MAX).to_le_bytes());
-        }
-        ones += word.count_ones();
+    for group in upper.chunks(WORDS_PER_SAMPLE) {
+        out.extend_from_slice(&u16::try_from(ones).unwrap_or(u16::MAX).to_le_bytes());
+        ones += group.iter().map(|word| word.count_ones()).sum::<u32>();
     }
     upper
         .iter()
         .for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
-    low.append_to(out);
 }
 
-/// Bits that follow one another, lowest first.
-struct LowBits {
-    words: Vec<u64>,
-    /// Bits that are no whole word yet, and how many.
-    word: u64,
-    filled: u32,
-}
-
-impl LowBits {
-    fn with_capacity(shape: Shape) -> Self {
-        Self {
-            words: Vec::with_capacity(shape.count * usize::from(shape.low_bits) / 64),
-            word: 0,
-            filled: 0,
-        }
-    }
-
-    /// Requires: `bits` has no others, and they are fewer than 64.
-    #[inline(always)]
-    fn push(&mut self, bits: u64, count: u32) {
-        self.word |= bits << self.filled;
-        self.filled += count;
-        if self.filled >= 64 {
-            self.words.push(self.word);
-            self.filled -= 64;
+/// The low bits of all numbers, one behind the other, lowest first.
+fn encode_low(numbers: impl Iterator<Item = u64>, shape: Shape, out: &mut Vec<u8>) {
+    let (mask, count) = (shape.low_mask(), u32::from(shape.low_bits));
+    // Bits that are no whole word yet, and how many.
+    let (mut word, mut filled) = (0_u64, 0_u32);
+    for number in numbers {
+        let bits = number & mask;
+        word |= bits << filled;
+        filled += count;
+        if filled >= 64 {
+            out.extend_from_slice(&word.to_le_bytes());
+            filled -= 64;
             // Those that had no room.
-            self.word = bits >> (count - self.filled);
+            word = bits >> (count - filled);
         }
     }
-
-    fn append_to(self, out: &mut Vec<u8>) {
-        out.extend(self.words.iter().flat_map(|word| word.to_le_bytes()));
-        let last = self.filled.div_ceil(8) as usize;
-        out.extend_from_slice(&self.word.to_le_bytes()[..last]);
-    }
+    let last = filled.div_ceil(8) as usize;
+    out.extend_from_slice(&word.to_le_bytes()[..last]);
 }
 
 /// A sequence at hand.
@@ -315,7 +300,7 @@ mod tests {
     fn check(numbers: &[u64]) {
         let shape = Shape::fitting(numbers.len(), numbers.last().copied().unwrap_or(0)).unwrap();
         let mut bytes = Vec::new();
-        encode(numbers, shape, &mut bytes);
+        encode(numbers.iter().copied(), shape, &mut bytes);
         assert_eq!(bytes.len(), shape.len());
         bytes.extend([0xAB; 3]);
         let (sequence, rest) = Sequence::split(&bytes, shape).unwrap();

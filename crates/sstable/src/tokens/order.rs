@@ -81,6 +81,7 @@ pub(super) fn trimmed(bytes: &[u8]) -> &[u8] {
 }
 
 impl<'t> Place<'t> {
+    #[inline]
     pub(super) fn of(token: &'t Token) -> Self {
         match token {
             Token::Murmur3(_) | Token::Random(_) => Self::Code(token.code()),

@@ -39,6 +39,7 @@ pub(crate) struct TokenMapWriter {
     separator_ends: Vec<u64>,
     /// The last key of the block before.
     key_before: Vec<u8>,
+    /// Of the blocks that ended.
     partitions: u64,
     /// A block could not be held: there will be no map.
     is_given_up: bool,
@@ -63,16 +64,18 @@ impl TokenMapWriter {
     }
 
     /// The next partition, above all before. `row_index` is where its entry in Index.db or Rows.db is, if it has a row index.
+    #[inline]
     pub(crate) fn add(&mut self, token: &Token, position: u64, row_index: Option<u64>) -> Result<()> {
         self.draft.add(Place::of(token), position, row_index);
-        self.partitions += 1;
-        if self.draft.len() == BLOCK_PARTITIONS {
-            self.end_block()?;
+        match self.draft.len() {
+            BLOCK_PARTITIONS => self.end_block(),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
+    #[inline(never)]
     fn end_block(&mut self) -> Result<()> {
+        self.partitions += self.draft.len() as u64;
         self.block_ats.push(self.pages.position());
         self.is_given_up |= self.draft.encode(self.pages.buffer()).is_none();
         if self.order == Order::Bytes {
@@ -85,7 +88,7 @@ impl TokenMapWriter {
             self.key_before.clear();
             self.key_before.extend_from_slice(self.draft.last_key());
         } else {
-            self.heads.extend(self.draft.codes.first());
+            self.heads.extend(self.draft.first_code());
         }
         self.draft.clear();
         Ok(self.pages.flush_if_large()?)

@@ -23,8 +23,8 @@ pub(super) struct CellEntries {
     map: CellMapWriter,
     limits: CellMapLimits,
     sketch: Sketch,
-    /// How long the start of the partition up to its first unfiltered is, if the map may get it.
-    head_due: Option<usize>,
+    /// The map has the start of the partition: its static row is large.
+    has_head: bool,
 }
 
 /// A row that may get an entry.
@@ -44,67 +44,64 @@ impl CellEntries {
             map: CellMapWriter::new(env.clone(), descriptor.path(&Component::Cells)),
             limits,
             sketch: Sketch::default(),
-            head_due: None,
+            has_head: false,
         }
     }
 
-    /// A partition starts at `position` with these bytes; from `static_at` on they are the start of the static row, of which
-    /// the encoder has the body.
+    /// A partition starts.
     #[inline]
-    pub(super) fn begin_partition(
+    pub(super) fn begin_partition(&mut self) {
+        self.has_head = false;
+    }
+
+    /// The partition starts at `position` with these bytes; from `static_at` on they are the start of its static row, of which the
+    /// encoder has the body.
+    pub(super) fn static_row(
         &mut self,
         position: u64,
         bytes: &[u8],
         static_at: usize,
-        static_row: Option<&Row>,
+        row: &Row,
         encoder: &RowEncoder,
     ) -> Result<()> {
-        self.head_due = None;
-        if let Some(row) = static_row {
-            let (before, static_head) = bytes.split_at(static_at);
-            let candidate = Candidate {
-                row,
-                kind: RowKind::Static,
-                position: position + static_at as u64,
-                before: Some(before).filter(|before| before.len() <= HEAD_BYTES_MAX),
-                head: static_head,
-            };
-            if self.consider(&candidate, encoder)? {
-                return Ok(());
-            }
-        }
-        let length = encoder.body().as_slice().map(|body| bytes.len() + body.len());
-        self.head_due = length.filter(|length| *length <= HEAD_BYTES_MAX);
+        let (before, head) = bytes.split_at(static_at);
+        let candidate = Candidate {
+            row,
+            kind: RowKind::Static,
+            position: position + static_at as u64,
+            before: Some(before).filter(|before| before.len() <= HEAD_BYTES_MAX),
+            head,
+        };
+        self.has_head = self.consider(&candidate, encoder)?;
         Ok(())
     }
 
-    /// A row comes that is not large, whatever it is.
-    pub(super) fn small_row(&mut self) {
-        self.head_due = None;
-    }
-
-    /// A row or marker starts at `position`, and at `at` of the bytes written last; the encoder has its body.
+    /// A row or marker starts at `position`, and at `at` of the bytes written last; the encoder has its body. It is the first of its
+    /// partition if it gets the length of what stands before it.
     #[inline]
     pub(super) fn unfiltered(
         &mut self,
         unfiltered: &Unfiltered,
         position: u64,
+        before_first: Option<u64>,
         bytes: &[u8],
         at: usize,
         encoder: &RowEncoder,
     ) -> Result<()> {
-        let head_due = self.head_due.take();
         let body_length = encoder.body().len();
         if let Unfiltered::Row(row) = unfiltered
             && body_length > 0
             && body_length + (bytes.len() - at) as u64 >= u64::from(self.limits.row_bytes_min)
         {
             let (before, head) = bytes.split_at(at);
+            let before_first = before_first.filter(|_| !self.has_head);
+            let before_first = before_first.and_then(|length| usize::try_from(length).ok());
+            let length = before_first.filter(|length| *length <= HEAD_BYTES_MAX);
             let candidate = Candidate {
                 row,
                 kind: RowKind::Regular,
                 position,
-                before: head_due.and_then(|length| before.get(at.checked_sub(length)?..)),
+                before: length.and_then(|length| before.get(at.checked_sub(length)?..)),
                 head,
             };
             self.consider(&candidate, encoder)?;

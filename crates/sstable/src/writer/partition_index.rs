@@ -9,7 +9,6 @@ use super::clustering_span::ClusteringSpan;
 use super::options::WriterOptions;
 use super::sorted_index::SortedIndexWriter;
 use super::trie_index::TrieIndexWriter;
-use crate::values::Unstorable;
 use crate::{BloomFilter, Component, Descriptor, Format, KeyHash, Result, write_component};
 
 /// An unfiltered that was written.
@@ -126,12 +125,10 @@ impl PartitionIndexWriter {
         }
     }
 
-    /// Gives the place of its entry in Index.db or Rows.db, if it has a row index.
+    /// Gives the place of its entry in Index.db or Rows.db, if it has a row index. Requires: Data.db has its deletion, so that the
+    /// entry can have it too.
     #[inline]
-    pub(super) fn add(
-        &mut self,
-        partition: &EndedPartition<'_>,
-    ) -> Result<std::result::Result<Option<u64>, Unstorable>> {
+    pub(super) fn add(&mut self, partition: &EndedPartition<'_>) -> Result<Option<u64>> {
         if self.filter.is_some() {
             self.hashes.push(KeyHash::of(partition.key));
             if self.hashes.len() == FILTER_BATCH {

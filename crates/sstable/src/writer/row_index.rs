@@ -14,7 +14,6 @@ use ilion_rows::DeletionTime;
 
 use crate::Version;
 use crate::row_encode::encode_deletion;
-use crate::values::Unstorable;
 
 /// Compat: subtracted from the widths whatever the block size is (`IndexInfo.Serializer.WIDTH_BASE`).
 const WIDTH_BASE: i64 = 64 << 10;
@@ -123,7 +122,7 @@ impl RowIndexBuilder {
     }
 
     /// Appends what stands behind the position in the entry of Index.db: the size of the row index, and the index if
-    /// there are several blocks. The partition ends at `end`.
+    /// there are several blocks: true then. The partition ends at `end`.
     #[inline]
     pub(super) fn finish_partition(
         &mut self,
@@ -131,31 +130,32 @@ impl RowIndexBuilder {
         deletion: &DeletionTime,
         end: u64,
         out: &mut impl Append,
-    ) -> Result<bool, Unstorable> {
+    ) -> bool {
         if self.offsets.is_empty() {
             out.u8(0);
-            return Ok(false);
+            return false;
         }
         self.finish_blocks(head_length, deletion, end, out)
     }
 
+    #[inline(never)]
     fn finish_blocks(
         &mut self,
         head_length: u64,
         deletion: &DeletionTime,
         end: u64,
         out: &mut impl Append,
-    ) -> Result<bool, Unstorable> {
+    ) -> bool {
         if let Some(start) = self.block_start {
             self.end_block(start, end);
         }
-        if self.offsets.len() < 2 || self.is_given_up {
-            out.u8(0);
-            return Ok(false);
-        }
         let mut head = Writer::new();
         head.uvint(head_length);
-        encode_deletion(self.version, deletion, &mut head)?;
+        self.is_given_up |= encode_deletion(self.version, deletion, &mut head).is_err();
+        if self.offsets.len() < 2 || self.is_given_up {
+            out.u8(0);
+            return false;
+        }
         head.uvint(self.offsets.len() as u64);
         out.uvint((head.len() + self.blocks.len() + 4 * self.offsets.len()) as u64);
         out.bytes(head.as_slice());
@@ -163,6 +163,6 @@ impl RowIndexBuilder {
         for offset in &self.offsets {
             out.u32(*offset);
         }
-        Ok(true)
+        true
     }
 }

@@ -44,9 +44,6 @@ impl SSTableWriter {
         self.span.add(unfiltered, clustering);
         let written = Written::Unfiltered(unfiltered);
         self.index.add_unfiltered(written, clustering, start, end)?;
-        if let Some(cells) = &mut self.cells {
-            cells.small_row();
-        }
         Ok(true)
     }
 
@@ -58,6 +55,7 @@ impl SSTableWriter {
         let start = position - open.start;
         let previous_size = start - open.previous_start;
         let partition_start = open.start;
+        let before_first = (start == open.head_length).then_some(start);
         let (stats, buffer) = (&mut self.stats, &mut self.buffer);
         let stored = match unfiltered {
             Unfiltered::Row(row) => self.encoder.encode_row(row, previous_size, stats, buffer),
@@ -79,7 +77,7 @@ impl SSTableWriter {
         self.index.add_unfiltered(written, clustering, start, end)?;
         if let Some(cells) = &mut self.cells {
             let bytes = self.buffer.as_slice();
-            cells.unfiltered(unfiltered, position, bytes, buffered, &self.encoder)?;
+            cells.unfiltered(unfiltered, position, before_first, bytes, buffered, &self.encoder)?;
         }
         self.append_body()?;
         self.flush_if_large()
@@ -173,9 +171,6 @@ impl SSTableWriter {
         self.span.add_row(values, clustering);
         self.index
             .add_unfiltered(Written::Row(values), clustering, start, end)?;
-        if let Some(cells) = &mut self.cells {
-            cells.small_row();
-        }
         self.flush_if_large()
     }
 

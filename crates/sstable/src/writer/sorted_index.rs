@@ -13,8 +13,10 @@ use super::component_writer::ComponentWriter;
 use super::partition_index::{EndedPartition, Written};
 use super::row_index::{Prefix, RowIndexBuilder};
 use super::summary::SummaryBuilder;
-use crate::values::Unstorable;
 use crate::{Component, Descriptor, Result, write_component};
+
+/// Bytes of a position, at most.
+const POSITION_BYTES_MAX: usize = 9;
 
 pub(super) struct SortedIndexWriter {
     index: ComponentWriter,
@@ -55,21 +57,20 @@ impl SortedIndexWriter {
     }
 
     #[inline]
-    pub(super) fn add(
-        &mut self,
-        partition: &EndedPartition<'_>,
-    ) -> Result<std::result::Result<Option<u64>, Unstorable>> {
+    pub(super) fn add(&mut self, partition: &EndedPartition<'_>) -> Result<Option<u64>> {
         let key = partition.key;
         let entry_at = self.index.position();
         self.summary.add(key, entry_at);
         let out = self.index.buffer();
-        out.bytes16(key);
-        out.uvint(partition.position);
-        let stored =
+        out.fill(2 + key.len() + POSITION_BYTES_MAX, |out| {
+            out.bytes16(key);
+            out.uvint(partition.position);
+        });
+        let has_row_index =
             self.rows
                 .finish_partition(partition.head_length, partition.deletion, partition.length, out);
         self.index.flush_if_large()?;
-        Ok(stored.map(|has_row_index| has_row_index.then_some(entry_at)))
+        Ok(has_row_index.then_some(entry_at))
     }
 
     pub(super) fn finish(

@@ -3,7 +3,7 @@
 //!
 //! A key is written when the next one is known: only then is it known how much of it tells it from its neighbours.
 
-use ilion_codec::Append as _;
+use ilion_codec::{Append as _, Writer};
 use ilion_env::Env;
 use ilion_schema::TableSchema;
 
@@ -15,7 +15,6 @@ use super::trie_draft::{PayloadBytes, sized_int_len};
 use crate::bloom::KeyHash;
 use crate::comparable::comparable_key;
 use crate::row_encode::encode_deletion;
-use crate::values::Unstorable;
 use crate::{Component, Descriptor, Result, Version};
 
 /// Compat: added to the bytes of a position, to say that there is a hash before it.
@@ -67,14 +66,14 @@ impl TrieIndexWriter {
         self.row_trie.add(written, start, end, &mut self.rows)
     }
 
-    pub(super) fn add(
-        &mut self,
-        partition: &EndedPartition<'_>,
-    ) -> Result<std::result::Result<Option<u64>, Unstorable>> {
+    pub(super) fn add(&mut self, partition: &EndedPartition<'_>) -> Result<Option<u64>> {
         let end_of_rows = partition.length - 1;
         let index = self
             .row_trie
             .finish(partition.span, end_of_rows, &mut self.rows)?;
+        let mut deletion = Writer::new();
+        let index =
+            index.filter(|_| encode_deletion(self.version, partition.deletion, &mut deletion).is_ok());
         let target = match index {
             None => !partition.position.cast_signed(),
             Some((root, blocks)) => {
@@ -85,15 +84,13 @@ impl TrieIndexWriter {
                 out.uvint(partition.position);
                 out.svint(root.cast_signed() - base.cast_signed());
                 out.uvint(blocks);
-                if let Err(reason) = encode_deletion(self.version, partition.deletion, out) {
-                    return Ok(Err(reason));
-                }
+                out.bytes(deletion.as_slice());
                 self.rows.flush_if_large()?;
                 position.cast_signed()
             }
         };
         self.add_key(partition, target)?;
-        Ok(Ok(u64::try_from(target).ok()))
+        Ok(u64::try_from(target).ok())
     }
 
     fn add_key(&mut self, partition: &EndedPartition<'_>, target: i64) -> Result<()> {
