@@ -35,7 +35,7 @@ use ilion_rows::{ComplexColumn, Data, DeletionTime, Liveness, Marker, NO_TTL, Pl
 use ilion_schema::TableSchema;
 
 use crate::metadata_collector::MetadataCollector;
-use crate::values::{FixedLen, Unstorable, encode_bound, encode_values};
+use crate::values::{Unstorable, encode_bound, encode_values};
 use crate::{EncodingStats, Version};
 
 use cell::encode_cell_head;
@@ -64,10 +64,8 @@ mod unfiltered_flag {
 /// Encodes the rows and markers of one table, and tells the collector what it stored.
 #[derive(Debug)]
 pub(crate) struct RowEncoder {
-    clustering_lens: Vec<FixedLen>,
+    form: Form,
     statics: ColumnLayout,
-    regulars: ColumnLayout,
-    times: Times,
     plain: PlainRows,
     /// The body of the row or marker at hand: its size stands before it.
     body: EncodedBody,
@@ -77,12 +75,14 @@ impl RowEncoder {
     pub(crate) fn new(table: &TableSchema, min: EncodingStats, version: Version) -> Self {
         let lens = table.clustering().map(|column| column.ty.fixed_len());
         Self {
-            clustering_lens: lens
-                .map(|len| len.and_then(|len| u32::try_from(len).ok()))
-                .collect(),
+            form: Form {
+                clustering_lens: lens
+                    .map(|len| len.and_then(|len| u32::try_from(len).ok()))
+                    .collect(),
+                layout: ColumnLayout::of(table, table.regulars()),
+                times: Times::new(min, version),
+            },
             statics: ColumnLayout::of(table, table.statics()),
-            regulars: ColumnLayout::of(table, table.regulars()),
-            times: Times::new(min, version),
             plain: PlainRows::shorter_than(LARGE_VALUE_BYTES),
             body: EncodedBody::default(),
         }
@@ -131,7 +131,7 @@ impl RowEncoder {
         }
         let row = row.filter(|row| !is_blank(row, &self.statics));
         let flags = match row {
-            Some(row) => encode_body(row, &self.statics, self.times, stats, &mut self.body)?,
+            Some(row) => encode_body(row, &self.statics, self.form.times, stats, &mut self.body)?,
             None => {
                 self.statics.encode_empty_subset(self.body.encoded());
                 0
@@ -164,21 +164,10 @@ impl RowEncoder {
     ) -> Result<(), Unstorable> {
         let layout = match kind {
             RowKind::Static => &self.statics,
-            RowKind::Regular => &self.regulars,
+            RowKind::Regular => &self.form.layout,
         };
         let has_complex_deletion = layout.has_complex() && has_complex_deletion(row, layout);
-        out.draw(row, layout, self.times, has_complex_deletion, detail)
-    }
-
-    /// What appends plain rows, and how rows of the table are written.
-    #[inline(always)]
-    fn plain(&mut self) -> (&mut PlainRows, Form<'_>) {
-        let form = Form {
-            clustering_lens: &self.clustering_lens,
-            layout: &self.regulars,
-            times: self.times,
-        };
-        (&mut self.plain, form)
+        out.draw(row, layout, self.form.times, has_complex_deletion, detail)
     }
 
     /// Appends a row as most are, up to its end, and gives where its values are; nothing if it is otherwise, or `out` has no room for it:
@@ -191,8 +180,8 @@ impl RowEncoder {
         stats: &mut MetadataCollector,
         out: &mut Slab,
     ) -> Option<Range<usize>> {
-        let (plain, form) = self.plain();
-        plain.append_usual(row, form, previous_size, stats, out)
+        self.plain
+            .append_usual(row, &self.form, previous_size, stats, out)
     }
 
     /// Appends a row, or the start of one whose body is [`RowEncoder::body`]. Gives the place of its clustering values in `out`;
@@ -205,22 +194,22 @@ impl RowEncoder {
         stats: &mut MetadataCollector,
         out: &mut Slab,
     ) -> Result<Option<Range<usize>>, Unstorable> {
-        if row.clustering.values().len() != self.clustering_lens.len() {
+        if row.clustering.values().len() != self.form.clustering_lens.len() {
             return Err(Unstorable::PartialClustering);
         }
         self.body.clear();
-        let (plain, form) = self.plain();
-        if let Some(clustering) = plain.append(row, form, previous_size, stats, out)? {
-            return Ok(Some(clustering));
+        let appended = self.plain.append(row, &self.form, previous_size, stats, out)?;
+        if appended.is_some() {
+            return Ok(appended);
         }
-        self.regulars.choose(row)?;
-        if is_blank(row, &self.regulars) {
+        self.form.layout.choose(row)?;
+        if is_blank(row, &self.form.layout) {
             return Ok(None);
         }
-        let flags = encode_body(row, &self.regulars, self.times, stats, &mut self.body)?;
+        let flags = encode_body(row, &self.form.layout, self.form.times, stats, &mut self.body)?;
         out.u8(flags);
         let start = out.len();
-        encode_values(&self.clustering_lens, row.clustering.values(), out)?;
+        encode_values(&self.form.clustering_lens, row.clustering.values(), out)?;
         let clustering = start..out.len();
         append_sizes(previous_size, self.body.len(), out);
         Ok(Some(clustering))
@@ -243,8 +232,10 @@ impl RowEncoder {
         stats: &mut MetadataCollector,
         out: &mut Slab,
     ) -> Option<Range<usize>> {
-        let (plain, form) = self.plain();
-        plain.append_shown(row, timestamp_micros, form, previous_size, stats, out)
+        let (plain, form) = (&mut self.plain, &self.form);
+        plain
+            .append_usual_shown(row, timestamp_micros, form, previous_size, stats, out)
+            .or_else(|| plain.append_shown(row, timestamp_micros, form, previous_size, stats, out))
     }
 
     /// Appends the start of a marker. Gives the place of its bound in `out`. Its body is [`RowEncoder::body`].
@@ -263,12 +254,12 @@ impl RowEncoder {
         }
         self.body.clear();
         for deletion in marker.end.iter().chain(&marker.start) {
-            self.times.deletion(deletion, self.body.encoded());
+            self.form.times.deletion(deletion, self.body.encoded());
             stats.deletion(deletion);
         }
         out.u8(unfiltered_flag::IS_MARKER);
         let start = out.len();
-        encode_bound(&self.clustering_lens, &marker.bound, out)?;
+        encode_bound(&self.form.clustering_lens, &marker.bound, out)?;
         let bound = start..out.len();
         append_sizes(previous_size, self.body.len(), out);
         Ok(bound)

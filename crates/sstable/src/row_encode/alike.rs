@@ -23,10 +23,10 @@ impl RowEncoder {
     /// How these rows, which are in a partition, are written; nothing if it has to be found out for each.
     pub(crate) fn form_of<'l>(&mut self, rows: &AlikeRows<'l>) -> Option<AlikeForm<'l>> {
         let layout = rows.layout();
-        let columns = self.regulars.all_plain()?.iter().map(|column| column.id);
+        let columns = self.form.layout.all_plain()?.iter().map(|column| column.id);
         let has_all = columns.eq(layout.cells.iter().map(|(id, _)| *id));
         let is_short = VINT_BYTES_MAX + layout.len < self.plain.bytes_max;
-        if !has_all || !is_short || layout.clustering.len() != self.clustering_lens.len() {
+        if !has_all || !is_short || layout.clustering.len() != self.form.clustering_lens.len() {
             return None;
         }
         // If the clustering of one would be stored again as it is, so would that of each, whose values have the same lengths.
@@ -35,12 +35,12 @@ impl RowEncoder {
         let values: SmallVec<[Option<&[u8]>; 4]> = values.collect();
         self.body.clear();
         let encoded = self.body.encoded();
-        let is_encoded = encode_values(&self.clustering_lens, &values, encoded).is_ok();
+        let is_encoded = encode_values(&self.form.clustering_lens, &values, encoded).is_ok();
         let is_same = is_encoded && *encoded.as_slice() == first[layout.stored_clustering.clone()];
         self.body.clear();
         is_same.then_some(AlikeForm {
             layout,
-            times: self.times,
+            times: self.form.times,
         })
     }
 }

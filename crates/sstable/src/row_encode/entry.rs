@@ -20,11 +20,11 @@ impl RowEncoder {
         stats: &mut MetadataCollector,
         out: &mut Slab,
     ) -> Result<Option<Range<usize>>, Unstorable> {
-        if entry.clustering.len() != self.clustering_lens.len() {
+        if entry.clustering.len() != self.form.clustering_lens.len() {
             return Err(Unstorable::PartialClustering);
         }
         let (liveness, deletion) = (&entry.liveness, &entry.deletion);
-        if !self.regulars.is_empty() || (liveness.is_none() && deletion.is_live()) {
+        if !self.form.layout.is_empty() || (liveness.is_none() && deletion.is_live()) {
             return Ok(None);
         }
         let mut flags = unfiltered_flag::HAS_ALL_COLUMNS;
@@ -35,18 +35,18 @@ impl RowEncoder {
             if liveness.ttl_secs != NO_TTL {
                 flags |= unfiltered_flag::HAS_TTL;
             }
-            self.times.liveness(liveness, body);
+            self.form.times.liveness(liveness, body);
             stats.liveness(liveness);
         }
         if !deletion.is_live() {
             flags |= unfiltered_flag::HAS_DELETION;
-            self.times.deletion(deletion, body);
+            self.form.times.deletion(deletion, body);
             stats.deletion(deletion);
         }
         stats.row(0);
         out.u8(flags);
         let start = out.len();
-        encode_values(&self.clustering_lens, &entry.clustering, out)?;
+        encode_values(&self.form.clustering_lens, &entry.clustering, out)?;
         let clustering = start..out.len();
         append_sizes(previous_size, body.len() as u64, out);
         out.bytes(body.as_slice());

@@ -24,10 +24,10 @@ pub(super) struct PlainRows {
 }
 
 /// What is the same for all rows of a table.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Form<'t> {
-    pub(super) clustering_lens: &'t [FixedLen],
-    pub(super) layout: &'t ColumnLayout,
+#[derive(Debug)]
+pub(super) struct Form {
+    pub(super) clustering_lens: Vec<FixedLen>,
+    pub(super) layout: ColumnLayout,
     pub(super) times: Times,
 }
 
@@ -50,12 +50,12 @@ impl PlainRows {
     pub(super) fn append(
         &mut self,
         row: &Row,
-        form: Form<'_>,
+        form: &Form,
         previous_size: u64,
         stats: &mut MetadataCollector,
         out: &mut Slab,
     ) -> Result<Option<Range<usize>>, Unstorable> {
-        let Some(missing) = missing_of(row, form.layout) else {
+        let Some(missing) = missing_of(row, &form.layout) else {
             return Ok(None);
         };
         let values = match missing {
@@ -67,7 +67,7 @@ impl PlainRows {
         };
         let start = out.len();
         out.u8(flags_of(&row.liveness, missing));
-        encode_values(form.clustering_lens, row.clustering.values(), out)?;
+        encode_values(&form.clustering_lens, row.clustering.values(), out)?;
         let sized = self.begin_sized(&row.liveness, missing, form.times, previous_size, out);
         let with_own_times = match (values.are_as_row, missing) {
             (true, 0) => append_values(row, values, form.layout.all(), out),
@@ -90,31 +90,29 @@ impl PlainRows {
         &mut self,
         row: &PlainRow<'_>,
         timestamp_micros: i64,
-        form: Form<'_>,
+        form: &Form,
         previous_size: u64,
         stats: &mut MetadataCollector,
         out: &mut Slab,
     ) -> Option<Range<usize>> {
-        let missing = missing_of_shown(row, form.layout)
+        let missing = missing_of_shown(row, &form.layout)
             .filter(|_| row.clustering.len() == form.clustering_lens.len())?;
-        let bytes = match (row.stored, missing) {
-            (Some(stored), _) => Some(stored.len()),
-            (None, 0) => bytes_of_shown(row, form.layout.all()),
-            (None, _) => bytes_of_shown(row, form.layout.without(missing)),
+        let bytes = match row.stored {
+            Some(stored) => Some(stored.len()),
+            None => bytes_of_shown(row, form.layout.without(missing)),
         };
         let bytes = bytes.filter(|bytes| *bytes < self.bytes_max)?;
         let liveness = Liveness::live(timestamp_micros);
         let start = out.len();
         out.u8(flags_of(&liveness, missing));
-        if encode_values(form.clustering_lens, row.clustering, out).is_err() {
+        if encode_values(&form.clustering_lens, row.clustering, out).is_err() {
             out.truncate(start);
             return None;
         }
         let sized = self.begin_sized(&liveness, missing, form.times, previous_size, out);
-        match (row.stored, missing) {
-            (Some(stored), _) => out.bytes(stored),
-            (None, 0) => append_shown_values(row, bytes, form.layout.all(), out),
-            (None, _) => append_shown_values(row, bytes, form.layout.without(missing), out),
+        match row.stored {
+            Some(stored) => out.bytes(stored),
+            None => append_shown_values(row, bytes, form.layout.without(missing), out),
         }
         if !self.end_sized(sized, out) {
             out.truncate(start);
@@ -265,7 +263,6 @@ fn values_of<'c>(row: &Row, mut stored: impl Iterator<Item = &'c StoredColumn>) 
 }
 
 /// Bytes of the values of a row that is shown, as [`values_of`].
-#[inline(never)]
 fn bytes_of_shown<'c>(
     row: &PlainRow<'_>,
     mut stored: impl Iterator<Item = &'c StoredColumn>,
@@ -301,7 +298,6 @@ fn append_values<'c>(
 }
 
 /// The same of a row that is shown.
-#[inline(never)]
 fn append_shown_values<'c>(
     row: &PlainRow<'_>,
     bytes: usize,
@@ -408,6 +404,7 @@ mod tests {
     use ilion_codec::Writer;
     use ilion_rows::notation::parse_table;
     use ilion_rows::{Clustering, ClusteringComparator, ColumnData, DeletionTime};
+    use ilion_schema::TableSchema;
 
     use super::super::{EncodedBody, encode_body};
     use super::*;
@@ -419,33 +416,32 @@ mod tests {
     }
 
     /// The body and the statistics as the long way has them.
-    fn the_long_way(row: &Row, layout: &mut ColumnLayout, times: Times) -> (u8, Vec<u8>, String) {
+    fn the_long_way(row: &Row, form: &mut Form) -> (u8, Vec<u8>, String) {
         let mut stats = MetadataCollector::new(ClusteringComparator::new([]));
         let mut body = EncodedBody::default();
-        layout.choose(row).unwrap();
-        let flags = encode_body(row, layout, times, &mut stats, &mut body).unwrap();
+        form.layout.choose(row).unwrap();
+        let flags = encode_body(row, &form.layout, form.times, &mut stats, &mut body).unwrap();
         let bytes = body.as_slice().unwrap().to_vec();
         (flags, bytes, told(stats))
     }
 
     const PREVIOUS_SIZE: u64 = 300;
 
-    fn times() -> Times {
-        Times::new(EncodingStats::NONE, Version::NB)
+    fn form_of(table: &TableSchema) -> Form {
+        Form {
+            clustering_lens: Vec::new(),
+            layout: ColumnLayout::of(table, table.regulars()),
+            times: Times::new(EncodingStats::NONE, Version::NB),
+        }
     }
 
     /// What is appended for a row, if it is plain.
     fn written(
         rows: &mut PlainRows,
         row: &Row,
-        layout: &ColumnLayout,
+        form: &Form,
         stats: &mut MetadataCollector,
     ) -> Option<Vec<u8>> {
-        let form = Form {
-            clustering_lens: &[],
-            layout,
-            times: times(),
-        };
         let mut out = Slab::default();
         out.bytes(b"before");
         let clustering = rows.append(row, form, PREVIOUS_SIZE, stats, &mut out).unwrap();
@@ -454,22 +450,63 @@ mod tests {
         clustering.map(|_| written.to_vec())
     }
 
+    /// How a row comes.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Way {
+        Row,
+        Shown,
+        Stored,
+    }
+
+    fn shown<'c>(cells: &'c [(ColumnId, &'c [u8])], stored: Option<&'c [u8]>) -> PlainRow<'c> {
+        PlainRow {
+            key: &[],
+            token: None,
+            clustering: &[],
+            timestamp_micros: None,
+            cells,
+            stored,
+        }
+    }
+
+    /// The cells of a row that was written at once.
+    fn cells_as_row(row: &Row) -> Option<Vec<(ColumnId, &[u8])>> {
+        let cells = row.columns.iter().map(|entry| match &entry.data {
+            Data::Simple(cell) if is_as_row(cell, &row.liveness) => Some((entry.column, &cell.value[..])),
+            _ => None,
+        });
+        cells
+            .collect::<Option<_>>()
+            .filter(|_| row.liveness.ttl_secs == NO_TTL)
+    }
+
     /// The same, if it is as most are and there is room for it.
     fn usually_written(
         rows: &mut PlainRows,
         row: &Row,
-        layout: &ColumnLayout,
+        way: Way,
+        form: &Form,
         room: usize,
     ) -> Option<(Vec<u8>, String)> {
         let mut stats = MetadataCollector::new(ClusteringComparator::new([]));
         let before = format!("{stats:?}");
-        let form = Form {
-            clustering_lens: &[],
-            layout,
-            times: times(),
-        };
         let mut out = Slab::with_capacity(room);
-        let clustering = rows.append_usual(row, form, PREVIOUS_SIZE, &mut stats, &mut out);
+        let clustering = match way {
+            Way::Row => rows.append_usual(row, form, PREVIOUS_SIZE, &mut stats, &mut out),
+            Way::Shown | Way::Stored => {
+                let cells = cells_as_row(row)?;
+                let micros = row.liveness.timestamp_micros;
+                let mut stored = Slab::with_capacity(1 << 13);
+                if way == Way::Stored {
+                    let shown = shown(&cells, None);
+                    let bytes = bytes_of_shown(&shown, form.layout.all())?;
+                    append_shown_values(&shown, bytes, form.layout.all(), &mut stored);
+                }
+                let stored = (way == Way::Stored).then_some(stored.as_slice());
+                let row = shown(&cells, stored);
+                rows.append_usual_shown(&row, micros, form, PREVIOUS_SIZE, &mut stats, &mut out)
+            }
+        };
         if clustering.is_none() {
             assert!(
                 out.is_empty() && format!("{stats:?}") == before,
@@ -495,8 +532,7 @@ mod tests {
     #[test]
     fn plain_rows_are_encoded_as_the_long_way_encodes_them() {
         let table = parse_table("k int pk, a text, b blob, c text").unwrap();
-        let mut layout = ColumnLayout::of(&table, table.regulars());
-        let times = times();
+        let mut form = form_of(&table);
         let livenesses = [
             Liveness::NONE,
             Liveness::live(1_000),
@@ -519,11 +555,11 @@ mod tests {
                 columns: columns.collect(),
             };
             let mut stats = MetadataCollector::new(ClusteringComparator::new([]));
-            let Some(written) = written(&mut rows, &row, &layout, &mut stats) else {
+            let Some(written) = written(&mut rows, &row, &form, &mut stats) else {
                 assert!(row.is_empty());
                 continue;
             };
-            let (flags, body, expected_told) = the_long_way(&row, &mut layout, times);
+            let (flags, body, expected_told) = the_long_way(&row, &mut form);
             let mut expected = Writer::new();
             expected.u8(flags);
             expected.uvint(2 + body.len() as u64);
@@ -534,23 +570,25 @@ mod tests {
             plain_rows += 1;
             // With too little room it is left alone.
             for room in [0, 1, 7, 30, expected.0.len() - 1, expected.0.len() + 9, 4096] {
-                if let Some(usual) = usually_written(&mut rows, &row, &layout, room) {
-                    assert_eq!(usual, expected);
-                    usual_rows += 1;
+                for way in [Way::Row, Way::Shown, Way::Stored] {
+                    if let Some(usual) = usually_written(&mut rows, &row, way, &form, room) {
+                        assert_eq!(usual, expected, "{way:?}");
+                        usual_rows += 1;
+                    }
                 }
             }
         }
-        assert_eq!((plain_rows, usual_rows), (3 * 343 - 1, 2));
+        assert_eq!((plain_rows, usual_rows), (3 * 343 - 1, 2 + 2 + 17));
     }
 
     #[test]
     fn rows_that_are_not_plain_go_the_long_way() {
         let table = parse_table("k int pk, a int, s set<int>").unwrap();
-        let layout = ColumnLayout::of(&table, table.regulars());
-        let is_plain = |row: &Row, layout: &ColumnLayout| {
+        let form = form_of(&table);
+        let is_plain = |row: &Row, form: &Form| {
             let mut stats = MetadataCollector::new(ClusteringComparator::new([]));
             let before = format!("{stats:?}");
-            let written = written(&mut PlainRows::shorter_than(1 << 12), row, layout, &mut stats);
+            let written = written(&mut PlainRows::shorter_than(1 << 12), row, form, &mut stats);
             assert!(
                 written.is_some() || format!("{stats:?}") == before,
                 "nothing is told"
@@ -559,24 +597,24 @@ mod tests {
         };
         let mut row = Row::empty(Clustering::empty());
         row.liveness = Liveness::live(1);
-        assert!(!is_plain(&row, &layout));
+        assert!(!is_plain(&row, &form));
         let table = parse_table("k int pk, a int").unwrap();
-        let layout = ColumnLayout::of(&table, table.regulars());
-        assert!(is_plain(&row, &layout));
+        let form = form_of(&table);
+        assert!(is_plain(&row, &form));
         let column = table.column_named("a").unwrap().id;
         let of_length = |len: usize| ColumnData {
             column,
             data: Data::Simple(Cell::live(1, Bytes::from(vec![0; len]))),
         };
         row.columns = vec![of_length(4)];
-        assert!(is_plain(&row, &layout));
+        assert!(is_plain(&row, &form));
         row.columns = vec![of_length(5)];
-        assert!(!is_plain(&row, &layout));
+        assert!(!is_plain(&row, &form));
         row.columns.clear();
         row.deletion = DeletionTime::new(1, 1);
-        assert!(!is_plain(&row, &layout));
+        assert!(!is_plain(&row, &form));
         let table = parse_table("k int pk, a blob, b blob").unwrap();
-        let layout = ColumnLayout::of(&table, table.regulars());
+        let form = form_of(&table);
         let blob = |name: &str, len: usize| ColumnData {
             column: table.column_named(name).unwrap().id,
             data: Data::Simple(Cell::live(1, Bytes::from(vec![0; len]))),
@@ -590,8 +628,14 @@ mod tests {
             (vec![blob("a", 2048), blob("b", 2048)], false),
         ] {
             row.columns = columns;
-            assert_eq!(is_plain(&row, &layout), expected);
-            let usual = usually_written(&mut PlainRows::shorter_than(1 << 12), &row, &layout, 1 << 13);
+            assert_eq!(is_plain(&row, &form), expected);
+            let usual = usually_written(
+                &mut PlainRows::shorter_than(1 << 12),
+                &row,
+                Way::Row,
+                &form,
+                1 << 13,
+            );
             assert_eq!(usual.is_some(), expected && row.columns.len() == 2);
         }
     }

@@ -4,7 +4,8 @@
 use std::ops::{Deref, Range};
 
 use ilion_codec::{Room, Slab};
-use ilion_rows::{Data, Liveness, NO_DELETION_TIME, NO_TTL, Row};
+use ilion_rows::{ColumnData, Data, Liveness, NO_DELETION_TIME, NO_TTL, PlainRow, Row};
+use ilion_schema::ColumnId;
 
 use super::cell::cell_flag::USE_ROW_TIMESTAMP;
 use super::columns::StoredColumn;
@@ -23,15 +24,12 @@ impl PlainRows {
     pub(super) fn append_usual(
         &mut self,
         row: &Row,
-        form: Form<'_>,
+        form: &Form,
         previous_size: u64,
         stats: &mut MetadataCollector,
         out: &mut Slab,
     ) -> Option<Range<usize>> {
-        let Liveness {
-            timestamp_micros: micros,
-            ..
-        } = row.liveness;
+        let micros = row.liveness.timestamp_micros;
         let columns = form.layout.all_plain()?;
         let is_usual = row.columns.len() == columns.len()
             && row.liveness == Liveness::live(micros)
@@ -40,26 +38,76 @@ impl PlainRows {
         if !is_usual {
             return None;
         }
-        let start = out.len();
         let values = row.clustering.values();
+        let clustering = self.append_with(values, micros, form, previous_size, out, |room| {
+            let cells = row.columns.iter().map(move |entry| cell_as_row(entry, micros));
+            append_cells(cells, columns, room)
+        })?;
+        stats.usual_row(micros, columns.len() as u64);
+        Some(clustering)
+    }
+
+    /// The same of a row as it was shown, all of it written at `micros`.
+    #[inline(never)]
+    pub(super) fn append_usual_shown(
+        &mut self,
+        row: &PlainRow<'_>,
+        micros: i64,
+        form: &Form,
+        previous_size: u64,
+        stats: &mut MetadataCollector,
+        out: &mut Slab,
+    ) -> Option<Range<usize>> {
+        let columns = form.layout.all_plain()?;
+        if row.cells.len() != columns.len() || Liveness::live(micros).is_none() {
+            return None;
+        }
+        let values = row.clustering;
+        let clustering = self.append_with(values, micros, form, previous_size, out, |room| {
+            let mut cells = row.cells.iter().copied();
+            match row.stored {
+                None => append_cells(cells.map(Some), columns, room),
+                Some(stored) => {
+                    let has_all = columns
+                        .iter()
+                        .all(|column| cells.next().is_some_and(|(id, _)| id == column.id));
+                    room.bytes(stored).filter(|_| has_all)
+                }
+            }
+        })?;
+        stats.usual_row(micros, columns.len() as u64);
+        Some(clustering)
+    }
+
+    /// Appends a row with all columns, whose cells `append` puts into the room for them.
+    #[inline(always)]
+    fn append_with<V: Deref<Target = [u8]>>(
+        &mut self,
+        values: &[Option<V>],
+        micros: i64,
+        form: &Form,
+        previous_size: u64,
+        out: &mut Slab,
+        append: impl for<'s> FnOnce(Room<'s>) -> Option<Room<'s>>,
+    ) -> Option<Range<usize>> {
+        let start = out.len();
         let size_len = self.size_len;
         let room = out.spare();
         let first = room.left();
         let room = room.array([HAS_TIMESTAMP | HAS_ALL_COLUMNS])?;
-        let room = append_clustering(form.clustering_lens, values, room)?;
+        let room = append_clustering(&form.clustering_lens, values, room)?;
         let at = first - room.left();
         let room = room.skip(size_len)?;
         let from = first - room.left();
         let room = room.uvint(previous_size)?;
         let body = room.left();
         let room = room.uvint(form.times.of_micros(micros))?;
-        let left = append_cells(row, columns, micros, room)?.left();
+        let left = append(room)?.left();
         if body - left >= self.bytes_max {
             return None;
         }
         out.keep(left);
         self.put_size(start + at, (first - left - from) as u64, out);
-        stats.usual_row(micros, row.columns.len() as u64);
         Some(start + 1..start + at)
     }
 }
@@ -84,25 +132,37 @@ fn append_clustering<'s, V: Deref<Target = [u8]>>(
     Some(room)
 }
 
+/// The column and the value of a cell that has no times of its own, in a row that was written at `micros`.
+#[inline(always)]
+fn cell_as_row(entry: &ColumnData, micros: i64) -> Option<(ColumnId, &[u8])> {
+    let Data::Simple(cell) = &entry.data else {
+        return None;
+    };
+    let is_as_row = cell.timestamp_micros == micros
+        && cell.ttl_secs == NO_TTL
+        && cell.local_deletion_secs == NO_DELETION_TIME;
+    is_as_row.then_some((entry.column, &cell.value))
+}
+
 /// What is in a loop over cells is a function of its own, so that the loop has all registers.
 #[inline(never)]
-fn append_cells<'s>(
-    row: &Row,
+fn append_cells<'v, 's>(
+    cells: impl Iterator<Item = Option<(ColumnId, &'v [u8])>>,
     columns: &[StoredColumn],
-    micros: i64,
     mut room: Room<'s>,
 ) -> Option<Room<'s>> {
-    for (entry, column) in row.columns.iter().zip(columns) {
-        let Data::Simple(cell) = &entry.data else {
-            return None;
-        };
-        let is_as_row = cell.timestamp_micros == micros
-            && cell.ttl_secs == NO_TTL
-            && cell.local_deletion_secs == NO_DELETION_TIME;
-        if !is_as_row || entry.column != column.id {
+    for (cell, column) in cells.zip(columns) {
+        let (id, value) = cell?;
+        if id != column.id {
             return None;
         }
-        room = append_value(column.value_len, &cell.value, room.array([USE_ROW_TIMESTAMP])?)?;
+        room = match column.value_len {
+            #[expect(clippy::cast_possible_truncation, reason = "it is in the range")]
+            None if (1..0x80).contains(&value.len()) => {
+                room.array([USE_ROW_TIMESTAMP, value.len() as u8])?.bytes(value)?
+            }
+            len => append_value(len, value, room.array([USE_ROW_TIMESTAMP])?)?,
+        };
     }
     Some(room)
 }
