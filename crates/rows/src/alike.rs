@@ -15,11 +15,9 @@ use crate::{DecoratedKey, Flow, PlainRow};
 /// Where among the bytes of a row its parts are.
 #[derive(Clone, Debug, Default)]
 pub struct RowLayout {
-    /// Bytes from where a row begins to where the next one does; of uneven rows, at most.
+    /// Bytes from where a row begins to where the next one does. Of rows of different lengths, at most: the value of the last column has
+    /// any length, and its place and that of all that is stored end with the row, wherever they say.
     pub len: usize,
-    /// Where a row tells how long it is, if rows are uneven: the value of the last column has any length, and its place and that of all
-    /// that is stored end with the row, wherever they say.
-    pub size: Option<LaidSize>,
     /// The partition key, if each row is a partition.
     pub key: Option<Range<usize>>,
     /// The values of the clustering columns.
@@ -48,28 +46,6 @@ impl RowLayout {
     }
 }
 
-/// Bytes of a row behind its size, an unsigned vint of one byte or two.
-#[derive(Clone, Copy, Debug)]
-pub struct LaidSize {
-    /// Where the size begins.
-    pub at: usize,
-    /// It has two bytes.
-    pub is_long: bool,
-}
-
-impl LaidSize {
-    /// How long the row is with which the bytes begin.
-    #[inline(always)]
-    pub fn row_len(&self, bytes: &[u8]) -> Option<usize> {
-        let first = usize::from(*bytes.get(self.at)?);
-        if !self.is_long {
-            return Some(self.at + 1 + first);
-        }
-        let second = usize::from(*bytes.get(self.at + 1)?);
-        Some(self.at + 2 + ((first & 0x3F) << 8 | second))
-    }
-}
-
 /// A timestamp that is stored as what it is above another.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LaidTimestamp {
@@ -94,14 +70,17 @@ impl LaidTimestamp {
 /// Plain rows of one layout.
 #[derive(Clone, Copy, Debug)]
 pub struct AlikeRows<'b> {
+    /// Of these rows, and nothing else.
     bytes: &'b [u8],
     count: usize,
+    /// Of each row, if they differ. Invariant: as many as there are rows.
+    lens: Option<&'b [u16]>,
     layout: &'b RowLayout,
     partition: Option<&'b DecoratedKey>,
 }
 
 impl<'b> AlikeRows<'b> {
-    /// So many rows with which the bytes begin, in the partition with that key, or each in its own as the layout says.
+    /// So many rows that take these bytes, in the partition with that key, or each in its own as the layout says.
     pub fn new(
         bytes: &'b [u8],
         count: usize,
@@ -111,16 +90,40 @@ impl<'b> AlikeRows<'b> {
         Self {
             bytes,
             count,
+            lens: None,
             layout,
             partition,
         }
     }
 
+    /// The same, where each row has its own length.
+    ///
+    /// # Panics
+    /// If there are not as many lengths as rows.
+    #[must_use]
+    pub fn of_lens(self, lens: &'b [u16]) -> Self {
+        assert_eq!(lens.len(), self.count, "a length for each row");
+        let lens = Some(lens);
+        Self { lens, ..self }
+    }
+
     /// The first ones, so many at most.
     #[must_use]
     pub fn first(&self, count: usize) -> Self {
-        let count = self.count.min(count);
-        Self { count, ..*self }
+        if count >= self.count {
+            return *self;
+        }
+        let lens = self.lens.map(|lens| &lens[..count]);
+        let len = match lens {
+            None => count * self.layout.len,
+            Some(lens) => lens.iter().map(|len| usize::from(*len)).sum(),
+        };
+        Self {
+            bytes: &self.bytes[..len.min(self.bytes.len())],
+            count,
+            lens,
+            ..*self
+        }
     }
 
     /// How many.
@@ -130,10 +133,7 @@ impl<'b> AlikeRows<'b> {
 
     /// The bytes that they take.
     pub fn len(&self) -> usize {
-        match self.layout.size {
-            None => self.count * self.layout.len,
-            Some(_) => self.iter().map(<[u8]>::len).sum(),
-        }
+        self.bytes.len()
     }
 
     /// True if there is none.
@@ -151,11 +151,28 @@ impl<'b> AlikeRows<'b> {
         self.layout
     }
 
-    /// The value of each row at a place of the layout.
+    /// Shows the value of each row at a place of the layout.
     #[inline]
-    pub fn values(&self, place: &Range<usize>) -> impl Iterator<Item = &'b [u8]> + use<'b> {
-        let place = place.clone();
-        self.iter().map(move |row| RowLayout::part(row, &place))
+    pub fn values(&self, place: &Range<usize>, mut show: impl FnMut(&'b [u8])) {
+        let Range { start, end } = *place;
+        let Some(lens) = self.lens else {
+            return self.iter().for_each(|row| show(&row[start..end]));
+        };
+        if end >= self.layout.len {
+            return self.iter().for_each(|row| show(&row[start..]));
+        }
+        // A row need not be told from those behind it.
+        let (mut rest, width) = (self.bytes.get(start..).unwrap_or_default(), end - start);
+        for len in lens {
+            let Some(value) = rest.get(..width) else {
+                return;
+            };
+            show(value);
+            let Some(following) = rest.get(usize::from(*len)..) else {
+                return;
+            };
+            rest = following;
+        }
     }
 
     /// The bytes of each row.
@@ -165,7 +182,7 @@ impl<'b> AlikeRows<'b> {
             bytes: self.bytes,
             left: self.count,
             len: self.layout.len,
-            size: self.layout.size,
+            lens: self.lens,
         }
     }
 
@@ -251,7 +268,8 @@ pub struct RowsBytes<'b> {
     bytes: &'b [u8],
     left: usize,
     len: usize,
-    size: Option<LaidSize>,
+    /// Of each, if they differ.
+    lens: Option<&'b [u16]>,
 }
 
 impl<'b> Iterator for RowsBytes<'b> {
@@ -260,31 +278,35 @@ impl<'b> Iterator for RowsBytes<'b> {
     #[inline]
     fn next(&mut self) -> Option<&'b [u8]> {
         self.left = self.left.checked_sub(1)?;
-        let len = match &self.size {
+        let len = match &mut self.lens {
             None => self.len,
-            Some(size) => size.row_len(self.bytes)?,
+            Some(lens) => usize::from(*lens.split_off_first()?),
         };
         let (row, rest) = self.bytes.split_at_checked(len)?;
         self.bytes = rest;
         Some(row)
     }
 
-    /// That they are even is asked once.
+    /// Whether they differ in length is asked once.
     #[inline]
     fn fold<B, F: FnMut(B, &'b [u8]) -> B>(self, init: B, mut take: F) -> B {
-        let rows = 0..self.left;
         let mut bytes = self.bytes;
-        match self.size {
+        match self.lens {
             None => bytes
                 .chunks_exact(self.len.max(1))
                 .take(self.left)
                 .fold(init, take),
-            Some(size) => rows.fold(init, |taken, _| {
-                let len = size.row_len(bytes).unwrap_or(0);
-                let (row, rest) = bytes.split_at_checked(len).unwrap_or_default();
-                bytes = rest;
-                take(taken, row)
-            }),
+            Some(lens) => {
+                let mut taken = init;
+                for len in lens {
+                    let Some((row, rest)) = bytes.split_at_checked(usize::from(*len)) else {
+                        break;
+                    };
+                    bytes = rest;
+                    taken = take(taken, row);
+                }
+                taken
+            }
         }
     }
 }

@@ -66,7 +66,7 @@ mod slices;
 mod unfiltered;
 mod vec_cursor;
 
-pub use alike::{AlikeRows, LaidSize, LaidTimestamp, RowLayout, RowsBytes};
+pub use alike::{AlikeRows, LaidTimestamp, RowLayout, RowsBytes};
 pub use cell::{Cell, CellRef, DeletionTime, Liveness, NO_DELETION_TIME, NO_TIMESTAMP, NO_TTL};
 pub use clustering::{Bound, BoundKind, Clustering, ClusteringComparator, Values};
 pub use cursor::{Cursor, PartitionHead, ReadError};

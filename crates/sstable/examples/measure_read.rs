@@ -50,8 +50,8 @@ fn main() {
         best = best.min(started.elapsed().as_nanos());
     }
     println!(
-        "{how} of {name}: {rows} rows, {} ns a row at best",
-        best / u128::from(rows.max(1))
+        "{how} of {name}: {rows} rows, {:.1} ns a row at best",
+        best as f64 / rows.max(1) as f64
     );
 }
 
@@ -88,7 +88,7 @@ impl PlainVisitor for Count {
         let layout = rows.layout();
         let cells = layout.cells.iter().map(|(_, place)| place);
         for place in layout.clustering.iter().chain(cells) {
-            rows.values(place).for_each(|value| {
+            rows.values(place, |value| {
                 black_box(value);
             });
         }

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use ilion_rows::{LaidSize, LaidTimestamp, RowLayout};
+use ilion_rows::{AlikeRows, DecoratedKey, LaidTimestamp, RowLayout};
 
 use super::RowFormat;
 use super::prefix::BATCH_LEN;
@@ -17,7 +17,7 @@ const BLOCK_BYTES: usize = 32;
 const ROW_BYTES_MAX: usize = 8 * BLOCK_BYTES;
 /// So many rows are looked for at first, and twice as many whenever all were found: a read of few rows is to look at few.
 const ROWS_MIN: usize = 8;
-const ROWS_MAX: usize = 64;
+const ROWS_MAX: usize = 256;
 /// After so many rows in a row that did not fit, a pattern is given up.
 const MISSES_MAX: u32 = 4;
 /// So many patterns are made in vain before no more are.
@@ -32,8 +32,10 @@ struct Block {
 
 /// Rows that are all laid out alike.
 #[derive(Debug)]
-pub(super) struct Pattern {
-    pub(super) layout: RowLayout,
+struct Pattern {
+    layout: RowLayout,
+    /// Where each tells how long it is, if they may differ in that.
+    size: Option<Size>,
     /// Of the row as far as something has to be the same.
     blocks: Vec<Block>,
 }
@@ -41,48 +43,110 @@ pub(super) struct Pattern {
 /// The most that a length of one byte says.
 const SHORT_LEN_MAX: usize = 0x7F;
 
+/// Bytes of a row behind its size, an unsigned vint of one byte or two, of rows that differ only in their last value.
+#[derive(Clone, Copy, Debug)]
+struct Size {
+    /// Where it ends.
+    end: usize,
+    /// What belongs to it of the two bytes before that.
+    mask: u16,
+    /// Where the last value begins, behind its length of one byte.
+    value_at: usize,
+}
+
+impl Size {
+    /// How long the row is that begins here and fits, if its size and the length of its last value say the same. All that tells it is
+    /// among the bytes that are compared.
+    #[inline(always)]
+    fn row_len<const BLOCKS: usize>(&self, row: &[[u8; BLOCK_BYTES]; BLOCKS]) -> Option<usize> {
+        let row = row.as_flattened();
+        // A remainder of what is known to be less costs nothing, and spares the check.
+        let byte = |at: usize| row[at % (BLOCKS * BLOCK_BYTES)];
+        let size = u16::from_be_bytes([byte(self.end - 2), byte(self.end - 1)]) & self.mask;
+        let value_len = usize::from(byte(self.value_at - 1));
+        let len = self.value_at + value_len;
+        (value_len > 0 && self.end + usize::from(size) == len).then_some(len)
+    }
+}
+
 impl Pattern {
-    /// How many rows at the start of the bytes fit, up to `most`. Rows at their very end may not be counted.
+    /// Bytes that have to be at hand to tell whether a row fits.
+    fn span(&self) -> usize {
+        self.layout.len.max(self.blocks.len() * BLOCK_BYTES)
+    }
+
+    /// How many rows at the start of the bytes fit, which are taken: as many at most as there is room for their lengths, which is filled
+    /// if they differ. Fewer bytes than [`Pattern::span`] are not looked at.
     #[inline]
-    fn count(&self, bytes: &[u8], most: usize) -> usize {
+    fn take(&self, bytes: &mut &[u8], lens: &mut [u16]) -> usize {
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx2") {
+            #[expect(unsafe_code, reason = "only what is compiled for these instructions has them")]
+            // SAFETY: the processor has them.
+            return unsafe { self.take_by_vectors(bytes, lens) };
+        }
+        self.take_by_blocks(bytes, lens)
+    }
+
+    /// The same with 32 bytes in a register.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    fn take_by_vectors(&self, bytes: &mut &[u8], lens: &mut [u16]) -> usize {
+        self.take_by_blocks(bytes, lens)
+    }
+
+    #[inline(always)]
+    fn take_by_blocks(&self, bytes: &mut &[u8], lens: &mut [u16]) -> usize {
         match self.blocks.len() {
-            1 => self.count_of_blocks::<1>(bytes, most),
-            2 => self.count_of_blocks::<2>(bytes, most),
-            4 => self.count_of_blocks::<4>(bytes, most),
-            8 => self.count_of_blocks::<8>(bytes, most),
+            1 => self.take_of_blocks::<1>(bytes, lens),
+            2 => self.take_of_blocks::<2>(bytes, lens),
+            4 => self.take_of_blocks::<4>(bytes, lens),
+            8 => self.take_of_blocks::<8>(bytes, lens),
             _ => 0,
         }
     }
 
     /// The same for a number of blocks that the compiler knows: it compares them without a loop, as vectors if it is a power of two.
-    fn count_of_blocks<const BLOCKS: usize>(&self, bytes: &[u8], most: usize) -> usize {
+    #[inline(always)]
+    fn take_of_blocks<const BLOCKS: usize>(&self, bytes: &mut &[u8], lens: &mut [u16]) -> usize {
         let Ok(blocks) = <&[Block; BLOCKS]>::try_from(&self.blocks[..]) else {
             return 0;
         };
-        let (mut count, mut rest) = (0, bytes);
-        while count < most
-            && let Some((row, _)) = rest.as_chunks().0.split_first_chunk()
+        let (len, size) = (self.layout.len, self.size);
+        match size {
+            None => take_while_fit(bytes, lens, blocks, |_, _| Some(len)),
+            Some(size) => take_while_fit(bytes, lens, blocks, |row, len_place| {
+                let len = size.row_len(row)?;
+                *len_place = len as u16;
+                Some(len)
+            }),
+        }
+    }
+}
+
+/// How many rows fit, whose length is told by their bytes and put down.
+#[inline(always)]
+fn take_while_fit<const BLOCKS: usize>(
+    bytes: &mut &[u8],
+    lens: &mut [u16],
+    blocks: &[Block; BLOCKS],
+    len_of: impl Fn(&[[u8; BLOCK_BYTES]; BLOCKS], &mut u16) -> Option<usize>,
+) -> usize {
+    let (mut count, mut rest) = (0, *bytes);
+    for place in lens {
+        if let Some((row, _)) = rest.as_chunks().0.split_first_chunk()
             && fits(row, blocks)
-            && let Some(len) = self.len_of(rest)
+            && let Some(len) = len_of(row, place)
             && let Some(following) = rest.get(len..)
         {
             count += 1;
             rest = following;
+        } else {
+            break;
         }
-        count
     }
-
-    /// How long the row is that begins here and fits so far; nothing if it does not.
-    #[inline(always)]
-    fn len_of(&self, row: &[u8]) -> Option<usize> {
-        let Some(size) = &self.layout.size else {
-            return Some(self.layout.len);
-        };
-        let len = size.row_len(row)?;
-        let value_at = self.layout.cells.last()?.1.start;
-        let value_len = usize::from(*row.get(value_at - 1)?);
-        ((1..=SHORT_LEN_MAX).contains(&value_len) && value_at + value_len == len).then_some(len)
-    }
+    *bytes = rest;
+    count
 }
 
 #[inline(always)]
@@ -105,6 +169,8 @@ pub(crate) struct Patterns {
     last_len: usize,
     /// Rows that are looked for at once.
     rows: usize,
+    /// How long each of those that were found last is, if they differ.
+    lens: Vec<u16>,
     /// Looks in a row that found nothing.
     misses: u32,
     /// Patterns in a row that were good for nothing.
@@ -112,30 +178,44 @@ pub(crate) struct Patterns {
 }
 
 impl Patterns {
-    /// The rows with which these bytes begin, if they are known to be alike: how many, and their pattern.
+    /// The rows with which these bytes begin, if they are known to be alike; of the partition with that key, or each with its own.
     #[inline(always)]
-    pub(super) fn alike(&mut self, bytes: &[u8]) -> Option<(usize, &Pattern)> {
-        let count = self.pattern.as_ref()?.count(bytes, self.rows);
-        self.note_count(count);
+    pub(super) fn alike<'r>(
+        &'r mut self,
+        bytes: &'r [u8],
+        partition: Option<&'r DecoratedKey>,
+    ) -> Option<AlikeRows<'r>> {
         let pattern = self.pattern.as_ref()?;
-        (count > 0).then_some((count, pattern))
+        let mut left = bytes;
+        let count = pattern.take(&mut left, &mut self.lens[..self.rows]);
+        let has_more = left.len() >= pattern.span();
+        self.note_count(count, has_more);
+        let pattern = self.pattern.as_ref().filter(|_| count > 0)?;
+        let taken = &bytes[..bytes.len() - left.len()];
+        let rows = AlikeRows::new(taken, count, &pattern.layout, partition);
+        Some(match pattern.size {
+            None => rows,
+            Some(_) => rows.of_lens(&self.lens[..count]),
+        })
     }
 
+    /// So many rows were found, and whether there is enough behind them to tell that no more could be.
     #[inline]
-    fn note_count(&mut self, count: usize) {
-        if count == 0 {
+    fn note_count(&mut self, count: usize, has_more: bool) {
+        if count == self.rows {
+            self.in_vain = 0;
+            self.misses = 0;
+            self.rows = (2 * count).min(ROWS_MAX);
+        } else if !has_more {
+            // What comes next may go on like this.
+        } else if count > 0 {
+            self.misses = 0;
+            self.rows = ROWS_MIN;
+        } else {
             self.misses += 1;
             if self.misses >= MISSES_MAX {
                 self.pattern = None;
             }
-            return;
-        }
-        self.misses = 0;
-        if count == self.rows {
-            self.in_vain = 0;
-            self.rows = (2 * count).min(ROWS_MAX);
-        } else {
-            self.rows = ROWS_MIN;
         }
     }
 
@@ -156,6 +236,7 @@ impl Patterns {
         self.in_vain += 1;
         self.misses = 0;
         self.rows = ROWS_MIN;
+        self.lens.resize(ROWS_MAX, 0);
         self.pattern = pattern_of(row, format, has_key, is_even);
     }
 }
@@ -188,10 +269,10 @@ fn pattern_of(row: &[u8], format: &RowFormat, has_key: bool, is_even: bool) -> O
         }
         layout.stored_clustering = start..walk.at;
     }
-    match is_even {
-        true => drop(walk.same_uvint()?),
-        false => layout.size = Some(walk.size()?),
-    }
+    let mut size = match is_even {
+        true => walk.same_uvint().map(|_| None)?,
+        false => Some(walk.size()?),
+    };
     walk.any_uvint()?;
     let mask = walk.any_uvint()?;
     layout.timestamp = LaidTimestamp {
@@ -222,14 +303,15 @@ fn pattern_of(row: &[u8], format: &RowFormat, has_key: bool, is_even: bool) -> O
     if walk.at != row.len() {
         return None;
     }
-    if !is_even {
+    if let Some(size) = &mut size {
         let (_, last) = layout.cells.last_mut()?;
+        size.value_at = last.start;
         last.end = last.start + SHORT_LEN_MAX;
         layout.stored.end = last.end;
         layout.len = last.end;
     }
     let blocks = walk.blocks();
-    Some(Pattern { layout, blocks })
+    Some(Pattern { layout, size, blocks })
 }
 
 /// Goes through a row and notes which of its bits tell how it is laid out.
@@ -270,11 +352,13 @@ impl<'r> Walk<'r> {
     }
 
     /// The size of the row, which may be another in each, of as many bytes.
-    fn size(&mut self) -> Option<LaidSize> {
-        let at = self.at;
-        self.any_uvint()?;
-        let is_long = self.at - at == 2;
-        (self.at - at <= 2).then_some(LaidSize { at, is_long })
+    fn size(&mut self) -> Option<Size> {
+        let mask = u16::try_from(self.any_uvint()?).ok()?;
+        Some(Size {
+            end: self.at,
+            mask,
+            value_at: 0,
+        })
     }
 
     /// A number that may be another in each row, of as many bytes. Gives the bits that belong to it.
@@ -301,6 +385,7 @@ impl<'r> Walk<'r> {
     fn short_value(&mut self, fixed_len: Option<usize>) -> Option<Range<usize>> {
         let len = usize::from(*self.row.get(self.at)?);
         let is_short = fixed_len.is_none() && (1..=SHORT_LEN_MAX).contains(&len);
+        self.mask[self.at] = !SHORT_LEN_MAX as u8;
         self.any(1).filter(|_| is_short)?;
         self.any(len)
     }
@@ -330,5 +415,71 @@ impl<'r> Walk<'r> {
         let mut blocks: Vec<Block> = pairs.map(block).collect();
         blocks.resize(blocks.len().next_power_of_two(), Block::default());
         blocks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows of a tag, `gap` bytes of their own, a size, and a value of `value_len` bytes behind its length.
+    fn row(gap: usize, value_len: usize) -> Vec<u8> {
+        let mut row = vec![7; 1 + gap];
+        row.extend([value_len as u8 + 1, value_len as u8]);
+        row.resize(row.len() + value_len, 9);
+        row
+    }
+
+    fn pattern(gap: usize) -> Pattern {
+        let row = row(gap, 5);
+        let mut walk = Walk::new(&row);
+        walk.same(1).unwrap();
+        walk.any(gap).unwrap();
+        let mut size = walk.size().unwrap();
+        let value = walk.short_value(None).unwrap();
+        size.value_at = value.start;
+        Pattern {
+            layout: RowLayout {
+                len: value.start + SHORT_LEN_MAX,
+                ..RowLayout::default()
+            },
+            size: Some(size),
+            blocks: walk.blocks(),
+        }
+    }
+
+    #[test]
+    fn rows_are_taken_alike_whatever_the_processor_can() {
+        for gap in [4, 40, 90, 200] {
+            let pattern = pattern(gap);
+            for odd in 0..6 {
+                let mut bytes: Vec<u8> = [5, 1, 126, 5, 64].iter().flat_map(|len| row(gap, *len)).collect();
+                let odd_at = [5, 1, 126, 5, 64][..odd.min(5)]
+                    .iter()
+                    .map(|len| gap + 3 + len)
+                    .sum::<usize>();
+                bytes.resize(bytes.len() + pattern.span(), 0);
+                bytes[odd_at] ^= 1;
+                let (mut lens, mut again) = ([0; 9], [0; 9]);
+                let (mut rest, mut rest_again) = (&bytes[..], &bytes[..]);
+                let count = pattern.take(&mut rest, &mut lens);
+                assert_eq!(count, odd, "of {gap}, the odd one is {odd}");
+                assert_eq!(bytes.len() - rest.len(), odd_at);
+                assert_eq!(count, pattern.take_by_blocks(&mut rest_again, &mut again));
+                assert_eq!((rest, lens), (rest_again, again));
+            }
+        }
+    }
+
+    #[test]
+    fn a_row_whose_lengths_disagree_is_not_taken() {
+        let pattern = pattern(4);
+        for (size, len) in [(6, 5), (5, 5), (7, 5), (1, 0), (128, 127), (129, 128)] {
+            let mut bytes = row(4, 5);
+            (bytes[5], bytes[6]) = (size, len);
+            bytes.resize(400, 9);
+            let taken = pattern.take(&mut &bytes[..], &mut [0]);
+            assert_eq!(taken == 1, size == 6, "size {size}, length {len}");
+        }
     }
 }

@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 use ilion_codec::unsigned_vint_len;
-use ilion_rows::{AlikeRows, Bound, DecoratedKey, Flow, NO_TIMESTAMP, PlainRow, PlainVisitor};
+use ilion_rows::{Bound, DecoratedKey, Flow, NO_TIMESTAMP, PlainRow, PlainVisitor};
 use ilion_schema::ColumnId;
 use ilion_types::{Partitioner, Token};
 use smallvec::{SmallVec, smallvec};
@@ -144,16 +144,15 @@ impl RowFormat {
         let mut key;
         loop {
             if keys.is_wanted.is_none()
-                && let Some((found, pattern)) = patterns.alike(left.0)
+                && let Some(rows) = patterns.alike(left.0, None)
             {
-                let layout = &pattern.layout;
-                let rows = AlikeRows::new(left.0, found, layout, None);
                 let (taken, flow) = visitor.rows(&rows);
+                let (layout, following) = (rows.layout(), rows.first(taken).len());
                 if let (Some(place), Some(before)) = (layout.key.clone(), taken.checked_sub(1)) {
                     last = Some(&left.0[before * layout.len..][place]);
                 }
                 count += taken as u64;
-                left = Rest(&left.0[taken * layout.len..]);
+                left = Rest(&left.0[following..]);
                 is_over = flow == Flow::Last;
                 if flow != Flow::Next {
                     key = None;
@@ -229,9 +228,8 @@ impl RowFormat {
             end.is_some_and(|end| self.comparator.compare_bound_to_values(end, clustering).is_lt())
         };
         loop {
-            if let Some((found, pattern)) = patterns.alike(left.0) {
-                let layout = &pattern.layout;
-                let rows = AlikeRows::new(left.0, found, layout, Some(key));
+            if let Some(rows) = patterns.alike(left.0, Some(key)) {
+                let found = rows.count();
                 let before_end = match end {
                     None => found,
                     Some(_) => rows.partition_point(|clustering| !is_behind(clustering)),

@@ -286,7 +286,7 @@ impl PlainVisitor for Seen {
         let cells = layout.cells.iter().map(|(_, place)| place);
         let places = layout.key.iter().chain(&layout.clustering).chain(cells);
         for place in places {
-            rows.values(place).for_each(|value| {
+            rows.values(place, |value| {
                 black_box(value);
             });
         }
