@@ -13,6 +13,7 @@
 //! | `expired` | what can be dropped unread; what is worth a compaction of its own |
 //! | `overlaps`, `space` | which SSTables a key may be in; shares of the ring |
 //! | `merge` | the merge: cursors in, purged unfiltereds into a writer |
+//! | `watched` | sources that count what they give, for whoever sets the pace or shows how far it is |
 //!
 //! The pictures of `testdata/` show what each strategy chooses.
 
@@ -31,6 +32,7 @@ mod strategy;
 mod tests;
 mod time_window;
 mod unified;
+mod watched;
 
 pub use candidate::{Candidate, Choice, Memory, Output, Situation};
 pub use common::{Common, Options};
@@ -38,3 +40,4 @@ pub use merge::{Outcome, Sink, merge_into};
 pub use overlaps::{Inclusion, deepest};
 pub use space::shard_of;
 pub use strategy::{MajorOutput, Strategy};
+pub use watched::{Stretches, Watch, Watched};

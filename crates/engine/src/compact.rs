@@ -15,7 +15,7 @@ mod tasks;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ilion_compaction::{Choice, Output, merge_into};
+use ilion_compaction::{Choice, Output, Watched, merge_into};
 use ilion_env::spectrogram::{Doing, Purpose};
 use ilion_rows::{
     ClusteringFilter, CompactionPurge, Cursor, DecoratedKey, Direction, KeyRange, MergeCursor, ReadError,
@@ -31,7 +31,6 @@ use crate::indexes::TableIndexes;
 use crate::read::scan;
 use crate::table_store::TableStore;
 use crate::view::LiveSSTable;
-use crate::watched::Watched;
 use crate::{Error, Result};
 
 pub(crate) use backlog::{Backlog, Debt, SLOWED_FROM};

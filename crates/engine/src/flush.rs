@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ilion_commitlog::Position;
-use ilion_compaction::{Sink, merge_into};
+use ilion_compaction::{Sink, Stretches, Watch, Watched, merge_into};
 use ilion_env::spectrogram::{Doing, Purpose};
 use ilion_memtable::EntriesInOrder;
 use ilion_rows::{DeletionTime, PartitionHead};
@@ -24,7 +24,6 @@ use crate::flush_pace::{FlushPace, Haste};
 use crate::indexes::{IndexedWriter, TableIndexes};
 use crate::table_store::TableStore;
 use crate::view::{Frozen, LiveSSTable};
-use crate::watched::{Stretches, Watch, Watched};
 use crate::{Error, Result};
 
 impl Shared {

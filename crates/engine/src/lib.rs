@@ -29,7 +29,6 @@
 //! | `budget` | memory of all memtables together; slowing writers |
 //! | `flush`, `flush_pace` | memtable to SSTable, and with which haste |
 //! | `maintenance` | whose turn it is to change a table's files |
-//! | `watched` | sources of flushes and compactions that count what they give |
 //! | `compact` | SSTables to fewer: chosen, merged, paced, asked for and stopped; writers are slowed for it |
 //! | `indexes` | secondary indexes: opened, written, searched, built |
 //! | `token_maps`, `index_summaries` | token maps that are missing; summaries within their budget |
@@ -88,7 +87,6 @@ mod token_maps;
 mod truncate;
 mod view;
 mod virtual_table;
-mod watched;
 mod write;
 
 pub use compact::{CompactionFacts, CompactionRequest, TaskChoice};

@@ -20,6 +20,7 @@ mod partition_trie;
 mod range_cursor;
 mod row_index;
 mod row_trie;
+mod shown;
 mod summary;
 
 pub(crate) use block_index::{Block, BlockIndex};

@@ -28,7 +28,7 @@ use ilion_sstable::{
 };
 use ilion_types::{CqlType, Partitioner, Uuid};
 use random_tables::{EVEN, number_of, with_clustering};
-use shown::{compare, read, watch};
+use shown::{Seen, compare, read, watch};
 use support::{cases, read_all, write_all};
 
 const SEEDS_DEFAULT: u64 = 60;
@@ -234,13 +234,22 @@ impl Tables {
         let cursors = self.sources.iter().map(|sstable| -> Box<dyn Cursor> {
             Box::new(sstable.cursor(&self.table, KeyRange::all(), filter.clone(), scan))
         });
-        let mut cursors: Vec<_> = cursors.collect();
+        self.as_one(cursors.collect(), Direction::of(filter.reversed))
+    }
+
+    /// All rows, without an index.
+    fn data_scans(&self) -> Box<dyn Cursor> {
+        let scans = self
+            .sources
+            .iter()
+            .map(|sstable| -> Box<dyn Cursor> { Box::new(sstable.data_scan(&self.table).unwrap()) });
+        self.as_one(scans.collect(), Direction::Forward)
+    }
+
+    fn as_one(&self, mut cursors: Vec<Box<dyn Cursor>>, direction: Direction) -> Box<dyn Cursor> {
         match cursors.len() {
             1 => cursors.remove(0),
-            _ => {
-                let direction = Direction::of(filter.reversed);
-                Box::new(MergeCursor::new(cursors, self.table.clone(), direction))
-            }
+            _ => Box::new(MergeCursor::new(cursors, self.table.clone(), direction)),
         }
     }
 
@@ -265,11 +274,25 @@ impl Tables {
     }
 }
 
+/// Shows it to a visitor who sometimes has enough.
+fn watch_fitfully(cursor: &mut dyn Cursor, dice: &Dice) -> (Vec<Seen>, bool) {
+    let mut flows = dice.clone();
+    watch(cursor, || match flows.below(30) {
+        0 => Flow::Leave,
+        1 => Flow::Last,
+        _ => Flow::Next,
+    })
+}
+
 /// Reads it twice; gives how many rows were shown.
 fn check(seed: u64) -> usize {
     let mut dice = Dice::new(seed);
     let tables = Tables::random(&mut dice);
     let mut shown = 0;
+    let seen = watch_fitfully(&mut *tables.data_scans(), &dice);
+    if let Err(difference) = compare(seen, read(&mut *tables.data_scans()), &ClusteringFilter::all()) {
+        panic!("seed {seed}, without index: {difference}");
+    }
     for turn in 0..6 {
         let filter = match turn {
             0 => ClusteringFilter::all(),
@@ -282,14 +305,7 @@ fn check(seed: u64) -> usize {
         };
         let scan = *dice.pick(&[Scan::Point, Scan::Sequential]);
         let expected = read(&mut *tables.purged(&filter, scan, how));
-        let mut flows = dice.clone();
-        let seen = watch(&mut *tables.purged(&filter, scan, how), || {
-            match flows.below(30) {
-                0 => Flow::Leave,
-                1 => Flow::Last,
-                _ => Flow::Next,
-            }
-        });
+        let seen = watch_fitfully(&mut *tables.purged(&filter, scan, how), &dice);
         match compare(seen, expected, &filter) {
             Ok(count) => shown += count,
             Err(difference) => panic!("seed {seed}, {filter:?}: {difference}"),

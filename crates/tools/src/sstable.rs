@@ -10,6 +10,7 @@
 //! | `verify` | an SSTable checked against itself |
 //! | `ordered` | a scan that refuses what is out of order |
 //! | `rewrite` | new SSTables with the rows of old ones |
+//! | `outputs` | one of them after another, each told of |
 //! | `scrub` | what can be read of damaged ones, as new ones |
 //! | `bench` | what reading and writing costs |
 //! | `shape` | what new SSTables look like |
@@ -24,6 +25,7 @@ mod dump;
 mod keys;
 mod metadata;
 mod ordered;
+mod outputs;
 mod progress;
 mod rewrite;
 mod scrub;

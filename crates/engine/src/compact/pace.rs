@@ -1,18 +1,18 @@
 //! How fast compactions read, all together, and how a compaction is told to end.
 //!
-//! After each stretch of a source (`watched`) the task's progress is noted, the [`Pacer`] may pause it, and a task that was
+//! After each stretch of a source (`ilion_compaction::Watched`) the task's progress is noted, the [`Pacer`] may pause it, and a task that was
 //! stopped gives its read up.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use ilion_compaction::Watch;
 use ilion_env::Env;
 use ilion_rows::ReadError;
 use parking_lot::{Condvar, Mutex};
 
 use super::tasks::Task;
-use crate::watched::Watch;
 
 /// Time that was not used is kept for so long.
 const CREDIT_NANOS: u64 = 100_000_000;

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ilion_compaction::Sink;
+use ilion_compaction::{Sink, Watched};
 use ilion_env::Env;
 use ilion_index::{Attached, RowNumbers, RowNumbersFile, RowNumbersWriter, SSTableIndexWriter, Storage};
 use ilion_memtable::Watched as LookedAt;
@@ -28,7 +28,6 @@ use crate::large::LargeWatch;
 use crate::read::scan;
 use crate::table_store::TableStore;
 use crate::view::LiveSSTable;
-use crate::watched::Watched;
 use crate::{Error, Result};
 
 /// What the names of an SSTable's files begin with.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
+use ilion_compaction::Watched;
 use ilion_index::{HiddenTable, RowChange, Storage};
 use ilion_memtable::Memtable;
 use ilion_rows::{
@@ -26,7 +27,6 @@ use crate::flush_pace::{FlushPace, Haste};
 use crate::read::scan;
 use crate::table_store::TableStore;
 use crate::view::{Frozen, LiveSSTable};
-use crate::watched::Watched;
 use crate::{Error, Result};
 
 /// What a build gathers in memory before it writes.

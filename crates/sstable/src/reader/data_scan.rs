@@ -3,12 +3,14 @@
 
 use std::sync::Arc;
 
-use ilion_rows::{Cursor, DecoratedKey, PartitionHead, ReadError, Unfiltered};
+use bytes::Bytes;
+use ilion_rows::{Bound, Cursor, DecoratedKey, PartitionHead, PlainRun, PlainVisitor, ReadError, Unfiltered};
 use ilion_schema::TableSchema;
-use ilion_types::Partitioner;
+use ilion_types::{Partitioner, Token};
 
+use super::shown::{show_partitions, show_rows};
 use crate::error::Step;
-use crate::row_decode::{ByteSource as _, Head, RowFormat, Wanted};
+use crate::row_decode::{ByteSource as _, Head, Patterns, RowFormat, Wanted, WantedKeys};
 use crate::{ChunkReader, DataStream, Result, SerializationHeader, Version};
 
 /// A walk over Data.db that knows where it stands.
@@ -17,8 +19,11 @@ pub struct DataScan {
     stream: DataStream,
     format: Arc<RowFormat>,
     partitioner: Partitioner,
+    patterns: Patterns,
     /// True if rows of a partition may follow.
     is_within: bool,
+    /// The key of the next partition, if somebody asked for it.
+    ahead: Option<DecoratedKey>,
 }
 
 impl DataScan {
@@ -42,7 +47,9 @@ impl DataScan {
             stream,
             format,
             partitioner,
+            patterns: Patterns::default(),
             is_within: false,
+            ahead: None,
         }
     }
 
@@ -60,12 +67,14 @@ impl DataScan {
     pub fn seek(&mut self, position: u64) {
         self.stream.seek(position);
         self.is_within = false;
+        self.ahead = None;
     }
 
     /// Goes to where a row or marker of the current partition starts.
     pub fn seek_within(&mut self, position: u64) {
         self.stream.seek(position);
         self.is_within = true;
+        self.ahead = None;
     }
 
     fn begin(&mut self) -> Result<PartitionHead> {
@@ -74,10 +83,29 @@ impl DataScan {
         let (deletion, static_row) = self.format.partition_head(&mut self.stream)?;
         self.is_within = true;
         Ok(PartitionHead {
-            key: DecoratedKey::new(self.partitioner, key),
+            key: self.decorated(key),
             deletion,
             static_row,
         })
+    }
+
+    /// The key of the partition that begins.
+    fn decorated(&mut self, key: Bytes) -> DecoratedKey {
+        match self.ahead.take() {
+            Some(ahead) if ahead.key == key => ahead,
+            _ => DecoratedKey::new(self.partitioner, key),
+        }
+    }
+
+    /// Moves to the end of the partition.
+    fn leave(&mut self) -> Step<()> {
+        while self.is_within {
+            match self.next_head()? {
+                Some(Head::Row(row)) => self.stream.skip(row.body_size)?,
+                Some(Head::Marker(_)) | None => {}
+            }
+        }
+        Ok(())
     }
 
     /// The next partition, after all that is left of the current one; nothing at the end of the data.
@@ -85,12 +113,7 @@ impl DataScan {
     /// # Errors
     /// Data.db is damaged or cannot be read. What follows is unknown until a position is sought.
     pub fn next_partition(&mut self) -> Result<Option<PartitionHead>> {
-        while self.is_within {
-            match self.next_head()? {
-                Some(Head::Row(row)) => self.stream.skip(row.body_size)?,
-                Some(Head::Marker(_)) | None => {}
-            }
-        }
+        self.leave()?;
         if self.stream.is_at_end() {
             return Ok(None);
         }
@@ -135,5 +158,48 @@ impl Cursor for DataScan {
 
     fn next_unfiltered(&mut self) -> std::result::Result<Option<Unfiltered>, ReadError> {
         Ok(Self::next_unfiltered(self)?)
+    }
+
+    fn peek(&mut self) -> Option<DecoratedKey> {
+        if self.ahead.is_none() && !self.is_within {
+            let (len, rest) = self.stream.rest().split_first_chunk()?;
+            let key = rest.get(..usize::from(u16::from_be_bytes(*len)))?;
+            let key = self.stream.window().0.slice_ref(key);
+            self.ahead = Some(DecoratedKey::new(self.partitioner, key));
+        }
+        self.ahead.clone()
+    }
+
+    fn plain_partitions(
+        &mut self,
+        before: Option<&DecoratedKey>,
+        visitor: &mut dyn PlainVisitor,
+    ) -> std::result::Result<Option<PlainRun>, ReadError> {
+        if !self.format.may_be_plain() {
+            return Ok(None);
+        }
+        self.leave()?;
+        let is_wanted = before
+            .map(|before| move |token: &Token, key: &[u8]| (token, key) < (&before.token, &*before.key));
+        let keys = WantedKeys::new(self.partitioner, is_wanted, &mut self.ahead);
+        let shown = show_partitions(&mut self.stream, &self.format, &mut self.patterns, keys, visitor);
+        Ok(shown.map(|shown| PlainRun {
+            count: shown.count,
+            last: shown.last,
+            is_over: shown.is_over,
+        }))
+    }
+
+    fn plain_rows(
+        &mut self,
+        key: &DecoratedKey,
+        before: Option<&Bound>,
+        visitor: &mut dyn PlainVisitor,
+    ) -> std::result::Result<u64, ReadError> {
+        if !self.is_within || !self.format.rows_may_be_plain() {
+            return Ok(0);
+        }
+        let (stream, patterns) = (&mut self.stream, &mut self.patterns);
+        Ok(show_rows(stream, &self.format, patterns, key, before, visitor))
     }
 }

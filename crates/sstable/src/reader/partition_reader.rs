@@ -10,6 +10,7 @@ use super::backward::Backward;
 use super::forward::Forward;
 use super::location::Location;
 use super::row_index::RowIndex;
+use super::shown::{show_partitions, show_rows};
 use crate::cells::CellLookup;
 use crate::error::Step;
 use crate::open::OpenedParts;
@@ -350,7 +351,7 @@ impl PartitionReader {
     /// Shows the visitor the partitions that follow, see [`RowFormat::visit_plain`]. Requires: all is read.
     pub(super) fn visit_following(
         &mut self,
-        mut keys: WantedKeys<'_, impl Fn(&Token, &[u8]) -> bool>,
+        keys: WantedKeys<'_, impl Fn(&Token, &[u8]) -> bool>,
         visitor: &mut dyn PlainVisitor,
     ) -> Step<Option<Visited>> {
         if !self.unfiltereds.format.may_be_plain() {
@@ -363,18 +364,7 @@ impl PartitionReader {
             patterns,
             ..
         } = &mut self.unfiltereds;
-        stream.refill();
-        let mut whole: Option<Visited> = None;
-        while let Some(visited) = format.visit_plain(stream, patterns, &mut keys, visitor) {
-            let count = whole.map_or(0, |whole| whole.count) + visited.count;
-            let is_over = visited.is_over;
-            whole = Some(Visited { count, ..visited });
-            // What did not go on may be a partition that the window has not all of.
-            if is_over || !stream.refill() {
-                break;
-            }
-        }
-        Ok(whole)
+        Ok(show_partitions(stream, format, patterns, keys, visitor))
     }
 
     /// Shows the visitor the rows of the partition that follow, see [`RowFormat::visit_rows`].
@@ -397,17 +387,7 @@ impl PartitionReader {
             },
             Walk::Done | Walk::End | Walk::Backward(_) => return 0,
         };
-        // Behind all rows nothing has to be compared.
-        let end = end.filter(|end| !end.values.is_empty() || end.kind.is_before());
-        let mut count = 0;
-        loop {
-            let (taken, is_over) = format.visit_rows(&mut rows.stream, &mut rows.patterns, key, end, visitor);
-            count += taken;
-            // What did not go on may be a row that the window has not all of.
-            if is_over || !rows.stream.refill() {
-                return count;
-            }
-        }
+        show_rows(&mut rows.stream, format, &mut rows.patterns, key, end, visitor)
     }
 
     /// The next wanted unfiltered of the partition.

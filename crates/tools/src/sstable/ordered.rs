@@ -1,53 +1,55 @@
 //! A scan that refuses what is out of order: merges and writers rely on the order, and a file without checksums may have
 //! lost it.
+//!
+//! Plain partitions and rows are shown where they lie as long as they are in order. The first that is not is left, so that it is read as
+//! any is, which tells where it stands.
 
-use std::cmp::Ordering;
+mod order;
+mod shown;
+
 use std::path::PathBuf;
 
-use ilion_rows::{
-    Bound, Clustering, ClusteringComparator, Cursor, DecoratedKey, DeletionTime, PartitionHead, ReadError,
-    Unfiltered,
-};
+use ilion_rows::{Bound, Cursor, DecoratedKey, PartitionHead, PlainRun, PlainVisitor, ReadError, Unfiltered};
 use ilion_sstable::{Component, DataScan};
+use ilion_types::Partitioner;
 
 use super::shape::Shape;
 use super::source::Source;
-
-/// Where the row or marker before stands.
-enum Place {
-    Row(Clustering),
-    Bound(Bound),
-}
+use order::Order;
+use shown::{OrderedPartitions, OrderedRows};
 
 /// Partitions, rows and markers in order, each deleted range closed.
 pub(super) struct OrderedScan {
     scan: DataScan,
-    comparator: ClusteringComparator,
+    order: Order,
+    partitioner: Partitioner,
     file: PathBuf,
-    last_key: Option<DecoratedKey>,
-    last: Option<Place>,
-    open: Option<DeletionTime>,
+    items: u64,
 }
 
 impl OrderedScan {
     /// The rows of a source as those of a table that may have more columns.
     pub(super) fn new(source: &Source, shape: &Shape) -> anyhow::Result<Self> {
+        let sstable = &source.sstable;
         Ok(Self {
-            scan: source.sstable.data_scan(&shape.table)?,
-            comparator: ClusteringComparator::of(&shape.table),
-            file: source.sstable.descriptor().path(&Component::Data),
-            last_key: None,
-            last: None,
-            open: None,
+            scan: sstable.data_scan(&shape.table)?,
+            order: Order::of(&shape.table),
+            partitioner: source.partitioner,
+            file: sstable.descriptor().path(&Component::Data),
+            items: sstable
+                .stats()
+                .total_rows
+                .saturating_add(sstable.estimated_keys()),
         })
-    }
-
-    pub(super) fn position(&self) -> u64 {
-        self.scan.position()
     }
 
     pub(super) fn data_length(&self) -> u64 {
         self.scan.data_length()
+    }
+
+    /// Rows and partitions, as Statistics.db counts them.
+    pub(super) fn items(&self) -> u64 {
+        self.items
     }
 
     fn corrupt(&self, offset: u64, expected: &str) -> ReadError {
@@ -58,68 +60,71 @@ impl OrderedScan {
         }
     }
 
-    fn ascends(&self, next: &Unfiltered) -> bool {
-        let comparator = &self.comparator;
-        let order = match (&self.last, next) {
-            (None, _) => Ordering::Less,
-            (Some(Place::Row(last)), Unfiltered::Row(row)) => comparator.compare(last, &row.clustering),
-            (Some(Place::Row(last)), Unfiltered::Marker(marker)) => {
-                comparator.compare_bound_to_row(&marker.bound, last).reverse()
-            }
-            (Some(Place::Bound(last)), Unfiltered::Row(row)) => {
-                comparator.compare_bound_to_row(last, &row.clustering)
-            }
-            (Some(Place::Bound(last)), Unfiltered::Marker(marker)) => {
-                comparator.compare_bounds(last, &marker.bound)
-            }
-        };
-        order.is_lt()
+    /// What is left of the partition has to be in order, too.
+    fn leave(&mut self) -> Result<(), ReadError> {
+        while self.next_unfiltered()?.is_some() {}
+        Ok(())
     }
 }
 
 impl Cursor for OrderedScan {
     fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError> {
-        // What is left of the partition before has to be in order, too.
-        while self.next_unfiltered()?.is_some() {}
+        self.leave()?;
         let start = self.scan.position();
         let Some(head) = self.scan.next_partition()? else {
             return Ok(None);
         };
-        if self.last_key.as_ref().is_some_and(|last| *last >= head.key) {
+        let DecoratedKey { token, key } = &head.key;
+        if !self.order.admits_key(token, key) {
             return Err(self.corrupt(
                 start,
                 "a partition whose key is above that of the partition before",
             ));
         }
-        self.last_key = Some(head.key.clone());
-        self.last = None;
+        self.order.begin(token, key);
         Ok(Some(head))
     }
 
     fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>, ReadError> {
         let start = self.scan.position();
         let next = self.scan.next_unfiltered()?;
-        let Some(unfiltered) = &next else {
-            return match self.open.take() {
-                None => Ok(None),
-                Some(_) => {
-                    Err(self.corrupt(start, "no deleted range that is open at the end of its partition"))
-                }
-            };
+        let checked = match &next {
+            None => self.order.end(),
+            Some(unfiltered) => self.order.pass(unfiltered),
         };
-        if !self.ascends(unfiltered) {
-            return Err(self.corrupt(start, "a row or marker that sorts above the one before"));
+        match checked {
+            Ok(()) => Ok(next),
+            Err(expected) => Err(self.corrupt(start, expected)),
         }
-        self.last = Some(match unfiltered {
-            Unfiltered::Row(row) => Place::Row(row.clustering.clone()),
-            Unfiltered::Marker(marker) => {
-                if marker.end != self.open {
-                    return Err(self.corrupt(start, "a marker that ends the deletion that is open before it"));
-                }
-                self.open = marker.start;
-                Place::Bound(marker.bound.clone())
-            }
-        });
-        Ok(next)
+    }
+
+    fn peek(&mut self) -> Option<DecoratedKey> {
+        self.scan.peek()
+    }
+
+    fn plain_partitions(
+        &mut self,
+        before: Option<&DecoratedKey>,
+        visitor: &mut dyn PlainVisitor,
+    ) -> Result<Option<PlainRun>, ReadError> {
+        self.leave()?;
+        let (order, partitioner) = (&mut self.order, self.partitioner);
+        let mut ordered = OrderedPartitions {
+            order,
+            partitioner,
+            visitor,
+        };
+        self.scan.plain_partitions(before, &mut ordered)
+    }
+
+    fn plain_rows(
+        &mut self,
+        key: &DecoratedKey,
+        before: Option<&Bound>,
+        visitor: &mut dyn PlainVisitor,
+    ) -> Result<u64, ReadError> {
+        let order = &mut self.order;
+        self.scan
+            .plain_rows(key, before, &mut OrderedRows { order, visitor })
     }
 }

@@ -1,6 +1,10 @@
 //! How far a long run is: one line on stderr that is written over, if stderr is a terminal.
 
 use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ilion_compaction::Watch;
+use ilion_rows::ReadError;
 
 /// Runs shorter than this many bytes are over before anyone looks.
 const SHOWN_FROM_BYTES: u64 = 16 << 20;
@@ -10,6 +14,7 @@ const BAR_WIDTH: usize = 30;
 pub(super) struct Progress {
     label: String,
     total_bytes: u64,
+    done_bytes: u64,
     /// Nothing: it is not shown. Else what it shows, in thousandths.
     shown: Option<u64>,
 }
@@ -21,12 +26,14 @@ impl Progress {
         Self {
             label: label.into(),
             total_bytes,
+            done_bytes: 0,
             shown: is_shown.then_some(u64::MAX),
         }
     }
 
     /// So many bytes are done.
     pub(super) fn at(&mut self, done_bytes: u64) {
+        self.done_bytes = done_bytes;
         let Some(shown) = &mut self.shown else {
             return;
         };
@@ -44,6 +51,25 @@ impl Drop for Progress {
         if self.shown.is_some() {
             let _ = io::stderr().write_all(b"\r\x1b[K");
         }
+    }
+}
+
+/// A bar that several sources share, each telling what was read of it.
+#[derive(Clone)]
+pub(super) struct SharedProgress(Arc<Mutex<Progress>>);
+
+impl SharedProgress {
+    pub(super) fn new(progress: Progress) -> Self {
+        Self(Arc::new(Mutex::new(progress)))
+    }
+}
+
+impl Watch for SharedProgress {
+    fn look(&mut self, bytes: u64) -> Result<(), ReadError> {
+        let mut progress = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let done_bytes = progress.done_bytes.saturating_add(bytes);
+        progress.at(done_bytes);
+        Ok(())
     }
 }
 

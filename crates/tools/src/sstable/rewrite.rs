@@ -1,22 +1,23 @@
 //! `convert`, `merge` and `split`: new SSTables with the rows of old ones. Nothing is purged.
+//!
+//! They are compactions without a purge: what is plain goes from the bytes of the old files to those of the new ones.
 
 use std::io::Write;
 use std::sync::Arc;
 
 use anyhow::bail;
+use ilion_compaction::{Watched, merge_into};
 use ilion_env::Env;
 use ilion_rows::{Cursor, Direction, MergeCursor};
 use ilion_sstable::{Component, Descriptor};
 
 use super::ordered::OrderedScan;
-use super::progress::Progress;
+use super::outputs::Outputs;
+use super::progress::{Progress, SharedProgress};
 use super::shape::Shape;
 use super::source::{Source, descriptors, read_statistics};
-use super::target::{Output, Target, TargetFormat};
+use super::target::{Target, TargetFormat};
 use super::{ConvertArguments, MergeArguments, SplitArguments};
-
-/// Rows between two looks at the progress.
-const PROGRESS_EVERY: u64 = 256;
 
 /// Each input as a file of the other format.
 pub(super) fn convert(
@@ -29,13 +30,12 @@ pub(super) fn convert(
     for input in &inputs {
         let statistics = read_statistics(env.as_ref(), input)?;
         let shape = Shape::of(env.as_ref(), &[(input, &statistics)])?;
-        let source = Source::open(env, input)?;
-        let mut output = target.begin(arguments.to, &shape)?;
-        let mut scan = OrderedScan::new(&source, &shape)?;
-        let mut progress = Progress::new("convert", scan.data_length());
-        while copy_partition(&mut scan, &mut output, &mut progress)? {}
-        drop(progress);
-        tell(std::slice::from_ref(input), output, out)?;
+        let source = one(env, "convert", input, &shape)?;
+        let inputs = std::slice::from_ref(input);
+        write(
+            source,
+            Outputs::whole(&mut target, arguments.to, &shape, inputs, out),
+        )?;
     }
     Ok(())
 }
@@ -54,27 +54,17 @@ pub(super) fn merge(
     }
     let sources: Vec<_> = inputs.iter().zip(&statistics).collect();
     let shape = Shape::of(env.as_ref(), &sources)?;
-    let mut cursors: Vec<Box<dyn Cursor>> = Vec::new();
-    let mut bytes = 0;
+    let mut scans = Vec::new();
     for input in &inputs {
-        let scan = OrderedScan::new(&Source::open(env, input)?, &shape)?;
-        bytes += scan.data_length();
-        cursors.push(Box::new(scan));
+        scans.push(OrderedScan::new(&Source::open(env, input)?, &shape)?);
     }
+    let bytes = scans.iter().map(OrderedScan::data_length).sum();
+    let progress = SharedProgress::new(Progress::new("merge", bytes));
+    let watched = |scan| Box::new(watched(scan, &progress)) as Box<dyn Cursor>;
+    let cursors = scans.into_iter().map(watched).collect();
+    let merged = MergeCursor::new(cursors, shape.table.clone(), Direction::Forward);
     let format = arguments.to.unwrap_or_else(|| newest_format(&inputs));
-    let mut output = target.begin(format, &shape)?;
-    let mut cursor = MergeCursor::new(cursors, shape.table.clone(), Direction::Forward);
-    let mut progress = Progress::new("merge", bytes);
-    while let Some(head) = cursor.next_partition()? {
-        output.begin_partition(&head)?;
-        while let Some(unfiltered) = cursor.next_unfiltered()? {
-            output.add(&unfiltered)?;
-        }
-        output.finish_partition()?;
-        progress.at(output.data_bytes());
-    }
-    drop(progress);
-    tell(&inputs, output, out)
+    write(merged, Outputs::whole(&mut target, format, &shape, &inputs, out))
 }
 
 /// A format that holds what all inputs hold.
@@ -98,62 +88,32 @@ pub(super) fn split(
     let mut target = Target::open(env, &arguments.directory, &inputs)?;
     let statistics = read_statistics(env.as_ref(), input)?;
     let mut shape = Shape::of(env.as_ref(), &[(input, &statistics)])?;
-    let source = Source::open(env, input)?;
     let size_bytes = arguments.size_mib.saturating_mul(1 << 20);
     let stored = env.file_size(&input.path(&Component::Data))?;
     let pieces = stored.div_ceil(size_bytes.max(1)).max(1);
     shape.options.estimated_partitions = shape.options.estimated_partitions.div_ceil(pieces) * 5 / 4;
-    let mut scan = OrderedScan::new(&source, &shape)?;
-    let mut progress = Progress::new("split", scan.data_length());
+    let source = one(env, "split", input, &shape)?;
     let format = TargetFormat::like(input);
-    let mut output = target.begin(format, &shape)?;
-    while copy_partition(&mut scan, &mut output, &mut progress)? {
-        if output.stored_bytes() >= size_bytes {
-            let full = std::mem::replace(&mut output, target.begin(format, &shape)?);
-            tell(&inputs, full, out)?;
-        }
-    }
-    drop(progress);
-    if output.partitions() > 0 {
-        tell(&inputs, output, out)?;
-    }
-    Ok(())
+    let outputs = Outputs::whole(&mut target, format, &shape, &inputs, out);
+    write(source, outputs.cut_at(size_bytes))
 }
 
-/// Copies the next partition; false at the end.
-fn copy_partition(
-    scan: &mut OrderedScan,
-    output: &mut Output,
-    progress: &mut Progress,
-) -> anyhow::Result<bool> {
-    let Some(head) = scan.next_partition()? else {
-        return Ok(false);
-    };
-    output.begin_partition(&head)?;
-    let mut rows = 0u64;
-    while let Some(unfiltered) = scan.next_unfiltered()? {
-        output.add(&unfiltered)?;
-        rows += 1;
-        if rows.is_multiple_of(PROGRESS_EVERY) {
-            progress.at(scan.position());
-        }
-    }
-    output.finish_partition()?;
-    progress.at(scan.position());
-    Ok(true)
+/// The rows of one SSTable, with a bar of its own.
+fn one(env: &Arc<dyn Env>, label: &str, input: &Descriptor, shape: &Shape) -> anyhow::Result<impl Cursor> {
+    let scan = OrderedScan::new(&Source::open(env, input)?, shape)?;
+    let progress = SharedProgress::new(Progress::new(label, scan.data_length()));
+    Ok(watched(scan, &progress))
 }
 
-/// Finishes the file and says what it is.
-fn tell(inputs: &[Descriptor], output: Output, out: &mut dyn Write) -> anyhow::Result<()> {
-    let names: Vec<String> = inputs.iter().map(ToString::to_string).collect();
-    let partitions = output.partitions();
-    match output.finish()? {
-        Some(descriptor) => writeln!(
-            out,
-            "{}: {partitions} partitions in {descriptor}",
-            names.join(", ")
-        )?,
-        None => writeln!(out, "{}: no partitions, nothing was written", names.join(", "))?,
-    }
-    Ok(())
+/// A scan that tells how far it is.
+fn watched(scan: OrderedScan, progress: &SharedProgress) -> Watched<OrderedScan, SharedProgress> {
+    let (bytes, items) = (scan.data_length(), scan.items());
+    Watched::new(scan, progress.clone(), bytes, items)
+}
+
+/// Writes all that the source gives, which ends its bar.
+fn write(mut source: impl Cursor, mut outputs: Outputs<'_>) -> anyhow::Result<()> {
+    merge_into(&mut source, &mut outputs)?;
+    drop(source);
+    outputs.finish()
 }

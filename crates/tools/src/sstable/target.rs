@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use ilion_env::Env;
-use ilion_rows::{Cell, Data, NO_DELETION_TIME, PartitionHead, Row, Unfiltered};
+use ilion_rows::{AlikeRows, Cell, Data, NO_DELETION_TIME, PartitionHead, PlainRow, Row, Unfiltered};
 use ilion_sstable::{
     Descriptor, Format, SSTableId, SSTableWriter, Transaction, TransactionKind, Version, list_directory,
 };
+use ilion_types::Token;
 
 use super::shape::Shape;
 
@@ -131,14 +132,24 @@ impl Output {
         Ok(self.writer()?.finish_partition()?)
     }
 
+    /// Adds a plain partition. False if it is to be added as any is, as below.
+    pub(super) fn add_plain(&mut self, token: &Token, row: &PlainRow<'_>) -> anyhow::Result<bool> {
+        Ok(self.writer()?.add_plain(token, row)?)
+    }
+
+    /// Adds a plain row of the partition.
+    pub(super) fn add_plain_row(&mut self, row: &PlainRow<'_>) -> anyhow::Result<bool> {
+        Ok(self.writer()?.add_plain_row(row)?)
+    }
+
+    /// Adds rows of the partition that are laid out alike.
+    pub(super) fn add_alike_rows(&mut self, rows: &AlikeRows<'_>) -> anyhow::Result<bool> {
+        Ok(self.writer()?.add_alike_rows(rows)?)
+    }
+
     /// Bytes of Data.db so far, about.
     pub(super) fn stored_bytes(&self) -> u64 {
         self.writer.as_ref().map_or(0, SSTableWriter::stored_bytes)
-    }
-
-    /// Uncompressed bytes of Data.db so far.
-    pub(super) fn data_bytes(&self) -> u64 {
-        self.writer.as_ref().map_or(0, SSTableWriter::data_bytes)
     }
 
     pub(super) fn partitions(&self) -> u64 {

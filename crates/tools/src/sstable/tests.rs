@@ -2,6 +2,7 @@
 //! always there; the whole collection where `ILION_FIXTURES` names it or a folder above holds it.
 
 mod annotate;
+mod copied;
 mod damage;
 mod dump;
 mod metadata;

@@ -13,7 +13,7 @@ const STRETCH_ITEMS_MAX: u64 = 4096;
 const ITEMS_OF_PLAIN: u64 = 2;
 
 /// Who looks.
-pub(crate) trait Watch: Send {
+pub trait Watch: Send {
     /// So many bytes were given since the last look. May pause the caller.
     ///
     /// # Errors
@@ -22,7 +22,7 @@ pub(crate) trait Watch: Send {
 }
 
 /// Counts what is given.
-pub(crate) struct Stretches<W> {
+pub struct Stretches<W> {
     watch: W,
     /// Bytes that a row (or a partition without rows) comes to.
     item_bytes: u64,
@@ -31,14 +31,14 @@ pub(crate) struct Stretches<W> {
 }
 
 /// A source that is watched.
-pub(crate) struct Watched<C, W> {
+pub struct Watched<C, W> {
     cursor: C,
     stretches: Stretches<W>,
 }
 
 impl<W: Watch> Stretches<W> {
     /// Of about so many rows and partitions, together of so many bytes.
-    pub(crate) fn new(watch: W, bytes: u64, items: u64) -> Self {
+    pub fn new(watch: W, bytes: u64, items: u64) -> Self {
         let item_bytes = (bytes / items.max(1)).max(1);
         Self {
             watch,
@@ -53,7 +53,7 @@ impl<W: Watch> Stretches<W> {
     /// # Errors
     /// Nothing more is to be given.
     #[inline]
-    pub(crate) fn count(&mut self, items: u64) -> Result<(), ReadError> {
+    pub fn count(&mut self, items: u64) -> Result<(), ReadError> {
         self.items += items;
         if self.items >= self.stretch_items {
             return self.look();
@@ -68,7 +68,7 @@ impl<W: Watch> Stretches<W> {
 
     #[cold]
     fn look(&mut self) -> Result<(), ReadError> {
-        let bytes = self.items * self.item_bytes;
+        let bytes = self.items.saturating_mul(self.item_bytes);
         self.items = 0;
         self.watch.look(bytes)
     }
@@ -76,7 +76,7 @@ impl<W: Watch> Stretches<W> {
 
 impl<C: Cursor, W: Watch> Watched<C, W> {
     /// Watches a cursor that gives about so many rows and partitions, together of so many bytes.
-    pub(crate) fn new(cursor: C, watch: W, bytes: u64, items: u64) -> Self {
+    pub fn new(cursor: C, watch: W, bytes: u64, items: u64) -> Self {
         Self {
             cursor,
             stretches: Stretches::new(watch, bytes, items),

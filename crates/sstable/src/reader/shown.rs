@@ -1,0 +1,52 @@
+//! Plain partitions and rows shown where they lie, from where a stream stands: window after window.
+
+use ilion_rows::{Bound, DecoratedKey, PlainVisitor};
+use ilion_types::Token;
+
+use crate::DataStream;
+use crate::row_decode::{Patterns, RowFormat, Visited, WantedKeys};
+
+/// Shows the visitor the partitions that follow, see [`RowFormat::visit_plain`]. Requires: the stream stands where one starts.
+pub(super) fn show_partitions(
+    stream: &mut DataStream,
+    format: &RowFormat,
+    patterns: &mut Patterns,
+    mut keys: WantedKeys<'_, impl Fn(&Token, &[u8]) -> bool>,
+    visitor: &mut dyn PlainVisitor,
+) -> Option<Visited> {
+    stream.refill();
+    let mut whole: Option<Visited> = None;
+    while let Some(visited) = format.visit_plain(stream, patterns, &mut keys, visitor) {
+        let count = whole.map_or(0, |whole| whole.count) + visited.count;
+        let is_over = visited.is_over;
+        whole = Some(Visited { count, ..visited });
+        // What did not go on may be a partition that the window has not all of.
+        if is_over || !stream.refill() {
+            break;
+        }
+    }
+    whole
+}
+
+/// Shows the visitor the rows of the partition that follow, see [`RowFormat::visit_rows`]; gives how many were taken. Requires: the stream
+/// stands where one may start.
+pub(super) fn show_rows(
+    stream: &mut DataStream,
+    format: &RowFormat,
+    patterns: &mut Patterns,
+    key: &DecoratedKey,
+    end: Option<&Bound>,
+    visitor: &mut dyn PlainVisitor,
+) -> u64 {
+    // Behind all rows nothing has to be compared.
+    let end = end.filter(|end| !end.values.is_empty() || end.kind.is_before());
+    let mut count = 0;
+    loop {
+        let (taken, is_over) = format.visit_rows(stream, patterns, key, end, visitor);
+        count += taken;
+        // What did not go on may be a row that the window has not all of.
+        if is_over || !stream.refill() {
+            return count;
+        }
+    }
+}

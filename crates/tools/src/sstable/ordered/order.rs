@@ -1,0 +1,170 @@
+//! Where a scan stands, and whether what comes next sorts above that.
+//!
+//! The key and the clustering before are copied, each time into the same memory: what is shown where it lies is gone afterwards.
+
+use std::cmp::Ordering;
+
+use ilion_rows::{Bound, ClusteringComparator, DeletionTime, Unfiltered};
+use ilion_schema::TableSchema;
+use ilion_types::Token;
+
+/// What stands before the next row or marker of the partition.
+#[derive(Debug)]
+enum Place {
+    Start,
+    /// A row with the clustering that was copied.
+    Row,
+    Bound(Bound),
+}
+
+/// The last of what has come, which has to ascend.
+#[derive(Debug)]
+pub(super) struct Order {
+    comparator: ClusteringComparator,
+    /// Nothing: no partition has come.
+    token: Option<Token>,
+    key: Vec<u8>,
+    place: Place,
+    clustering: Copied,
+    open: Option<DeletionTime>,
+}
+
+/// The values of a clustering, one behind the other.
+#[derive(Debug, Default)]
+struct Copied {
+    bytes: Vec<u8>,
+    lens: Vec<Option<usize>>,
+}
+
+impl Copied {
+    fn take<'v>(&mut self, values: impl Iterator<Item = Option<&'v [u8]>>) {
+        self.bytes.clear();
+        self.lens.clear();
+        for value in values {
+            self.bytes.extend_from_slice(value.unwrap_or_default());
+            self.lens.push(value.map(<[u8]>::len));
+        }
+    }
+
+    fn values(&self) -> impl Iterator<Item = Option<&[u8]>> {
+        let mut rest = &self.bytes[..];
+        self.lens.iter().map(move |len| {
+            let (value, left) = rest.split_at_checked((*len)?)?;
+            rest = left;
+            Some(value)
+        })
+    }
+}
+
+impl Order {
+    pub(super) fn of(table: &TableSchema) -> Self {
+        Self {
+            comparator: ClusteringComparator::of(table),
+            token: None,
+            key: Vec::new(),
+            place: Place::Start,
+            clustering: Copied::default(),
+            open: None,
+        }
+    }
+
+    /// True if a partition with that key may come.
+    pub(super) fn admits_key(&self, token: &Token, key: &[u8]) -> bool {
+        self.token
+            .as_ref()
+            .is_none_or(|last| (last, &self.key[..]) < (token, key))
+    }
+
+    /// A partition begins.
+    pub(super) fn begin(&mut self, token: &Token, key: &[u8]) {
+        match (&mut self.token, token) {
+            (Some(Token::Murmur3(last)), Token::Murmur3(hash)) => *last = *hash,
+            (last, token) => *last = Some(token.clone()),
+        }
+        self.key.clear();
+        self.key.extend_from_slice(key);
+        self.place = Place::Start;
+    }
+
+    /// Checks that the partition may end.
+    pub(super) fn end(&mut self) -> Result<(), &'static str> {
+        match self.open.take() {
+            None => Ok(()),
+            Some(_) => Err("no deleted range that is open at the end of its partition"),
+        }
+    }
+
+    /// Checks a row or marker, and stands behind it.
+    pub(super) fn pass(&mut self, unfiltered: &Unfiltered) -> Result<(), &'static str> {
+        if !self.admits(unfiltered) {
+            return Err("a row or marker that sorts above the one before");
+        }
+        match unfiltered {
+            Unfiltered::Row(row) => self.pass_row(row.clustering.values().iter().map(Option::as_deref)),
+            Unfiltered::Marker(marker) => {
+                if marker.end != self.open {
+                    return Err("a marker that ends the deletion that is open before it");
+                }
+                self.open = marker.start;
+                self.place = Place::Bound(marker.bound.clone());
+            }
+        }
+        Ok(())
+    }
+
+    fn admits(&self, next: &Unfiltered) -> bool {
+        let comparator = &self.comparator;
+        let order = match (&self.place, next) {
+            (Place::Start, _) => Ordering::Less,
+            (Place::Row, Unfiltered::Row(row)) => {
+                comparator.compare_leading(self.clustering.values(), row.clustering.values())
+            }
+            (Place::Row, Unfiltered::Marker(marker)) => {
+                let values: Vec<_> = self.clustering.values().collect();
+                comparator
+                    .compare_bound_to_values(&marker.bound, &values)
+                    .reverse()
+            }
+            (Place::Bound(last), Unfiltered::Row(row)) => {
+                comparator.compare_bound_to_row(last, &row.clustering)
+            }
+            (Place::Bound(last), Unfiltered::Marker(marker)) => {
+                comparator.compare_bounds(last, &marker.bound)
+            }
+        };
+        order.is_lt()
+    }
+
+    /// True if a row with these values may come.
+    pub(super) fn admits_row(&self, clustering: &[Option<&[u8]>]) -> bool {
+        match &self.place {
+            Place::Start => true,
+            Place::Row => self
+                .compare(self.clustering.values(), clustering.iter().copied())
+                .is_lt(),
+            Place::Bound(last) => self.comparator.compare_bound_to_values(last, clustering).is_lt(),
+        }
+    }
+
+    /// Orders two rows by their values.
+    #[inline]
+    pub(super) fn compare<'a, 'b>(
+        &self,
+        a: impl Iterator<Item = Option<&'a [u8]>>,
+        b: impl Iterator<Item = Option<&'b [u8]>>,
+    ) -> Ordering {
+        for (index, (a, b)) in a.zip(b).enumerate() {
+            let order = self.comparator.compare_values(index, a, b);
+            if order.is_ne() {
+                return order;
+            }
+        }
+        Ordering::Equal
+    }
+
+    /// Stands behind a row with these values.
+    pub(super) fn pass_row<'v>(&mut self, clustering: impl Iterator<Item = Option<&'v [u8]>>) {
+        self.clustering.take(clustering);
+        self.place = Place::Row;
+    }
+}
