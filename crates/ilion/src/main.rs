@@ -70,9 +70,15 @@ enum Failure {
 }
 
 impl Failure {
-    /// With the causes, which `anyhow` keeps apart.
+    /// With the causes, which `anyhow` keeps apart, unless an error has said its own already.
     fn of_tool(error: anyhow::Error) -> Self {
-        Self::Failed(format!("{error:#}"))
+        let mut message = error.to_string();
+        for cause in error.chain().skip(1).map(ToString::to_string) {
+            if !message.ends_with(&cause) {
+                message = format!("{message}: {cause}");
+            }
+        }
+        Self::Failed(message)
     }
 
     fn of(error: impl std::error::Error) -> Self {

@@ -156,6 +156,41 @@ fn the_files_of_a_table_leave_a_node_and_come_back() {
 }
 
 #[test]
+fn tools_for_files_say_once_what_is_wrong_and_end_with_a_code_that_tells_it() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sstable/testdata");
+    let is_data = |path: &std::path::PathBuf| path.to_string_lossy().ends_with("-Data.db");
+    let data = files_below(&fixtures).into_iter().find(is_data).unwrap();
+    let data = data.to_str().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("out");
+    let out = out.to_str().unwrap();
+    let code = |arguments: &[&str]| ilion(arguments).status.code();
+    assert_eq!(code(&["sstable", "convert", "--to", "oa", out, data]), Some(0));
+    assert_eq!(code(&["sstable", "verify", out]), Some(0));
+    assert_eq!(code(&["sstable", "convert", out, data]), Some(2));
+    assert_eq!(code(&["sstable", "merge", out, "nowhere"]), Some(1));
+
+    let below_a_file = format!("{data}/out");
+    let refused = ilion(&["sstable", "merge", &below_a_file, data]);
+    assert_eq!(refused.status.code(), Some(1));
+    let said = stderr_of(&refused);
+    assert_eq!(said.matches("Not a directory").count(), 1, "{said}");
+}
+
+fn files_below(directory: &Path) -> Vec<std::path::PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => files.extend(files_below(&path)),
+            false => files.push(path),
+        }
+    }
+    files.sort();
+    files
+}
+
+#[test]
 fn a_directory_in_use_and_a_port_in_use_are_said_plainly() {
     let directory = tempfile::tempdir().unwrap();
     let process = Process::start(directory.path());

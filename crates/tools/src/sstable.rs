@@ -165,7 +165,7 @@ pub struct MergeArguments {
 /// What to split.
 #[derive(Args)]
 pub struct SplitArguments {
-    /// Size of Data.db of the new SSTables; a partition is never split.
+    /// Where one SSTable ends and the next begins: at so many MiB of its Data.db on disk, behind the partition that reaches them.
     #[arg(short = 's', long = "size", value_name = "MIB", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..))]
     pub size_mib: u64,
     /// Directory of the new SSTables; made if it is not there.
@@ -186,6 +186,16 @@ pub struct ScrubArguments {
     pub files: Files,
 }
 
+impl Command {
+    /// True if it is run for what it prints alone, and not for its exit code or the files that it writes.
+    fn only_prints(&self) -> bool {
+        match self {
+            Self::Dump(_) | Self::Metadata(_) | Self::Bench(_) => true,
+            Self::Verify(_) | Self::Convert(_) | Self::Merge(_) | Self::Split(_) | Self::Scrub(_) => false,
+        }
+    }
+}
+
 /// Runs a tool; what it says goes to stdout.
 ///
 /// # Errors
@@ -196,7 +206,7 @@ pub fn run(command: &Command) -> anyhow::Result<()> {
     let outcome = run_with(&env, command, &mut out).and_then(|()| out.flush().context("writing to stdout"));
     match outcome {
         // The reader of a pipe has seen enough.
-        Err(error) if is_broken_pipe(&error) => Ok(()),
+        Err(error) if command.only_prints() && is_broken_pipe(&error) => Ok(()),
         outcome => outcome,
     }
 }

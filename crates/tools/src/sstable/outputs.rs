@@ -19,6 +19,8 @@ pub(super) struct Outputs<'a> {
     size_bytes: Option<u64>,
     output: Option<Output>,
     inputs: String,
+    /// Partitions of all inputs, if there are several: some may be of the same key.
+    partitions_before: Option<u64>,
     out: &'a mut dyn Write,
 }
 
@@ -39,6 +41,7 @@ impl<'a> Outputs<'a> {
             size_bytes: None,
             output: None,
             inputs: inputs.join(", "),
+            partitions_before: None,
             out,
         }
     }
@@ -47,6 +50,13 @@ impl<'a> Outputs<'a> {
     #[must_use]
     pub(super) fn cut_at(mut self, size_bytes: u64) -> Self {
         self.size_bytes = Some(size_bytes);
+        self
+    }
+
+    /// Says how many partitions the inputs had, each counted by itself.
+    #[must_use]
+    pub(super) fn of_partitions(mut self, count: u64) -> Self {
+        self.partitions_before = Some(count);
         self
     }
 
@@ -82,11 +92,13 @@ impl<'a> Outputs<'a> {
         let Some(descriptor) = output.finish()? else {
             return Ok(false);
         };
-        writeln!(
-            self.out,
-            "{}: {partitions} partitions in {descriptor}",
-            self.inputs
-        )?;
+        write!(self.out, "{}: {partitions} partitions", self.inputs)?;
+        if let Some(before) = self.partitions_before {
+            write!(self.out, " (of {before})")?;
+        }
+        writeln!(self.out, " in {descriptor}")?;
+        // It may be long until the next one is whole.
+        self.out.flush()?;
         Ok(true)
     }
 

@@ -5,7 +5,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use ilion_compaction::{Watched, merge_into};
 use ilion_env::Env;
 use ilion_rows::{Cursor, Direction, MergeCursor};
@@ -32,10 +32,8 @@ pub(super) fn convert(
         let shape = Shape::of(env.as_ref(), &[(input, &statistics)])?;
         let source = one(env, "convert", input, &shape)?;
         let inputs = std::slice::from_ref(input);
-        write(
-            source,
-            Outputs::whole(&mut target, arguments.to, &shape, inputs, out),
-        )?;
+        let outputs = Outputs::whole(&mut target, arguments.to, &shape, inputs, out);
+        write(source, outputs).with_context(|| input.to_string())?;
     }
     Ok(())
 }
@@ -58,13 +56,16 @@ pub(super) fn merge(
     for input in &inputs {
         scans.push(OrderedScan::new(&Source::open(env, input)?, &shape)?);
     }
-    let bytes = scans.iter().map(OrderedScan::data_length).sum();
+    let bytes = scans.iter().map(OrderedScan::data_length);
+    let bytes = bytes.fold(0, u64::saturating_add);
     let progress = SharedProgress::new(Progress::new("merge", bytes));
     let watched = |scan| Box::new(watched(scan, &progress)) as Box<dyn Cursor>;
     let cursors = scans.into_iter().map(watched).collect();
     let merged = MergeCursor::new(cursors, shape.table.clone(), Direction::Forward);
     let format = arguments.to.unwrap_or_else(|| newest_format(&inputs));
-    write(merged, Outputs::whole(&mut target, format, &shape, &inputs, out))
+    let outputs = Outputs::whole(&mut target, format, &shape, &inputs, out);
+    let outputs = outputs.of_partitions(shape.options.estimated_partitions);
+    write(merged, outputs)
 }
 
 /// A format that holds what all inputs hold.
@@ -91,7 +92,8 @@ pub(super) fn split(
     let size_bytes = arguments.size_mib.saturating_mul(1 << 20);
     let stored = env.file_size(&input.path(&Component::Data))?;
     let pieces = stored.div_ceil(size_bytes.max(1)).max(1);
-    shape.options.estimated_partitions = shape.options.estimated_partitions.div_ceil(pieces) * 5 / 4;
+    let of_piece = shape.options.estimated_partitions.div_ceil(pieces);
+    shape.options.estimated_partitions = of_piece.saturating_mul(5) / 4;
     let source = one(env, "split", input, &shape)?;
     let format = TargetFormat::like(input);
     let outputs = Outputs::whole(&mut target, format, &shape, &inputs, out);

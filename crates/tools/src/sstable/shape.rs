@@ -139,7 +139,9 @@ fn options_of(statistics: &[&Statistics], partitioner: Partitioner) -> WriterOpt
     };
     WriterOptions {
         partitioner,
-        estimated_partitions: stats().map(|stats| stats.partition_sizes.count()).sum(),
+        estimated_partitions: stats()
+            .map(|stats| stats.partition_sizes.count())
+            .fold(0, u64::saturating_add),
         commit_log_intervals: union_intervals(intervals.collect()),
         has_static_rows: statistics
             .iter()

@@ -6,12 +6,10 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail};
 use ilion_env::Env;
 use ilion_schema::TableSchema;
-use ilion_sstable::{
-    Component, Descriptor, OpenOptions, SSTable, Statistics, list_directory, read_component,
-};
+use ilion_sstable::{Component, Descriptor, OpenOptions, SSTable, Statistics, TableFiles, read_component};
 use ilion_types::Partitioner;
 
-/// The SSTables that paths name, each once.
+/// The SSTables that paths name, each once. Of a directory, all but those that a crash left unfinished.
 pub(super) fn descriptors(env: &dyn Env, paths: &[PathBuf]) -> anyhow::Result<Vec<Descriptor>> {
     let mut found: Vec<Descriptor> = Vec::new();
     for path in paths {
@@ -35,16 +33,17 @@ fn named_by(env: &dyn Env, path: &Path) -> anyhow::Result<Vec<Descriptor>> {
     if !env.exists(path) {
         bail!("{}: no such file", path.display());
     }
-    let Ok(found) = list_directory(env, path) else {
+    if env.list(path).is_err() {
         bail!(
             "{}: neither a component of an SSTable (such as nb-1-big-Data.db) nor a directory of them",
             path.display()
         );
-    };
-    if found.is_empty() {
+    }
+    let files = TableFiles::list(env, path)?.unwrap_or_default();
+    if files.sstables.is_empty() {
         bail!("{}: there is no SSTable in it", path.display());
     }
-    Ok(found.into_iter().map(|found| found.descriptor).collect())
+    Ok(files.sstables.into_iter().map(|found| found.descriptor).collect())
 }
 
 /// An SSTable with the table that its header describes.

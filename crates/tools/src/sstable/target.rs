@@ -1,6 +1,6 @@
 //! Where new SSTables go: a directory, with ids that are free there.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
@@ -54,17 +54,20 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Opens or makes the directory, which must not be one of the inputs'.
+    /// A directory that need not be there yet, and must not be one of the inputs'.
     pub(super) fn open(env: &Arc<dyn Env>, directory: &Path, inputs: &[Descriptor]) -> anyhow::Result<Self> {
-        env.create_dir_all(directory)?;
-        if let Some(input) = inputs.iter().find(|input| *input.directory == *directory) {
+        let is_there = |input: &&Descriptor| absolute(&input.directory) == absolute(directory);
+        if let Some(input) = inputs.iter().find(is_there) {
             bail!(
                 "{}: {input} is in it; new SSTables go to another directory",
                 directory.display()
             );
         }
-        let found = list_directory(env.as_ref(), directory)
-            .with_context(|| format!("looking into {}", directory.display()))?;
+        let found = match env.exists(directory) {
+            true => list_directory(env.as_ref(), directory)
+                .with_context(|| format!("looking into {}", directory.display()))?,
+            false => Vec::new(),
+        };
         let greatest = found.iter().filter_map(|found| match found.descriptor.id {
             SSTableId::Sequence(number) => Some(number),
             SSTableId::TimeUuid(_) => None,
@@ -78,6 +81,10 @@ impl Target {
 
     /// Begins an SSTable.
     pub(super) fn begin(&mut self, format: TargetFormat, shape: &Shape) -> anyhow::Result<Output> {
+        // Not before: what is refused leaves no directory behind.
+        if !self.env.exists(&self.directory) {
+            self.env.create_dir_all(&self.directory)?;
+        }
         let (version, format) = format.parts();
         let id = SSTableId::Sequence(self.next_id);
         self.next_id = self.next_id.saturating_add(1);
@@ -94,6 +101,11 @@ impl Target {
         output.writer = Some(writer?);
         Ok(output)
     }
+}
+
+/// The same however it is written, but for links.
+fn absolute(directory: &Path) -> PathBuf {
+    std::path::absolute(directory).unwrap_or_else(|_| directory.to_path_buf())
 }
 
 /// An SSTable being written; what is not finished is removed.

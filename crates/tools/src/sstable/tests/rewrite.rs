@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ilion_env::Env;
-use ilion_sstable::list_directory;
+use ilion_sstable::{
+    Component, Descriptor, Format, SSTableId, Transaction, TransactionKind, Version, list_directory,
+};
 
 use super::super::{Command, ConvertArguments, Files, MergeArguments, SplitArguments, TargetFormat};
 use super::{copied, fixtures, ran, rows, small_fixtures};
@@ -47,7 +49,13 @@ fn every_format_becomes_every_other_and_back_with_the_same_rows() {
             match convert(&env, to, &out, &data) {
                 Ok(_) => {}
                 Err(error) if fixture.name.starts_with("far_ttl") && to == TargetFormat::Nb => {
-                    assert!(error.to_string().contains("2038"), "{error}");
+                    let (input, _) = Descriptor::from_path(&data).unwrap();
+                    let error = format!("{error:#}");
+                    assert!(
+                        error.starts_with(&format!("{input}: the format nb cannot")),
+                        "{error}"
+                    );
+                    assert!(error.contains("2038"), "{error}");
                     assert!(list_directory(env.as_ref(), &out).unwrap().is_empty());
                     continue;
                 }
@@ -96,10 +104,13 @@ fn a_merge_of_copies_is_the_original_and_leaves_the_inputs_alone() {
             directory: out.clone(),
             files: files(&[&data, &other]),
         };
-        ran(&env, &Command::Merge(merge)).unwrap();
+        let told = ran(&env, &Command::Merge(merge)).unwrap();
         assert_whole(&env, &out);
         assert_eq!(rows(&env, &out), before, "{}", fixture.name);
         assert_eq!(rows(&env, &data), before, "{}", fixture.name);
+        let count = before.len();
+        let expected = format!("{count} partitions (of {}) in /out/oa-1-big\n", 2 * count);
+        assert!(told.ends_with(&expected), "{told}");
     }
 }
 
@@ -127,5 +138,31 @@ fn new_files_do_not_go_beside_the_old_and_other_tables_do_not_merge() {
     };
     let refused = ran(&env, &Command::Merge(merge)).unwrap_err();
     assert!(refused.to_string().contains("not of one table"), "{refused}");
-    let _ = std::fs::remove_dir_all(out);
+    assert!(!out.exists());
+}
+
+#[test]
+fn the_directory_of_the_inputs_is_known_however_it_is_written() {
+    let (env, data) = copied(&small_fixtures()[0], "");
+    env.rename(data.parent().unwrap(), Path::new("t")).unwrap();
+    let data = Path::new("t").join(data.file_name().unwrap());
+    let refused = convert(&env, TargetFormat::Oa, Path::new("./t"), &data).unwrap_err();
+    assert!(refused.to_string().contains("another directory"), "{refused}");
+}
+
+#[test]
+fn what_a_crash_left_unfinished_is_no_input() {
+    let (env, data) = copied(&small_fixtures()[0], "");
+    let before = rows(&env, &data);
+    let out = PathBuf::from("/out");
+    convert(&env, TargetFormat::Da, &out, &data).unwrap();
+    let unfinished = Descriptor::new(out.as_path(), Version::DA, SSTableId::Sequence(9), Format::Bti);
+    let mut transaction = Transaction::begin(env.clone(), &out, TransactionKind::Compaction).unwrap();
+    transaction.add(&unfinished).unwrap();
+    env.create(&unfinished.path(&Component::Data)).unwrap();
+    std::mem::forget(transaction);
+    assert_eq!(rows(&env, &out), before);
+    // Its name is not taken.
+    let told = convert(&env, TargetFormat::Da, &out, &data).unwrap();
+    assert!(told.ends_with("/out/da-10-bti\n"), "{told}");
 }
