@@ -212,9 +212,6 @@ impl SSTableWriter {
     pub fn begin_partition(&mut self, head: &PartitionHead) -> Result<()> {
         let DecoratedKey { token, key } = &head.key;
         self.check_key(token, key)?;
-        if head.static_row.is_some() && !self.options.has_static_rows {
-            return Err(self.refuse("a static row comes, of which there were to be none"));
-        }
         let start = self.position();
         let buffered = self.buffer.len();
         let version = self.descriptor.version;
@@ -224,23 +221,14 @@ impl SSTableWriter {
         if let Err(reason) = started {
             return Err(self.unstorable(reason));
         }
-        let static_at = self.buffer.len();
-        let static_row = head.static_row.as_ref();
-        let stored = self
-            .encoder
-            .encode_static(static_row, &mut self.stats, &mut self.buffer);
-        let has_static_row = match stored {
-            Ok(has_static_row) => has_static_row,
-            Err(reason) => return Err(self.unstorable(reason)),
-        };
         if let Some(cells) = &mut self.cells {
             cells.begin_partition();
-            if let Some(row) = static_row.filter(|_| has_static_row) {
-                let head = &self.buffer.as_slice()[buffered..];
-                cells.static_row(start, head, static_at - buffered, row, &self.encoder)?;
-            }
         }
-        self.append_body()?;
+        let static_row = head.static_row.as_ref();
+        let has_static_row = match static_row.is_some() || self.encoder.has_statics() {
+            true => self.add_static(static_row, start, buffered)?,
+            false => false,
+        };
         self.stats.partition_deletion(&head.deletion);
         self.index.begin_partition();
         self.span.begin_partition();
@@ -335,10 +323,11 @@ impl SSTableWriter {
         };
         encode_end_of_partition(&mut self.buffer);
         let length = self.position() - open.start;
-        let key = &self.keys.at_hand;
+        let KeyCopy { token, bytes } = &self.keys.at_hand;
+        let key = bytes.as_slice();
         let ended = EndedPartition {
-            token: &key.token,
-            key: key.bytes.as_slice(),
+            token,
+            key,
             deletion: &open.deletion,
             position: open.start,
             head_length: open.head_length,
@@ -347,7 +336,7 @@ impl SSTableWriter {
         };
         let row_index = self.index.add(&ended)?;
         if let Some(tokens) = &mut self.tokens {
-            tokens.add(&key.token, open.start, row_index)?;
+            tokens.add(token, open.start, row_index)?;
         }
         match self.span.finish_partition() {
             None => {}
@@ -359,7 +348,6 @@ impl SSTableWriter {
                 self.stats.clusterings(&slice);
             }
         }
-        let key = key.bytes.as_slice();
         self.stats.end_partition(key, length);
         if self.first_key.is_none() {
             self.first_key = Some(Bytes::copy_from_slice(key));

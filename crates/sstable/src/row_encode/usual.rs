@@ -38,11 +38,14 @@ impl PlainRows {
         if !is_usual {
             return None;
         }
-        let values = row.clustering.values();
-        let clustering = self.append_with(values, micros, form, previous_size, out, |room| {
-            let cells = row.columns.iter().map(move |entry| cell_as_row(entry, micros));
-            append_cells(cells, columns, room)
-        })?;
+        let (begun, room) = self.begin(row.clustering.values(), micros, form, previous_size, out)?;
+        let room = append_cells(
+            &row.columns,
+            move |entry| cell_as_row(entry, micros),
+            columns,
+            room,
+        )?;
+        let clustering = self.end(begun, room.left(), out)?;
         stats.usual_row(micros, columns.len() as u64);
         Some(clustering)
     }
@@ -62,54 +65,71 @@ impl PlainRows {
         if row.cells.len() != columns.len() || Liveness::live(micros).is_none() {
             return None;
         }
-        let values = row.clustering;
-        let clustering = self.append_with(values, micros, form, previous_size, out, |room| {
-            let mut cells = row.cells.iter().copied();
-            match row.stored {
-                None => append_cells(cells.map(Some), columns, room),
-                Some(stored) => {
-                    let has_all = columns
-                        .iter()
-                        .all(|column| cells.next().is_some_and(|(id, _)| id == column.id));
-                    room.bytes(stored).filter(|_| has_all)
-                }
+        let (begun, room) = self.begin(row.clustering, micros, form, previous_size, out)?;
+        let room = match row.stored {
+            None => append_cells(row.cells, |(id, value)| Some((*id, *value)), columns, room)?,
+            Some(stored) => {
+                let ids = row.cells.iter().map(|(id, _)| *id);
+                let has_all = ids.eq(columns.iter().map(|column| column.id));
+                room.bytes(stored).filter(|_| has_all)?
             }
-        })?;
+        };
+        let clustering = self.end(begun, room.left(), out)?;
         stats.usual_row(micros, columns.len() as u64);
         Some(clustering)
     }
 
-    /// Appends a row with all columns, whose cells `append` puts into the room for them.
+    /// Puts what stands before the cells of a row with all columns into what room there is in `out`. Gives the room for the cells.
     #[inline(always)]
-    fn append_with<V: Deref<Target = [u8]>>(
-        &mut self,
+    fn begin<'s, V: Deref<Target = [u8]>>(
+        &self,
         values: &[Option<V>],
         micros: i64,
         form: &Form,
         previous_size: u64,
-        out: &mut Slab,
-        append: impl for<'s> FnOnce(Room<'s>) -> Option<Room<'s>>,
-    ) -> Option<Range<usize>> {
+        out: &'s mut Slab,
+    ) -> Option<(Begun, Room<'s>)> {
         let start = out.len();
-        let size_len = self.size_len;
         let room = out.spare();
         let first = room.left();
         let room = room.array([HAS_TIMESTAMP | HAS_ALL_COLUMNS])?;
         let room = append_clustering(&form.clustering_lens, values, room)?;
-        let at = first - room.left();
-        let room = room.skip(size_len)?;
-        let from = first - room.left();
+        let at = start + first - room.left();
+        let room = room.skip(self.size_len)?;
+        let left_from = room.left();
         let room = room.uvint(previous_size)?;
-        let body = room.left();
+        let left_body = room.left();
         let room = room.uvint(form.times.of_micros(micros))?;
-        let left = append(room)?.left();
-        if body - left >= self.bytes_max {
+        let begun = Begun {
+            start,
+            at,
+            left_from,
+            left_body,
+        };
+        Some((begun, room))
+    }
+
+    /// Appends what was put there, of which so much room is left. Gives where the clustering is; nothing if the row is too long.
+    #[inline(always)]
+    fn end(&mut self, begun: Begun, left: usize, out: &mut Slab) -> Option<Range<usize>> {
+        if begun.left_body - left >= self.bytes_max {
             return None;
         }
         out.keep(left);
-        self.put_size(start + at, (first - left - from) as u64, out);
-        Some(start + 1..start + at)
+        self.put_size(begun.at, (begun.left_from - left) as u64, out);
+        Some(begun.start + 1..begun.at)
     }
+}
+
+/// A row that is being put into the room that there is.
+#[derive(Clone, Copy, Debug)]
+struct Begun {
+    start: usize,
+    /// Where its size stands.
+    at: usize,
+    /// The room that was left where the size begins to count, and where the body begins.
+    left_from: usize,
+    left_body: usize,
 }
 
 #[inline(always)]
@@ -146,13 +166,14 @@ fn cell_as_row(entry: &ColumnData, micros: i64) -> Option<(ColumnId, &[u8])> {
 
 /// What is in a loop over cells is a function of its own, so that the loop has all registers.
 #[inline(never)]
-fn append_cells<'v, 's>(
-    cells: impl Iterator<Item = Option<(ColumnId, &'v [u8])>>,
+fn append_cells<'s, T>(
+    cells: &[T],
+    of: impl for<'v> Fn(&'v T) -> Option<(ColumnId, &'v [u8])>,
     columns: &[StoredColumn],
     mut room: Room<'s>,
 ) -> Option<Room<'s>> {
-    for (cell, column) in cells.zip(columns) {
-        let (id, value) = cell?;
+    for (cell, column) in cells.iter().zip(columns) {
+        let (id, value) = of(cell)?;
         if id != column.id {
             return None;
         }

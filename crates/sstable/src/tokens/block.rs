@@ -218,8 +218,8 @@ impl Draft {
         let count = self.partitions.len();
         let shift = shift_for(count, last.code - first.code);
         let base_code = first.code >> shift;
-        let code_of = |partition: &Partition| (partition.code >> shift) - base_code;
-        let position_of = |partition: &Partition| partition.position - first.position;
+        let code_of = move |partition: &Partition| (partition.code >> shift) - base_code;
+        let position_of = move |partition: &Partition| partition.position - first.position;
         let code_shape = Shape::fitting(count, code_of(&last))?;
         let position_shape = Shape::fitting(count, position_of(&last))?;
         out.extend_from_slice(&first.position.to_le_bytes());

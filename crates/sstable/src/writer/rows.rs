@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use ilion_codec::Append as _;
-use ilion_rows::{AlikeRows, EntryRow, PlainRow, RowLayout, Unfiltered};
+use ilion_rows::{AlikeRows, EntryRow, PlainRow, Row, RowLayout, Unfiltered};
 use smallvec::{SmallVec, smallvec};
 
 use super::SSTableWriter;
@@ -12,6 +12,32 @@ use crate::Result;
 use crate::row_encode::LARGE_VALUE_BYTES;
 
 impl SSTableWriter {
+    /// Appends the static row, an empty one if there is none, of the partition that starts at `start`, and at `start_buffered` of the
+    /// buffer. True if it has something in it.
+    #[inline(never)]
+    pub(super) fn add_static(
+        &mut self,
+        row: Option<&Row>,
+        start: u64,
+        start_buffered: usize,
+    ) -> Result<bool> {
+        if row.is_some() && !self.options.has_static_rows {
+            return Err(self.refuse("a static row comes, of which there were to be none"));
+        }
+        let static_at = self.buffer.len();
+        let stored = self.encoder.encode_static(row, &mut self.stats, &mut self.buffer);
+        let has_row = match stored {
+            Ok(has_row) => has_row,
+            Err(reason) => return Err(self.unstorable(reason)),
+        };
+        if let (Some(cells), Some(row), true) = (&mut self.cells, row, has_row) {
+            let bytes = &self.buffer.as_slice()[start_buffered..];
+            cells.static_row(start, bytes, static_at - start_buffered, row, &self.encoder)?;
+        }
+        self.append_body()?;
+        Ok(has_row)
+    }
+
     /// Appends a row or marker to the partition. They must ascend.
     ///
     /// # Errors
@@ -176,7 +202,7 @@ impl SSTableWriter {
 
     /// Appends what follows the start of a row or marker. Large values go to Data.db as they are.
     #[inline(always)]
-    pub(super) fn append_body(&mut self) -> Result<()> {
+    fn append_body(&mut self) -> Result<()> {
         match self.encoder.body().is_empty() {
             true => Ok(()),
             false => self.append_long_body(),
