@@ -56,10 +56,7 @@ impl ChainRead {
         sstables: Vec<Arc<LiveSSTable>>,
         comparator: &ClusteringComparator,
     ) -> Vec<Box<dyn Cursor>> {
-        let stretches: Vec<&Slice> = sstables
-            .iter()
-            .map(|live| &live.sstable.stats().covered_clusterings)
-            .collect();
+        let stretches: Vec<&Slice> = sstables.iter().map(|live| live.sstable.covered()).collect();
         let chains = divide(&stretches, self.filter.reversed, comparator);
         let chains = chains.into_iter().map(|chain| {
             // The next one is taken from the end.

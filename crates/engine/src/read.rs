@@ -408,7 +408,7 @@ impl PointRead<'_> {
         if is_part_of_head(sstable, wants_static) {
             return false;
         }
-        let covered = &sstable.stats().covered_clusterings;
+        let covered = sstable.covered();
         filter
             .slices
             .iter()

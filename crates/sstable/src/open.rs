@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use ilion_env::Env;
-use ilion_rows::DecoratedKey;
+use ilion_rows::{DecoratedKey, Slice};
 
 use crate::cells::CellMap;
 use crate::chunks::READ_AHEAD_BYTES;
@@ -26,6 +26,8 @@ pub(crate) struct OpenedParts {
     pub(crate) descriptor: Descriptor,
     pub(crate) options: OpenOptions,
     pub(crate) stats: StatsMetadata,
+    /// See [`StatsMetadata::covered`].
+    pub(crate) covered: Slice,
     pub(crate) header: SerializationHeader,
     pub(crate) size_bytes: u64,
     pub(crate) ends: Ends,
@@ -90,6 +92,7 @@ impl OpenedParts {
             descriptor: descriptor.clone(),
             options: options.clone(),
             size_bytes: found.map_or_else(|| size_of(&**env, descriptor), Found::size_bytes),
+            covered: statistics.stats.covered(descriptor.version),
             stats: statistics.stats,
             header: statistics.header,
             ends,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use ilion_env::Env;
-use ilion_rows::{ClusteringFilter, DecoratedKey, KeyBound, KeyRange, ReadError};
+use ilion_rows::{ClusteringFilter, DecoratedKey, KeyBound, KeyRange, ReadError, Slice};
 use ilion_schema::TableSchema;
 use ilion_types::Partitioner;
 use parking_lot::RwLock;
@@ -105,6 +105,11 @@ impl SSTable {
     /// What Statistics.db says about its contents.
     pub fn stats(&self) -> &StatsMetadata {
         &self.parts.stats
+    }
+
+    /// All rows and markers of it lie in there, static rows aside.
+    pub fn covered(&self) -> &Slice {
+        &self.parts.covered
     }
 
     /// What its rows are encoded with.

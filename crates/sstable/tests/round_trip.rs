@@ -357,7 +357,7 @@ fn statistics_bound_what_was_written() {
             "seed {}",
             case.seed
         );
-        let covered = &stats.covered_clusterings;
+        let covered = case.sstable.covered();
         let within = filtered(
             &case,
             &case.partitions,

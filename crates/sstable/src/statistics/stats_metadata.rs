@@ -83,7 +83,7 @@ pub struct StatsMetadata {
     pub level: u32,
     /// Milliseconds since 1970 when it was repaired; 0 if it was not.
     pub repaired_at_millis: i64,
-    /// All rows and markers lie in it, static rows aside.
+    /// The least and the greatest clustering, as they are told. Reads go by [`StatsMetadata::covered`].
     pub covered_clusterings: Slice,
     /// True if counter cells hold shards of the days before Cassandra 2.1.
     pub has_legacy_counter_shards: bool,
@@ -108,6 +108,22 @@ pub struct StatsMetadata {
 }
 
 impl StatsMetadata {
+    /// A slice in which all rows and markers of an SSTable of that version lie, static rows aside.
+    ///
+    /// What is empty in lists of values may be null, as entries of static rows have it in a table of an index, and null stands elsewhere:
+    /// it is left out with what follows, so that the bound is wider.
+    pub fn covered(&self, version: Version) -> Slice {
+        let mut covered = self.covered_clusterings.clone();
+        if !version.is_oa_or_later() {
+            for bound in [&mut covered.start, &mut covered.end] {
+                let is_told = |value: &Option<Bytes>| value.as_ref().is_some_and(|value| !value.is_empty());
+                let told = bound.values.iter().take_while(|value| is_told(value)).count();
+                bound.values.truncate(told);
+            }
+        }
+        covered
+    }
+
     /// Nothing known: bounds that hold whatever the rows are.
     pub fn unknown() -> Self {
         Self {
@@ -327,19 +343,12 @@ fn encode_lists(slice: &Slice, out: &mut Writer) {
     }
 }
 
-/// What is empty may be null, as entries of static rows have it in a table of an index, and null stands elsewhere: it is left out with
-/// what follows, so that the bound is wider.
 fn decode_list(input: &mut Reader<'_>) -> Result<Values, Malformed> {
     let refused = input.error("at most 65535 clustering values");
     let count = u16::try_from(input.i32()?).map_err(|_| refused)?;
     let mut values = Values::new();
-    let mut is_told = true;
     for _ in 0..count {
-        let value = input.bytes16()?;
-        is_told &= !value.is_empty();
-        if is_told {
-            values.push(Some(Bytes::copy_from_slice(value)));
-        }
+        values.push(Some(Bytes::copy_from_slice(input.bytes16()?)));
     }
     Ok(values)
 }

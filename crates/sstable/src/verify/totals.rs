@@ -119,7 +119,7 @@ impl Totals {
         expect(
             covers(
                 &comparator,
-                &stored.covered_clusterings,
+                &stored.covered(opened.version()),
                 &found.covered_clusterings,
             ),
             "covered clusterings that all rows of Data.db lie in".to_owned(),

@@ -342,3 +342,31 @@ fn a_clustering_too_long_for_the_statistics_only_makes_them_vague() {
     let stats = statistics(&*env, &descriptor).stats;
     assert_eq!(stats.covered_clusterings, Slice::all());
 }
+
+#[test]
+fn an_empty_clustering_is_told_and_may_be_null_where_lists_tell_it() {
+    let (env, descriptor) = write_all(
+        "k int pk, c text ck, d int ck, v int",
+        "partition 1\n  row '':5 v=1@1\n  row 'a':7 v=1@1\n",
+        options(),
+    );
+    let stats = statistics(&*env, &descriptor).stats;
+    let value = |bytes: &'static [u8]| Some(Bytes::from_static(bytes));
+    let start = Bound::new(
+        BoundKind::InclStart,
+        Values::from_iter([value(b""), value(&[0, 0, 0, 5])]),
+    );
+    let end = Bound::new(
+        BoundKind::InclEnd,
+        Values::from_iter([value(b"a"), value(&[0, 0, 0, 7])]),
+    );
+    assert_eq!(
+        (&stats.covered_clusterings.start, &stats.covered_clusterings.end),
+        (&start, &end)
+    );
+    let from_all = Bound::new(BoundKind::InclStart, Values::new());
+    let covered = stats.covered(descriptor.version);
+    assert_eq!((&covered.start, &covered.end), (&from_all, &end));
+    // A slice from oa on knows null.
+    assert_eq!(stats.covered(Version::OA).start, start);
+}
