@@ -1,4 +1,6 @@
 //! One table written, read and opened, and its bytes without its rows.
+//!
+//! What is timed is a function of its own that is not inlined, so that a profiler can be told to count it alone.
 
 use std::hint::black_box;
 use std::path::PathBuf;
@@ -15,7 +17,7 @@ use ilion_sstable::{
 use super::BenchArguments;
 use super::cpu::{timed, timed_often};
 use super::report::ShapeReport;
-use super::shape::{Contents, Shape, WRITTEN_MICROS};
+use super::shape::{Contents, PlainParts, Shape, WRITTEN_MICROS};
 
 /// What writes go through the chunk writer in, when it is measured alone.
 const PIECE_BYTES: usize = 64 << 10;
@@ -50,29 +52,20 @@ pub(super) fn measure(
         ..ShapeReport::default()
     };
     let subject = bench.next();
-    bench.write(&subject, &contents)?;
+    bench.write_rows(&subject, &contents)?;
     let data = bench.data(&subject)?;
     (report.data_bytes, report.stored_bytes) = (data.len() as u64, bench.stored_bytes(&subject)?);
+    let (read, write) = (&mut report.read, &mut report.write);
     for _ in 0..arguments.runs {
-        best(&mut report.write_chunks_nanos, bench.write_chunks(&data)?);
-        best(&mut report.write_nanos, bench.write_again(&contents)?);
-        best(&mut report.write_plain_nanos, bench.write_plain(&contents)?);
-        best(&mut report.read_chunks_nanos, bench.read_chunks(&subject)?);
-        best(&mut report.read_nanos, bench.read(&subject, report.rows)?);
-        best(
-            &mut report.read_plain_nanos,
-            bench.read_plain(&subject, report.rows)?,
-        );
+        write.chunks_nanos.push(bench.write_chunks(&data)?);
+        write.rows_nanos.push(bench.write_again(&contents)?);
+        write.plain_nanos.push(bench.write_plain(&contents)?);
+        read.chunks_nanos.push(bench.read_chunks(&subject)?);
+        read.plain_nanos.push(bench.read_plain(&subject, report.rows)?);
+        read.rows_nanos.push(bench.read(&subject, report.rows)?);
     }
     bench.open(&subject, &mut report)?;
     Ok(report)
-}
-
-fn best(so_far: &mut u64, nanos: u64) {
-    *so_far = match *so_far {
-        0 => nanos,
-        best => best.min(nanos),
-    };
 }
 
 impl Bench<'_> {
@@ -101,7 +94,7 @@ impl Bench<'_> {
         Ok(SSTableWriter::new(self.env, descriptor, &self.table, options)?)
     }
 
-    fn write(&self, descriptor: &Descriptor, contents: &Contents) -> anyhow::Result<()> {
+    fn write_rows(&self, descriptor: &Descriptor, contents: &Contents) -> anyhow::Result<()> {
         let mut writer = self.writer(descriptor, contents)?;
         for (head, rows) in contents.partitions() {
             writer.begin_partition(head)?;
@@ -113,57 +106,69 @@ impl Bench<'_> {
         Ok(writer.finish()?)
     }
 
+    #[inline(never)]
     fn write_again(&mut self, contents: &Contents) -> anyhow::Result<u64> {
         let descriptor = self.next();
-        let (nanos, ()) = timed(&**self.env, || self.write(&descriptor, contents))?;
+        let (nanos, ()) = timed(&**self.env, || self.write_rows(&descriptor, contents))?;
+        descriptor.remove_files(&**self.env)?;
+        Ok(nanos)
+    }
+
+    fn write_plain(&mut self, contents: &Contents) -> anyhow::Result<u64> {
+        let partitions = contents.plain(&self.table);
+        let descriptor = self.next();
+        let (nanos, ()) = timed(&**self.env, || {
+            self.write_plain_rows(&descriptor, contents, &partitions)
+        })?;
         descriptor.remove_files(&**self.env)?;
         Ok(nanos)
     }
 
     /// As a flush or compaction writes plain partitions, and a compaction plain rows.
-    fn write_plain(&mut self, contents: &Contents) -> anyhow::Result<u64> {
-        let partitions = contents.plain(&self.table);
+    #[inline(never)]
+    fn write_plain_rows(
+        &self,
+        descriptor: &Descriptor,
+        contents: &Contents,
+        partitions: &[Vec<PlainParts<'_>>],
+    ) -> anyhow::Result<()> {
         let is_whole = self.table.clustering().next().is_none();
-        let descriptor = self.next();
-        let (nanos, ()) = timed(&**self.env, || {
-            let mut writer = self.writer(&descriptor, contents)?;
-            for (head, rows) in contents.heads.iter().zip(partitions.iter().cycle()) {
-                if is_whole {
-                    for row in rows {
-                        let is_plain = writer.add_plain(&head.key.token, &row.row_of(&head.key))?;
-                        anyhow::ensure!(is_plain, "a row is not plain");
-                    }
-                    continue;
-                }
-                writer.begin_partition(head)?;
+        let mut writer = self.writer(descriptor, contents)?;
+        for (head, rows) in contents.heads.iter().zip(partitions.iter().cycle()) {
+            if is_whole {
                 for row in rows {
-                    anyhow::ensure!(
-                        writer.add_plain_row(&row.row_of(&head.key))?,
-                        "a row is not plain"
-                    );
+                    let is_plain = writer.add_plain(&head.key.token, &row.row_of(&head.key))?;
+                    anyhow::ensure!(is_plain, "a row is not plain");
                 }
-                writer.finish_partition()?;
+                continue;
             }
-            Ok(writer.finish()?)
-        })?;
+            writer.begin_partition(head)?;
+            for row in rows {
+                let is_plain = writer.add_plain_row(&row.row_of(&head.key))?;
+                anyhow::ensure!(is_plain, "a row is not plain");
+            }
+            writer.finish_partition()?;
+        }
+        Ok(writer.finish()?)
+    }
+
+    fn write_chunks(&mut self, data: &[u8]) -> anyhow::Result<u64> {
+        let descriptor = self.next();
+        let (nanos, ()) = timed(&**self.env, || self.compress_chunks(&descriptor, data))?;
         descriptor.remove_files(&**self.env)?;
         Ok(nanos)
     }
 
     /// The same bytes through the same chunks, compressed and summed, without rows and without an index.
-    fn write_chunks(&mut self, data: &[u8]) -> anyhow::Result<u64> {
-        let descriptor = self.next();
+    #[inline(never)]
+    fn compress_chunks(&self, descriptor: &Descriptor, data: &[u8]) -> anyhow::Result<()> {
         let compression = Compression::from_options(&self.table.options.compression)?;
-        let (nanos, ()) = timed(&**self.env, || {
-            let mut writer = ChunkWriter::create(self.env.clone(), descriptor.clone(), compression)?;
-            for piece in data.chunks(PIECE_BYTES) {
-                writer.write(piece)?;
-            }
-            writer.finish()?;
-            Ok(())
-        })?;
-        descriptor.remove_files(&**self.env)?;
-        Ok(nanos)
+        let mut writer = ChunkWriter::create(self.env.clone(), descriptor.clone(), compression)?;
+        for piece in data.chunks(PIECE_BYTES) {
+            writer.write(piece)?;
+        }
+        writer.finish()?;
+        Ok(())
     }
 
     fn stream(&self, descriptor: &Descriptor) -> anyhow::Result<DataStream> {
@@ -186,39 +191,44 @@ impl Bench<'_> {
         Ok(data)
     }
 
-    /// Every chunk read, its CRC checked, and decompressed; nothing is done with the bytes.
     fn read_chunks(&self, descriptor: &Descriptor) -> anyhow::Result<u64> {
-        timed_often(&**self.env, || {
-            let mut stream = self.stream(descriptor)?;
-            while !stream.is_at_end() {
-                stream.require(1)?;
-                stream.consume(black_box(stream.rest()).len());
-            }
-            Ok(())
-        })
+        timed_often(&**self.env, || self.decompress_chunks(descriptor))
     }
 
-    /// Every row as one that is kept: to be merged, or held in memory.
+    /// Every chunk read, its CRC checked, and decompressed; nothing is done with the bytes.
+    #[inline(never)]
+    fn decompress_chunks(&self, descriptor: &Descriptor) -> anyhow::Result<()> {
+        let mut stream = self.stream(descriptor)?;
+        while !stream.is_at_end() {
+            stream.require(1)?;
+            stream.consume(black_box(stream.rest()).len());
+        }
+        Ok(())
+    }
+
     fn read(&self, descriptor: &Descriptor, rows_expected: u64) -> anyhow::Result<u64> {
         let sstable = Arc::new(SSTable::open(self.env, descriptor, &Self::options())?);
-        let (nanos, rows) = timed(&**self.env, || {
-            let filter = Arc::new(ClusteringFilter::all());
-            let mut cursor = sstable.cursor(&self.table, KeyRange::all(), filter, Scan::Sequential);
-            let mut rows = 0;
-            while let Some(head) = cursor.next_partition()? {
-                black_box(&head);
-                while let Some(unfiltered) = cursor.next_unfiltered()? {
-                    black_box(&unfiltered);
-                    rows += 1;
-                }
-            }
-            Ok(rows)
-        })?;
+        let (nanos, rows) = timed(&**self.env, || self.build_rows(&sstable))?;
         anyhow::ensure!(rows == rows_expected, "{rows} rows were read of {rows_expected}");
         Ok(nanos)
     }
 
-    /// As a SELECT of all rows reads them: plain ones where they lie, the others as above.
+    /// Every row as one that is kept: to be merged, or held in memory. Gives how many there are.
+    #[inline(never)]
+    fn build_rows(&self, sstable: &Arc<SSTable>) -> anyhow::Result<u64> {
+        let filter = Arc::new(ClusteringFilter::all());
+        let mut cursor = sstable.cursor(&self.table, KeyRange::all(), filter, Scan::Sequential);
+        let mut rows = 0;
+        while let Some(head) = cursor.next_partition()? {
+            black_box(&head);
+            while let Some(unfiltered) = cursor.next_unfiltered()? {
+                black_box(&unfiltered);
+                rows += 1;
+            }
+        }
+        Ok(rows)
+    }
+
     fn read_plain(&self, descriptor: &Descriptor, rows_expected: u64) -> anyhow::Result<u64> {
         let sstable = Arc::new(SSTable::open(self.env, descriptor, &Self::options())?);
         timed_often(&**self.env, || {
@@ -228,7 +238,8 @@ impl Bench<'_> {
         })
     }
 
-    /// How many rows there are.
+    /// As a SELECT of all rows reads them: plain ones where they lie, the others as above. Gives how many there are.
+    #[inline(never)]
     fn see_rows(&self, sstable: &Arc<SSTable>) -> anyhow::Result<u64> {
         let mut seen = Seen(0);
         let filter = Arc::new(ClusteringFilter::all());

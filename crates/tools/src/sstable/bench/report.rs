@@ -10,7 +10,7 @@ pub(super) struct Report {
     pub shapes: Vec<ShapeReport>,
 }
 
-/// One shape. Times are of the thread on a CPU, the best of all runs.
+/// One shape.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct ShapeReport {
     pub shape: &'static str,
@@ -20,18 +20,10 @@ pub(super) struct ShapeReport {
     pub data_bytes: u64,
     /// Bytes of Data.db.
     pub stored_bytes: u64,
-    /// Reading, checking and decompressing chunks.
-    pub read_chunks_nanos: u64,
-    /// The same, and decoding all rows.
-    pub read_nanos: u64,
-    /// The same, rows being seen where they lie if they are plain.
-    pub read_plain_nanos: u64,
-    /// Compressing and writing chunks.
-    pub write_chunks_nanos: u64,
-    /// The same, encoding all rows, and all other components.
-    pub write_nanos: u64,
-    /// The same, rows being written where they lie if they are plain.
-    pub write_plain_nanos: u64,
+    /// Reading, checking and decompressing; rows are built.
+    pub read: Times,
+    /// Compressing and writing; rows are encoded, and all other components written.
+    pub write: Times,
     pub open_nanos: u64,
     /// Reads of files that opening took.
     pub open_reads: u64,
@@ -39,15 +31,51 @@ pub(super) struct ShapeReport {
     pub open_bytes: u64,
 }
 
+/// How long the thread was on a CPU, run by run.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Times {
+    /// Chunks alone.
+    pub chunks_nanos: Vec<u64>,
+    /// The same with all rows.
+    pub rows_nanos: Vec<u64>,
+    /// The same, rows being seen, or written, where they lie if they are plain.
+    pub plain_nanos: Vec<u64>,
+}
+
 #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
 fn ratio(part: u64, whole: u64) -> f64 {
     part as f64 / (whole.max(1)) as f64
 }
 
+fn best(nanos: &[u64]) -> u64 {
+    nanos.iter().copied().min().unwrap_or_default()
+}
+
+impl Times {
+    /// Of what was measured in the same run with the chunks, so that the machine was as fast for both: the share that chunks alone
+    /// have, in the median run.
+    fn share(&self, nanos: &[u64]) -> f64 {
+        let pairs = self.chunks_nanos.iter().zip(nanos);
+        let mut shares: Vec<f64> = pairs.map(|(chunks, nanos)| ratio(*chunks, *nanos)).collect();
+        shares.sort_by(f64::total_cmp);
+        shares.get(shares.len() / 2).copied().unwrap_or_default()
+    }
+}
+
 impl ShapeReport {
-    /// Decimal megabytes of uncompressed data a second.
-    fn rate(&self, nanos: u64) -> f64 {
-        ratio(self.data_bytes, nanos) * 1000.0
+    /// Decimal megabytes of uncompressed data a second, in the best run.
+    fn rate(&self, nanos: &[u64]) -> f64 {
+        ratio(self.data_bytes, best(nanos)) * 1000.0
+    }
+
+    fn columns(&self, times: &Times) -> String {
+        let mut columns = format!("{:>10.0}", self.rate(&times.chunks_nanos));
+        for nanos in [&times.rows_nanos, &times.plain_nanos] {
+            let (rate, share) = (self.rate(nanos), 100.0 * times.share(nanos));
+            let row = ratio(best(nanos), self.rows);
+            columns += &format!(" {rate:>10.0} {share:>4.0} % {row:>7.0}");
+        }
+        columns
     }
 }
 
@@ -55,7 +83,7 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "MB are 10^6 uncompressed bytes of Data.db; one core, CPU time; best of all runs"
+            "MB are 10^6 uncompressed bytes of Data.db; one core, CPU time; MB/s and ns of the best run, shares of the median one"
         )?;
         write!(
             f,
@@ -89,27 +117,31 @@ impl fmt::Display for ShapeReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{:10} {:>9} {:>7.3} | {:>10.0} {:>10.0} {:>4.0} % {:>7.0} {:>10.0} {:>4.0} % {:>7.0} | {:>10.0} {:>10.0} {:>4.0} % {:>7.0} {:>10.0} {:>4.0} % {:>7.0} | {} reads, {} bytes, {} us",
+            "{:10} {:>9} {:>7.3} | {} | {} | {} reads, {} bytes, {} us",
             self.shape,
             self.rows,
             ratio(self.stored_bytes, self.data_bytes),
-            self.rate(self.read_chunks_nanos),
-            self.rate(self.read_nanos),
-            100.0 * ratio(self.read_chunks_nanos, self.read_nanos),
-            ratio(self.read_nanos, self.rows),
-            self.rate(self.read_plain_nanos),
-            100.0 * ratio(self.read_chunks_nanos, self.read_plain_nanos),
-            ratio(self.read_plain_nanos, self.rows),
-            self.rate(self.write_chunks_nanos),
-            self.rate(self.write_nanos),
-            100.0 * ratio(self.write_chunks_nanos, self.write_nanos),
-            ratio(self.write_nanos, self.rows),
-            self.rate(self.write_plain_nanos),
-            100.0 * ratio(self.write_chunks_nanos, self.write_plain_nanos),
-            ratio(self.write_plain_nanos, self.rows),
+            self.columns(&self.read),
+            self.columns(&self.write),
             self.open_reads,
             self.open_bytes,
             self.open_nanos / 1000,
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_that_of_the_median_run() {
+        let times = Times {
+            chunks_nanos: vec![80, 30, 45],
+            rows_nanos: vec![100, 100, 50],
+            plain_nanos: Vec::new(),
+        };
+        assert!((times.share(&times.rows_nanos) - 0.8).abs() < 1e-9);
+        assert_eq!(best(&times.rows_nanos), 50);
     }
 }
