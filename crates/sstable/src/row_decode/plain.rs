@@ -180,7 +180,7 @@ impl RowFormat {
                 break;
             }
             keys.take();
-            if found.is_usual && flow == Flow::Next {
+            if found.is_usual {
                 patterns.note(left.before(rest), self, true);
             }
             left = rest;
@@ -261,7 +261,7 @@ impl RowFormat {
             if flow == Flow::Leave {
                 break;
             }
-            if found.is_usual && flow == Flow::Next {
+            if found.is_usual {
                 patterns.note(left.before(rest), self, false);
             }
             left = rest;
