@@ -61,6 +61,7 @@ impl StoredRow {
     /// Where the values of a row stand beside it.
     #[inline]
     pub(crate) fn compare(&self, values: &Values, comparator: &ClusteringComparator) -> Ordering {
+        let values = values.iter().map(Option::as_deref);
         match self {
             Self::Packed(packed) => comparator.compare_leading(packed.clustering(), values),
             Self::Plain(row) => {

@@ -265,17 +265,21 @@ impl ClusteringComparator {
 
     #[inline]
     fn compare_common(&self, a: &Values, b: &Values) -> Ordering {
-        self.compare_leading(a.iter().map(Option::as_deref), b)
+        self.compare_leading(a.iter().map(Option::as_deref), b.iter().map(Option::as_deref))
     }
 
-    /// Orders leading values, wherever they are, and those of a row or bound: as far as both go.
+    /// Orders leading values of two rows or bounds, wherever they are: as far as both go.
     #[inline]
-    pub fn compare_leading<'v>(&self, mut a: impl Iterator<Item = Option<&'v [u8]>>, b: &Values) -> Ordering {
-        for (index, b) in b.iter().enumerate() {
+    pub fn compare_leading<'a, 'b>(
+        &self,
+        mut a: impl Iterator<Item = Option<&'a [u8]>>,
+        b: impl Iterator<Item = Option<&'b [u8]>>,
+    ) -> Ordering {
+        for (index, b) in b.enumerate() {
             let Some(a) = a.next() else {
                 break;
             };
-            let ordering = self.compare_values(index, a, b.as_deref());
+            let ordering = self.compare_values(index, a, b);
             if ordering != Ordering::Equal {
                 return ordering;
             }
@@ -304,7 +308,8 @@ impl ClusteringComparator {
 
     /// Orders a bound and a row of which there are only the values; never equal.
     pub fn compare_bound_to_values(&self, bound: &Bound, values: &[Option<&[u8]>]) -> Ordering {
-        match self.compare_leading(values.iter().copied(), &bound.values) {
+        let bound_values = bound.values.iter().map(Option::as_deref);
+        match self.compare_leading(values.iter().copied(), bound_values) {
             Ordering::Equal if bound.kind.is_before() => Ordering::Less,
             Ordering::Equal => Ordering::Greater,
             common => common.reverse(),

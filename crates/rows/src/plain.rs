@@ -9,8 +9,10 @@
 //! The rows of a partition with clustering are shown one after another in the same way ([`Cursor::plain_rows`](crate::Cursor::plain_rows)):
 //! such a row is plain if it is not deleted and has only simple cells that live and do not expire.
 
+use std::borrow::Cow;
+
 use ilion_schema::{Column, ColumnId, TableSchema};
-use ilion_types::Token;
+use ilion_types::{Partitioner, Token};
 
 use crate::{AlikeRows, DecoratedKey};
 
@@ -47,6 +49,15 @@ pub struct PlainRow<'b> {
 }
 
 impl<'b> PlainRow<'b> {
+    /// The token of its key, computed if nobody had to know it before.
+    #[inline]
+    pub fn token_by(&self, partitioner: Partitioner) -> Cow<'b, Token> {
+        match self.token {
+            Some(token) => Cow::Borrowed(token),
+            None => Cow::Owned(partitioner.token(self.key)),
+        }
+    }
+
     /// The value of a column; nothing if it is null.
     #[inline]
     pub fn cell(&self, column: ColumnId) -> Option<&'b [u8]> {

@@ -38,8 +38,9 @@ use crate::error::Step;
 use crate::{DataStream, Error, Result, SerializationHeader, Version};
 
 pub(crate) use self::pattern::Patterns;
-pub(crate) use self::plain::{Visited, WantedKeys};
+pub(crate) use self::plain::WantedKeys;
 pub(crate) use self::prefix::{ClusteringFormat, Place};
+pub(crate) use self::rest::key_at_hand;
 pub(crate) use self::source::{ByteSource, Piece, read_uvint};
 use self::source::{Stretch, Within};
 pub(crate) use self::times::Times;

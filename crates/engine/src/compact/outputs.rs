@@ -187,17 +187,10 @@ impl Sink for Outputs<'_> {
     }
 
     fn plain_partition(&mut self, partition: &PlainRow<'_>) -> Result<bool> {
-        let computed;
-        let token = match partition.token {
-            Some(token) => token,
-            None => {
-                computed = self.options.partitioner.token(partition.key);
-                &computed
-            }
-        };
-        self.open_for(token)?;
+        let token = partition.token_by(self.options.partitioner);
+        self.open_for(&token)?;
         self.writer()?.plain_partition(&PlainRow {
-            token: Some(token),
+            token: Some(&token),
             ..*partition
         })
     }

@@ -4,13 +4,15 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ilion_rows::{Bound, Cursor, DecoratedKey, PartitionHead, PlainRun, PlainVisitor, ReadError, Unfiltered};
+use ilion_rows::{
+    Bound, Cursor, DecoratedKey, KeyBound, PartitionHead, PlainRun, PlainVisitor, ReadError, Unfiltered,
+};
 use ilion_schema::TableSchema;
-use ilion_types::{Partitioner, Token};
+use ilion_types::Partitioner;
 
-use super::shown::{show_partitions, show_rows};
+use super::shown::{show_partitions, show_rows, until};
 use crate::error::Step;
-use crate::row_decode::{ByteSource as _, Head, Patterns, RowFormat, Wanted, WantedKeys};
+use crate::row_decode::{ByteSource as _, Head, Patterns, RowFormat, Wanted, WantedKeys, key_at_hand};
 use crate::{ChunkReader, DataStream, Result, SerializationHeader, Version};
 
 /// A walk over Data.db that knows where it stands.
@@ -162,9 +164,7 @@ impl Cursor for DataScan {
 
     fn peek(&mut self) -> Option<DecoratedKey> {
         if self.ahead.is_none() && !self.is_within {
-            let (len, rest) = self.stream.rest().split_first_chunk()?;
-            let key = rest.get(..usize::from(u16::from_be_bytes(*len)))?;
-            let key = self.stream.window().0.slice_ref(key);
+            let key = self.stream.window().0.slice_ref(key_at_hand(self.stream.rest())?);
             self.ahead = Some(DecoratedKey::new(self.partitioner, key));
         }
         self.ahead.clone()
@@ -179,15 +179,10 @@ impl Cursor for DataScan {
             return Ok(None);
         }
         self.leave()?;
-        let is_wanted = before
-            .map(|before| move |token: &Token, key: &[u8]| (token, key) < (&before.token, &*before.key));
+        let is_wanted = until(&KeyBound::End, before);
         let keys = WantedKeys::new(self.partitioner, is_wanted, &mut self.ahead);
-        let shown = show_partitions(&mut self.stream, &self.format, &mut self.patterns, keys, visitor);
-        Ok(shown.map(|shown| PlainRun {
-            count: shown.count,
-            last: shown.last,
-            is_over: shown.is_over,
-        }))
+        let (stream, patterns) = (&mut self.stream, &mut self.patterns);
+        Ok(show_partitions(stream, &self.format, patterns, keys, visitor))
     }
 
     fn plain_rows(

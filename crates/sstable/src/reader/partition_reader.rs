@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ilion_rows::{Bound, ClusteringFilter, DecoratedKey, DeletionTime, PlainVisitor, Row, Unfiltered};
+use ilion_rows::{
+    Bound, ClusteringFilter, DecoratedKey, DeletionTime, PlainRun, PlainVisitor, Row, Unfiltered,
+};
 use ilion_types::Token;
 
 use super::backward::Backward;
@@ -15,7 +17,7 @@ use crate::cells::CellLookup;
 use crate::error::Step;
 use crate::open::OpenedParts;
 use crate::row_decode::{
-    ByteSource as _, END_OF_PARTITION, Head, Patterns, RowFormat, Unwanted, Visited, Wanted, WantedKeys,
+    ByteSource as _, END_OF_PARTITION, Head, Patterns, RowFormat, Unwanted, Wanted, WantedKeys, key_at_hand,
 };
 use crate::{DataStream, Result};
 
@@ -343,9 +345,7 @@ impl PartitionReader {
             (Walk::End, [END_OF_PARTITION, rest @ ..]) => rest,
             _ => return None,
         };
-        let (len, rest) = rest.split_first_chunk()?;
-        let key = rest.get(..usize::from(u16::from_be_bytes(*len)))?;
-        Some(stream.window().0.slice_ref(key))
+        Some(stream.window().0.slice_ref(key_at_hand(rest)?))
     }
 
     /// Shows the visitor the partitions that follow, see [`RowFormat::visit_plain`]. Requires: all is read.
@@ -353,7 +353,7 @@ impl PartitionReader {
         &mut self,
         keys: WantedKeys<'_, impl Fn(&Token, &[u8]) -> bool>,
         visitor: &mut dyn PlainVisitor,
-    ) -> Step<Option<Visited>> {
+    ) -> Step<Option<PlainRun>> {
         if !self.unfiltereds.format.may_be_plain() {
             return Ok(None);
         }

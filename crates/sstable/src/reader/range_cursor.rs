@@ -11,10 +11,11 @@ use ilion_rows::{
     PlainVisitor, ReadError, Unfiltered,
 };
 use ilion_schema::TableSchema;
-use ilion_types::{Partitioner, Token};
+use ilion_types::Partitioner;
 
 use super::partition_index::IndexCursor;
 use super::partition_reader::{PartitionReader, Started};
+use super::shown::until;
 use crate::error::Step;
 use crate::row_decode::WantedKeys;
 use crate::sstable::Begin;
@@ -252,11 +253,7 @@ impl Cursor for RangeCursor {
         if visited.is_err() {
             self.place = Place::After;
         }
-        Ok(visited?.map(|visited| PlainRun {
-            count: visited.count,
-            last: visited.last,
-            is_over: visited.is_over,
-        }))
+        Ok(visited?)
     }
 
     fn plain_rows(
@@ -270,25 +267,4 @@ impl Cursor for RangeCursor {
             Place::Before | Place::After => Ok(0),
         }
     }
-}
-
-/// Tells the keys below the end of a range and below `before`; nothing if all are.
-fn until<'k>(
-    end: &'k KeyBound,
-    before: Option<&'k DecoratedKey>,
-) -> Option<impl Fn(&Token, &[u8]) -> bool + use<'k>> {
-    let is_unbounded = matches!(end, KeyBound::End) && before.is_none();
-    let is_wanted = move |token: &Token, key: &[u8]| {
-        let is_before = |limit: &DecoratedKey| (token, key) < (&limit.token, &*limit.key);
-        let is_within = match end {
-            KeyBound::Start => false,
-            KeyBound::End => true,
-            KeyBound::BeforeToken(end) => token < end,
-            KeyBound::AfterToken(end) => token <= end,
-            KeyBound::Before(end) => is_before(end),
-            KeyBound::After(end) => (token, key) <= (&end.token, &*end.key),
-        };
-        is_within && before.is_none_or(is_before)
-    };
-    (!is_unbounded).then_some(is_wanted)
 }

@@ -1,10 +1,10 @@
 //! Plain partitions and rows shown where they lie, from where a stream stands: window after window.
 
-use ilion_rows::{Bound, DecoratedKey, PlainVisitor};
+use ilion_rows::{Bound, DecoratedKey, KeyBound, PlainRun, PlainVisitor};
 use ilion_types::Token;
 
 use crate::DataStream;
-use crate::row_decode::{Patterns, RowFormat, Visited, WantedKeys};
+use crate::row_decode::{Patterns, RowFormat, WantedKeys};
 
 /// Shows the visitor the partitions that follow, see [`RowFormat::visit_plain`]. Requires: the stream stands where one starts.
 pub(super) fn show_partitions(
@@ -13,13 +13,13 @@ pub(super) fn show_partitions(
     patterns: &mut Patterns,
     mut keys: WantedKeys<'_, impl Fn(&Token, &[u8]) -> bool>,
     visitor: &mut dyn PlainVisitor,
-) -> Option<Visited> {
+) -> Option<PlainRun> {
     stream.refill();
-    let mut whole: Option<Visited> = None;
+    let mut whole: Option<PlainRun> = None;
     while let Some(visited) = format.visit_plain(stream, patterns, &mut keys, visitor) {
         let count = whole.map_or(0, |whole| whole.count) + visited.count;
         let is_over = visited.is_over;
-        whole = Some(Visited { count, ..visited });
+        whole = Some(PlainRun { count, ..visited });
         // What did not go on may be a partition that the window has not all of.
         if is_over || !stream.refill() {
             break;
@@ -49,4 +49,25 @@ pub(super) fn show_rows(
             return count;
         }
     }
+}
+
+/// Tells the keys below the end of a range and below `before`; nothing if all are.
+pub(super) fn until<'k>(
+    end: &'k KeyBound,
+    before: Option<&'k DecoratedKey>,
+) -> Option<impl Fn(&Token, &[u8]) -> bool + use<'k>> {
+    let is_unbounded = matches!(end, KeyBound::End) && before.is_none();
+    let is_wanted = move |token: &Token, key: &[u8]| {
+        let is_before = |limit: &DecoratedKey| (token, key) < (&limit.token, &*limit.key);
+        let is_within = match end {
+            KeyBound::Start => false,
+            KeyBound::End => true,
+            KeyBound::BeforeToken(end) => token < end,
+            KeyBound::AfterToken(end) => token <= end,
+            KeyBound::Before(end) => is_before(end),
+            KeyBound::After(end) => (token, key) <= (&end.token, &*end.key),
+        };
+        is_within && before.is_none_or(is_before)
+    };
+    (!is_unbounded).then_some(is_wanted)
 }

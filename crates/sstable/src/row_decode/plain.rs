@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 use ilion_codec::unsigned_vint_len;
-use ilion_rows::{Bound, DecoratedKey, Flow, NO_TIMESTAMP, PlainRow, PlainVisitor};
+use ilion_rows::{Bound, DecoratedKey, Flow, NO_TIMESTAMP, PlainRow, PlainRun, PlainVisitor};
 use ilion_schema::ColumnId;
 use ilion_types::{Partitioner, Token};
 use smallvec::{SmallVec, smallvec};
@@ -35,15 +35,6 @@ struct Found<'w> {
     stored: Option<&'w [u8]>,
     /// It is as most are: with all columns, written at once, no value being empty.
     is_usual: bool,
-}
-
-/// Plain partitions that were taken.
-pub(crate) struct Visited {
-    pub(crate) count: u64,
-    /// The key of the last one.
-    pub(crate) last: DecoratedKey,
-    /// The visitor wants no more.
-    pub(crate) is_over: bool,
 }
 
 /// Which partitions are to be shown, by their keys. A token that was computed for that is kept.
@@ -133,7 +124,7 @@ impl RowFormat {
         patterns: &mut Patterns,
         keys: &mut WantedKeys<'_, F>,
         visitor: &mut dyn PlainVisitor,
-    ) -> Option<Visited> {
+    ) -> Option<PlainRun> {
         let window = stream.window().0;
         let at_hand = stream.rest().len();
         let mut rest = Rest(&window[window.len() - at_hand..]);
@@ -196,7 +187,7 @@ impl RowFormat {
         let consumed = at_hand - left.0.len();
         drop(room);
         stream.consume(consumed);
-        Some(Visited {
+        Some(PlainRun {
             count,
             last: last?,
             is_over,

@@ -17,6 +17,12 @@ pub(super) struct CommonCell<'w> {
     pub(super) value: &'w [u8],
 }
 
+/// The key of the partition that begins with these bytes, if it is there.
+#[inline]
+pub(crate) fn key_at_hand(bytes: &[u8]) -> Option<&[u8]> {
+    Rest(bytes).key()
+}
+
 impl<'w> Rest<'w> {
     /// The bytes up to where `later` begins, which goes on in the same bytes.
     #[inline(always)]

@@ -5,7 +5,6 @@ use std::io::Write;
 use ilion_compaction::Sink;
 use ilion_rows::{AlikeRows, PartitionHead, PlainRow, Unfiltered, may_be_plain, rows_may_be_plain};
 use ilion_sstable::Descriptor;
-use ilion_types::Token;
 
 use super::shape::Shape;
 use super::target::{Output, Target, TargetFormat};
@@ -131,16 +130,8 @@ impl Sink for Outputs<'_> {
     }
 
     fn plain_partition(&mut self, row: &PlainRow<'_>) -> anyhow::Result<bool> {
-        let partitioner = self.shape.options.partitioner;
-        let computed: Token;
-        let token = match row.token {
-            Some(token) => token,
-            None => {
-                computed = partitioner.token(row.key);
-                &computed
-            }
-        };
-        self.next()?.add_plain(token, row)
+        let token = row.token_by(self.shape.options.partitioner);
+        self.next()?.add_plain(&token, row)
     }
 
     fn takes_plain_rows(&self) -> bool {

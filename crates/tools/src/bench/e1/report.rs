@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::bench::e1::server::Start;
 use crate::bench::table::{Table, number};
+use crate::median::median;
 
 /// The result.
 #[derive(Debug, Serialize)]
@@ -45,12 +46,12 @@ struct Median {
 impl Report {
     /// Puts numbers in relation.
     pub fn new(value_bytes: u32, runs: u32, page_cache_dropped: bool, starts: Vec<Starts>) -> Self {
-        let first = starts.first().map_or(0.0, |starts| median(&starts.usual));
+        let first = starts.first().map_or(0.0, |starts| median_secs(&starts.usual));
         let medians = starts.iter().map(|starts| Median {
             rows: starts.rows,
-            secs: median(&starts.usual),
-            ratio: median(&starts.usual) / first,
-            old_way_secs: starts.old_way.as_deref().map(median),
+            secs: median_secs(&starts.usual),
+            ratio: median_secs(&starts.usual) / first,
+            old_way_secs: starts.old_way.as_deref().map(median_secs),
         });
         Self {
             experiment: "e1",
@@ -96,7 +97,7 @@ fn line(starts: &Starts, median_of: &Median) -> Vec<String> {
     let secs: Vec<f64> = starts.usual.iter().map(|start| start.secs).collect();
     let shown = |secs: f64| format!("{secs:.3}");
     let mebibytes = |bytes: f64| number(bytes / 1_048_576.0);
-    let middle = |of: fn(&Start) -> f64| middle(starts.usual.iter().map(of).collect());
+    let middle = |of: fn(&Start) -> f64| median(starts.usual.iter().map(of).collect());
     vec![
         number(starts.rows as f64),
         starts.sstables.to_string(),
@@ -112,13 +113,8 @@ fn line(starts: &Starts, median_of: &Median) -> Vec<String> {
     ]
 }
 
-fn median(starts: &[Start]) -> f64 {
-    middle(starts.iter().map(|start| start.secs).collect())
-}
-
-fn middle(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
+fn median_secs(starts: &[Start]) -> f64 {
+    median(starts.iter().map(|start| start.secs).collect())
 }
 
 #[cfg(test)]

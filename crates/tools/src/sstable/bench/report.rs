@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::median::median;
+
 /// All shapes.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
@@ -56,9 +58,7 @@ impl Times {
     /// have, in the median run.
     fn share(&self, nanos: &[u64]) -> f64 {
         let pairs = self.chunks_nanos.iter().zip(nanos);
-        let mut shares: Vec<f64> = pairs.map(|(chunks, nanos)| ratio(*chunks, *nanos)).collect();
-        shares.sort_by(f64::total_cmp);
-        shares.get(shares.len() / 2).copied().unwrap_or_default()
+        median(pairs.map(|(chunks, nanos)| ratio(*chunks, *nanos)).collect())
     }
 }
 

@@ -117,7 +117,8 @@ impl Order {
         let order = match (&self.place, next) {
             (Place::Start, _) => Ordering::Less,
             (Place::Row, Unfiltered::Row(row)) => {
-                comparator.compare_leading(self.clustering.values(), row.clustering.values())
+                let values = row.clustering.values().iter().map(Option::as_deref);
+                comparator.compare_leading(self.clustering.values(), values)
             }
             (Place::Row, Unfiltered::Marker(marker)) => {
                 let values: Vec<_> = self.clustering.values().collect();
@@ -139,27 +140,19 @@ impl Order {
     pub(super) fn admits_row(&self, clustering: &[Option<&[u8]>]) -> bool {
         match &self.place {
             Place::Start => true,
-            Place::Row => self
-                .compare(self.clustering.values(), clustering.iter().copied())
-                .is_lt(),
+            Place::Row => {
+                let before = self.clustering.values();
+                self.comparator
+                    .compare_leading(before, clustering.iter().copied())
+                    .is_lt()
+            }
             Place::Bound(last) => self.comparator.compare_bound_to_values(last, clustering).is_lt(),
         }
     }
 
-    /// Orders two rows by their values.
-    #[inline]
-    pub(super) fn compare<'a, 'b>(
-        &self,
-        a: impl Iterator<Item = Option<&'a [u8]>>,
-        b: impl Iterator<Item = Option<&'b [u8]>>,
-    ) -> Ordering {
-        for (index, (a, b)) in a.zip(b).enumerate() {
-            let order = self.comparator.compare_values(index, a, b);
-            if order.is_ne() {
-                return order;
-            }
-        }
-        Ordering::Equal
+    /// What orders rows.
+    pub(super) fn comparator(&self) -> &ClusteringComparator {
+        &self.comparator
     }
 
     /// Stands behind a row with these values.

@@ -14,23 +14,16 @@ pub(super) struct OrderedPartitions<'v> {
 
 impl PlainVisitor for OrderedPartitions<'_> {
     fn row(&mut self, row: &PlainRow<'_>) -> Flow {
-        let computed;
-        let token = match row.token {
-            Some(token) => token,
-            None => {
-                computed = self.partitioner.token(row.key);
-                &computed
-            }
-        };
-        if !self.order.admits_key(token, row.key) {
+        let token = row.token_by(self.partitioner);
+        if !self.order.admits_key(&token, row.key) {
             return Flow::Leave;
         }
         let flow = self.visitor.row(&PlainRow {
-            token: Some(token),
+            token: Some(&token),
             ..*row
         });
         if flow != Flow::Leave {
-            self.order.begin(token, row.key);
+            self.order.begin(&token, row.key);
         }
         flow
     }
@@ -50,7 +43,7 @@ impl OrderedRows<'_> {
             let is_in_order = match before {
                 Some(before) => {
                     let (a, b) = (clustering(rows, before), clustering(rows, row));
-                    self.order.compare(a, b).is_lt()
+                    self.order.comparator().compare_leading(a, b).is_lt()
                 }
                 None => {
                     let values: Vec<_> = clustering(rows, row).collect();
