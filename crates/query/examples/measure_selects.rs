@@ -6,7 +6,8 @@
 //! ```
 //! Rows have a key of 16 bytes and a value of 100. LIMIT 0 reads rows by their keys, any other number so many rows behind a token.
 //! Every row is in one of the SSTables; with a fifth argument, so many SSTables have each row. With a sixth one, partitions have so many
-//! rows each.
+//! rows each. With a seventh one, aggregates of all rows are read, by their number: 0 `count(*)`, 1 `sum(c), max(v)`; the value is then
+//! a blob of 1 to 17 bytes.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a tool for developers")]
 
@@ -26,8 +27,30 @@ fn key(row: u64) -> Bytes {
     Bytes::from(format!("{mixed:016x}"))
 }
 
+/// What may be asked of all rows of a table with clustering.
+const AGGREGATES: [&str; 2] = ["SELECT count(*) FROM ks.t", "SELECT sum(c), max(v) FROM ks.t"];
+
+/// The value of a row.
+#[derive(Clone, Copy)]
+enum ValueShape {
+    Wide,
+    /// Of different lengths.
+    Short,
+}
+
+fn value(row: u64, shape: ValueShape) -> Bytes {
+    match shape {
+        ValueShape::Wide => Bytes::from([row.to_be_bytes().repeat(6), vec![7; 52]].concat()),
+        ValueShape::Short => {
+            let mixed = row.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            let len = 1 + usize::try_from(mixed % 17).unwrap();
+            Bytes::from(format!("{mixed:017}")).slice(..len)
+        }
+    }
+}
+
 /// `width`: rows of a partition; nothing: the table has no clustering.
-fn load(bench: &mut Bench, rows: u64, sstables: u64, copies: u64, width: Option<u64>) {
+fn load(bench: &mut Bench, rows: u64, sstables: u64, copies: u64, width: Option<u64>, shape: ValueShape) {
     let (create, insert) = match width {
         None => (
             "CREATE TABLE ks.t (k blob PRIMARY KEY, v blob)",
@@ -42,8 +65,7 @@ fn load(bench: &mut Bench, rows: u64, sstables: u64, copies: u64, width: Option<
     let insert = bench.prepare(insert);
     for part in 0..sstables {
         for row in (0..rows).filter(|row| (row + sstables - part) % sstables < copies) {
-            let value = [row.to_be_bytes().repeat(6), vec![7; 52]].concat();
-            let mut values = vec![key(row / width.unwrap_or(1)), Bytes::from(value)];
+            let mut values = vec![key(row / width.unwrap_or(1)), value(row, shape)];
             values.extend(width.map(|width| Bytes::copy_from_slice(&(row % width).to_be_bytes())));
             bench.write(&insert, &with(values));
         }
@@ -67,30 +89,36 @@ fn main() {
         .map(|number| number.parse().unwrap())
         .collect();
     let [rows, sstables, limit, reads, ref rest @ ..] = arguments[..] else {
-        panic!("ROWS SSTABLES LIMIT READS [COPIES [ROWS A PARTITION]]");
+        panic!("ROWS SSTABLES LIMIT READS [COPIES [ROWS A PARTITION [AGGREGATES]]]");
     };
     let mut bench = Bench::open();
     let (copies, width) = (rest.first().copied().unwrap_or(1), rest.get(1).copied());
-    load(&mut bench, rows, sstables, copies, width);
-    let select = match (limit, width) {
-        (0, _) => "SELECT v FROM ks.t WHERE k = ?",
-        (_, None) => "SELECT k, v FROM ks.t WHERE token(k) >= ? LIMIT ?",
-        (_, Some(_)) => "SELECT k, c, v FROM ks.t WHERE token(k) >= ? LIMIT ?",
-    };
-    let select = bench.prepare(select);
+    let aggregates = rest.get(2).map(|number| usize::try_from(*number).unwrap());
+    let shape = aggregates.map_or(ValueShape::Wide, |_| ValueShape::Short);
+    load(&mut bench, rows, sstables, copies, width, shape);
+    let select = bench.prepare(match (aggregates, limit, width) {
+        (Some(number), ..) => AGGREGATES[number],
+        (_, 0, _) => "SELECT v FROM ks.t WHERE k = ?",
+        (_, _, None) => "SELECT k, v FROM ks.t WHERE token(k) >= ? LIMIT ?",
+        (_, _, Some(_)) => "SELECT k, c, v FROM ks.t WHERE token(k) >= ? LIMIT ?",
+    });
     let values = |read: u64| {
         let key = key(read.wrapping_mul(0x2545_F491) % rows / width.unwrap_or(1));
         let token = Bytes::from(Partitioner::Murmur3.token(&key).to_bytes());
         let limit = u32::try_from(limit).unwrap();
-        match limit {
-            0 => with(vec![key]),
-            _ => with(vec![token, Bytes::copy_from_slice(&limit.to_be_bytes())]),
+        match (aggregates, limit) {
+            (Some(_), _) => ExecuteOptions::default(),
+            (None, 0) => with(vec![key]),
+            (None, _) => with(vec![token, Bytes::copy_from_slice(&limit.to_be_bytes())]),
         }
     };
     let options: Vec<ExecuteOptions> = (0..reads).map(values).collect();
     read_all(&mut bench, &select, &options);
     let started = Instant::now();
-    let count = measured(&mut bench, &select, &options);
+    let mut count = measured(&mut bench, &select, &options);
+    if aggregates.is_some() {
+        count = rows * reads;
+    }
     let nanos = started.elapsed().as_nanos();
     println!(
         "{sstables} SSTables: {} ns a read, {} ns a row ({count} rows)",

@@ -4,6 +4,8 @@
 //! computed over a sum that cannot overflow, the average of decimals moves by a rounded step for each of them; all are zero
 //! over nothing, `min` and `max` are null.
 
+use std::cmp::Ordering;
+
 use bytes::Bytes;
 use ilion_types::{CqlType, Decimal, decode_varint, encode_varint};
 use num_bigint::{BigInt, Sign};
@@ -87,6 +89,29 @@ impl Kind {
     }
 }
 
+/// Values that are added one after another.
+pub(crate) trait Addends<'v> {
+    /// How many.
+    fn count(&self) -> usize;
+
+    /// Shows them in their order.
+    fn each(&self, add: impl FnMut(&'v [u8]));
+}
+
+/// One value.
+struct One<'v>(&'v [u8]);
+
+impl<'v> Addends<'v> for One<'v> {
+    fn count(&self) -> usize {
+        1
+    }
+
+    #[inline(always)]
+    fn each(&self, mut add: impl FnMut(&'v [u8])) {
+        add(self.0);
+    }
+}
+
 /// An aggregate while rows are added.
 #[derive(Debug)]
 pub(crate) struct Running<'t> {
@@ -99,7 +124,7 @@ pub(crate) struct Running<'t> {
 #[derive(Debug)]
 enum State {
     Count,
-    Extreme(Option<Bytes>),
+    Extreme(Option<Vec<u8>>),
     Integer(i128),
     Big(BigInt),
     /// Kahan's sum and what it lost; the plain sum, which knows infinity; the mean, which does not overflow.
@@ -140,58 +165,96 @@ impl<'t> Running<'t> {
         }
     }
 
-    /// Counts a row without looking at a value.
-    pub fn add_row(&mut self) {
-        self.count += 1;
+    /// Counts rows without looking at a value.
+    pub fn add_rows(&mut self, count: usize) {
+        self.count += signed(count);
     }
 
     /// Adds a value.
     ///
     /// # Errors
     /// It is no number, or one with too many digits.
-    pub fn add(&mut self, value: Bytes) -> Result<(), Error> {
-        let ty = comparable(self.ty);
+    pub fn add(&mut self, value: &[u8]) -> Result<(), Error> {
+        self.add_each(One(value))
+    }
+
+    /// Adds values one after another, which gives what adding each of them alone does.
+    ///
+    /// # Errors
+    /// One is no number, or has too many digits. What is added up so far is lost.
+    pub fn add_each<'v>(&mut self, values: impl Addends<'v>) -> Result<(), Error> {
+        let (kind, ty, count) = (self.kind, self.ty, &mut self.count);
         match &mut self.state {
-            State::Count => {}
+            State::Count => *count += signed(values.count()),
             State::Extreme(best) => {
-                let wins = best.as_ref().is_none_or(|best| {
-                    let order = ty.compare(&value, best);
-                    if self.kind == Kind::Min {
-                        order.is_lt()
-                    } else {
-                        order.is_gt()
+                let ty = comparable(ty);
+                let wanted = if kind == Kind::Min {
+                    Ordering::Less
+                } else {
+                    Ordering::Greater
+                };
+                let mut found: Option<&[u8]> = None;
+                values.each(|value| {
+                    if found.is_none_or(|found| ty.compare(value, found) == wanted) {
+                        found = Some(value);
                     }
                 });
-                if wins {
-                    *best = Some(value);
+                *count += signed(values.count());
+                // A copy: a slice would keep memory of the source from being used again.
+                if let Some(found) = found
+                    && best
+                        .as_deref()
+                        .is_none_or(|best| ty.compare(found, best) == wanted)
+                {
+                    let best = best.get_or_insert_default();
+                    best.clear();
+                    best.extend_from_slice(found);
                 }
             }
             // An empty value is no number.
-            _ if value.is_empty() => return Ok(()),
-            State::Integer(sum) => *sum += i128::from(integer(&value)),
-            State::Big(sum) => *sum += decode_varint(&value),
+            State::Integer(sum) => values.each(|value| {
+                if !value.is_empty() {
+                    *sum += i128::from(integer(value));
+                    *count += 1;
+                }
+            }),
+            State::Big(sum) => values.each(|value| {
+                if !value.is_empty() {
+                    *sum += decode_varint(value);
+                    *count += 1;
+                }
+            }),
             State::Float {
                 sum,
                 lost,
                 plain,
                 mean,
-            } => {
-                let number = float(self.ty, &value);
+            } => values.each(|value| {
+                if value.is_empty() {
+                    return;
+                }
+                *count += 1;
+                let number = float(ty, value);
                 *plain += number;
                 #[expect(clippy::cast_precision_loss, reason = "the nearest double is meant")]
-                let count = (self.count + 1) as f64;
+                let count = *count as f64;
                 *mean += number / count - *mean / count;
                 let corrected = number - *lost;
                 let next = *sum + corrected;
                 *lost = (next - *sum) - corrected;
                 *sum = next;
+            }),
+            State::Decimal(result) => {
+                let mut added = Ok(());
+                values.each(|value| {
+                    if added.is_ok() && !value.is_empty() {
+                        *count += 1;
+                        added = add_decimal(kind, result, value, *count);
+                    }
+                });
+                return added;
             }
-            State::Decimal(mean) if self.kind == Kind::Avg => {
-                *mean = moved_mean(mean, &Decimal::decode(&value)?, self.count + 1)?;
-            }
-            State::Decimal(sum) => *sum = add_decimals(sum, &Decimal::decode(&value)?)?,
         }
-        self.count += 1;
         Ok(())
     }
 
@@ -200,7 +263,7 @@ impl<'t> Running<'t> {
         let is_average = self.kind == Kind::Avg && self.count > 0;
         match &self.state {
             State::Count => Some(Bytes::copy_from_slice(&self.count.to_be_bytes())),
-            State::Extreme(best) => best.clone(),
+            State::Extreme(best) => best.as_deref().map(Bytes::copy_from_slice),
             State::Integer(sum) => {
                 let value = if is_average {
                     sum / i128::from(self.count)
@@ -242,8 +305,20 @@ fn comparable(ty: &CqlType) -> &CqlType {
     }
 }
 
+/// There are never as many rows as that.
+fn signed(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
 /// A signed integer of 1, 2, 4 or 8 bytes.
+#[inline(always)]
 fn integer(bytes: &[u8]) -> i64 {
+    if let Ok(bytes) = bytes.try_into() {
+        return i64::from_be_bytes(bytes);
+    }
+    if let Ok(bytes) = bytes.try_into() {
+        return i64::from(i32::from_be_bytes(bytes));
+    }
     let start = if bytes.first().is_some_and(|byte| *byte >= 0x80) {
         -1
     } else {
@@ -286,6 +361,16 @@ fn float_bytes(value: f64, ty: &CqlType) -> Bytes {
 /// Most digits by which two scales may differ, so that a sum stays small enough to hold.
 const DIGITS_MAX: i64 = 10_000;
 
+/// Adds to a sum, or moves a mean that is then one of `count` numbers.
+fn add_decimal(kind: Kind, result: &mut Decimal, value: &[u8], count: i64) -> Result<(), Error> {
+    let number = Decimal::decode(value)?;
+    *result = match kind {
+        Kind::Avg => moved_mean(result, &number, count)?,
+        _ => add_decimals(result, &number)?,
+    };
+    Ok(())
+}
+
 fn add_decimals(a: &Decimal, b: &Decimal) -> Result<Decimal, Error> {
     let scale = a.scale.max(b.scale);
     let at_scale = |number: &Decimal| {
@@ -322,9 +407,9 @@ fn half_even(numerator: &BigInt, denominator: &BigInt) -> BigInt {
     let twice: BigInt = BigInt::from(rest.magnitude().clone()) * 2;
     let is_odd = (&quotient % BigInt::from(2)).sign() != Sign::NoSign;
     let rounds_away = match twice.cmp(denominator) {
-        std::cmp::Ordering::Greater => true,
-        std::cmp::Ordering::Equal => is_odd,
-        std::cmp::Ordering::Less => false,
+        Ordering::Greater => true,
+        Ordering::Equal => is_odd,
+        Ordering::Less => false,
     };
     if !rounds_away {
         return quotient;
@@ -343,7 +428,7 @@ mod tests {
     fn aggregate(kind: Kind, ty: CqlType, texts: &[&str]) -> Option<String> {
         let mut running = Running::new(kind, &ty);
         for text in texts {
-            running.add(ty.parse_plain(text).unwrap().into()).unwrap();
+            running.add(&ty.parse_plain(text).unwrap()).unwrap();
         }
         let result = kind.result_type(&ty).unwrap();
         running.result().map(|bytes| result.print_plain(&bytes).unwrap())

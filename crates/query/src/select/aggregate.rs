@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use ilion_schema::Column;
 use ilion_types::CqlType;
 
 use super::expression::{Expr, Scope};
@@ -32,6 +33,18 @@ impl AggregatePlan {
         match self {
             Self::Native { kind, .. } => format!("system.{}", kind.name()),
             Self::User { aggregate, .. } => format!("{}.{}", aggregate.keyspace, aggregate.schema.name),
+        }
+    }
+
+    /// The column that a native aggregate is of, as it is, or nothing if it counts rows. None: it is of something else.
+    pub fn plain_argument(&self) -> Option<Option<&Column>> {
+        match self {
+            Self::Native { argument: None, .. } => Some(None),
+            Self::Native {
+                argument: Some(Expr::Column(column)),
+                ..
+            } => Some(Some(column)),
+            Self::Native { .. } | Self::User { .. } => None,
         }
     }
 }
@@ -70,7 +83,7 @@ impl<'p> RunningAggregate<'p> {
                 argument: None,
                 running,
             } => {
-                running.add_row();
+                running.add_rows(1);
                 Ok(())
             }
             Self::Native {
@@ -78,7 +91,7 @@ impl<'p> RunningAggregate<'p> {
                 running,
             } => match argument.evaluate(scope)? {
                 None => Ok(()),
-                Some(value) => running.add(value),
+                Some(value) => running.add(&value),
             },
             Self::User { arguments, running } => {
                 let values = arguments
@@ -87,6 +100,14 @@ impl<'p> RunningAggregate<'p> {
                     .collect::<Result<Vec<_>, Error>>()?;
                 running.add(values, scope.execution)
             }
+        }
+    }
+
+    /// What adds up values; nothing if that is a user's.
+    pub fn native(&mut self) -> Option<&mut Running<'p>> {
+        match self {
+            Self::Native { running, .. } => Some(running),
+            Self::User { .. } => None,
         }
     }
 

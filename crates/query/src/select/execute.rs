@@ -16,7 +16,7 @@ use super::group_by::{GroupBy, GroupKey};
 use super::limits::Limits;
 use super::order::Sink;
 use super::paging::Position;
-use super::plain::PageEnd;
+use super::plain::{PageEnd, PlainPage};
 use super::rows_out::RowsOut;
 use super::scan::{Scan, ScanPlan, Step, Taken, components, end_read, read_law, tell_partition};
 use super::selection::Group;
@@ -243,7 +243,7 @@ impl SelectPlan {
             per_partition: page.limits.per_partition,
             bytes_max: page.bytes_max.unwrap_or(usize::MAX),
         };
-        scan.take_plain(selection, end, out)
+        scan.take_plain(&mut PlainPage::new(selection, out, end))
     }
 
     /// Everything as one row.
@@ -251,6 +251,11 @@ impl SelectPlan {
         let mut scan = Scan::start(self.scan_plan(), execution, None)?;
         let mut group: Option<Group<'_>> = None;
         loop {
+            if let Some(group) = &mut group
+                && self.add_plain_rows(&mut scan, group)?
+            {
+                continue;
+            }
             let row = match scan.advance()? {
                 Step::End => break,
                 Step::Row(row) => Some(row),
@@ -274,6 +279,17 @@ impl SelectPlan {
         Ok(out)
     }
 
+    /// Adds the plain rows that come next to the group of the row before them; false if there are none.
+    fn add_plain_rows(&self, scan: &mut Scan<'_>, group: &mut Group<'_>) -> Result<bool, Error> {
+        let arguments = self.plain_arguments.as_ref();
+        let Some(mut taker) = arguments.and_then(|arguments| group.plain(arguments)) else {
+            return Ok(false);
+        };
+        let taken = scan.take_plain(&mut taker);
+        taker.finish()?;
+        Ok(taken?.rows > 0)
+    }
+
     /// Rows with the same key as one row.
     fn groups(
         &self,
@@ -288,6 +304,11 @@ impl SelectPlan {
         let mut current: Option<OpenGroup<'_>> = None;
         let mut page_end = None;
         loop {
+            if let Some(open) = &mut current
+                && self.add_plain_rows(&mut scan, &mut open.group)?
+            {
+                continue;
+            }
             let row = match scan.advance()? {
                 Step::End => break,
                 Step::Row(row) => Some(row),
@@ -325,7 +346,11 @@ impl SelectPlan {
             }
             scan.mark(row);
             if page.size == Some(sink.out.row_count + 1) {
-                page_end = scan.position(false, left.map(|left| left.saturating_sub(1)));
+                // Of a partition that is one group nothing is left when it ends.
+                page_end = scan.position(
+                    group_by.is_by_partition(),
+                    left.map(|left| left.saturating_sub(1)),
+                );
             }
         }
         if let Some(open) = current {

@@ -93,6 +93,11 @@ impl GroupBy {
         Ok(Some(group))
     }
 
+    /// True if all rows of a partition are one group.
+    pub fn is_by_partition(&self) -> bool {
+        self.prefix_len == 0 && self.function.is_none()
+    }
+
     /// The group of a row.
     pub fn key(
         &self,

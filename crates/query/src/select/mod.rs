@@ -6,7 +6,7 @@
 //! | `compile`, `access`, `compound`, `selector_term` | selectors to expressions |
 //! | `expression`, `cell_facts`, `aggregate` | expressions and their values |
 //! | `row_view` | a row as CQL sees it |
-//! | `plain` | rows of the commonest kind, from the bytes of a source to those of the answer |
+//! | `plain` | rows of the commonest kind, from the bytes of a source to those of the answer, or to aggregates |
 //! | `nearest` | `ORDER BY .. ANN OF` |
 //! | `order`, `group_by`, `limits`, `rules` | the other clauses |
 //! | `scan`, `segments`, `candidates` | reading partitions and rows, all or those that an index found |
@@ -51,7 +51,7 @@ use self::group_by::GroupBy;
 use self::limits::LimitTerms;
 use self::nearest::Nearest;
 use self::order::Order;
-use self::plain::PlainSelection;
+use self::plain::{PlainArguments, PlainSelection};
 use self::selection::Selection;
 use self::wanted_elements::ElementKeys;
 use crate::context::PlanContext;
@@ -114,6 +114,8 @@ pub(crate) struct SelectPlan {
     element_keys: Vec<ElementKeys>,
     /// How plain rows are answered, if there may be some.
     plain: Option<PlainSelection>,
+    /// How plain rows behind the first one of a group are added to it, if there may be some.
+    plain_arguments: Option<PlainArguments>,
 }
 
 impl SelectPlan {
@@ -155,7 +157,14 @@ impl SelectPlan {
         let columns_wanted = data_columns(ast, &selected, &restrictions, nearest.as_ref());
         let is_plain = !ast.distinct && !order.is_sorting();
         let as_they_are = selection.columns_as_they_are().filter(|_| is_plain);
+        let may_add_plain = match &group_by {
+            None => selection.is_aggregate(),
+            // Without clustering each row is a group.
+            Some(group_by) => group_by.is_by_partition() && table.clustering().next().is_some(),
+        };
+        let arguments = selection.plain_arguments().filter(|_| is_plain && may_add_plain);
         Ok(Self {
+            plain_arguments: arguments.and_then(|arguments| PlainArguments::of(&arguments, &table)),
             plain: as_they_are.and_then(|columns| PlainSelection::of(columns, &table)),
             limits: LimitTerms::plan(ast, &Compiler::new(&table, context), context)?,
             is_distinct: ast.distinct,

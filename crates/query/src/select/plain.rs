@@ -1,24 +1,21 @@
-//! Plain rows, answered where they lie (`ilion_rows::PlainRow`): from the bytes of a source to those of the answer.
+//! Plain rows, taken where they lie (`ilion_rows::PlainRow`): what their columns have, and who takes them.
+
+mod aggregates;
+mod page;
 
 use std::ops::Range;
 
 use bytes::Bytes;
-use ilion_codec::SHARED_MIN;
-use ilion_rows::{
-    AlikeRows, Clustering, Flow, PlainRow, PlainVisitor, Row, RowLayout, may_be_plain, rows_may_be_plain,
-};
+use ilion_rows::{AlikeRows, Clustering, Flow, PlainRow, Row, may_be_plain, rows_may_be_plain};
 use ilion_schema::{Column, ColumnId, ColumnKind, TableSchema};
 use ilion_types::decode_composite;
-use smallvec::SmallVec;
 
-use super::rows_out::RowsOut;
+pub(super) use aggregates::{PlainAggregates, PlainArguments};
+pub(super) use page::{PageEnd, PlainPage, PlainSelection};
 
-/// What is answered of plain rows.
+/// A column as it is in plain rows.
 #[derive(Debug)]
-pub(super) struct PlainSelection(Vec<Selected>);
-
-#[derive(Debug)]
-enum Selected {
+enum PlainColumn {
     /// All of the partition key.
     Key,
     KeyComponent(usize),
@@ -27,86 +24,64 @@ enum Selected {
     Cell(ColumnId),
 }
 
-impl PlainSelection {
-    /// Of columns as they are; nothing if rows of the table are never plain, or this is not to be had of them.
-    pub fn of(columns: &[Column], table: &TableSchema) -> Option<Self> {
-        let is_composite = table.partition_key().len() > 1;
-        let selected = |column: &Column| {
-            Some(match column.kind {
-                ColumnKind::PartitionKey if is_composite => {
-                    Selected::KeyComponent(usize::from(column.position))
-                }
-                ColumnKind::PartitionKey => Selected::Key,
-                ColumnKind::Clustering => Selected::Clustering(usize::from(column.position)),
-                ColumnKind::Static if column.is_complex() => return None,
-                ColumnKind::Static => Selected::Static(column.id),
-                ColumnKind::Regular => Selected::Cell(column.id),
-            })
-        };
-        if !may_be_plain(table) && !rows_may_be_plain(table) {
-            return None;
-        }
-        columns.iter().map(selected).collect::<Option<_>>().map(Self)
-    }
-
-    /// Where each value is in rows that are laid out alike; nothing if the key of each has to be taken apart.
-    fn parts<'p>(&self, rows: &AlikeRows<'p>, within: Within<'p>) -> Option<SmallVec<[Part<'p>; 8]>> {
-        let layout = rows.layout();
-        let part = |selected: &Selected| {
-            Some(match selected {
-                Selected::Key => match &layout.key {
-                    Some(place) => Part::At(place.clone()),
-                    None => Part::Same(Some(&rows.partition()?.key)),
-                },
-                Selected::KeyComponent(index) if !within.key.is_empty() => {
-                    Part::Same(within.key.get(*index).map(|component| &component[..]))
-                }
-                Selected::KeyComponent(_) => return None,
-                Selected::Clustering(index) => Part::At(layout.clustering.get(*index)?.clone()),
-                Selected::Static(column) => {
-                    let cell = within.static_row.and_then(|row| row.cell(*column));
-                    Part::Same(cell.map(|cell| cell.value))
-                }
-                Selected::Cell(column) => match layout.cell(*column) {
-                    Some(place) => Part::At(place.clone()),
-                    None => Part::Same(None),
-                },
-            })
-        };
-        self.0.iter().map(part).collect()
-    }
-
-    /// Appends the row; false if it was left alone, since it is damaged, or has a value that should not be copied.
-    #[inline]
-    fn write(&self, row: &PlainRow<'_>, within: Within<'_>, out: &mut RowsOut) -> bool {
-        if row.cells.iter().any(|(_, value)| value.len() >= SHARED_MIN) {
-            return false;
-        }
-        let start = out.cells.end().len();
-        for selected in &self.0 {
-            match selected {
-                Selected::Key => out.value(Some(row.key)),
-                Selected::Cell(column) => out.value(row.cell(*column)),
-                Selected::Clustering(index) => out.value(row.clustering.get(*index).copied().flatten()),
-                Selected::Static(column) => {
-                    let cell = within.static_row.and_then(|row| row.cell(*column));
-                    out.value(cell.map(|cell| cell.value));
-                }
-                Selected::KeyComponent(index) if !within.key.is_empty() => {
-                    out.value(within.key.get(*index).map(|component| &component[..]));
-                }
-                Selected::KeyComponent(index) => match decode_composite(row.key) {
-                    Ok(components) => out.value(components.get(*index).copied()),
-                    Err(_) => {
-                        out.cells.end().truncate(start);
-                        return false;
-                    }
-                },
+impl PlainColumn {
+    /// Nothing if it is not to be had of plain rows.
+    fn of(column: &Column, table: &TableSchema) -> Option<Self> {
+        Some(match column.kind {
+            ColumnKind::PartitionKey if table.partition_key().len() > 1 => {
+                Self::KeyComponent(usize::from(column.position))
             }
-        }
-        out.end_row();
-        true
+            ColumnKind::PartitionKey => Self::Key,
+            ColumnKind::Clustering => Self::Clustering(usize::from(column.position)),
+            ColumnKind::Static if column.is_complex() => return None,
+            ColumnKind::Static => Self::Static(column.id),
+            ColumnKind::Regular => Self::Cell(column.id),
+        })
     }
+
+    /// The value in a row; null is nothing.
+    ///
+    /// # Errors
+    /// The key is none of the table.
+    #[inline]
+    fn value<'b>(
+        &self,
+        row: &PlainRow<'b>,
+        within: Within<'b>,
+    ) -> Result<Option<&'b [u8]>, ilion_types::Error> {
+        Ok(match self {
+            Self::Key => Some(row.key),
+            Self::Cell(column) => row.cell(*column),
+            Self::Clustering(index) => row.clustering.get(*index).copied().flatten(),
+            Self::Static(column) => within.static_value(*column),
+            Self::KeyComponent(index) if !within.key.is_empty() => within.key_component(*index),
+            Self::KeyComponent(index) => decode_composite(row.key)?.get(*index).copied(),
+        })
+    }
+
+    /// Where the value is in rows that are laid out alike; nothing if the key of each has to be taken apart.
+    fn part<'p>(&self, rows: &AlikeRows<'p>, within: Within<'p>) -> Option<Part<'p>> {
+        let layout = rows.layout();
+        Some(match self {
+            Self::Key => match &layout.key {
+                Some(place) => Part::At(place.clone()),
+                None => Part::Same(Some(&rows.partition()?.key)),
+            },
+            Self::KeyComponent(index) if !within.key.is_empty() => Part::Same(within.key_component(*index)),
+            Self::KeyComponent(_) => return None,
+            Self::Clustering(index) => Part::At(layout.clustering.get(*index)?.clone()),
+            Self::Static(column) => Part::Same(within.static_value(*column)),
+            Self::Cell(column) => match layout.cell(*column) {
+                Some(place) => Part::At(place.clone()),
+                None => Part::Same(None),
+            },
+        })
+    }
+}
+
+/// True if rows of the table are ever plain.
+fn has_plain_rows(table: &TableSchema) -> bool {
+    may_be_plain(table) || rows_may_be_plain(table)
 }
 
 /// A value of rows that are laid out alike.
@@ -125,74 +100,29 @@ pub(super) struct Within<'p> {
     pub static_row: Option<&'p Row>,
 }
 
-/// How far a page goes that takes plain rows.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct PageEnd {
-    /// So many rows it then has.
-    pub rows_max: u32,
-    /// So many rows are given of each partition.
-    pub per_partition: Option<u32>,
-    /// It ends when it has so many bytes.
-    pub bytes_max: usize,
-}
-
-/// Takes plain rows into a page.
-pub(super) struct PlainPage<'p> {
-    pub selection: &'p PlainSelection,
-    pub within: Within<'p>,
-    pub out: &'p mut RowsOut,
-    pub end: PageEnd,
-    /// Of the row with which the page ended.
-    pub last: Option<Clustering>,
-}
-
-impl PlainPage<'_> {
-    #[inline]
-    fn is_full(&self) -> bool {
-        self.out.row_count >= self.end.rows_max || self.out.cells.len() >= self.end.bytes_max
+impl<'p> Within<'p> {
+    fn key_component(&self, index: usize) -> Option<&'p [u8]> {
+        self.key.get(index).map(|component| &component[..])
     }
 
-    fn end_with<'v>(&mut self, clustering: impl Iterator<Item = Option<&'v [u8]>>) {
-        let values = clustering.map(|value| value.map(Bytes::copy_from_slice));
-        self.last = Some(Clustering::new(values.collect()));
-    }
-
-    fn take_alike(&mut self, rows: &AlikeRows<'_>, parts: &[Part<'_>]) -> (usize, Flow) {
-        for (index, row) in rows.iter().enumerate() {
-            for part in parts {
-                self.out.value(match part {
-                    Part::At(place) => Some(RowLayout::part(row, place)),
-                    Part::Same(value) => *value,
-                });
-            }
-            self.out.end_row();
-            if self.is_full() {
-                let places = rows.layout().clustering.iter();
-                self.end_with(places.map(|place| Some(RowLayout::part(row, place))));
-                return (index + 1, Flow::Last);
-            }
-        }
-        (rows.count(), Flow::Next)
+    fn static_value(&self, column: ColumnId) -> Option<&'p [u8]> {
+        Some(self.static_row?.cell(column)?.value)
     }
 }
 
-impl PlainVisitor for PlainPage<'_> {
-    #[inline]
-    fn row(&mut self, row: &PlainRow<'_>) -> Flow {
-        if !self.selection.write(row, self.within, self.out) {
-            return Flow::Leave;
-        }
-        if !self.is_full() {
-            return Flow::Next;
-        }
-        self.end_with(row.clustering.iter().copied());
-        Flow::Last
-    }
+/// Takes the plain rows that a scan comes to, as `ilion_rows::PlainVisitor` does, knowing of their partition.
+pub(super) trait PlainTaker {
+    /// What follows is of a partition that has many rows, of which so many were given.
+    fn begin_partition(&mut self, _given: u32) {}
 
-    fn rows(&mut self, rows: &AlikeRows<'_>) -> (usize, Flow) {
-        match self.selection.parts(rows, self.within) {
-            Some(parts) if rows.layout().len < SHARED_MIN => self.take_alike(rows, &parts),
-            _ => rows.each(|row| self.row(row)),
-        }
+    /// Takes one.
+    fn row(&mut self, row: &PlainRow<'_>, within: Within<'_>) -> Flow;
+
+    /// Takes such that are laid out alike.
+    fn rows(&mut self, rows: &AlikeRows<'_>, within: Within<'_>) -> (usize, Flow);
+
+    /// The row after which it wants no more, if it matters where that was.
+    fn take_last(&mut self) -> Option<Clustering> {
+        None
     }
 }

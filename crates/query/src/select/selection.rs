@@ -12,6 +12,7 @@ use super::RowView;
 use super::aggregate::{AggregatePlan, RunningAggregate};
 use super::compile::Compiler;
 use super::expression::{Expr, Scope};
+use super::plain::{PlainAggregates, PlainArguments};
 use super::row_view::{OwnedRow, cell_value, complex_value};
 use super::rows_out::RowsOut;
 use crate::context::{Execution, PlanContext};
@@ -113,6 +114,16 @@ impl Selection {
         match &self.kind {
             SelectionKind::Columns(columns) if self.json.is_none() => Some(columns),
             _ => None,
+        }
+    }
+
+    /// What each aggregate is of, if those are all that is to be known of rows that are not the first of their group.
+    pub fn plain_arguments(&self) -> Option<Vec<Option<&Column>>> {
+        match &self.kind {
+            SelectionKind::Columns(_) => Some(Vec::new()),
+            SelectionKind::Expressions { aggregates, .. } => {
+                aggregates.iter().map(AggregatePlan::plain_argument).collect()
+            }
         }
     }
 
@@ -231,7 +242,13 @@ pub(super) struct Group<'p> {
     aggregates: Vec<RunningAggregate<'p>>,
 }
 
-impl Group<'_> {
+impl<'p> Group<'p> {
+    /// What adds plain rows, but not the first; nothing if an aggregate is a user's.
+    pub fn plain<'g>(&'g mut self, arguments: &'g PlainArguments) -> Option<PlainAggregates<'g, 'p>> {
+        let runnings = self.aggregates.iter_mut().map(RunningAggregate::native);
+        Some(PlainAggregates::new(arguments, runnings.collect::<Option<_>>()?))
+    }
+
     /// Adds a row; also the first.
     pub fn add(&mut self, row: RowView<'_>, execution: &Execution<'_>) -> Result<(), Error> {
         let scope = Scope {

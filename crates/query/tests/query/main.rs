@@ -36,6 +36,7 @@ mod indexes;
 mod interrupted_build;
 mod large_rows;
 mod plain;
+mod plain_aggregates;
 mod print;
 mod processor;
 mod session;

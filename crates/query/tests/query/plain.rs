@@ -6,7 +6,7 @@ use ilion_query::{ExecuteOptions, Outcome, ResultSet};
 use crate::engine::EngineDisk;
 use crate::session::Session;
 
-type Row = Vec<Option<Vec<u8>>>;
+pub type Row = Vec<Option<Vec<u8>>>;
 
 fn rows_of(result: &ResultSet) -> Vec<Row> {
     let cells = result.cells.clone().into_vec();
@@ -24,7 +24,7 @@ fn rows_of(result: &ResultSet) -> Vec<Row> {
 }
 
 /// All rows, page after page, and how many pages there were.
-fn read(session: &mut Session, statement: &str, page_size: Option<u32>) -> (Vec<Row>, usize) {
+pub fn read(session: &mut Session, statement: &str, page_size: Option<u32>) -> (Vec<Row>, usize) {
     let (mut rows, mut pages, mut paging_state) = (Vec::new(), 0, None);
     loop {
         let options = ExecuteOptions {
@@ -159,7 +159,7 @@ fn write_rows(session: &mut Session, random: &mut Seeded, count: u64, first: u64
     }
 }
 
-fn pick<T: Copy>(random: &mut Seeded, choices: &[T]) -> T {
+pub fn pick<T: Copy>(random: &mut Seeded, choices: &[T]) -> T {
     choices[usize::try_from(random.below(choices.len() as u64)).unwrap()]
 }
 

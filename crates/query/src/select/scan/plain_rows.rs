@@ -1,13 +1,12 @@
-//! A scan over plain rows, which go into the page from where they lie.
+//! A scan over plain rows, which are taken from where they lie.
 
 use bytes::Bytes;
 use ilion_env::cost::{self, Count};
-use ilion_rows::{Clustering, Cursor, DecoratedKey};
+use ilion_rows::{AlikeRows, Clustering, Cursor, DecoratedKey, Flow, PlainRow, PlainVisitor};
 
 use super::{Partition, Scan, components};
 use crate::Error;
-use crate::select::plain::{PageEnd, PlainPage, PlainSelection, Within};
-use crate::select::rows_out::RowsOut;
+use crate::select::plain::{PlainTaker, Within};
 
 /// Plain rows that were taken at once.
 #[derive(Clone, Copy, Debug, Default)]
@@ -17,40 +16,46 @@ pub(in crate::select) struct Taken {
     pub of_partition: u32,
 }
 
+/// Shows a taker rows of one partition, or partitions of one row.
+struct Visit<'v, T> {
+    taker: &'v mut T,
+    within: Within<'v>,
+}
+
+impl<T: PlainTaker> PlainVisitor for Visit<'_, T> {
+    #[inline]
+    fn row(&mut self, row: &PlainRow<'_>) -> Flow {
+        self.taker.row(row, self.within)
+    }
+
+    fn rows(&mut self, rows: &AlikeRows<'_>) -> (usize, Flow) {
+        self.taker.rows(rows, self.within)
+    }
+}
+
 impl Scan<'_> {
-    /// Takes the rows that come next into the page from where they lie, if they are plain. Requires: what was to be given of the current
-    /// partition, if the table has no clustering, was.
-    pub fn take_plain(
-        &mut self,
-        selection: &PlainSelection,
-        end: PageEnd,
-        out: &mut RowsOut,
-    ) -> Result<Taken, Error> {
+    /// Shows the rows that come next where they lie, if they are plain, as long as they are taken. Requires: what was to be given of the
+    /// current partition, if the table has no clustering, was.
+    pub fn take_plain(&mut self, taker: &mut impl PlainTaker) -> Result<Taken, Error> {
         let is_possible = self.groups.is_none() && self.cursor.is_some() && self.filter.is_empty();
         if !is_possible || !self.luck.is_due() {
             return Ok(Taken::default());
         }
-        let page = PlainPage {
-            selection,
-            within: Within::default(),
-            out,
-            end,
-            last: None,
-        };
         let taken = match self.plan.table.clustering().next() {
-            None => self.take_partitions(page)?,
-            Some(_) => self.take_rows(page)?,
+            None => self.take_partitions(taker)?,
+            Some(_) => self.take_rows(taker)?,
         };
         self.luck.note(taken.rows > 0);
         Ok(taken)
     }
 
     /// Takes partitions of one row. The last of them is then the current one.
-    fn take_partitions(&mut self, mut page: PlainPage<'_>) -> Result<Taken, Error> {
+    fn take_partitions(&mut self, taker: &mut impl PlainTaker) -> Result<Taken, Error> {
         let Some(cursor) = &mut self.cursor else {
             return Ok(Taken::default());
         };
-        let run = cursor.plain_partitions(None, &mut page);
+        let within = Within::default();
+        let run = cursor.plain_partitions(None, &mut Visit { taker, within });
         let Some(run) = run.map_err(|error| self.refused(error.into()))? else {
             return Ok(Taken::default());
         };
@@ -75,22 +80,18 @@ impl Scan<'_> {
     }
 
     /// Takes rows of the current partition.
-    fn take_rows(&mut self, page: PlainPage<'_>) -> Result<Taken, Error> {
+    fn take_rows(&mut self, taker: &mut impl PlainTaker) -> Result<Taken, Error> {
         let (Some(cursor), Some(partition)) = (&mut self.cursor, &mut self.partition) else {
             return Ok(Taken::default());
         };
-        let mut end = page.end;
-        if let Some(limit) = end.per_partition {
-            let left = limit.saturating_sub(partition.given);
-            end.rows_max = end.rows_max.min(page.out.row_count.saturating_add(left));
-        }
+        taker.begin_partition(partition.given);
         let within = Within {
             key: &partition.components,
             static_row: partition.static_row.as_ref(),
         };
-        let mut page = PlainPage { within, end, ..page };
-        let count = cursor.plain_rows(&partition.key, None, &mut page);
-        if let Some(last) = page.last {
+        let mut visit = Visit { taker, within };
+        let count = cursor.plain_rows(&partition.key, None, &mut visit);
+        if let Some(last) = visit.taker.take_last() {
             partition.last = Some(last);
         }
         let count = count.map_err(|error| self.refused(error.into()))?;

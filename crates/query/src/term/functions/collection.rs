@@ -124,7 +124,7 @@ fn total(lookup: &Lookup<'_>) -> Result<ScalarFunction, Error> {
     let body = move |value: &Bytes| {
         let mut running = Running::new(kind, &element);
         for part in collection_elements(value)? {
-            running.add(value.slice_ref(part?))?;
+            running.add(part?)?;
         }
         Ok(running.result())
     };

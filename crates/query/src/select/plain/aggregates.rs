@@ -1,0 +1,157 @@
+//! Plain rows added up: native aggregates of columns as they are need no row to be built.
+
+use std::ops::Range;
+
+use ilion_rows::{AlikeRows, Flow, PlainRow};
+use ilion_schema::{Column, TableSchema};
+use smallvec::SmallVec;
+
+use super::{Part, PlainColumn, PlainTaker, Within, has_plain_rows};
+use crate::Error;
+use crate::aggregate::{Addends, Running};
+
+/// What aggregates are of, one after the other; nothing counts rows.
+#[derive(Debug)]
+pub(in crate::select) struct PlainArguments(Vec<Option<PlainColumn>>);
+
+impl PlainArguments {
+    /// Of columns as they are; nothing if rows of the table are never plain, or this is not to be had of them.
+    pub fn of(columns: &[Option<&Column>], table: &TableSchema) -> Option<Self> {
+        if !has_plain_rows(table) {
+            return None;
+        }
+        let argument = |column: &Option<&Column>| match column {
+            None => Some(None),
+            Some(column) => PlainColumn::of(column, table).map(Some),
+        };
+        columns.iter().map(argument).collect::<Option<_>>().map(Self)
+    }
+
+    /// What is added of rows that are laid out alike; nothing if the key of each has to be taken apart.
+    fn parts<'p>(&self, rows: &AlikeRows<'p>, within: Within<'p>) -> Option<SmallVec<[Option<Part<'p>>; 8]>> {
+        let part = |argument: &Option<PlainColumn>| match argument {
+            None => Some(None),
+            Some(column) => column.part(rows, within).map(Some),
+        };
+        self.0.iter().map(part).collect()
+    }
+}
+
+/// The aggregates of a group while plain rows are added.
+pub(in crate::select) type Runnings<'g, 'p> = SmallVec<[&'g mut Running<'p>; 4]>;
+
+/// Adds plain rows to the aggregates of a group.
+pub(in crate::select) struct PlainAggregates<'g, 'p> {
+    arguments: &'g PlainArguments,
+    /// Invariant: as many as there are arguments.
+    runnings: Runnings<'g, 'p>,
+    /// Why no more can be added.
+    refused: Option<Error>,
+}
+
+impl<'g, 'p> PlainAggregates<'g, 'p> {
+    /// What each is of, and what it has so far.
+    pub fn new(arguments: &'g PlainArguments, runnings: Runnings<'g, 'p>) -> Self {
+        Self {
+            arguments,
+            runnings,
+            refused: None,
+        }
+    }
+
+    /// No more are added.
+    ///
+    /// # Errors
+    /// A value that was met cannot be added.
+    pub fn finish(self) -> Result<(), Error> {
+        self.refused.map_or(Ok(()), Err)
+    }
+
+    #[inline]
+    fn add_row(&mut self, row: &PlainRow<'_>, within: Within<'_>) -> Result<(), Error> {
+        for (argument, running) in self.arguments.0.iter().zip(&mut self.runnings) {
+            match argument {
+                None => running.add_rows(1),
+                Some(column) => {
+                    if let Some(value) = column.value(row, within)? {
+                        running.add(value)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn add_alike(&mut self, rows: &AlikeRows<'_>, parts: &[Option<Part<'_>>]) -> Result<(), Error> {
+        let count = rows.count();
+        for (part, running) in parts.iter().zip(&mut self.runnings) {
+            match part {
+                None => running.add_rows(count),
+                Some(Part::At(place)) => running.add_each(Laid { rows, place })?,
+                Some(Part::Same(None)) => {}
+                Some(Part::Same(Some(value))) => running.add_each(Same { value, count })?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl PlainTaker for PlainAggregates<'_, '_> {
+    #[inline]
+    fn row(&mut self, row: &PlainRow<'_>, within: Within<'_>) -> Flow {
+        match self.add_row(row, within) {
+            Ok(()) => Flow::Next,
+            Err(refused) => {
+                self.refused = Some(refused);
+                Flow::Last
+            }
+        }
+    }
+
+    fn rows(&mut self, rows: &AlikeRows<'_>, within: Within<'_>) -> (usize, Flow) {
+        let Some(parts) = self.arguments.parts(rows, within) else {
+            return rows.each(|row| self.row(row, within));
+        };
+        match self.add_alike(rows, &parts) {
+            Ok(()) => (rows.count(), Flow::Next),
+            Err(refused) => {
+                self.refused = Some(refused);
+                (rows.count(), Flow::Last)
+            }
+        }
+    }
+}
+
+/// A column of rows that are laid out alike.
+struct Laid<'r, 'b> {
+    rows: &'r AlikeRows<'b>,
+    place: &'r Range<usize>,
+}
+
+impl<'b> Addends<'b> for Laid<'_, 'b> {
+    fn count(&self) -> usize {
+        self.rows.count()
+    }
+
+    #[inline(always)]
+    fn each(&self, add: impl FnMut(&'b [u8])) {
+        self.rows.values(self.place, add);
+    }
+}
+
+/// A value that each of some rows has.
+struct Same<'b> {
+    value: &'b [u8],
+    count: usize,
+}
+
+impl<'b> Addends<'b> for Same<'b> {
+    fn count(&self) -> usize {
+        self.count
+    }
+
+    #[inline(always)]
+    fn each(&self, mut add: impl FnMut(&'b [u8])) {
+        (0..self.count).for_each(|_| add(self.value));
+    }
+}

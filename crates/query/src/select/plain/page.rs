@@ -1,0 +1,140 @@
+//! Plain rows of a page: from the bytes of a source to those of the answer.
+
+use bytes::Bytes;
+use ilion_codec::SHARED_MIN;
+use ilion_rows::{AlikeRows, Clustering, Flow, PlainRow, RowLayout};
+use ilion_schema::{Column, TableSchema};
+use smallvec::SmallVec;
+
+use super::super::rows_out::RowsOut;
+use super::{Part, PlainColumn, PlainTaker, Within, has_plain_rows};
+
+/// What is answered of plain rows.
+#[derive(Debug)]
+pub(in crate::select) struct PlainSelection(Vec<PlainColumn>);
+
+impl PlainSelection {
+    /// Of columns as they are; nothing if rows of the table are never plain, or this is not to be had of them.
+    pub fn of(columns: &[Column], table: &TableSchema) -> Option<Self> {
+        if !has_plain_rows(table) {
+            return None;
+        }
+        let columns = columns.iter().map(|column| PlainColumn::of(column, table));
+        columns.collect::<Option<_>>().map(Self)
+    }
+
+    /// Where each value is in rows that are laid out alike; nothing if the key of each has to be taken apart.
+    fn parts<'p>(&self, rows: &AlikeRows<'p>, within: Within<'p>) -> Option<SmallVec<[Part<'p>; 8]>> {
+        self.0.iter().map(|column| column.part(rows, within)).collect()
+    }
+
+    /// Appends the row; false if it was left alone, since it is damaged, or has a value that should not be copied.
+    #[inline]
+    fn write(&self, row: &PlainRow<'_>, within: Within<'_>, out: &mut RowsOut) -> bool {
+        if row.cells.iter().any(|(_, value)| value.len() >= SHARED_MIN) {
+            return false;
+        }
+        let start = out.cells.end().len();
+        for column in &self.0 {
+            let Ok(value) = column.value(row, within) else {
+                out.cells.end().truncate(start);
+                return false;
+            };
+            out.value(value);
+        }
+        out.end_row();
+        true
+    }
+}
+
+/// How far a page goes that takes plain rows.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::select) struct PageEnd {
+    /// So many rows it then has.
+    pub rows_max: u32,
+    /// So many rows are given of each partition.
+    pub per_partition: Option<u32>,
+    /// It ends when it has so many bytes.
+    pub bytes_max: usize,
+}
+
+/// Takes plain rows into a page.
+pub(in crate::select) struct PlainPage<'p> {
+    selection: &'p PlainSelection,
+    out: &'p mut RowsOut,
+    end: PageEnd,
+    /// Of the row with which the page ended.
+    last: Option<Clustering>,
+}
+
+impl<'p> PlainPage<'p> {
+    /// The page that has these rows so far.
+    pub fn new(selection: &'p PlainSelection, out: &'p mut RowsOut, end: PageEnd) -> Self {
+        Self {
+            selection,
+            out,
+            end,
+            last: None,
+        }
+    }
+
+    #[inline]
+    fn is_full(&self) -> bool {
+        self.out.row_count >= self.end.rows_max || self.out.cells.len() >= self.end.bytes_max
+    }
+
+    fn end_with<'v>(&mut self, clustering: impl Iterator<Item = Option<&'v [u8]>>) {
+        let values = clustering.map(|value| value.map(Bytes::copy_from_slice));
+        self.last = Some(Clustering::new(values.collect()));
+    }
+
+    fn take_alike(&mut self, rows: &AlikeRows<'_>, parts: &[Part<'_>]) -> (usize, Flow) {
+        for (index, row) in rows.iter().enumerate() {
+            for part in parts {
+                self.out.value(match part {
+                    Part::At(place) => Some(RowLayout::part(row, place)),
+                    Part::Same(value) => *value,
+                });
+            }
+            self.out.end_row();
+            if self.is_full() {
+                let places = rows.layout().clustering.iter();
+                self.end_with(places.map(|place| Some(RowLayout::part(row, place))));
+                return (index + 1, Flow::Last);
+            }
+        }
+        (rows.count(), Flow::Next)
+    }
+}
+
+impl PlainTaker for PlainPage<'_> {
+    fn begin_partition(&mut self, given: u32) {
+        if let Some(limit) = self.end.per_partition {
+            let left = limit.saturating_sub(given);
+            self.end.rows_max = self.end.rows_max.min(self.out.row_count.saturating_add(left));
+        }
+    }
+
+    #[inline]
+    fn row(&mut self, row: &PlainRow<'_>, within: Within<'_>) -> Flow {
+        if !self.selection.write(row, within, self.out) {
+            return Flow::Leave;
+        }
+        if !self.is_full() {
+            return Flow::Next;
+        }
+        self.end_with(row.clustering.iter().copied());
+        Flow::Last
+    }
+
+    fn rows(&mut self, rows: &AlikeRows<'_>, within: Within<'_>) -> (usize, Flow) {
+        match self.selection.parts(rows, within) {
+            Some(parts) if rows.layout().len < SHARED_MIN => self.take_alike(rows, &parts),
+            _ => rows.each(|row| self.row(row, within)),
+        }
+    }
+
+    fn take_last(&mut self) -> Option<Clustering> {
+        self.last.take()
+    }
+}
