@@ -6,8 +6,8 @@
 //! ```
 //! Rows have a key of 16 bytes and a value of 100. LIMIT 0 reads rows by their keys, any other number so many rows behind a token.
 //! Every row is in one of the SSTables; with a fifth argument, so many SSTables have each row. With a sixth one, partitions have so many
-//! rows each. With a seventh one, aggregates of all rows are read, by their number: 0 `count(*)`, 1 `sum(c), max(v)`; the value is then
-//! a blob of 1 to 17 bytes.
+//! rows each. With a seventh one, aggregates of all rows are read, by their number: 0 `count(*)`, 1 `sum(c), max(v)`,
+//! 2 `k, count(v), avg(c)` of each partition; the value is then a blob of 1 to 17 bytes.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a tool for developers")]
 
@@ -28,7 +28,11 @@ fn key(row: u64) -> Bytes {
 }
 
 /// What may be asked of all rows of a table with clustering.
-const AGGREGATES: [&str; 2] = ["SELECT count(*) FROM ks.t", "SELECT sum(c), max(v) FROM ks.t"];
+const AGGREGATES: [&str; 3] = [
+    "SELECT count(*) FROM ks.t",
+    "SELECT sum(c), max(v) FROM ks.t",
+    "SELECT k, count(v), avg(c) FROM ks.t GROUP BY k",
+];
 
 /// The value of a row.
 #[derive(Clone, Copy)]

@@ -4,6 +4,7 @@
 
 use ilion_env::Seeded;
 use ilion_env::cost::{self, Count};
+use ilion_rows::TombstoneLimits;
 
 use crate::engine::EngineDisk;
 use crate::plain::{Row, pick, read};
@@ -351,8 +352,36 @@ fn aggregates_of_rows_where_they_lie_are_those_of_any_other_read() {
         }
         play.write_anything(15, 170);
         play.check_all(170);
-        play.session.script("ALTER TABLE t DROP zz; ALTER TABLE t ADD zz set<bigint>; ALTER TABLE one DROP z; ALTER TABLE one ADD z text");
+        play.session
+            .script("ALTER TABLE t DROP zz; ALTER TABLE t ADD zz set<bigint>");
+        play.session
+            .script("ALTER TABLE one DROP z; ALTER TABLE one ADD z text");
         play.check_all(170);
         assert!(play.added > 5000, "seed {seed}: {}", play.added);
     }
+}
+
+#[test]
+fn tombstones_between_rows_that_are_added_where_they_lie_count() {
+    let mut play = Play::new(1);
+    play.write_measurements(0, 60);
+    for c in (3..60).step_by(5) {
+        play.session.script(&format!(
+            "DELETE FROM t WHERE k = 1 AND l = 'x1' AND c = {c} AND d = 'd'"
+        ));
+    }
+    play.disk.flush();
+    let mut count_with = |warn, fail| {
+        play.session.limit_tombstones(TombstoneLimits { warn, fail });
+        play.session
+            .query("SELECT count(*) FROM t WHERE k = 1 AND l = 'x1'")
+    };
+    assert_eq!(count_with(12, 12), "count\n48\n(1 rows)\n");
+    let warned = count_with(11, 12);
+    assert!(
+        warned.contains("Read 48 live rows and 12 tombstone cells"),
+        "{warned}"
+    );
+    let refused = count_with(11, 11);
+    assert!(refused.contains("error"), "{refused}");
 }

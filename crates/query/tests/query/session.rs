@@ -8,7 +8,7 @@ use ilion_query::{
     BatchKind, BatchStatement, ClientState, Consistency, DiskUsage, Error, ExecuteOptions, Executed,
     Guardrails, Outcome, Prepared, QueryOptions, QueryProcessor, Values,
 };
-use ilion_rows::{ClusteringFilter, KeyRange};
+use ilion_rows::{ClusteringFilter, KeyRange, TombstoneLimits};
 
 use crate::print::{self, Types};
 use crate::store::{MemoryStore, TestStore};
@@ -55,6 +55,12 @@ impl Session {
     /// Goes on with other limits of the operator.
     pub fn limit(&mut self, guardrails: Guardrails) {
         self.options.guardrails = guardrails;
+        self.processor = QueryProcessor::new(self.store.clone(), self.options.clone());
+    }
+
+    /// Goes on with other limits to the tombstones that a read meets.
+    pub fn limit_tombstones(&mut self, limits: TombstoneLimits) {
+        self.options.tombstone_limits = limits;
         self.processor = QueryProcessor::new(self.store.clone(), self.options.clone());
     }
 
