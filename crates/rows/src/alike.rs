@@ -73,8 +73,8 @@ pub struct AlikeRows<'b> {
     /// Of these rows, and nothing else.
     bytes: &'b [u8],
     count: usize,
-    /// Of each row, if they differ. Invariant: as many as there are rows.
-    lens: Option<&'b [u16]>,
+    /// Where each row begins, and where the last one ends, if they differ in length. Invariant: one more than there are rows.
+    bounds: Option<&'b [u32]>,
     layout: &'b RowLayout,
     partition: Option<&'b DecoratedKey>,
 }
@@ -90,21 +90,21 @@ impl<'b> AlikeRows<'b> {
         Self {
             bytes,
             count,
-            lens: None,
+            bounds: None,
             layout,
             partition,
         }
     }
 
-    /// The same, where each row has its own length.
+    /// The same, where each row has its own length: where among the bytes each begins, and the last one ends.
     ///
     /// # Panics
-    /// If there are not as many lengths as rows.
+    /// If there is not one number more than there are rows.
     #[must_use]
-    pub fn of_lens(self, lens: &'b [u16]) -> Self {
-        assert_eq!(lens.len(), self.count, "a length for each row");
-        let lens = Some(lens);
-        Self { lens, ..self }
+    pub fn within(self, bounds: &'b [u32]) -> Self {
+        assert_eq!(bounds.len(), self.count + 1, "a start for each row, and an end");
+        let bounds = Some(bounds);
+        Self { bounds, ..self }
     }
 
     /// The first ones, so many at most.
@@ -113,15 +113,15 @@ impl<'b> AlikeRows<'b> {
         if count >= self.count {
             return *self;
         }
-        let lens = self.lens.map(|lens| &lens[..count]);
-        let len = match lens {
+        let bounds = self.bounds.map(|bounds| &bounds[..=count]);
+        let len = match bounds {
             None => count * self.layout.len,
-            Some(lens) => lens.iter().map(|len| usize::from(*len)).sum(),
+            Some(bounds) => bounds[count] as usize,
         };
         Self {
             bytes: &self.bytes[..len.min(self.bytes.len())],
             count,
-            lens,
+            bounds,
             ..*self
         }
     }
@@ -155,24 +155,24 @@ impl<'b> AlikeRows<'b> {
     #[inline]
     pub fn values(&self, place: &Range<usize>, mut show: impl FnMut(&'b [u8])) {
         let Range { start, end } = *place;
-        let Some(lens) = self.lens else {
+        let Some(bounds) = self.bounds else {
             return self.iter().for_each(|row| show(&row[start..end]));
         };
         if end >= self.layout.len {
-            return self.iter().for_each(|row| show(&row[start..]));
+            return self
+                .iter()
+                .for_each(|row| show(row.get(start..).unwrap_or_default()));
         }
-        // A row need not be told from those behind it.
-        let (mut rest, width) = (self.bytes.get(start..).unwrap_or_default(), end - start);
-        for len in lens {
-            let Some(value) = rest.get(..width) else {
-                return;
-            };
-            show(value);
-            let Some(following) = rest.get(usize::from(*len)..) else {
-                return;
-            };
-            rest = following;
-        }
+        // From where rows would begin if they began with the value.
+        let bytes = self.bytes.get(start..).unwrap_or_default();
+        // The compiler knows that a start and a width are less than half of what a place may be.
+        let width = u32::try_from(end - start).unwrap_or(u32::MAX) as usize;
+        by_eights(&bounds[..self.count]).for_each(|from| {
+            let from = *from as usize;
+            if let Some(value) = bytes.get(from..from + width) {
+                show(value);
+            }
+        });
     }
 
     /// The bytes of each row.
@@ -182,7 +182,7 @@ impl<'b> AlikeRows<'b> {
             bytes: self.bytes,
             left: self.count,
             len: self.layout.len,
-            lens: self.lens,
+            bounds: self.bounds,
         }
     }
 
@@ -268,8 +268,15 @@ pub struct RowsBytes<'b> {
     bytes: &'b [u8],
     left: usize,
     len: usize,
-    /// Of each, if they differ.
-    lens: Option<&'b [u16]>,
+    /// Where those that are left begin, and the last one ends, if they differ in length.
+    bounds: Option<&'b [u32]>,
+}
+
+/// Numbers one after another, to be folded: eight at once, so that the loop costs next to nothing.
+#[inline(always)]
+fn by_eights(numbers: &[u32]) -> impl Iterator<Item = &u32> {
+    let (eights, rest) = numbers.as_chunks::<8>();
+    eights.iter().flatten().chain(rest)
 }
 
 impl<'b> Iterator for RowsBytes<'b> {
@@ -278,34 +285,37 @@ impl<'b> Iterator for RowsBytes<'b> {
     #[inline]
     fn next(&mut self) -> Option<&'b [u8]> {
         self.left = self.left.checked_sub(1)?;
-        let len = match &mut self.lens {
-            None => self.len,
-            Some(lens) => usize::from(*lens.split_off_first()?),
+        let Some(bounds) = &mut self.bounds else {
+            let (row, rest) = self.bytes.split_at_checked(self.len)?;
+            self.bytes = rest;
+            return Some(row);
         };
-        let (row, rest) = self.bytes.split_at_checked(len)?;
-        self.bytes = rest;
-        Some(row)
+        let start = *bounds.split_off_first()? as usize;
+        self.bytes.get(start..*bounds.first()? as usize)
     }
 
     /// Whether they differ in length is asked once.
     #[inline]
     fn fold<B, F: FnMut(B, &'b [u8]) -> B>(self, init: B, mut take: F) -> B {
-        let mut bytes = self.bytes;
-        match self.lens {
-            None => bytes
-                .chunks_exact(self.len.max(1))
-                .take(self.left)
-                .fold(init, take),
-            Some(lens) => {
-                let mut taken = init;
-                for len in lens {
-                    let Some((row, rest)) = bytes.split_at_checked(usize::from(*len)) else {
-                        break;
-                    };
-                    bytes = rest;
-                    taken = take(taken, row);
-                }
-                taken
+        let Self {
+            bytes,
+            left,
+            len,
+            bounds,
+        } = self;
+        match bounds {
+            None => bytes.chunks_exact(len.max(1)).take(left).fold(init, take),
+            Some(bounds) => {
+                let (first, ends) = bounds.split_first().unwrap_or((&0, &[]));
+                let rows = bytes.get(*first as usize..).unwrap_or_default();
+                let ends = by_eights(&ends[..left.min(ends.len())]);
+                let taken = ends.fold((init, *first, rows), |(taken, start, rest), end| {
+                    match rest.split_at_checked(end.wrapping_sub(start) as usize) {
+                        Some((row, rest)) => (take(taken, row), *end, rest),
+                        None => (taken, *end, rest),
+                    }
+                });
+                taken.0
             }
         }
     }

@@ -58,14 +58,14 @@ impl Size {
     /// How long the row is that begins here and fits, if its size and the length of its last value say the same. All that tells it is
     /// among the bytes that are compared.
     #[inline(always)]
-    fn row_len<const BLOCKS: usize>(&self, row: &[[u8; BLOCK_BYTES]; BLOCKS]) -> Option<usize> {
+    fn row_len<const BLOCKS: usize>(&self, row: &[[u8; BLOCK_BYTES]; BLOCKS]) -> Option<u32> {
         let row = row.as_flattened();
-        // A remainder of what is known to be less costs nothing, and spares the check.
-        let byte = |at: usize| row[at % (BLOCKS * BLOCK_BYTES)];
-        let size = u16::from_be_bytes([byte(self.end - 2), byte(self.end - 1)]) & self.mask;
-        let value_len = usize::from(byte(self.value_at - 1));
-        let len = self.value_at + value_len;
-        (value_len > 0 && self.end + usize::from(size) == len).then_some(len)
+        // The lesser of two numbers of which it is known costs nothing, and spares the check.
+        let size_at = (self.end - 2).min(row.len() - 2);
+        let size = u16::from_be_bytes([row[size_at], row[size_at + 1]]) & self.mask;
+        let value_len = u32::from(row[(self.value_at - 1).min(row.len() - 1)]);
+        let len = self.value_at as u32 + value_len;
+        (value_len > 0 && self.end as u32 + u32::from(size) == len).then_some(len)
     }
 }
 
@@ -75,78 +75,78 @@ impl Pattern {
         self.layout.len.max(self.blocks.len() * BLOCK_BYTES)
     }
 
-    /// How many rows at the start of the bytes fit, which are taken: as many at most as there is room for their lengths, which is filled
-    /// if they differ. Fewer bytes than [`Pattern::span`] are not looked at.
+    /// How many rows at the start of the bytes fit, one behind the other: as many at most as there are ends to be filled, if they may
+    /// differ in length. Fewer bytes than [`Pattern::span`] are not looked at.
     #[inline]
-    fn take(&self, bytes: &mut &[u8], lens: &mut [u16]) -> usize {
+    fn count(&self, bytes: &[u8], ends: &mut [u32]) -> usize {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
             #[expect(unsafe_code, reason = "only what is compiled for these instructions has them")]
             // SAFETY: the processor has them.
-            return unsafe { self.take_by_vectors(bytes, lens) };
+            return unsafe { self.count_by_vectors(bytes, ends) };
         }
-        self.take_by_blocks(bytes, lens)
+        self.count_by_blocks(bytes, ends)
     }
 
     /// The same with 32 bytes in a register.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
-    fn take_by_vectors(&self, bytes: &mut &[u8], lens: &mut [u16]) -> usize {
-        self.take_by_blocks(bytes, lens)
+    fn count_by_vectors(&self, bytes: &[u8], ends: &mut [u32]) -> usize {
+        self.count_by_blocks(bytes, ends)
     }
 
     #[inline(always)]
-    fn take_by_blocks(&self, bytes: &mut &[u8], lens: &mut [u16]) -> usize {
+    fn count_by_blocks(&self, bytes: &[u8], ends: &mut [u32]) -> usize {
         match self.blocks.len() {
-            1 => self.take_of_blocks::<1>(bytes, lens),
-            2 => self.take_of_blocks::<2>(bytes, lens),
-            4 => self.take_of_blocks::<4>(bytes, lens),
-            8 => self.take_of_blocks::<8>(bytes, lens),
+            1 => self.count_of_blocks::<1>(bytes, ends),
+            2 => self.count_of_blocks::<2>(bytes, ends),
+            4 => self.count_of_blocks::<4>(bytes, ends),
+            8 => self.count_of_blocks::<8>(bytes, ends),
             _ => 0,
         }
     }
 
     /// The same for a number of blocks that the compiler knows: it compares them without a loop, as vectors if it is a power of two.
     #[inline(always)]
-    fn take_of_blocks<const BLOCKS: usize>(&self, bytes: &mut &[u8], lens: &mut [u16]) -> usize {
+    fn count_of_blocks<const BLOCKS: usize>(&self, bytes: &[u8], ends: &mut [u32]) -> usize {
         let Ok(blocks) = <&[Block; BLOCKS]>::try_from(&self.blocks[..]) else {
             return 0;
         };
-        let (len, size) = (self.layout.len, self.size);
-        match size {
-            None => take_while_fit(bytes, lens, blocks, |_, _| Some(len)),
-            Some(size) => take_while_fit(bytes, lens, blocks, |row, len_place| {
-                let len = size.row_len(row)?;
-                *len_place = len as u16;
-                Some(len)
+        let len = self.layout.len as u32;
+        match self.size {
+            None => count_while_fit(bytes, ends, blocks, |_, start, _| Some(start + len)),
+            Some(size) => count_while_fit(bytes, ends, blocks, |row, start, end| {
+                *end = start + size.row_len(row)?;
+                Some(*end)
             }),
         }
     }
 }
 
-/// How many rows fit, whose length is told by their bytes and put down.
+/// How many rows fit, whose ends are told by their bytes and put down.
 #[inline(always)]
-fn take_while_fit<const BLOCKS: usize>(
-    bytes: &mut &[u8],
-    lens: &mut [u16],
+fn count_while_fit<const BLOCKS: usize>(
+    bytes: &[u8],
+    ends: &mut [u32],
     blocks: &[Block; BLOCKS],
-    len_of: impl Fn(&[[u8; BLOCK_BYTES]; BLOCKS], &mut u16) -> Option<usize>,
+    end_of: impl Fn(&[[u8; BLOCK_BYTES]; BLOCKS], u32, &mut u32) -> Option<u32>,
 ) -> usize {
-    let (mut count, mut rest) = (0, *bytes);
-    for place in lens {
-        if let Some((row, _)) = rest.as_chunks().0.split_first_chunk()
+    let (mut count, mut at) = (0, 0);
+    while let Some(end) = ends.get_mut(count) {
+        let from = at as usize;
+        if let Some(row) = bytes.get(from..from + BLOCKS * BLOCK_BYTES)
+            && let Some(row) = row.as_chunks().0.first_chunk()
             && fits(row, blocks)
-            && let Some(len) = len_of(row, place)
-            && let Some(following) = rest.get(len..)
+            && let Some(next) = end_of(row, at, end)
         {
+            at = next;
             count += 1;
-            rest = following;
         } else {
             break;
         }
     }
-    *bytes = rest;
-    count
+    // The last one may go on behind what is there.
+    count - usize::from(at as usize > bytes.len())
 }
 
 #[inline(always)]
@@ -169,8 +169,8 @@ pub(crate) struct Patterns {
     last_len: usize,
     /// Rows that are looked for at once.
     rows: usize,
-    /// How long each of those that were found last is, if they differ.
-    lens: Vec<u16>,
+    /// Where each of those that were found last begins, and the last one ends, if they differ in length.
+    bounds: Vec<u32>,
     /// Looks in a row that found nothing.
     misses: u32,
     /// Patterns in a row that were good for nothing.
@@ -186,16 +186,18 @@ impl Patterns {
         partition: Option<&'r DecoratedKey>,
     ) -> Option<AlikeRows<'r>> {
         let pattern = self.pattern.as_ref()?;
-        let mut left = bytes;
-        let count = pattern.take(&mut left, &mut self.lens[..self.rows]);
-        let has_more = left.len() >= pattern.span();
+        let count = pattern.count(bytes, &mut self.bounds[1..=self.rows]);
+        let len = match pattern.size {
+            None => count * pattern.layout.len,
+            Some(_) => self.bounds[count] as usize,
+        };
+        let has_more = bytes.len() - len >= pattern.span();
         self.note_count(count, has_more);
         let pattern = self.pattern.as_ref().filter(|_| count > 0)?;
-        let taken = &bytes[..bytes.len() - left.len()];
-        let rows = AlikeRows::new(taken, count, &pattern.layout, partition);
+        let rows = AlikeRows::new(&bytes[..len], count, &pattern.layout, partition);
         Some(match pattern.size {
             None => rows,
-            Some(_) => rows.of_lens(&self.lens[..count]),
+            Some(_) => rows.within(&self.bounds[..=count]),
         })
     }
 
@@ -236,7 +238,7 @@ impl Patterns {
         self.in_vain += 1;
         self.misses = 0;
         self.rows = ROWS_MIN;
-        self.lens.resize(ROWS_MAX, 0);
+        self.bounds.resize(1 + ROWS_MAX, 0);
         self.pattern = pattern_of(row, format, has_key, is_even);
     }
 }
@@ -460,13 +462,12 @@ mod tests {
                     .sum::<usize>();
                 bytes.resize(bytes.len() + pattern.span(), 0);
                 bytes[odd_at] ^= 1;
-                let (mut lens, mut again) = ([0; 9], [0; 9]);
-                let (mut rest, mut rest_again) = (&bytes[..], &bytes[..]);
-                let count = pattern.take(&mut rest, &mut lens);
+                let (mut ends, mut again) = ([0; 9], [0; 9]);
+                let count = pattern.count(&bytes, &mut ends);
                 assert_eq!(count, odd, "of {gap}, the odd one is {odd}");
-                assert_eq!(bytes.len() - rest.len(), odd_at);
-                assert_eq!(count, pattern.take_by_blocks(&mut rest_again, &mut again));
-                assert_eq!((rest, lens), (rest_again, again));
+                assert_eq!(ends[..odd].last().map_or(0, |end| *end as usize), odd_at);
+                assert_eq!(count, pattern.count_by_blocks(&bytes, &mut again));
+                assert_eq!(ends, again);
             }
         }
     }
@@ -478,8 +479,17 @@ mod tests {
             let mut bytes = row(4, 5);
             (bytes[5], bytes[6]) = (size, len);
             bytes.resize(400, 9);
-            let taken = pattern.take(&mut &bytes[..], &mut [0]);
+            let taken = pattern.count(&bytes, &mut [0]);
             assert_eq!(taken == 1, size == 6, "size {size}, length {len}");
+        }
+    }
+
+    #[test]
+    fn a_row_that_goes_on_behind_what_is_there_is_not_taken() {
+        let pattern = pattern(4);
+        let bytes = [row(4, 5), row(4, 60)].concat();
+        for (len, count) in [(bytes.len(), 2), (bytes.len() - 1, 1), (12 + BLOCK_BYTES, 1)] {
+            assert_eq!(pattern.count(&bytes[..len], &mut [0; 9]), count, "{len} bytes");
         }
     }
 }

@@ -110,6 +110,7 @@ mod tests {
         for shape in shapes {
             assert!(
                 shape["read"]["plain_nanos"][0].is_u64()
+                    && shape["read"]["values_nanos"][0].is_u64()
                     && shape["write"]["plain_nanos"][0].is_u64()
                     && shape["rows"].as_u64().unwrap() > 900,
                 "{shape}"

@@ -61,7 +61,10 @@ pub(super) fn measure(
         write.rows_nanos.push(bench.write_again(&contents)?);
         write.plain_nanos.push(bench.write_plain(&contents)?);
         read.chunks_nanos.push(bench.read_chunks(&subject)?);
-        read.plain_nanos.push(bench.read_plain(&subject, report.rows)?);
+        read.plain_nanos
+            .push(bench.read_plain(&subject, report.rows, Bench::see_rows)?);
+        read.values_nanos
+            .push(bench.read_plain(&subject, report.rows, Bench::see_values)?);
         read.rows_nanos.push(bench.read(&subject, report.rows)?);
     }
     bench.open(&subject, &mut report)?;
@@ -229,34 +232,49 @@ impl Bench<'_> {
         Ok(rows)
     }
 
-    fn read_plain(&self, descriptor: &Descriptor, rows_expected: u64) -> anyhow::Result<u64> {
+    fn read_plain(
+        &self,
+        descriptor: &Descriptor,
+        rows_expected: u64,
+        see: fn(&Self, &Arc<SSTable>) -> anyhow::Result<u64>,
+    ) -> anyhow::Result<u64> {
         let sstable = Arc::new(SSTable::open(self.env, descriptor, &Self::options())?);
         timed_often(&**self.env, || {
-            let rows = self.see_rows(&sstable)?;
+            let rows = see(self, &sstable)?;
             anyhow::ensure!(rows == rows_expected, "{rows} rows were seen of {rows_expected}");
             Ok(())
         })
     }
 
-    /// As a SELECT of all rows reads them: plain ones where they lie, the others as above. Gives how many there are.
+    /// Every row as a SELECT of all rows is shown it: plain ones where they lie, their values being known by their places, the others as
+    /// above. Gives how many there are.
     #[inline(never)]
     fn see_rows(&self, sstable: &Arc<SSTable>) -> anyhow::Result<u64> {
-        let mut seen = Seen(0);
+        self.see(sstable, &mut SeenRows(0))
+    }
+
+    /// The same, and every value of plain rows.
+    #[inline(never)]
+    fn see_values(&self, sstable: &Arc<SSTable>) -> anyhow::Result<u64> {
+        self.see(sstable, &mut SeenValues(0))
+    }
+
+    fn see<V: PlainVisitor + Count>(&self, sstable: &Arc<SSTable>, seen: &mut V) -> anyhow::Result<u64> {
         let filter = Arc::new(ClusteringFilter::all());
         let mut cursor = sstable.cursor(&self.table, KeyRange::all(), filter, Scan::Sequential);
         loop {
-            cursor.plain_partitions(None, &mut seen)?;
+            cursor.plain_partitions(None, seen)?;
             let Some(head) = cursor.next_partition()? else {
-                return Ok(seen.0);
+                return Ok(*seen.count());
             };
             black_box(&head);
             loop {
-                cursor.plain_rows(&head.key, None, &mut seen)?;
+                cursor.plain_rows(&head.key, None, seen)?;
                 let Some(unfiltered) = cursor.next_unfiltered()? else {
                     break;
                 };
                 black_box(&unfiltered);
-                seen.0 += 1;
+                *seen.count() += 1;
             }
         }
     }
@@ -280,13 +298,56 @@ impl Bench<'_> {
     }
 }
 
-/// How many rows were seen.
-struct Seen(u64);
+/// Who counts rows.
+trait Count {
+    fn count(&mut self) -> &mut u64;
+}
 
-impl PlainVisitor for Seen {
+/// How many rows were seen.
+struct SeenRows(u64);
+
+impl Count for SeenRows {
+    fn count(&mut self) -> &mut u64 {
+        &mut self.0
+    }
+}
+
+impl PlainVisitor for SeenRows {
     #[inline]
     fn row(&mut self, row: &PlainRow<'_>) -> Flow {
         black_box(row);
+        self.0 += 1;
+        Flow::Next
+    }
+
+    fn rows(&mut self, rows: &AlikeRows<'_>) -> (usize, Flow) {
+        rows.iter().for_each(|row| {
+            black_box(row);
+        });
+        self.0 += rows.count() as u64;
+        (rows.count(), Flow::Next)
+    }
+}
+
+/// How many rows were seen with their values.
+struct SeenValues(u64);
+
+impl Count for SeenValues {
+    fn count(&mut self) -> &mut u64 {
+        &mut self.0
+    }
+}
+
+impl PlainVisitor for SeenValues {
+    #[inline]
+    fn row(&mut self, row: &PlainRow<'_>) -> Flow {
+        black_box(row.key);
+        for value in row.clustering {
+            black_box(value);
+        }
+        for (_, value) in row.cells {
+            black_box(value);
+        }
         self.0 += 1;
         Flow::Next
     }

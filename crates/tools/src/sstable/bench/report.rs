@@ -42,6 +42,9 @@ pub(super) struct Times {
     pub rows_nanos: Vec<u64>,
     /// The same, rows being seen, or written, where they lie if they are plain.
     pub plain_nanos: Vec<u64>,
+    /// The same, every value of plain rows being seen; not when writing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub values_nanos: Vec<u64>,
 }
 
 #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
@@ -70,7 +73,8 @@ impl ShapeReport {
 
     fn columns(&self, times: &Times) -> String {
         let mut columns = format!("{:>10.0}", self.rate(&times.chunks_nanos));
-        for nanos in [&times.rows_nanos, &times.plain_nanos] {
+        let measured = [&times.rows_nanos, &times.plain_nanos, &times.values_nanos];
+        for nanos in measured.into_iter().filter(|nanos| !nanos.is_empty()) {
             let (rate, share) = (self.rate(nanos), 100.0 * times.share(nanos));
             let row = ratio(best(nanos), self.rows);
             columns += &format!(" {rate:>10.0} {share:>4.0} % {row:>7.0}");
@@ -87,7 +91,7 @@ impl fmt::Display for Report {
         )?;
         write!(
             f,
-            "{:10} {:>9} {:>7} | {:>10} {:>10} {:>6} {:>7} {:>10} {:>6} {:>7} | {:>10} {:>10} {:>6} {:>7} {:>10} {:>6} {:>7} | open",
+            "{:10} {:>9} {:>7} | {:>10} {:>10} {:>6} {:>7} {:>10} {:>6} {:>7} {:>10} {:>6} {:>7} | {:>10} {:>10} {:>6} {:>7} {:>10} {:>6} {:>7} | open",
             "shape",
             "rows",
             "ratio",
@@ -96,6 +100,9 @@ impl fmt::Display for Report {
             "share",
             "ns/row",
             "plain MB/s",
+            "share",
+            "ns/row",
+            "values",
             "share",
             "ns/row",
             "chunks",
@@ -139,7 +146,7 @@ mod tests {
         let times = Times {
             chunks_nanos: vec![80, 30, 45],
             rows_nanos: vec![100, 100, 50],
-            plain_nanos: Vec::new(),
+            ..Times::default()
         };
         assert!((times.share(&times.rows_nanos) - 0.8).abs() < 1e-9);
         assert_eq!(best(&times.rows_nanos), 50);

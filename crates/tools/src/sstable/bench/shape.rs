@@ -28,6 +28,8 @@ pub enum Shape {
     Narrow,
     /// The same with texts of 1 to 17 bytes: no row is laid out as the one before it.
     Uneven,
+    /// Five texts of 10 to 60 bytes, one row a partition.
+    Texts,
 }
 
 /// The contents of such a table. Partitions share rows, and keys lie one behind the other, so that making them up and fetching them from
@@ -130,12 +132,13 @@ const WORDS: [&str; 16] = [
 ];
 
 impl Shape {
-    pub(super) const ALL: [Self; 5] = [
+    pub(super) const ALL: [Self; 6] = [
         Self::Blobs,
         Self::Words,
         Self::Kilobyte,
         Self::Narrow,
         Self::Uneven,
+        Self::Texts,
     ];
 
     pub(super) fn name(self) -> &'static str {
@@ -145,6 +148,7 @@ impl Shape {
             Self::Kilobyte => "kilobyte",
             Self::Narrow => "narrow",
             Self::Uneven => "uneven",
+            Self::Texts => "texts",
         }
     }
 
@@ -152,7 +156,7 @@ impl Shape {
         let id = TableId(Uuid::from_u128(self as u128 + 1));
         let table = TableBuilder::new("bench", self.name(), id).partition_key("key", CqlType::Blob);
         let table = match self {
-            Self::Blobs | Self::Words => ["c0", "c1", "c2", "c3", "c4"]
+            Self::Blobs | Self::Words | Self::Texts => ["c0", "c1", "c2", "c3", "c4"]
                 .into_iter()
                 .fold(table, |table, name| table.regular(name, CqlType::Blob)),
             Self::Kilobyte => table.regular("value", CqlType::Text),
@@ -167,7 +171,7 @@ impl Shape {
 
     fn rows_per_partition(self) -> u32 {
         match self {
-            Self::Blobs | Self::Words | Self::Kilobyte => 1,
+            Self::Blobs | Self::Words | Self::Kilobyte | Self::Texts => 1,
             Self::Narrow | Self::Uneven => 1000,
         }
     }
@@ -175,7 +179,7 @@ impl Shape {
     /// Bytes of a row, about: of its values and what is around them.
     fn row_bytes(self) -> u64 {
         match self {
-            Self::Blobs | Self::Words => 212,
+            Self::Blobs | Self::Words | Self::Texts => 212,
             Self::Kilobyte => 1060,
             Self::Narrow | Self::Uneven => 34,
         }
@@ -207,6 +211,12 @@ impl Shape {
                 .into(),
             Self::Words => ["c0", "c1", "c2", "c3", "c4"]
                 .map(|name| (name, words(seeded, 34)))
+                .into(),
+            Self::Texts => ["c0", "c1", "c2", "c3", "c4"]
+                .map(|name| {
+                    let len = 10 + usize::try_from(seeded.below(51)).unwrap_or(0);
+                    (name, words(seeded, len))
+                })
                 .into(),
             Self::Kilobyte => vec![("value", words(seeded, 1024))],
             Self::Narrow | Self::Uneven => vec![
