@@ -121,12 +121,12 @@ impl RowFormat {
 
     /// True if partitions may be plain.
     pub(crate) fn may_be_plain(&self) -> bool {
-        !self.has_statics() && self.comparator.is_empty() && self.regulars.ids_ascend
+        !self.has_statics() && self.comparator.is_empty()
     }
 
     /// True if rows of partitions with clustering may be plain.
     pub(crate) fn rows_may_be_plain(&self) -> bool {
-        !self.comparator.is_empty() && self.regulars.ids_ascend && !self.table.is_counter()
+        !self.comparator.is_empty() && !self.table.is_counter()
     }
 
     /// True if partitions have a static row.

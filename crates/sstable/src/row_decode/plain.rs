@@ -281,11 +281,27 @@ impl RowFormat {
         if rest.u8()? != END_OF_PARTITION {
             return None;
         }
-        match flags {
+        let found = match flags {
             USUAL_FLAGS => self
                 .usual_body(body, cells)
                 .or_else(|| self.plain_body(flags, body, cells)),
             _ => self.plain_body(flags, body, cells),
+        };
+        Some(self.by_id(found?, cells))
+    }
+
+    /// What was found, its cells by id. Where the file has another order (as after ALTER TABLE ADD of a column whose name comes before
+    /// others), each row is taken for itself, and encoded again when it is written.
+    #[inline(always)]
+    fn by_id<'w>(&self, found: Found<'w>, cells: &mut [Shown<'w>]) -> Found<'w> {
+        if self.regulars.ids_ascend {
+            return found;
+        }
+        cells[..found.count].sort_unstable_by_key(|(id, _)| *id);
+        Found {
+            stored: None,
+            is_usual: false,
+            ..found
         }
     }
 
@@ -300,7 +316,7 @@ impl RowFormat {
         let usual = self.usual_row(*rest, clustering, cells);
         let (found, left) = usual.or_else(|| self.plain_row(*rest, clustering, cells))?;
         *rest = left;
-        Some(found)
+        Some(self.by_id(found, cells))
     }
 
     /// The same, if it is as most are: with all columns, written at once, no value being empty. Nothing but that is looked for, which
