@@ -15,6 +15,8 @@ import sys
 from compare_answers import FIRST_TIMESTAMP, Server, shown
 
 KEYSPACE = "compared"
+READ_FAILURE, PROTOCOL_ERROR = "0x1300", "0xa"
+FAILURES_IN_GROUPS = (READ_FAILURE, PROTOCOL_ERROR)
 TABLES_AT_ONCE, STATEMENTS_FOR_TABLES, DIFFERENCES_MAX = 3, 1000, 20
 # Few values of each type, those at its ends among them.
 VALUES = {
@@ -38,6 +40,7 @@ VALUES = {
     "varint": ["0", "-1", "123456789012345678901234567890"],
 }
 SCALARS = list(VALUES)
+NUMBERS = ["bigint", "decimal", "double", "float", "int", "smallint", "tinyint", "varint"]
 
 
 class Column:
@@ -133,8 +136,14 @@ class Table:
         return text
 
     def statement(self):
-        kind = self.chance.choices([self.insert, self.update, self.delete, self.select], [5, 4, 3, 6])[0]
-        return kind()
+        kinds = [self.insert, self.update, self.delete, self.select, self.alter]
+        return self.chance.choices(kinds, [50, 40, 30, 60, 1])[0]()
+
+    def alter(self):
+        """Adds a column whose name comes before the others'."""
+        column = Column(self.chance, f"a{1000 - len(self.regular)}", "regular")
+        self.regular.append(column)
+        return f"ALTER TABLE {self.place} ADD {column.name} {column.type}"
 
     def some(self, items):
         return [item for item in items if self.chance.random() < 0.5]
@@ -202,7 +211,26 @@ class Table:
         names += [f"WRITETIME({name})" for name in self.some(plain)]
         key = ", ".join(column.name for column in self.partition)
         counted = f"COUNT({self.chance.choice(self.regular).name})"
+        if self.chance.random() < 0.3:
+            return ", ".join(["COUNT(*)"] + [self.aggregate() for _ in range(self.chance.randrange(4))])
         return self.chance.choice(["*", "*", ", ".join(names) or "*", "COUNT(*)", counted, f"DISTINCT {key}", f"JSON {key}"])
+
+    def aggregate(self):
+        scalars = [column for column in self.partition + self.clustering + self.static + self.regular if column.form == "scalar"]
+        if not scalars:
+            return f"COUNT({self.partition[0].name})"
+        column = self.chance.choice(scalars)
+        # Cassandra 5.0 gives the least timeuuid a type of its own.
+        kinds = ["COUNT"] + (["MIN", "MAX"] if column.scalar != "timeuuid" else [])
+        kinds += ["SUM", "AVG"] if column.scalar in NUMBERS else []
+        return f"{self.chance.choice(kinds)}({column.name})"
+
+    def group(self, columns):
+        """GROUP BY of the partition key, or of some clustering columns, too."""
+        if not columns.startswith("COUNT(*),") or self.chance.random() < 0.5:
+            return ""
+        depth = self.chance.choice([0, 0, self.chance.randrange(len(self.clustering) + 1)])
+        return " GROUP BY " + ", ".join(column.name for column in self.partition + self.clustering[:depth])
 
     def select(self):
         columns = self.selected()
@@ -211,6 +239,8 @@ class Table:
         tail = "" if "DISTINCT" in columns else self.chance.choice(limits)
         kind = self.chance.randrange(6)
         key = ", ".join(column.name for column in self.partition)
+        group = self.group(columns)
+        tail = group + tail
         if kind == 0 or "DISTINCT" in columns:
             return select + tail
         if kind == 1:
@@ -225,7 +255,8 @@ class Table:
         order = ""
         if self.clustering:
             order = self.chance.choice(["", f" ORDER BY {self.clustering[0].name} {self.chance.choice(['ASC', 'DESC'])}"])
-        return f"{select} WHERE {self.key()}{self.slice()}{order}{tail}"
+        limit = tail.removeprefix(group)
+        return f"{select} WHERE {self.key()}{self.slice()}{group}{order}{limit}"
 
 
 def make_tables(chance, servers):
@@ -246,11 +277,16 @@ def make_tables(chance, servers):
     return tables
 
 
+def fails_in_groups(text, answers):
+    """Cassandra 5.0 cannot end a page of groups within a range tombstone, nor always go on from its own paging state."""
+    return "GROUP BY" in text and answers[0].get("error") in FAILURES_IN_GROUPS and "error" not in answers[1]
+
+
 def main(addresses, seed, count, command):
     servers = [Server(address) for address in addresses]
     chance = random.Random(seed)
     print(f"seed {seed}", flush=True)
-    different = refused = 0
+    different = refused = failed = 0
     for number in range(count):
         if number % STATEMENTS_FOR_TABLES == 0:
             tables = make_tables(chance, servers)
@@ -260,7 +296,9 @@ def main(addresses, seed, count, command):
         page = chance.choice([3, 7, 5000])
         answers = [server.all_pages(text, FIRST_TIMESTAMP + 150, page) for server in servers]
         refused += "error" in answers[0]
-        if answers[0] != answers[1]:
+        if answers[0] != answers[1] and fails_in_groups(text, answers):
+            failed += 1
+        elif answers[0] != answers[1]:
             different += 1
             print(f"statement {number}, page {page}\n  {text}")
             for table in tables:
@@ -270,7 +308,7 @@ def main(addresses, seed, count, command):
                 print(f"    {server.address}\n      {shown(answer)}", flush=True)
             if different >= DIFFERENCES_MAX:
                 break
-    print(f"{different} answers of {number + 1} differ; {refused} were errors")
+    print(f"{different} answers of {number + 1} differ; {refused} were errors, {failed} of them pages of groups that only {addresses[0]} cannot read")
     return 1 if different else 0
 
 
