@@ -29,6 +29,6 @@ pub use compress::{CompressError, Compressor};
 pub use murmur2::murmur2_hash64;
 pub use reader::{Error, Reader};
 pub use rope::{Piece, Rope, SHARED_MIN};
-pub use slab::{Append, Filling, Room, Slab};
+pub use slab::{Append, Filling, Gap, Room, Slab};
 pub use vint::{unsigned_vint_len, zigzag_decode, zigzag_encode};
 pub use writer::Writer;

@@ -45,24 +45,20 @@ fn finish(mut h1: u64, mut h2: u64, len: u64) -> (i64, i64) {
 /// Each of at most eight bytes sign-extended and shifted to its place, xored.
 #[inline]
 pub(crate) fn sign_extended(tail: &[u8]) -> u64 {
-    const SIGNS: u64 = 0x8080_8080_8080_8080;
+    const ONES: u64 = 0x0101_0101_0101_0101;
     let raw = little_endian(tail);
-    let signs = raw & SIGNS;
-    if signs == 0 {
-        return raw;
-    }
-    // A sign turns all bits above its byte: the bytes above it get ones, and so do those above each other sign.
-    let mut turned = (signs << 1).wrapping_mul(0xFF);
-    turned ^= turned << 8;
-    turned ^= turned << 16;
-    turned ^= turned << 32;
-    raw ^ turned
+    // A sign turns all bits above its byte. Each byte gets how many signs stand below it; if that is odd, it is turned.
+    let signs_below = (raw >> 7 & ONES).wrapping_mul(ONES << 8);
+    raw ^ ((signs_below & ONES) * 0xFF)
 }
 
 /// At most eight bytes as a number. Two reads that overlap in the middle have all of them.
 #[inline]
 fn little_endian(bytes: &[u8]) -> u64 {
     let len = bytes.len();
+    if let Some(all) = bytes.first_chunk::<8>() {
+        return u64::from_le_bytes(*all);
+    }
     if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
         let high = u64::from(u32::from_le_bytes(*last)) << (8 * (len - 4));
         return u64::from(u32::from_le_bytes(*first)) | high;

@@ -6,7 +6,7 @@
 //! Invariant: what is behind `len` is initialised, and means nothing.
 
 use crate::Writer;
-use crate::vint::{encode_unsigned, only_byte, unsigned_vint_len, zigzag_encode};
+use crate::vint::{encode_unsigned, only_byte, zigzag_encode};
 
 /// Memory that is taken for the first append, at least.
 const LEN_MIN: usize = 256;
@@ -178,36 +178,33 @@ impl Slab {
     /// Appends what was put into [`Slab::spare`], of which so many bytes are left.
     #[inline(always)]
     pub fn keep(&mut self, left: usize) {
-        let end = self.bytes.len().saturating_sub(left);
-        self.len = self.len.max(end);
+        debug_assert!(left <= self.bytes.len() - self.len, "there was no more room");
+        self.len = self.bytes.len() - left;
     }
 
     /// An unsigned vint in the place of the `reserved` bytes that were left for it at `at`. What follows moves if it takes
-    /// more or fewer.
+    /// more or fewer. Gives how many it took.
     ///
     /// # Panics
     /// If the bytes are not there.
     #[inline(always)]
-    pub fn uvint_at(&mut self, at: usize, reserved: usize, value: u64) {
-        if reserved == 2 && (0x80..0x4000).contains(&value) {
-            let [.., high, low] = value.to_be_bytes();
-            self.bytes[at] = 0x80 | high;
-            self.bytes[at + 1] = low;
-        } else if reserved == 1 && value < 0x80 {
-            let [.., low] = value.to_be_bytes();
-            self.bytes[at] = low;
-        } else {
-            self.uvint_instead(at, reserved, value);
+    pub fn uvint_at(&mut self, at: usize, reserved: usize, value: u64) -> usize {
+        let room = self.bytes.get_mut(at..);
+        let room = room.and_then(|room| room.split_at_mut_checked(reserved));
+        match room.is_some_and(|(room, _)| Gap(room).uvint(value)) {
+            true => reserved,
+            false => self.uvint_instead(at, reserved, value),
         }
     }
 
     #[cold]
-    fn uvint_instead(&mut self, at: usize, reserved: usize, value: u64) {
+    fn uvint_instead(&mut self, at: usize, reserved: usize, value: u64) -> usize {
         let tail = self.as_slice()[at + reserved..].to_vec();
         self.truncate(at);
         self.uvint(value);
-        debug_assert_eq!(self.len - at, unsigned_vint_len(value));
+        let len = self.len - at;
         self.bytes(&tail);
+        len
     }
 
     /// The first `len` bytes of an array, which is copied as a whole if there is room for it.
@@ -323,7 +320,7 @@ pub struct Room<'s> {
     room: &'s mut [u8],
 }
 
-impl Room<'_> {
+impl<'s> Room<'s> {
     /// Bytes that still fit.
     #[inline(always)]
     pub fn left(&self) -> usize {
@@ -333,8 +330,14 @@ impl Room<'_> {
     /// Leaves room for so many bytes.
     #[inline(always)]
     pub fn skip(self, len: usize) -> Option<Self> {
-        let (_, room) = self.room.split_at_mut_checked(len)?;
-        Some(Self { room })
+        self.gap(len).map(|(_, room)| room)
+    }
+
+    /// Leaves room for a vint of so many bytes, which is given as well.
+    #[inline(always)]
+    pub fn gap(self, len: usize) -> Option<(Gap<'s>, Self)> {
+        let (gap, room) = self.room.split_at_mut_checked(len)?;
+        Some((Gap(gap), Self { room }))
     }
 
     /// So many bytes as the type says.
@@ -348,8 +351,16 @@ impl Room<'_> {
     /// The bytes as they are.
     #[inline(always)]
     pub fn bytes(self, bytes: &[u8]) -> Option<Self> {
-        let (first, room) = self.room.split_at_mut_checked(bytes.len())?;
-        copy(bytes, first);
+        self.headed([], bytes)
+    }
+
+    /// So many bytes as the type says, and others behind them: that they fit shows once for both.
+    #[inline(always)]
+    pub fn headed<const N: usize>(self, head: [u8; N], bytes: &[u8]) -> Option<Self> {
+        let (both, room) = self.room.split_at_mut_checked(N.checked_add(bytes.len())?)?;
+        let (first, rest) = both.split_first_chunk_mut()?;
+        *first = head;
+        copy(bytes, rest);
         Some(Self { room })
     }
 
@@ -367,33 +378,53 @@ impl Room<'_> {
     }
 }
 
-/// Copies bytes into room for as many. Short ones in two moves that overlap, since a call takes longer than these.
-#[inline(always)]
-fn copy(bytes: &[u8], room: &mut [u8]) {
-    if bytes.len() > 64 {
-        room.copy_from_slice(bytes);
-    } else if !(ends::<32>(bytes, room)
-        || ends::<16>(bytes, room)
-        || ends::<8>(bytes, room)
-        || ends::<4>(bytes, room))
-    {
-        room.iter_mut().zip(bytes).for_each(|(room, byte)| *room = *byte);
+/// Room that was left for a vint.
+#[derive(Debug)]
+pub struct Gap<'s>(&'s mut [u8]);
+
+impl Gap<'_> {
+    /// Puts an unsigned vint of one or two bytes there. False if it has others or does not take all of the room: nothing was put
+    /// there then, and [`Slab::uvint_at`] is to do it.
+    #[inline(always)]
+    pub fn uvint(self, value: u64) -> bool {
+        let [.., high, low] = value.to_be_bytes();
+        match self.0 {
+            [first, second] if (0x80..0x4000).contains(&value) => {
+                *first = 0x80 | high;
+                *second = low;
+                true
+            }
+            [only] if value < 0x80 => {
+                *only = low;
+                true
+            }
+            _ => false,
+        }
     }
 }
 
-/// Copies the first and the last `N` of at most twice as many bytes. False if there are fewer.
+/// Copies bytes into room for as many. Short ones in two moves that overlap, since a call takes longer than these.
 #[inline(always)]
-fn ends<const N: usize>(bytes: &[u8], room: &mut [u8]) -> bool {
-    let (Some(first), Some(last)) = (bytes.first_chunk::<N>(), bytes.last_chunk::<N>()) else {
-        return false;
-    };
-    if let Some(room) = room.first_chunk_mut::<N>() {
+fn copy(bytes: &[u8], room: &mut [u8]) {
+    match bytes.len() {
+        65.. => room.copy_from_slice(bytes),
+        32.. => ends::<32>(bytes, room),
+        16.. => ends::<16>(bytes, room),
+        8.. => ends::<8>(bytes, room),
+        4.. => ends::<4>(bytes, room),
+        _ => room.iter_mut().zip(bytes).for_each(|(room, byte)| *room = *byte),
+    }
+}
+
+/// Copies the first and the last `N` of at least as many bytes, and at most twice as many.
+#[inline(always)]
+fn ends<const N: usize>(bytes: &[u8], room: &mut [u8]) {
+    if let (Some(room), Some(first)) = (room.first_chunk_mut::<N>(), bytes.first_chunk()) {
         *room = *first;
     }
-    if let Some(room) = room.last_chunk_mut::<N>() {
+    if let (Some(room), Some(last)) = (room.last_chunk_mut::<N>(), bytes.last_chunk()) {
         *room = *last;
     }
-    true
 }
 
 #[cfg(test)]
@@ -452,7 +483,9 @@ mod tests {
         for capacity in 0..expected.len() + 20 {
             let mut slab = Slab::with_capacity(capacity);
             let fill = |room: Room<'_>| {
-                let room = room.array(*b"head")?.uvint(300)?.bytes(b"some bytes")?;
+                let (size, room) = room.headed(*b"he", b"ad")?.gap(2)?;
+                let room = room.bytes(b"some bytes")?;
+                assert!(size.uvint(300));
                 Some(room.skip(2)?.left())
             };
             let left = fill(slab.spare());
@@ -486,8 +519,9 @@ mod tests {
                 out.bytes(b"head");
                 out.room(reserved);
                 out.bytes(b"tail");
-                out.uvint_at(4, reserved, value);
+                let taken = out.uvint_at(4, reserved, value);
                 assert_eq!(out.as_slice(), expected.as_slice(), "{value} in {reserved} bytes");
+                assert_eq!(taken, expected.len() - 8);
             }
         }
     }
