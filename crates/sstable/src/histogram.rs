@@ -14,31 +14,13 @@ use ilion_codec::{Error as Malformed, Reader, Writer};
 use crate::Version;
 
 /// Counts of values in buckets that grow by a fifth (`org.apache.cassandra.utils.EstimatedHistogram`).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EstimatedHistogram {
     /// Greatest value of each bucket but the last, ascending.
     offsets: Vec<i64>,
     /// One more than offsets: the last one counts what is above them all.
     counts: Vec<i64>,
-    /// Where the value before was counted: partitions of a table are much alike.
-    last: Bucket,
 }
-
-/// A bucket: of values above one and up to another.
-#[derive(Clone, Copy, Debug, Default)]
-struct Bucket {
-    index: usize,
-    above: i64,
-    upto: i64,
-}
-
-impl PartialEq for EstimatedHistogram {
-    fn eq(&self, other: &Self) -> bool {
-        (&self.offsets, &self.counts) == (&other.offsets, &other.counts)
-    }
-}
-
-impl Eq for EstimatedHistogram {}
 
 /// Offsets of a histogram of partition sizes: up to some terabytes.
 const SIZE_OFFSETS: usize = 155;
@@ -69,28 +51,6 @@ impl EstimatedHistogram {
         Self {
             counts: vec![0; count + 1],
             offsets,
-            last: Bucket::default(),
-        }
-    }
-
-    /// Counts a value.
-    #[inline]
-    pub fn add(&mut self, value: u64) {
-        let value = i64::try_from(value).unwrap_or(i64::MAX);
-        if value <= self.last.above || self.last.upto < value {
-            self.last = self.bucket_of(value);
-        }
-        self.counts[self.last.index] += 1;
-    }
-
-    #[inline(never)]
-    fn bucket_of(&self, value: i64) -> Bucket {
-        let index = self.offsets.partition_point(|offset| *offset < value);
-        let below = index.checked_sub(1).and_then(|below| self.offsets.get(below));
-        Bucket {
-            index,
-            above: below.copied().unwrap_or(i64::MIN),
-            upto: self.offsets.get(index).copied().unwrap_or(i64::MAX),
         }
     }
 
@@ -164,7 +124,6 @@ impl EstimatedHistogram {
         let mut histogram = Self {
             offsets: Vec::with_capacity(count - 1),
             counts: Vec::with_capacity(count),
-            last: Bucket::default(),
         };
         for index in 0..count {
             let offset = input.i64()?;
@@ -177,6 +136,71 @@ impl EstimatedHistogram {
             return Err(input.error("ascending histogram offsets"));
         }
         Ok(histogram)
+    }
+}
+
+/// Gathers an [`EstimatedHistogram`]. Values of one bucket are added up first: partitions of a table are much alike.
+#[derive(Debug)]
+pub struct EstimatedHistogramBuilder {
+    run: Run,
+    histogram: EstimatedHistogram,
+}
+
+/// The bucket of the value that was seen last, from its least value to its greatest, and how many since.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    bucket: usize,
+    min: u64,
+    max: u64,
+    count: i64,
+}
+
+impl EstimatedHistogramBuilder {
+    /// Adds to an empty one.
+    pub fn new(histogram: EstimatedHistogram) -> Self {
+        let mut builder = Self {
+            run: Run {
+                bucket: 0,
+                min: 0,
+                max: 0,
+                count: 0,
+            },
+            histogram,
+        };
+        builder.begin_run(0);
+        builder
+    }
+
+    /// Counts a value.
+    #[inline]
+    pub fn add(&mut self, value: u64) {
+        if value < self.run.min || self.run.max < value {
+            self.begin_run(value);
+        }
+        self.run.count += 1;
+    }
+
+    #[inline(never)]
+    fn begin_run(&mut self, value: u64) {
+        let EstimatedHistogram { offsets, counts } = &mut self.histogram;
+        counts[self.run.bucket] += self.run.count;
+        let bucket = offsets.partition_point(|offset| offset.cast_unsigned() < value);
+        let offset = |bucket: usize| offsets.get(bucket).map(|offset| offset.cast_unsigned());
+        self.run = Run {
+            bucket,
+            min: bucket
+                .checked_sub(1)
+                .and_then(offset)
+                .map_or(0, |below| below + 1),
+            max: offset(bucket).unwrap_or(u64::MAX),
+            count: 0,
+        };
+    }
+
+    /// The histogram of what was counted.
+    pub fn finish(mut self) -> EstimatedHistogram {
+        self.histogram.counts[self.run.bucket] += self.run.count;
+        self.histogram
     }
 }
 
@@ -364,10 +388,11 @@ mod tests {
 
     #[test]
     fn values_fall_into_the_bucket_that_they_do_not_exceed() {
-        let mut histogram = EstimatedHistogram::of_cells();
+        let mut builder = EstimatedHistogramBuilder::new(EstimatedHistogram::of_cells());
         for value in [0, 1, 8, 9, 10, u64::MAX] {
-            histogram.add(value);
+            builder.add(value);
         }
+        let histogram = builder.finish();
         let buckets: Vec<_> = histogram.buckets().collect();
         assert_eq!(buckets, [(Some(1), 2), (Some(8), 1), (Some(10), 2), (None, 1)]);
         assert_eq!(histogram.percentile(0.5), Some(8));
@@ -379,8 +404,9 @@ mod tests {
 
     #[test]
     fn both_histograms_round_trip() {
-        let mut sizes = EstimatedHistogram::of_sizes();
+        let mut sizes = EstimatedHistogramBuilder::new(EstimatedHistogram::of_sizes());
         sizes.add(70_000);
+        let sizes = sizes.finish();
         let mut builder = TombstoneHistogramBuilder::default();
         for second in [1_700_000_001, 1_700_000_002, 1_800_000_000] {
             builder.add(second);

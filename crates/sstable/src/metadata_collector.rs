@@ -6,7 +6,7 @@ use ilion_rows::{
     counter,
 };
 
-use crate::histogram::{EstimatedHistogram, TombstoneHistogramBuilder};
+use crate::histogram::{EstimatedHistogram, EstimatedHistogramBuilder, TombstoneHistogramBuilder};
 use crate::statistics::{Cardinality, StatsMetadata};
 
 /// Least and greatest of what was seen.
@@ -19,8 +19,13 @@ struct MinMax<T> {
 impl<T: Copy + Ord> MinMax<T> {
     #[inline]
     fn add(&mut self, value: T) {
-        self.min = self.min.min(value);
-        self.max = self.max.max(value);
+        // Nearly always neither: nothing is written then.
+        if value < self.min {
+            self.min = value;
+        }
+        if value > self.max {
+            self.max = value;
+        }
     }
 
     /// What was seen, or `none` if nothing was.
@@ -37,8 +42,8 @@ pub(crate) struct MetadataCollector {
     local_deletions: MinMax<u32>,
     ttls: MinMax<u32>,
     tombstones: TombstoneHistogramBuilder,
-    partition_sizes: EstimatedHistogram,
-    cells_per_partition: EstimatedHistogram,
+    partition_sizes: EstimatedHistogramBuilder,
+    cells_per_partition: EstimatedHistogramBuilder,
     cells_of_partition: u64,
     cardinality: Cardinality,
     covered: Option<Slice>,
@@ -65,8 +70,8 @@ impl MetadataCollector {
                 max: 0,
             },
             tombstones: TombstoneHistogramBuilder::default(),
-            partition_sizes: EstimatedHistogram::of_sizes(),
-            cells_per_partition: EstimatedHistogram::of_cells(),
+            partition_sizes: EstimatedHistogramBuilder::new(EstimatedHistogram::of_sizes()),
+            cells_per_partition: EstimatedHistogramBuilder::new(EstimatedHistogram::of_cells()),
             cells_of_partition: 0,
             cardinality: Cardinality::default(),
             covered: None,
@@ -188,7 +193,7 @@ impl MetadataCollector {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn end_partition(&mut self, key: &[u8], size_bytes: u64) {
         self.cardinality.add_key(key);
         self.partition_sizes.add(size_bytes);
@@ -211,8 +216,8 @@ impl MetadataCollector {
             max: NO_TTL,
         });
         let stats = StatsMetadata {
-            partition_sizes: self.partition_sizes,
-            cells_per_partition: self.cells_per_partition,
+            partition_sizes: self.partition_sizes.finish(),
+            cells_per_partition: self.cells_per_partition.finish(),
             min_timestamp_micros: timestamps.min,
             max_timestamp_micros: timestamps.max,
             min_local_deletion_secs: local_deletions.min,

@@ -172,7 +172,7 @@ impl RowEncoder {
 
     /// Appends a row as most are, up to its end, and gives where its values are; nothing if it is otherwise, or `out` has no room for it:
     /// then nothing was appended.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn encode_usual(
         &mut self,
         row: &Row,

@@ -51,7 +51,7 @@ impl Version {
     /// instead of two lists, first and last key in the statistics.
     #[inline]
     pub fn is_oa_or_later(self) -> bool {
-        self.0 == *b"da" || self >= Self::OA
+        self.0 == *b"da" || self.0[0] >= b'o'
     }
 
     /// CRCs in Statistics.db, plain bloom bits, raw chunks, pending repair.

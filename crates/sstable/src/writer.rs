@@ -22,6 +22,7 @@ mod tests;
 mod trie_builder;
 mod trie_draft;
 mod trie_index;
+mod written;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -51,6 +52,7 @@ pub use options::{CellMapLimits, WriterOptions};
 use cell_entries::CellEntries;
 use clustering_span::{ClusteringSpan, Reach};
 use partition_index::{EndedPartition, PartitionIndexWriter};
+use written::Written;
 
 /// Encoded bytes that are gathered before they go to Data.db: several chunks, so that few of them are copied.
 const BUFFER_BYTES: usize = 128 << 10;
@@ -289,7 +291,7 @@ impl SSTableWriter {
         let end = self.position() - start;
         self.index.begin_partition_of_row(head_length, end)?;
         self.span.begin_partition();
-        self.span.add_row(&[], &[]);
+        self.span.add(Written::Shown(&[]), &[]);
         self.keys.begin(token, key);
         self.open = Some(OpenPartition {
             deletion: DeletionTime::LIVE,
@@ -318,11 +320,11 @@ impl SSTableWriter {
     /// Ends the partition at hand, which has something in it.
     #[inline(never)]
     fn end_partition(&mut self) -> Result<()> {
-        let Some(open) = self.open.take() else {
+        let Some(open) = &self.open else {
             return Err(self.refuse("a partition ends that did not begin"));
         };
         encode_end_of_partition(&mut self.buffer);
-        let length = self.position() - open.start;
+        let length = self.data.position() + self.buffer.len() as u64 - open.start;
         let KeyCopy { token, bytes } = &self.keys.at_hand;
         let key = bytes.as_slice();
         let ended = EndedPartition {
@@ -338,20 +340,16 @@ impl SSTableWriter {
         if let Some(tokens) = &mut self.tokens {
             tokens.add(token, open.start, row_index)?;
         }
-        match self.span.finish_partition() {
-            None => {}
-            Some(Reach::Row(row)) => self.stats.clustering(row),
-            Some(Reach::Slice(slice)) => {
-                if !slice.start.kind.is_start() || !slice.end.kind.is_end() {
-                    return Err(self.refuse("a deleted range is open at an end of its partition"));
-                }
-                self.stats.clusterings(&slice);
-            }
+        if let Some(reach) = self.span.finish_partition()
+            && !covers(&mut self.stats, reach)
+        {
+            return Err(self.refuse("a deleted range is open at an end of its partition"));
         }
         self.stats.end_partition(key, length);
         if self.first_key.is_none() {
             self.first_key = Some(Bytes::copy_from_slice(key));
         }
+        self.open = None;
         self.keys.end();
         self.partitions += 1;
         self.flush_if_large()
@@ -480,6 +478,19 @@ fn check_writable(descriptor: &Descriptor) -> Result<()> {
             "{descriptor}: SSTables are written in the formats nb and oa (BIG) and da (BTI) only"
         ))),
     }
+}
+
+/// Tells what a partition covers. False if a deleted range is open at an end of it.
+#[inline(never)]
+fn covers(stats: &mut MetadataCollector, reach: Reach) -> bool {
+    match reach {
+        Reach::Row(row) => stats.clustering(row),
+        Reach::Slice(slice) if slice.start.kind.is_start() && slice.end.kind.is_end() => {
+            stats.clusterings(&slice);
+        }
+        Reach::Slice(_) => return false,
+    }
+    true
 }
 
 impl std::fmt::Debug for SSTableWriter {

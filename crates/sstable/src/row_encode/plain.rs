@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use ilion_codec::{Append as _, Filling, Slab, unsigned_vint_len};
+use ilion_codec::{Append as _, Filling, Slab};
 use ilion_rows::{Cell, Data, Liveness, NO_TTL, PlainRow, Row};
 use ilion_schema::ColumnId;
 
@@ -85,7 +85,7 @@ impl PlainRows {
 
     /// Appends a row that was shown where it lies, all of it written at `timestamp_micros`. Gives the place of its clustering values in
     /// `out`; nothing if it is not to be written like this: nothing was appended then.
-    #[inline]
+    #[inline(never)]
     pub(super) fn append_shown(
         &mut self,
         row: &PlainRow<'_>,
@@ -161,8 +161,7 @@ impl PlainRows {
     /// Puts the size where room was left for it, and has the next row leave as much.
     #[inline(always)]
     pub(super) fn put_size(&mut self, at: usize, size: u64, out: &mut Slab) {
-        out.uvint_at(at, self.size_len, size);
-        self.size_len = unsigned_vint_len(size);
+        self.size_len = out.uvint_at(at, self.size_len, size);
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::ops::{Deref, Range};
 
-use ilion_codec::{Room, Slab};
+use ilion_codec::{Gap, Room, Slab};
 use ilion_rows::{ColumnData, Data, Liveness, NO_DELETION_TIME, NO_TTL, PlainRow, Row};
 use ilion_schema::ColumnId;
 
@@ -20,7 +20,7 @@ const HEADED_VALUES_MAX: usize = 32;
 impl PlainRows {
     /// Appends a row, and gives where its clustering is; nothing, if it is not as most are, or `out` has to grow for it. Then nothing was
     /// appended or told.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn append_usual(
         &mut self,
         row: &Row,
@@ -39,19 +39,14 @@ impl PlainRows {
             return None;
         }
         let (begun, room) = self.begin(row.clustering.values(), micros, form, previous_size, out)?;
-        let room = append_cells(
-            &row.columns,
-            move |entry| cell_as_row(entry, micros),
-            columns,
-            room,
-        )?;
-        let clustering = self.end(begun, room.left(), out)?;
+        let room = append_cells(&row.columns, columns, micros, room)?;
+        let clustering = self.end(begun.end(room), out)?;
         stats.usual_row(micros, columns.len() as u64);
         Some(clustering)
     }
 
     /// The same of a row as it was shown, all of it written at `micros`.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn append_usual_shown(
         &mut self,
         row: &PlainRow<'_>,
@@ -67,14 +62,14 @@ impl PlainRows {
         }
         let (begun, room) = self.begin(row.clustering, micros, form, previous_size, out)?;
         let room = match row.stored {
-            None => append_cells(row.cells, |(id, value)| Some((*id, *value)), columns, room)?,
+            None => append_cells(row.cells, columns, micros, room)?,
             Some(stored) => {
                 let ids = row.cells.iter().map(|(id, _)| *id);
                 let has_all = ids.eq(columns.iter().map(|column| column.id));
                 room.bytes(stored).filter(|_| has_all)?
             }
         };
-        let clustering = self.end(begun, room.left(), out)?;
+        let clustering = self.end(begun.end(room), out)?;
         stats.usual_row(micros, columns.len() as u64);
         Some(clustering)
     }
@@ -88,48 +83,72 @@ impl PlainRows {
         form: &Form,
         previous_size: u64,
         out: &'s mut Slab,
-    ) -> Option<(Begun, Room<'s>)> {
-        let start = out.len();
-        let room = out.spare();
-        let first = room.left();
-        let room = room.array([HAS_TIMESTAMP | HAS_ALL_COLUMNS])?;
+    ) -> Option<(Begun<'s>, Room<'s>)> {
+        let room = out.spare().array([HAS_TIMESTAMP | HAS_ALL_COLUMNS])?;
         let room = append_clustering(&form.clustering_lens, values, room)?;
-        let at = start + first - room.left();
-        let room = room.skip(self.size_len)?;
-        let left_from = room.left();
+        let (size, room) = room.gap(self.size_len)?;
+        let left_behind_size = room.left();
         let room = room.uvint(previous_size)?;
-        let left_body = room.left();
+        let left_at_body = room.left();
         let room = room.uvint(form.times.of_micros(micros))?;
         let begun = Begun {
-            start,
-            at,
-            left_from,
-            left_body,
+            size,
+            left_behind_size,
+            left_at_body,
         };
         Some((begun, room))
     }
 
-    /// Appends what was put there, of which so much room is left. Gives where the clustering is; nothing if the row is too long.
+    /// Appends what was put there. Gives where the clustering is; nothing if the row is too long.
     #[inline(always)]
-    fn end(&mut self, begun: Begun, left: usize, out: &mut Slab) -> Option<Range<usize>> {
-        if begun.left_body - left >= self.bytes_max {
+    fn end(&mut self, ended: Ended, out: &mut Slab) -> Option<Range<usize>> {
+        if ended.body_len >= self.bytes_max {
             return None;
         }
-        out.keep(left);
-        self.put_size(begun.at, (begun.left_from - left) as u64, out);
-        Some(begun.start + 1..begun.at)
+        let start = out.len();
+        out.keep(ended.left);
+        let size_at = out.len() - ended.size - self.size_len;
+        if !ended.has_size {
+            self.put_size(size_at, ended.size as u64, out);
+        }
+        Some(start + 1..size_at)
     }
 }
 
 /// A row that is being put into the room that there is.
-#[derive(Clone, Copy, Debug)]
-struct Begun {
-    start: usize,
+#[derive(Debug)]
+struct Begun<'s> {
     /// Where its size stands.
-    at: usize,
+    size: Gap<'s>,
     /// The room that was left where the size begins to count, and where the body begins.
-    left_from: usize,
-    left_body: usize,
+    left_behind_size: usize,
+    left_at_body: usize,
+}
+
+/// A row that was put there.
+#[derive(Debug)]
+struct Ended {
+    /// The room behind it.
+    left: usize,
+    size: usize,
+    /// Its size stands there: it took as much as that of the row before.
+    has_size: bool,
+    body_len: usize,
+}
+
+impl Begun<'_> {
+    /// All of the row is there, and this is the room behind it.
+    #[inline(always)]
+    fn end(self, room: Room<'_>) -> Ended {
+        let left = room.left();
+        let size = self.left_behind_size - left;
+        Ended {
+            left,
+            size,
+            has_size: self.size.uvint(size as u64),
+            body_len: self.left_at_body - left,
+        }
+    }
 }
 
 #[inline(always)]
@@ -138,11 +157,11 @@ fn append_clustering<'s, V: Deref<Target = [u8]>>(
     values: &[Option<V>],
     room: Room<'s>,
 ) -> Option<Room<'s>> {
+    if lens.is_empty() && values.is_empty() {
+        return Some(room);
+    }
     if values.len() != lens.len() || lens.len() > HEADED_VALUES_MAX {
         return None;
-    }
-    if lens.is_empty() {
-        return Some(room);
     }
     // No value is empty or null.
     let mut room = room.array([0])?;
@@ -152,35 +171,67 @@ fn append_clustering<'s, V: Deref<Target = [u8]>>(
     Some(room)
 }
 
-/// The column and the value of a cell that has no times of its own, in a row that was written at `micros`.
-#[inline(always)]
-fn cell_as_row(entry: &ColumnData, micros: i64) -> Option<(ColumnId, &[u8])> {
-    let Data::Simple(cell) = &entry.data else {
-        return None;
-    };
-    let is_as_row = cell.timestamp_micros == micros
-        && cell.ttl_secs == NO_TTL
-        && cell.local_deletion_secs == NO_DELETION_TIME;
-    is_as_row.then_some((entry.column, &cell.value))
+/// A cell as a row has it.
+trait RowCell {
+    /// True if it is of that column, and has no times of its own in a row that was written at `micros`.
+    fn is_usual(&self, column: ColumnId, micros: i64) -> bool;
+    /// Its value, if it is.
+    fn value(&self) -> &[u8];
+}
+
+impl RowCell for ColumnData {
+    #[inline(always)]
+    fn is_usual(&self, column: ColumnId, micros: i64) -> bool {
+        match &self.data {
+            Data::Simple(cell) => {
+                self.column == column
+                    && cell.timestamp_micros == micros
+                    && cell.ttl_secs == NO_TTL
+                    && cell.local_deletion_secs == NO_DELETION_TIME
+            }
+            Data::Complex(_) => false,
+        }
+    }
+
+    #[inline(always)]
+    fn value(&self) -> &[u8] {
+        match &self.data {
+            Data::Simple(cell) => &cell.value,
+            Data::Complex(_) => &[],
+        }
+    }
+}
+
+/// As a row is shown, all of which was written at once.
+impl RowCell for (ColumnId, &[u8]) {
+    #[inline(always)]
+    fn is_usual(&self, column: ColumnId, _: i64) -> bool {
+        self.0 == column
+    }
+
+    #[inline(always)]
+    fn value(&self) -> &[u8] {
+        self.1
+    }
 }
 
 /// What is in a loop over cells is a function of its own, so that the loop has all registers.
 #[inline(never)]
-fn append_cells<'s, T>(
-    cells: &[T],
-    of: impl for<'v> Fn(&'v T) -> Option<(ColumnId, &'v [u8])>,
+fn append_cells<'s>(
+    cells: &[impl RowCell],
     columns: &[StoredColumn],
+    micros: i64,
     mut room: Room<'s>,
 ) -> Option<Room<'s>> {
     for (cell, column) in cells.iter().zip(columns) {
-        let (id, value) = of(cell)?;
-        if id != column.id {
+        if !cell.is_usual(column.id, micros) {
             return None;
         }
+        let value = cell.value();
         room = match column.value_len {
             #[expect(clippy::cast_possible_truncation, reason = "it is in the range")]
             None if (1..0x80).contains(&value.len()) => {
-                room.array([USE_ROW_TIMESTAMP, value.len() as u8])?.bytes(value)?
+                room.headed([USE_ROW_TIMESTAMP, value.len() as u8], value)?
             }
             len => append_value(len, value, room.array([USE_ROW_TIMESTAMP])?)?,
         };

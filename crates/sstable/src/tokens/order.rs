@@ -84,6 +84,15 @@ impl<'t> Place<'t> {
     #[inline]
     pub(super) fn of(token: &'t Token) -> Self {
         match token {
+            Token::Murmur3(hash) => Self::Code(code_of_hash(*hash)),
+            _ => Self::of_any(token),
+        }
+    }
+
+    /// Apart, since nearly all tokens are hashes of Murmur3.
+    #[inline(never)]
+    fn of_any(token: &'t Token) -> Self {
+        match token {
             Token::Murmur3(_) | Token::Random(_) => Self::Code(token.code()),
             Token::Bytes(bytes) | Token::Comparable(bytes) => Self::Bytes(bytes),
         }

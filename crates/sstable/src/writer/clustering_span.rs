@@ -1,10 +1,10 @@
 //! From where to where the unfiltereds of one partition reach.
 
-use bytes::Bytes;
 use ilion_codec::{Append as _, Reader, Slab};
-use ilion_rows::{Bound, BoundKind, Clustering, ClusteringComparator, Slice, Unfiltered, Values};
+use ilion_rows::{Bound, BoundKind, Clustering, ClusteringComparator, Slice, Values};
 use ilion_schema::TableSchema;
 
+use super::written::Written;
 use crate::values::{FixedLen, decode_values};
 
 /// Bytes of a bound before its values: its kind and their number.
@@ -69,27 +69,12 @@ impl ClusteringSpan {
         self.seen == Seen::Nothing
     }
 
-    /// Adds the unfiltered whose values, or whose bound, Data.db has as `clustering`.
+    /// Adds an unfiltered whose values, or whose bound, Data.db has as `clustering`.
     #[inline(always)]
-    pub(super) fn add(&mut self, unfiltered: &Unfiltered, clustering: &[u8]) {
-        let (values, kind) = clustering_of(unfiltered);
-        self.add_next(kind, clustering, || values.clone());
-    }
-
-    /// Adds the row of these values, which Data.db has as `clustering`.
-    #[inline]
-    pub(super) fn add_row(&mut self, values: &[Option<&[u8]>], clustering: &[u8]) {
-        self.add_next(None, clustering, || {
-            let values = values.iter();
-            values.map(|value| value.map(Bytes::copy_from_slice)).collect()
-        });
-    }
-
-    /// Adds a row or, with a kind, a marker. Its values are asked for if it is the first.
-    #[inline(always)]
-    fn add_next(&mut self, kind: Option<BoundKind>, clustering: &[u8], values: impl Fn() -> Values) {
+    pub(super) fn add(&mut self, written: Written<'_>, clustering: &[u8]) {
+        let kind = written.kind();
         debug_assert!(
-            self.ascends(&values(), kind),
+            self.ascends(&written.to_values(), kind),
             "unfiltereds come in clustering order"
         );
         self.last_kind = kind;
@@ -101,7 +86,10 @@ impl ClusteringSpan {
         }
         self.seen = Seen::One;
         if kind.is_some() || !self.lens.is_empty() {
-            self.first = Some(Bound::new(kind.unwrap_or(BoundKind::InclStart), values()));
+            self.first = Some(Bound::new(
+                kind.unwrap_or(BoundKind::InclStart),
+                written.to_values(),
+            ));
         }
     }
 
@@ -162,13 +150,18 @@ impl ClusteringSpan {
             return None;
         }
         self.is_told |= is_all_there_is;
+        Some(self.reach())
+    }
+
+    #[inline(never)]
+    fn reach(&mut self) -> Reach {
         if self.seen == Seen::One
             && self.last_kind.is_none()
             && let Some(row) = self.first.take()
         {
-            return Some(Reach::Row(row));
+            return Reach::Row(row);
         }
-        Some(Reach::Slice(self.slice()))
+        Reach::Slice(self.slice())
     }
 
     fn slice(&mut self) -> Slice {
@@ -178,14 +171,5 @@ impl ClusteringSpan {
             start: first.unwrap_or_else(|| Bound::new(BoundKind::InclStart, Values::new())),
             end: Bound::new(kind.unwrap_or(BoundKind::InclEnd), values),
         }
-    }
-}
-
-/// Its values, and the kind of a marker.
-#[inline]
-fn clustering_of(unfiltered: &Unfiltered) -> (&Values, Option<BoundKind>) {
-    match unfiltered {
-        Unfiltered::Row(row) => (row.clustering.values(), None),
-        Unfiltered::Marker(marker) => (&marker.bound.values, Some(marker.bound.kind)),
     }
 }

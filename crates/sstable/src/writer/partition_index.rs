@@ -1,7 +1,7 @@
 //! Where partitions are: Index.db and Summary.db, or Partitions.db and Rows.db; and Filter.db.
 
 use ilion_env::Env;
-use ilion_rows::{DeletionTime, Unfiltered};
+use ilion_rows::DeletionTime;
 use ilion_schema::TableSchema;
 use ilion_types::Token;
 
@@ -9,15 +9,8 @@ use super::clustering_span::ClusteringSpan;
 use super::options::WriterOptions;
 use super::sorted_index::SortedIndexWriter;
 use super::trie_index::TrieIndexWriter;
+use super::written::Written;
 use crate::{BloomFilter, Component, Descriptor, Format, KeyHash, Result, write_component};
-
-/// An unfiltered that was written.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Written<'a> {
-    Unfiltered(&'a Unfiltered),
-    /// A row that was shown where it lies, by the values of its clustering.
-    Row(&'a [Option<&'a [u8]>]),
-}
 
 /// The partition that just ended.
 #[derive(Debug)]
@@ -86,7 +79,7 @@ impl PartitionIndexWriter {
     #[inline]
     pub(super) fn begin_partition(&mut self) {
         match &mut self.form {
-            Form::Sorted(index) => index.begin_partition(),
+            Form::Sorted(_) => {}
             Form::Trie(index) => index.begin_partition(),
         }
     }
@@ -114,13 +107,10 @@ impl PartitionIndexWriter {
     pub(super) fn begin_partition_of_row(&mut self, start: u64, end: u64) -> Result<()> {
         match &mut self.form {
             // It gets no row index.
-            Form::Sorted(index) => {
-                index.begin_partition();
-                Ok(())
-            }
+            Form::Sorted(_) => Ok(()),
             Form::Trie(index) => {
                 index.begin_partition();
-                index.add_unfiltered(Written::Row(&[]), start, end)
+                index.add_unfiltered(Written::Shown(&[]), start, end)
             }
         }
     }

@@ -29,17 +29,30 @@ pub(super) enum Prefix<'a> {
     Marker(&'a [u8]),
 }
 
-impl Prefix<'_> {
+/// A prefix that is kept.
+#[derive(Debug, Default)]
+struct StoredPrefix {
+    is_row: bool,
+    bytes: Vec<u8>,
+}
+
+impl StoredPrefix {
     #[inline]
-    fn store(self, into: &mut Vec<u8>) {
-        into.clear();
-        match self {
-            Self::Row(values) => {
-                into.push(ROW_KIND);
-                into.extend_from_slice(values);
-            }
-            Self::Marker(bound) => into.extend_from_slice(bound),
+    fn store(&mut self, prefix: Prefix<'_>) {
+        let (is_row, bytes) = match prefix {
+            Prefix::Row(values) => (true, values),
+            Prefix::Marker(bound) => (false, bound),
+        };
+        self.is_row = is_row;
+        self.bytes.clear();
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    fn append_to(&self, out: &mut Writer) {
+        if self.is_row {
+            out.u8(ROW_KIND);
         }
+        out.bytes(&self.bytes);
     }
 }
 
@@ -47,8 +60,8 @@ impl Prefix<'_> {
 pub(super) struct RowIndexBuilder {
     version: Version,
     block_bytes: u64,
-    first: Vec<u8>,
-    last: Vec<u8>,
+    first: StoredPrefix,
+    last: StoredPrefix,
     /// Start of the block at hand, if it has something in it.
     block_start: Option<u64>,
     open: DeletionTime,
@@ -63,23 +76,14 @@ impl RowIndexBuilder {
         Self {
             version,
             block_bytes: u64::from(block_bytes.max(1)),
-            first: Vec::new(),
-            last: Vec::new(),
+            first: StoredPrefix::default(),
+            last: StoredPrefix::default(),
             block_start: None,
             open: DeletionTime::LIVE,
             blocks: Writer::new(),
             offsets: Vec::new(),
             is_given_up: false,
         }
-    }
-
-    #[inline]
-    pub(super) fn begin_partition(&mut self) {
-        self.block_start = None;
-        self.open = DeletionTime::LIVE;
-        self.blocks.clear();
-        self.offsets.clear();
-        self.is_given_up = false;
     }
 
     /// A marker leaves this deletion open.
@@ -93,25 +97,26 @@ impl RowIndexBuilder {
         let block_start = match self.block_start {
             Some(block_start) => block_start,
             None => {
-                prefix.store(&mut self.first);
+                self.first.store(prefix);
                 *self.block_start.insert(start)
             }
         };
         let ends_block = end - block_start >= self.block_bytes;
         // Nobody asks for the last one of the only block.
         if ends_block || !self.offsets.is_empty() {
-            prefix.store(&mut self.last);
+            self.last.store(prefix);
         }
         if ends_block {
             self.end_block(block_start, end);
         }
     }
 
+    #[inline(never)]
     fn end_block(&mut self, start: u64, end: u64) {
         self.offsets
             .push(u32::try_from(self.blocks.len()).unwrap_or(u32::MAX));
-        self.blocks.bytes(&self.first);
-        self.blocks.bytes(&self.last);
+        self.first.append_to(&mut self.blocks);
+        self.last.append_to(&mut self.blocks);
         self.blocks.uvint(start);
         self.blocks.svint((end - start).cast_signed() - WIDTH_BASE);
         self.blocks.bool(!self.open.is_live());
@@ -122,7 +127,7 @@ impl RowIndexBuilder {
     }
 
     /// Appends what stands behind the position in the entry of Index.db: the size of the row index, and the index if
-    /// there are several blocks: true then. The partition ends at `end`.
+    /// there are several blocks: true then. The partition ends at `end`; what comes next is of another one.
     #[inline]
     pub(super) fn finish_partition(
         &mut self,
@@ -131,11 +136,16 @@ impl RowIndexBuilder {
         end: u64,
         out: &mut impl Append,
     ) -> bool {
-        if self.offsets.is_empty() {
+        let has_index = match self.offsets.is_empty() {
+            true => false,
+            false => self.finish_blocks(head_length, deletion, end, out),
+        };
+        if !has_index {
             out.u8(0);
-            return false;
         }
-        self.finish_blocks(head_length, deletion, end, out)
+        self.block_start = None;
+        self.open = DeletionTime::LIVE;
+        has_index
     }
 
     #[inline(never)]
@@ -149,11 +159,18 @@ impl RowIndexBuilder {
         if let Some(start) = self.block_start {
             self.end_block(start, end);
         }
+        let has_index = self.append_index(head_length, deletion, out);
+        self.blocks.clear();
+        self.offsets.clear();
+        self.is_given_up = false;
+        has_index
+    }
+
+    fn append_index(&mut self, head_length: u64, deletion: &DeletionTime, out: &mut impl Append) -> bool {
         let mut head = Writer::new();
         head.uvint(head_length);
         self.is_given_up |= encode_deletion(self.version, deletion, &mut head).is_err();
         if self.offsets.len() < 2 || self.is_given_up {
-            out.u8(0);
             return false;
         }
         head.uvint(self.offsets.len() as u64);

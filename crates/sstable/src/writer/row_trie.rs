@@ -5,14 +5,14 @@
 //! then one byte, which is that of the former plus one.
 
 use ilion_codec::Writer;
-use ilion_rows::{BoundKind, DeletionTime, Unfiltered, Values};
+use ilion_rows::{BoundKind, DeletionTime, Values};
 use ilion_schema::TableSchema;
 
 use super::clustering_span::ClusteringSpan;
 use super::component_writer::ComponentWriter;
-use super::partition_index::Written;
 use super::trie_builder::TrieBuilder;
 use super::trie_draft::{PayloadBytes, sized_int_len};
+use super::written::Written;
 use crate::comparable::ComparableClusterings;
 use crate::row_encode::encode_deletion;
 use crate::{Result, Version};
@@ -103,7 +103,7 @@ impl RowTrieBuilder {
                 encode(self.clusterings.as_ref(), place_of(written), &mut self.first);
             }
         }
-        if let Written::Unfiltered(Unfiltered::Marker(marker)) = written {
+        if let Written::Marker(marker) = written {
             self.open = marker.start.unwrap_or(DeletionTime::LIVE);
         }
         match self.block.take_if(|block| end - block.start >= self.block_bytes) {
@@ -172,11 +172,9 @@ impl RowTrieBuilder {
 
 fn place_of(written: Written<'_>) -> Place<'_> {
     match written {
-        Written::Row(values) => Place::Shown(values),
-        Written::Unfiltered(Unfiltered::Row(row)) => Place::Row(row.clustering.values()),
-        Written::Unfiltered(Unfiltered::Marker(marker)) => {
-            Place::Marker(marker.bound.kind, &marker.bound.values)
-        }
+        Written::Row(values) => Place::Row(values),
+        Written::Shown(values) => Place::Shown(values),
+        Written::Marker(marker) => Place::Marker(marker.bound.kind, &marker.bound.values),
     }
 }
 

@@ -7,7 +7,7 @@ use ilion_rows::{AlikeRows, EntryRow, PlainRow, Row, RowLayout, Unfiltered};
 use smallvec::{SmallVec, smallvec};
 
 use super::SSTableWriter;
-use super::partition_index::Written;
+use super::written::Written;
 use crate::Result;
 use crate::row_encode::LARGE_VALUE_BYTES;
 
@@ -42,7 +42,6 @@ impl SSTableWriter {
     ///
     /// # Errors
     /// As for [`SSTableWriter::begin_partition`].
-    #[inline]
     pub fn add(&mut self, unfiltered: &Unfiltered) -> Result<()> {
         match self.add_usual(unfiltered)? {
             true => self.flush_if_large(),
@@ -51,7 +50,7 @@ impl SSTableWriter {
     }
 
     /// Appends a row if it is as most are.
-    #[inline]
+    #[inline(always)]
     fn add_usual(&mut self, unfiltered: &Unfiltered) -> Result<bool> {
         let position = self.position();
         let (Unfiltered::Row(row), Some(open)) = (unfiltered, &mut self.open) else {
@@ -67,12 +66,14 @@ impl SSTableWriter {
         open.previous_start = start;
         let end = start + (buffer.len() - buffered) as u64;
         let clustering = &buffer.as_slice()[clustering];
-        self.span.add(unfiltered, clustering);
-        let written = Written::Unfiltered(unfiltered);
+        let written = Written::Row(row.clustering.values());
+        self.span.add(written, clustering);
         self.index.add_unfiltered(written, clustering, start, end)?;
         Ok(true)
     }
 
+    /// Appends a row or marker that may be anything. Apart, so that usual rows have all registers.
+    #[inline(never)]
     fn add_any(&mut self, unfiltered: &Unfiltered) -> Result<()> {
         let (position, buffered) = (self.position(), self.buffer.len());
         let Some(open) = &mut self.open else {
@@ -98,8 +99,8 @@ impl SSTableWriter {
         open.previous_start = start;
         let end = self.position() + self.encoder.body().len() - partition_start;
         let clustering = &self.buffer.as_slice()[clustering];
-        self.span.add(unfiltered, clustering);
-        let written = Written::Unfiltered(unfiltered);
+        let written = Written::from(unfiltered);
+        self.span.add(written, clustering);
         self.index.add_unfiltered(written, clustering, start, end)?;
         if let Some(cells) = &mut self.cells {
             let bytes = self.buffer.as_slice();
@@ -194,9 +195,9 @@ impl SSTableWriter {
         open.previous_start = start;
         let end = position - open.start;
         let clustering = &self.buffer.as_slice()[clustering];
-        self.span.add_row(values, clustering);
-        self.index
-            .add_unfiltered(Written::Row(values), clustering, start, end)?;
+        let written = Written::Shown(values);
+        self.span.add(written, clustering);
+        self.index.add_unfiltered(written, clustering, start, end)?;
         self.flush_if_large()
     }
 

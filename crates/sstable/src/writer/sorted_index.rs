@@ -6,13 +6,13 @@
 
 use ilion_codec::Append as _;
 use ilion_env::Env;
-use ilion_rows::Unfiltered;
 use ilion_schema::TableSchema;
 
 use super::component_writer::ComponentWriter;
-use super::partition_index::{EndedPartition, Written};
+use super::partition_index::EndedPartition;
 use super::row_index::{Prefix, RowIndexBuilder};
 use super::summary::SummaryBuilder;
+use super::written::Written;
 use crate::{Component, Descriptor, Result, write_component};
 
 /// Bytes of a position, at most.
@@ -38,17 +38,12 @@ impl SortedIndexWriter {
         })
     }
 
-    #[inline]
-    pub(super) fn begin_partition(&mut self) {
-        self.rows.begin_partition();
-    }
-
     /// `clustering` is that of the unfiltered as Data.db has it.
     #[inline(always)]
     pub(super) fn add_unfiltered(&mut self, written: Written<'_>, clustering: &[u8], start: u64, end: u64) {
         let prefix = match written {
-            Written::Row(_) | Written::Unfiltered(Unfiltered::Row(_)) => Prefix::Row(clustering),
-            Written::Unfiltered(Unfiltered::Marker(marker)) => {
+            Written::Row(_) | Written::Shown(_) => Prefix::Row(clustering),
+            Written::Marker(marker) => {
                 self.rows.set_open(marker.start);
                 Prefix::Marker(clustering)
             }

@@ -8,10 +8,11 @@ use ilion_env::Env;
 use ilion_schema::TableSchema;
 
 use super::component_writer::ComponentWriter;
-use super::partition_index::{EndedPartition, Written};
+use super::partition_index::EndedPartition;
 use super::row_trie::RowTrieBuilder;
 use super::trie_builder::TrieBuilder;
 use super::trie_draft::{PayloadBytes, sized_int_len};
+use super::written::Written;
 use crate::bloom::KeyHash;
 use crate::comparable::comparable_key;
 use crate::row_encode::encode_deletion;

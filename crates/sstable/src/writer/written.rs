@@ -1,0 +1,47 @@
+//! An unfiltered that was written, as far as indexes want to know of it.
+
+use bytes::Bytes;
+use ilion_rows::{BoundKind, Marker, Unfiltered, Values};
+
+/// Where it stands in its partition.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Written<'a> {
+    /// A row of these values.
+    Row(&'a Values),
+    /// A row that was shown where it lies, by the values of its clustering.
+    Shown(&'a [Option<&'a [u8]>]),
+    Marker(&'a Marker),
+}
+
+impl<'a> From<&'a Unfiltered> for Written<'a> {
+    #[inline(always)]
+    fn from(unfiltered: &'a Unfiltered) -> Self {
+        match unfiltered {
+            Unfiltered::Row(row) => Self::Row(row.clustering.values()),
+            Unfiltered::Marker(marker) => Self::Marker(marker),
+        }
+    }
+}
+
+impl Written<'_> {
+    /// Of a marker.
+    #[inline(always)]
+    pub(super) fn kind(self) -> Option<BoundKind> {
+        match self {
+            Self::Row(_) | Self::Shown(_) => None,
+            Self::Marker(marker) => Some(marker.bound.kind),
+        }
+    }
+
+    /// Its values, to be kept.
+    pub(super) fn to_values(self) -> Values {
+        match self {
+            Self::Row(values) => values.clone(),
+            Self::Shown(values) => {
+                let values = values.iter();
+                values.map(|value| value.map(Bytes::copy_from_slice)).collect()
+            }
+            Self::Marker(marker) => marker.bound.values.clone(),
+        }
+    }
+}
