@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use crate::{Error, FileMap, Result, Scratch};
+use crate::{Error, Result, Scratch};
 
 /// Files, clock and randomness. Used as `Arc<dyn Env>`.
 pub trait Env: Send + Sync + 'static {
@@ -61,6 +61,10 @@ pub trait Env: Send + Sync + 'static {
     fn monotonic_nanos(&self) -> u64;
     /// The wall clock made strictly increasing within this process: two writes never get the same timestamp.
     fn unique_micros(&self) -> i64;
+    /// The newest of these so far, or the floor; `i64::MIN` if there is none.
+    fn last_unique_micros(&self) -> i64;
+    /// From now on unique timestamps and time UUIDs are above this one, which another process gave.
+    fn raise_unique_micros(&self, floor_micros: i64);
     /// A version 1 UUID, unique and increasing within this process.
     fn time_uuid(&self) -> Uuid;
     /// Fills the buffer with randomness good enough for salts and keys.
@@ -153,9 +157,6 @@ pub trait ReadFile: Send + Sync {
     fn data_from(&self, offset: u64) -> Result<Option<u64>> {
         Ok((offset < self.size_bytes()).then_some(offset))
     }
-
-    /// All its bytes as memory. Requires: nobody changes the file any more.
-    fn map(&self) -> Result<FileMap>;
 
     /// Tells the kernel how the file will be read. A hint: failures are ignored.
     fn advise(&self, _access: Access) {}

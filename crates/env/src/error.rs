@@ -6,6 +6,11 @@ use std::path::{Path, PathBuf};
 /// The result of an operation on files.
 pub type Result<T> = std::result::Result<T, Error>;
 
+/// What a failed sync of a file was doing; see [`Error::is_shortage`].
+pub(crate) const SYNC: &str = "sync";
+/// What a failed sync of a directory was doing.
+pub(crate) const SYNC_DIRECTORY: &str = "sync directory";
+
 /// The operating system (or a fault rule) refused.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {action} {}: {source}", path.display())]
@@ -46,6 +51,26 @@ impl Error {
         )
     }
 
+    /// Whether something is used up for now that comes back when others let go of it: space on the disk, file
+    /// descriptors, memory. The call may be made again later. A failed sync never counts: the kernel may have dropped
+    /// what it could not write, so a second sync proves nothing.
+    pub fn is_shortage(&self) -> bool {
+        use rustix::io::Errno;
+        const NUMBERS: [Errno; 5] = [
+            Errno::NOSPC,
+            Errno::DQUOT,
+            Errno::MFILE,
+            Errno::NFILE,
+            Errno::NOMEM,
+        ];
+        let is_sync = [SYNC, SYNC_DIRECTORY].contains(&self.action);
+        let number = self.source.raw_os_error();
+        let is_used_up = NUMBERS.iter().any(|errno| number == Some(errno.raw_os_error()))
+            || self.is_no_space()
+            || self.source.kind() == io::ErrorKind::OutOfMemory;
+        is_used_up && !is_sync
+    }
+
     /// Whether the file ended before the bytes asked for.
     pub fn is_unexpected_end(&self) -> bool {
         self.source.kind() == io::ErrorKind::UnexpectedEof
@@ -74,5 +99,29 @@ impl Clone for Error {
             path: self.path.clone(),
             source,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::io::Errno;
+
+    use super::*;
+
+    #[test]
+    fn what_is_used_up_may_come_back_but_a_failed_sync_is_final() {
+        let error = |action, errno: Errno| Error::new(action, Path::new("f"), errno.into());
+        for errno in [
+            Errno::NOSPC,
+            Errno::DQUOT,
+            Errno::MFILE,
+            Errno::NFILE,
+            Errno::NOMEM,
+        ] {
+            assert!(error("create", errno).is_shortage(), "{errno}");
+            assert!(error("create", errno).clone().is_shortage(), "{errno}");
+            assert!(!error(SYNC, errno).is_shortage() && !error(SYNC_DIRECTORY, errno).is_shortage());
+        }
+        assert!(!error("write", Errno::IO).is_shortage() && !error("open", Errno::NOENT).is_shortage());
     }
 }

@@ -2,18 +2,20 @@
 
 mod rule;
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::RwLock;
+use rustix::io::Errno;
 use uuid::Uuid;
 
 pub use rule::{Effect, Operation, Rule, RuleError};
 
 use crate::door::{Access, DirEntry, Env, FileLock, ReadFile, SyncFile, WriteFile};
-use crate::{Error, FileMap, Result, Scratch};
+use crate::error::{SYNC, SYNC_DIRECTORY};
+use crate::scratch::Faults;
+use crate::{Error, Result, Scratch};
 
 /// An `Env` whose calls are bent by rules, which may be added at any time.
 pub struct FaultEnv {
@@ -73,25 +75,20 @@ fn effect_without_bytes(effect: Effect, action: &'static str, path: &Path) -> Re
             std::thread::sleep(Duration::from_millis(millis));
             Ok(())
         }
-        Effect::NoSpace => Err(no_space(action, path)),
+        Effect::NoSpace => Err(refusal(action, path, Errno::NOSPC)),
+        // The call that needs a descriptor is the open, also where a directory is synced or listed.
+        Effect::NoDescriptors => Err(refusal("open", path, Errno::MFILE)),
+        Effect::NoMemory => Err(refusal(action, path, Errno::NOMEM)),
         Effect::Fail | Effect::ShortWrite | Effect::BitFlip => Err(failure(action, path)),
     }
 }
 
 fn failure(action: &'static str, path: &Path) -> Error {
-    Error::new(
-        action,
-        path,
-        io::Error::from_raw_os_error(rustix::io::Errno::IO.raw_os_error()),
-    )
+    refusal(action, path, Errno::IO)
 }
 
-fn no_space(action: &'static str, path: &Path) -> Error {
-    Error::new(
-        action,
-        path,
-        io::Error::from_raw_os_error(rustix::io::Errno::NOSPC.raw_os_error()),
-    )
+fn refusal(action: &'static str, path: &Path, errno: Errno) -> Error {
+    Error::new(action, path, errno.into())
 }
 
 fn flip_middle_bit(bytes: &mut [u8]) {
@@ -169,7 +166,7 @@ impl Env for FaultEnv {
     }
 
     fn sync_dir(&self, path: &Path) -> Result<()> {
-        self.pass(Operation::SyncDir, "sync directory", path)?;
+        self.pass(Operation::SyncDir, SYNC_DIRECTORY, path)?;
         self.inner.sync_dir(path)
     }
 
@@ -187,7 +184,12 @@ impl Env for FaultEnv {
     }
 
     fn scratch(&self, directory: &Path) -> Scratch {
-        self.inner.scratch(directory)
+        let rules = Arc::clone(&self.rules);
+        let ask = move |operation, path: &Path| match rules.effect(operation, path) {
+            None => Ok(()),
+            Some(effect) => effect_without_bytes(effect, "keep a part of a row in", path),
+        };
+        self.inner.scratch(directory).with_faults(Faults(Arc::new(ask)))
     }
 
     fn now_micros(&self) -> i64 {
@@ -200,6 +202,14 @@ impl Env for FaultEnv {
 
     fn unique_micros(&self) -> i64 {
         self.inner.unique_micros()
+    }
+
+    fn last_unique_micros(&self) -> i64 {
+        self.inner.last_unique_micros()
+    }
+
+    fn raise_unique_micros(&self, floor_micros: i64) {
+        self.inner.raise_unique_micros(floor_micros);
     }
 
     fn time_uuid(&self) -> Uuid {
@@ -257,10 +267,6 @@ impl ReadFile for FaultReadFile {
 
     fn data_from(&self, offset: u64) -> Result<Option<u64>> {
         self.inner.data_from(offset)
-    }
-
-    fn map(&self) -> Result<FileMap> {
-        self.inner.map()
     }
 
     fn advise(&self, access: Access) {
@@ -347,7 +353,7 @@ struct FaultSyncFile {
 impl SyncFile for FaultSyncFile {
     fn sync(&self) -> Result<()> {
         if let Some(effect) = self.rules.effect(Operation::Sync, &self.path) {
-            effect_without_bytes(effect, "sync", &self.path)?;
+            effect_without_bytes(effect, SYNC, &self.path)?;
         }
         self.inner.sync()
     }

@@ -30,6 +30,21 @@ impl Ids {
         }
     }
 
+    /// From now on all timestamps and UUIDs are above this time: it was given out before, by another process.
+    pub fn raise(&self, floor_micros: i64) {
+        self.last_micros.fetch_max(floor_micros, Relaxed);
+        // The last tick of that microsecond.
+        self.last_ticks.fetch_max(
+            ticks_of(floor_micros).saturating_add(9).min(MAX_TICKS - 1),
+            Relaxed,
+        );
+    }
+
+    /// The newest timestamp given so far, or the floor that was set; `i64::MIN` if there is none.
+    pub fn last_micros(&self) -> i64 {
+        self.last_micros.load(Relaxed)
+    }
+
     /// The clock's time, or one more than the last answer if the clock did not move on.
     pub fn unique_micros(&self, now_micros: i64) -> i64 {
         let next = |last: i64| now_micros.max(last.saturating_add(1));
@@ -41,8 +56,7 @@ impl Ids {
 
     /// A version 1 UUID of the clock's time, or one tick after the last answer.
     pub fn time_uuid(&self, now_micros: i64) -> Uuid {
-        let since_1970 = u64::try_from(now_micros).unwrap_or(0).saturating_mul(10);
-        let now_ticks = since_1970.saturating_add(GREGORIAN_OFFSET_TICKS).min(MAX_TICKS);
+        let now_ticks = ticks_of(now_micros);
         let next = |last: u64| now_ticks.max(last + 1);
         let last = self
             .last_ticks
@@ -60,6 +74,12 @@ impl Ids {
     }
 }
 
+/// The first tick of a microsecond since 1970.
+fn ticks_of(micros: i64) -> u64 {
+    let since_1970 = u64::try_from(micros).unwrap_or(0).saturating_mul(10);
+    since_1970.saturating_add(GREGORIAN_OFFSET_TICKS).min(MAX_TICKS)
+}
+
 #[cfg(test)]
 mod tests {
     use super::Ids;
@@ -69,6 +89,40 @@ mod tests {
         let ids = Ids::new([7; 8]);
         let given: Vec<i64> = [100, 100, 90, 200].map(|now| ids.unique_micros(now)).to_vec();
         assert_eq!(given, [100, 101, 102, 200]);
+    }
+
+    #[test]
+    fn whatever_is_given_is_above_what_another_process_gave() {
+        let before = Ids::new([7; 8]);
+        let (last, uuid) = (before.unique_micros(5_000), before.time_uuid(5_000));
+        let after = Ids::new([7; 8]);
+        after.raise(last);
+        assert_eq!(after.last_micros(), 5_000);
+        assert_eq!([10, 11].map(|now| after.unique_micros(now)), [5_001, 5_002]);
+        let ticks = |id: uuid::Uuid| id.get_timestamp().unwrap().to_gregorian().0;
+        assert!(ticks(after.time_uuid(10)) > ticks(uuid));
+        after.raise(3);
+        assert_eq!(after.last_micros(), 5_002, "a floor never lowers what was given");
+    }
+
+    #[test]
+    fn threads_never_get_the_same_timestamp_while_the_clock_steps_back() {
+        let ids = Ids::new([7; 8]);
+        let mut given: Vec<i64> = std::thread::scope(|scope| {
+            let take = |start: i64| {
+                (0..10_000)
+                    .map(|step| ids.unique_micros(start - step))
+                    .collect::<Vec<_>>()
+            };
+            let threads: Vec<_> = (0..4).map(|start| scope.spawn(move || take(start))).collect();
+            threads
+                .into_iter()
+                .flat_map(|thread| thread.join().unwrap())
+                .collect()
+        });
+        given.sort_unstable();
+        given.dedup();
+        assert_eq!(given.len(), 40_000);
     }
 
     #[test]

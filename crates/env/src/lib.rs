@@ -18,8 +18,9 @@
 //! | `count` | [`Count`]: what they count |
 //! | `books` | the numbers that a thread keeps for both |
 //! | `trace` | what a traced request does, step by step |
-//! | `map` | [`FileMap`], a file's bytes as memory |
+//! | `page_memory` | [`PageMemory`], the pages of a file that were read and found to be right |
 //! | `mapped_writes` | writes to a file by a stretch of it that is mapped |
+//! | `descriptors` | how many files and sockets the process may have open |
 //! | `scratch` | [`Scratch`], bytes that are kept in files without a name rather than in memory |
 //! | `ids` | unique timestamps and version 1 UUIDs out of a clock that may stand still or step back |
 //! | `seeded` | the small seeded generator that tests and `MemEnv` share |
@@ -31,13 +32,14 @@ pub mod account;
 mod books;
 pub mod cost;
 mod count;
+mod descriptors;
 mod door;
 mod error;
 mod fault;
 mod ids;
-mod map;
 mod mapped_writes;
 mod mem;
+mod page_memory;
 mod real;
 mod request_io;
 mod scratch;
@@ -48,12 +50,13 @@ pub mod trace;
 pub use account::FileKind;
 pub use cost::Cost;
 pub use count::Count;
+pub use descriptors::{descriptor_limit, raise_descriptor_limit};
 pub use door::{Access, DirEntry, Env, FileLock, ReadFile, SyncFile, WriteFile};
 pub use error::{Error, Result};
 pub use fault::{Effect, FaultEnv, Operation, Rule, RuleError};
 pub use ids::Ids;
-pub use map::FileMap;
 pub use mem::{CrashRule, MemEnv, Moment, SyncEvent};
+pub use page_memory::{PAGE_BYTES, PageBudget, PageMemory};
 pub use real::RealEnv;
 pub use request_io::RequestIo;
 pub use scratch::{Keeping, Kept, Scratch, release};

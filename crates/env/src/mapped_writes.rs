@@ -1,7 +1,8 @@
 //! Writes to a file by a stretch of it that is mapped: no system call each.
 //!
 //! What is written belongs to the kernel at once, as with write(2): it survives the process, and a sync makes it durable. Space for
-//! it must have been reserved before, since a full disk could not be told any more.
+//! it must have been reserved before, since a full disk could not be told any more. Nobody else may cut the file: that is looked at
+//! once for each stretch.
 
 use std::fs::File;
 use std::io;
@@ -61,6 +62,10 @@ impl MappedWrites {
             Some(window) => window,
             None => {
                 let len = WINDOW_BYTES.min(self.reserved_bytes - start);
+                // Bytes beyond the end cannot be written by memory: the process would be killed.
+                if file.metadata()?.len() < start + len {
+                    return Err(io::Error::other("somebody has cut the file"));
+                }
                 let len = usize::try_from(len).map_err(io::Error::other)?;
                 MmapOptions::new().offset(start).len(len).map_raw(file)?
             }

@@ -34,7 +34,7 @@ pub struct MemEnv {
     shared: Arc<Shared>,
 }
 
-/// A sync that is about to happen or has just happened; given to the hook of [`MemEnv::on_sync`].
+/// A sync that is about to happen or has just happened, or a rename; given to the hook of [`MemEnv::on_sync`].
 #[derive(Clone, Debug)]
 pub struct SyncEvent {
     /// How many syncs were begun, this one included.
@@ -52,6 +52,8 @@ pub enum Moment {
     BeforeSync,
     /// It is durable, but the caller does not know yet.
     AfterSync,
+    /// A file has another name, which is not durable yet. It has the number of the sync before.
+    AfterRename,
 }
 
 type SyncHook = Arc<dyn Fn(&MemEnv, &SyncEvent) + Send + Sync>;
@@ -72,7 +74,9 @@ struct Shared {
     syncs: AtomicU64,
     served: Arc<Served>,
     capacity_bytes: AtomicU64,
+    /// Moves on by itself; the wall clock is this with its steps.
     clock_micros: AtomicI64,
+    steps_micros: AtomicI64,
     random: Mutex<Seeded>,
     ids: Ids,
 }
@@ -93,6 +97,7 @@ impl MemEnv {
             served: Arc::default(),
             capacity_bytes: AtomicU64::new(u64::MAX),
             clock_micros: AtomicI64::new(now_micros),
+            steps_micros: AtomicI64::new(0),
             ids: Ids::new(random.next_u64().to_be_bytes()),
             random: Mutex::new(random),
         };
@@ -116,6 +121,7 @@ impl MemEnv {
         let mut random = self.shared.random.lock().clone();
         random.next_u64();
         let after = Self::with_disk(disk, random, now_micros);
+        after.step_clock(self.shared.steps_micros.load(Relaxed));
         after
             .shared
             .capacity_bytes
@@ -123,8 +129,8 @@ impl MemEnv {
         after
     }
 
-    /// Calls the hook before and after every sync of a file or directory, on the thread that syncs and with
-    /// no lock held, so that it may take a crash clone.
+    /// Calls the hook before and after every sync of a file or directory, and after every rename, on the thread that
+    /// does it and with no lock held, so that it may take a crash clone.
     pub fn on_sync(&self, hook: impl Fn(&Self, &SyncEvent) + Send + Sync + 'static) {
         *self.shared.hook.lock() = Some(Arc::new(hook));
     }
@@ -141,7 +147,12 @@ impl MemEnv {
         (served.reads.load(Relaxed), served.bytes.load(Relaxed))
     }
 
-    /// Sets the wall clock.
+    /// Sets the wall clock by hand, as an operator or a time server does: the clock for measuring goes on as before.
+    pub fn step_clock(&self, by_micros: i64) {
+        self.shared.steps_micros.fetch_add(by_micros, Relaxed);
+    }
+
+    /// Sets the clocks.
     pub fn set_micros(&self, now_micros: i64) {
         self.shared.clock_micros.store(now_micros, Relaxed);
     }
@@ -166,24 +177,19 @@ impl MemEnv {
     fn syncing(&self, file_tag: FileTag, path: &Path, sync: impl FnOnce() -> Result<()>) -> Result<()> {
         let timer = Timer::start();
         let number = self.shared.syncs.fetch_add(1, Relaxed) + 1;
-        let hook = self.shared.hook.lock().clone();
-        let tell = |moment| {
-            if let Some(hook) = &hook {
-                hook(
-                    self,
-                    &SyncEvent {
-                        number,
-                        moment,
-                        path: path.to_path_buf(),
-                    },
-                );
-            }
-        };
-        tell(Moment::BeforeSync);
+        self.tell(number, Moment::BeforeSync, path);
         let synced = sync();
-        tell(Moment::AfterSync);
+        self.tell(number, Moment::AfterSync, path);
         timer.sync_done(file_tag, path);
         synced
+    }
+
+    fn tell(&self, number: u64, moment: Moment, path: &Path) {
+        let hook = self.shared.hook.lock().clone();
+        if let Some(hook) = hook {
+            let path = path.to_path_buf();
+            hook(self, &SyncEvent { number, moment, path });
+        }
     }
 
     /// Changes a file, or makes it durable, not in the middle of a crash.
@@ -242,7 +248,9 @@ impl Env for MemEnv {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
-        self.on_disk("rename", from, |disk| disk.rename(from, to))
+        self.on_disk("rename", from, |disk| disk.rename(from, to))?;
+        self.tell(self.sync_count(), Moment::AfterRename, to);
+        Ok(())
     }
 
     fn hard_link(&self, from: &Path, to: &Path) -> Result<()> {
@@ -300,16 +308,26 @@ impl Env for MemEnv {
     }
 
     fn now_micros(&self) -> i64 {
-        self.shared.clock_micros.fetch_add(1, Relaxed)
+        let now_micros = self.shared.clock_micros.fetch_add(1, Relaxed);
+        now_micros.saturating_add(self.shared.steps_micros.load(Relaxed))
     }
 
     fn monotonic_nanos(&self) -> u64 {
-        let since = self.now_micros().saturating_sub(START_MICROS);
+        let now_micros = self.shared.clock_micros.fetch_add(1, Relaxed);
+        let since = now_micros.saturating_sub(START_MICROS);
         u64::try_from(since).unwrap_or(0).saturating_mul(1000)
     }
 
     fn unique_micros(&self) -> i64 {
         self.shared.ids.unique_micros(self.now_micros())
+    }
+
+    fn last_unique_micros(&self) -> i64 {
+        self.shared.ids.last_micros()
+    }
+
+    fn raise_unique_micros(&self, floor_micros: i64) {
+        self.shared.ids.raise(floor_micros);
     }
 
     fn time_uuid(&self) -> Uuid {

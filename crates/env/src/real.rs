@@ -2,17 +2,19 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use uuid::Uuid;
 
 use crate::account::{FileTag, Place, Timer};
 use crate::door::{Access, DirEntry, Env, FileLock, ReadFile, SyncFile, WriteFile, missing_dirs, parent_of};
+use crate::error::{SYNC, SYNC_DIRECTORY};
 use crate::mapped_writes::MappedWrites;
-use crate::{Error, FileMap, Ids, Result, Scratch};
+use crate::{Error, Ids, Result, Scratch};
 
 /// Against threads that answer requests, such a thread gets a tenth of a processor that both want.
 #[cfg(target_os = "linux")]
@@ -23,7 +25,11 @@ const BACKGROUND_NICENESS: i32 = 10;
 pub struct RealEnv {
     ids: Ids,
     started: Instant,
+    umask: AtomicU32,
 }
+
+/// Files and directories are their owner's alone.
+const UMASK_DEFAULT: u32 = 0o077;
 
 impl RealEnv {
     /// The operating system, ready to be shared.
@@ -33,7 +39,21 @@ impl RealEnv {
         Arc::new(Self {
             ids: Ids::new(node),
             started: Instant::now(),
+            umask: AtomicU32::new(UMASK_DEFAULT),
         })
+    }
+
+    /// Permissions that files and directories do not get when they are made, beside those that the process withholds.
+    /// Owner, group and others have three bits each.
+    pub fn set_umask(&self, umask: u32) {
+        self.umask.store(umask, Relaxed);
+    }
+
+    fn to_write(&self) -> OpenOptions {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true);
+        options.mode(0o666 & !self.umask.load(Relaxed));
+        options
     }
 }
 
@@ -53,31 +73,17 @@ impl Env for RealEnv {
     }
 
     fn create(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .open(path);
+        let file = self.to_write().create_new(true).open(path);
         writer(file, "create", path)
     }
 
     fn create_or_truncate(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(path);
+        let file = self.to_write().create(true).truncate(true).open(path);
         writer(file, "create", path)
     }
 
     fn open_append(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path);
+        let file = self.to_write().create(true).truncate(false).open(path);
         writer(file, "open", path)
     }
 
@@ -103,7 +109,10 @@ impl Env for RealEnv {
 
     fn create_dir_all(&self, path: &Path) -> Result<()> {
         let missing = missing_dirs(path, Path::is_dir);
-        fs::create_dir_all(path).map_err(|source| Error::new("create directory", path, source))?;
+        let mut made = fs::DirBuilder::new();
+        made.recursive(true).mode(0o777 & !self.umask.load(Relaxed));
+        made.create(path)
+            .map_err(|source| Error::new("create directory", path, source))?;
         missing.iter().try_for_each(|dir| self.sync_dir(parent_of(dir)))
     }
 
@@ -147,18 +156,15 @@ impl Env for RealEnv {
 
     fn sync_dir(&self, path: &Path) -> Result<()> {
         let timer = Timer::start();
-        let synced = File::open(path).and_then(|dir| dir.sync_all());
+        // A directory that cannot be opened was not synced in vain: that may be tried again.
+        let dir = File::open(path).map_err(|source| Error::new("open", path, source))?;
+        let synced = dir.sync_all();
         timer.sync_done(FileTag::directory(), path);
-        synced.map_err(|source| Error::new("sync directory", path, source))
+        synced.map_err(|source| Error::new(SYNC_DIRECTORY, path, source))
     }
 
     fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path);
+        let file = self.to_write().create(true).truncate(false).open(path);
         let file = file.map_err(|source| Error::new("open", path, source))?;
         match file.try_lock() {
             Ok(()) => Ok(Box::new(RealLock { _file: file })),
@@ -195,6 +201,14 @@ impl Env for RealEnv {
 
     fn unique_micros(&self) -> i64 {
         self.ids.unique_micros(self.now_micros())
+    }
+
+    fn last_unique_micros(&self) -> i64 {
+        self.ids.last_micros()
+    }
+
+    fn raise_unique_micros(&self, floor_micros: i64) {
+        self.ids.raise(floor_micros);
     }
 
     fn time_uuid(&self) -> Uuid {
@@ -269,10 +283,6 @@ impl ReadFile for RealReadFile {
         }
     }
 
-    fn map(&self) -> Result<FileMap> {
-        FileMap::of(&self.file, &self.path)
-    }
-
     #[cfg(any(target_os = "linux", target_os = "android"))]
     fn advise(&self, access: Access) {
         use rustix::fs::Advice;
@@ -302,6 +312,22 @@ fn writer(file: io::Result<File>, action: &'static str, path: &Path) -> Result<B
     }))
 }
 
+/// True of a file system that always has room for bytes that were reserved. Others write anew what is overwritten, or
+/// far away: there a write by memory could meet a full disk, and kill the process.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn keeps_reserved_space(file: &File) -> bool {
+    /// ext2 to ext4, XFS, memory, and overlays, whose files are on one of these.
+    const MAGIC_NUMBERS: [u64; 4] = [0xEF53, 0x5846_5342, 0x0102_1994, 0x794C_7630];
+    let found = rustix::fs::fstatfs(file).ok();
+    let magic = found.and_then(|found| u64::try_from(found.f_type).ok());
+    magic.is_some_and(|magic| MAGIC_NUMBERS.contains(&magic))
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn keeps_reserved_space(_file: &File) -> bool {
+    false
+}
+
 struct RealShared {
     file: File,
     file_tag: FileTag,
@@ -313,7 +339,7 @@ impl SyncFile for RealShared {
         let timer = Timer::start();
         let synced = self.file.sync_data();
         timer.sync_done(self.file_tag, &self.path);
-        synced.map_err(|source| Error::new("sync", &self.path, source))
+        synced.map_err(|source| Error::new(SYNC, &self.path, source))
     }
 }
 
@@ -370,7 +396,9 @@ impl WriteFile for RealWriteFile {
         let file = &self.shared.file;
         match rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, size_bytes) {
             Ok(()) => {
-                self.reserved_bytes = self.reserved_bytes.max(size_bytes);
+                if keeps_reserved_space(file) {
+                    self.reserved_bytes = self.reserved_bytes.max(size_bytes);
+                }
                 Ok(())
             }
             // File systems that cannot reserve still give a file of zeros.

@@ -18,8 +18,10 @@ use memmap2::{MmapOptions, MmapRaw, UncheckedAdvice};
 use parking_lot::Mutex;
 
 use crate::account::{FileTag, Place, Timer};
-use crate::{Error, Result};
+use crate::{Error, Operation, Result};
 
+/// How fault rules call a file, which has no name.
+const NAME: &str = "scratch";
 /// What is smaller shares a file with others.
 const SEGMENT_BYTES: usize = 16 << 20;
 
@@ -29,6 +31,26 @@ pub struct Scratch {
     /// Where files are made; nothing: everything is kept in memory.
     directory: Option<PathBuf>,
     open: Option<OpenSegment>,
+    /// Asked before each file is made and each write.
+    faults: Option<Faults>,
+}
+
+/// What a fault rule says to an operation.
+#[derive(Clone)]
+pub(crate) struct Faults(pub(crate) Arc<AskRules>);
+
+type AskRules = dyn Fn(Operation, &Path) -> Result<()> + Send + Sync;
+
+impl Faults {
+    fn ask(faults: Option<&Self>, operation: Operation, directory: &Path) -> Result<()> {
+        faults.map_or(Ok(()), |faults| (faults.0)(operation, &directory.join(NAME)))
+    }
+}
+
+impl fmt::Debug for Faults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Faults")
+    }
 }
 
 /// A file that may have room left.
@@ -54,6 +76,7 @@ enum Target<'s> {
         directory: &'s Path,
         open: &'s mut OpenSegment,
         start: usize,
+        faults: Option<&'s Faults>,
     },
 }
 
@@ -75,6 +98,15 @@ impl Scratch {
         Self {
             directory: Some(directory.to_path_buf()),
             open: None,
+            faults: None,
+        }
+    }
+
+    /// The same with fault rules: a file that cannot be made is done without, a write that fails is an error.
+    pub(crate) fn with_faults(self, faults: Faults) -> Self {
+        Self {
+            faults: Some(faults),
+            ..self
         }
     }
 
@@ -89,7 +121,10 @@ impl Scratch {
         let has_room = |open: &mut OpenSegment| open.segment.0.len() - open.used >= len;
         let open = match self.open.take_if(has_room) {
             Some(open) => open,
-            None => OpenSegment::create(directory, len.max(SEGMENT_BYTES)).ok()?,
+            None => {
+                Faults::ask(self.faults.as_ref(), Operation::Create, directory).ok()?;
+                OpenSegment::create(directory, len.max(SEGMENT_BYTES)).ok()?
+            }
         };
         let open = self.open.insert(open);
         let start = open.used;
@@ -97,6 +132,7 @@ impl Scratch {
             directory,
             open,
             start,
+            faults: self.faults.as_ref(),
         })
     }
 }
@@ -138,11 +174,13 @@ impl Keeping<'_> {
                 directory,
                 open,
                 start,
+                faults,
             } => {
                 assert!(
                     bytes.len() <= self.len - (open.used - *start),
                     "no more than was said"
                 );
+                Faults::ask(*faults, Operation::Write, directory)?;
                 let timer = Timer::start();
                 let offset = open.used as u64;
                 let written = open.file.write_all_at(bytes, offset);
@@ -260,6 +298,21 @@ mod tests {
             }
         }
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn fault_rules_reach_what_is_kept() {
+        use crate::{Env as _, FaultEnv, RealEnv};
+        let directory = tempfile::tempdir().unwrap();
+        let env = FaultEnv::new(RealEnv::new());
+        env.add("no_space write \"scratch\" at 2").unwrap();
+        let mut scratch = env.scratch(directory.path());
+        let mut keeping = scratch.begin(10);
+        keeping.append(&[1; 5]).unwrap();
+        assert!(keeping.append(&[1; 5]).unwrap_err().is_no_space());
+        env.add("fail create \"scratch\"").unwrap();
+        let mut scratch = env.scratch(directory.path());
+        assert_eq!(keep(&mut scratch, &[3; 2000]).as_ref(), [3; 2000], "in memory");
     }
 
     #[test]

@@ -128,3 +128,20 @@ fn a_shortened_file_comes_back_with_its_old_or_new_size_and_zeros_beyond() {
         assert_eq!(read(&after, "a").unwrap()[size.max(6000)..], [0; 1000][..]);
     }
 }
+
+#[test]
+fn the_hook_sees_each_rename_before_it_is_durable() {
+    let env = MemEnv::new(1);
+    create(&env, "a", b"x").sync().unwrap();
+    env.sync_dir(Path::new("")).unwrap();
+    let seen = Arc::new(parking_lot::Mutex::new(Vec::new()));
+    let sink = Arc::clone(&seen);
+    env.on_sync(move |env, event| {
+        let old_name_survives = read(&env.crash(CrashRule::LoseUnsynced), "a").is_some();
+        let new_name_is_there = read(env, "b").is_some();
+        sink.lock()
+            .push((event.moment, old_name_survives, new_name_is_there));
+    });
+    env.rename(Path::new("a"), Path::new("b")).unwrap();
+    assert_eq!(*seen.lock(), [(Moment::AfterRename, true, true)]);
+}

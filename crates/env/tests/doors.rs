@@ -50,20 +50,6 @@ fn what_is_written_is_read_back() {
 }
 
 #[test]
-fn a_map_of_a_file_is_what_is_in_it() {
-    for_each_env(|env, dir| {
-        for size in [0, 1, 10_000] {
-            let path = dir.join(format!("map of {size}"));
-            let content: Vec<u8> = (0..size).map(|number: u32| number as u8).collect();
-            write(env, &path, &content);
-            let map = env.open_read(&path).unwrap().map().unwrap();
-            env.remove_file(&path).unwrap();
-            assert_eq!(map[..], content, "also after the name is gone");
-        }
-    });
-}
-
-#[test]
 fn what_was_written_is_never_taken_for_space_that_was_not() {
     for_each_env(|env, dir| {
         let path = dir.join("reserved");
@@ -260,4 +246,28 @@ fn a_full_disk_says_so() {
 fn an_env_is_shared_as_a_trait_object() {
     let env: Arc<dyn Env> = RealEnv::new();
     assert!(!env.exists(Path::new("/no/such/file")));
+}
+
+#[test]
+fn what_is_made_is_its_owners_alone_unless_the_umask_says_otherwise() {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let dir = tempfile::tempdir().unwrap();
+    let env = RealEnv::new();
+    for (umask, of_files, of_dirs) in [(None, 0o600, 0o700), (Some(0o027), 0o640, 0o750)] {
+        if let Some(umask) = umask {
+            env.set_umask(umask);
+        }
+        let made = dir.path().join(format!("{of_dirs:o}/below"));
+        env.create_dir_all(&made).unwrap();
+        assert_eq!([mode(&made), mode(made.parent().unwrap())], [of_dirs; 2]);
+        let [a, b, c, d] = ["a", "b", "c", "d"].map(|name| made.join(name));
+        write(&*env, &a, b"x");
+        drop(env.create_or_truncate(&b).unwrap());
+        drop(env.open_append(&c).unwrap());
+        drop(env.lock(&d).unwrap());
+        for path in [a, b, c, d] {
+            assert_eq!(mode(&path), of_files, "{}", path.display());
+        }
+    }
 }

@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! rule      := effect operation pattern [when]
-//! effect    := "fail" | "no_space" | "short_write" | "bit_flip" | "delay" MILLIS
+//! effect    := "fail" | "no_space" | "no_descriptors" | "no_memory" | "short_write" | "bit_flip" | "delay" MILLIS
 //! operation := "open" | "create" | "read" | "write" | "sync" | "sync_dir" | "rename" | "link" | "remove"
 //!            | "list" | "lock" | "preallocate" | "any"
 //! pattern   := '"' with * and ? '"'      matched with the file's name, or with the whole path if it has a '/'
-//! when      := "at" N | "from" N         the first call that matches is 1; without `when`, every call
+//! when      := "at" N | "from" N ["to" N]      the first call that matches is 1; without `when`, every call
 //! ```
 
 use std::path::Path;
@@ -19,6 +19,10 @@ pub enum Effect {
     Fail,
     /// ENOSPC, nothing done.
     NoSpace,
+    /// EMFILE, nothing done. Bends calls that need a new descriptor, and counts no others.
+    NoDescriptors,
+    /// ENOMEM, nothing done.
+    NoMemory,
     /// The first half is written, then EIO.
     ShortWrite,
     /// One bit of what is read or written is changed, without an error.
@@ -57,6 +61,13 @@ pub enum Operation {
     Lock,
     /// Reserving space.
     Preallocate,
+}
+
+impl Operation {
+    fn needs_descriptor(self) -> bool {
+        use Operation::{Create, List, Lock, Open, SyncDir};
+        matches!(self, Open | Create | SyncDir | List | Lock)
+    }
 }
 
 const OPERATIONS: [(&str, Operation); 12] = [
@@ -119,11 +130,15 @@ impl Rule {
                 parse_effect(effect).ok_or_else(|| fail("unknown effect"))?,
                 operation,
             ),
-            _ => return Err(fail("expected: effect operation \"pattern\" [at N | from N]")),
+            _ => {
+                return Err(fail(
+                    "expected: effect operation \"pattern\" [at N | from N [to N]]",
+                ));
+            }
         };
         let operation = parse_operation(operation).ok_or_else(|| fail("unknown operation"))?;
         let (first, last) =
-            parse_when(tail).ok_or_else(|| fail("expected `at N` or `from N` after the pattern"))?;
+            parse_when(tail).ok_or_else(|| fail("expected `at N` or `from N [to N]` after the pattern"))?;
         Ok(Self {
             effect,
             operation,
@@ -139,6 +154,9 @@ impl Rule {
         if self.operation.is_some_and(|wanted| wanted != operation) || !path_matches(&self.pattern, path) {
             return None;
         }
+        if self.effect == Effect::NoDescriptors && !operation.needs_descriptor() {
+            return None;
+        }
         let number = self.matched.fetch_add(1, Relaxed) + 1;
         (self.first..=self.last).contains(&number).then_some(self.effect)
     }
@@ -148,6 +166,8 @@ fn parse_effect(text: &str) -> Option<Effect> {
     match text {
         "fail" => Some(Effect::Fail),
         "no_space" => Some(Effect::NoSpace),
+        "no_descriptors" => Some(Effect::NoDescriptors),
+        "no_memory" => Some(Effect::NoMemory),
         "short_write" => Some(Effect::ShortWrite),
         "bit_flip" => Some(Effect::BitFlip),
         _ => None,
@@ -169,6 +189,7 @@ fn parse_when(text: &str) -> Option<(u64, u64)> {
         [] => Some((1, u64::MAX)),
         ["at", number] => number.parse().ok().map(|number| (number, number)),
         ["from", number] => number.parse().ok().map(|number| (number, u64::MAX)),
+        ["from", first, "to", last] => Some((first.parse().ok()?, last.parse().ok()?)),
         _ => None,
     }
 }
@@ -222,6 +243,15 @@ mod tests {
         assert_eq!(rule.hit(Operation::Write, Path::new("nb-1-big-Data.db")), None);
         assert_eq!(rule.hit(Operation::Write, index), Some(Effect::Fail));
         assert_eq!(rule.hit(Operation::Write, index), None);
+    }
+
+    #[test]
+    fn what_a_rule_uses_up_comes_back() {
+        let rule = Rule::parse("no_descriptors open \"*\" from 2 to 3").unwrap();
+        let hits: Vec<bool> = (0..4)
+            .map(|_| rule.hit(Operation::Open, Path::new("f")).is_some())
+            .collect();
+        assert_eq!(hits, [false, true, true, false]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::file::MemFile;
 use super::{MemEnv, Served};
 use crate::account::{FileTag, Place, Timer};
 use crate::door::{ReadFile, SyncFile, WriteFile};
-use crate::{Error, FileMap, Result};
+use crate::{Error, Result};
 
 pub(super) struct MemReadFile {
     file: Arc<MemFile>,
@@ -70,12 +70,6 @@ impl ReadFile for MemReadFile {
             at += BLOCK_BYTES as u64;
         }
         Ok(None)
-    }
-
-    fn map(&self) -> Result<FileMap> {
-        let mut bytes = vec![0; usize::try_from(self.size_bytes).unwrap_or(usize::MAX)];
-        self.file.read_at(0, &mut bytes);
-        Ok(FileMap::copied(bytes))
     }
 }
 
