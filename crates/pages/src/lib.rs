@@ -4,15 +4,17 @@
 //! file := body  page_crc:u32 *  tail          little-endian; a page has 4096 bytes of the body, the last one what is left
 //! ```
 //!
-//! It is mapped to be read. A page is checked when it is first touched: that time it is read through the file, so that what the
-//! disk cannot give is an error and what it gives is counted.
+//! It is read with pread. A page is checked when it is first touched, and then kept as memory as long as the file is open, so
+//! that it is never read again; where the budget for that is used up, it is read and checked each time. So what the disk cannot give, and
+//! what somebody has cut off, is an error.
 
+use std::borrow::Cow;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
 use ilion_codec::crc32;
-use ilion_env::{FileMap, ReadFile, WriteFile};
+use ilion_env::{PageBudget, PageMemory, ReadFile, WriteFile};
 
 /// Why a body could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -36,7 +38,7 @@ pub enum Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Bytes of a page.
-pub const PAGE_LEN: usize = 4096;
+pub const PAGE_LEN: usize = ilion_env::PAGE_BYTES;
 /// Bytes of the CRC of a page.
 pub const CRC_LEN: usize = 4;
 /// Bytes that are gathered before they go to the file.
@@ -62,45 +64,62 @@ pub fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(padded)
 }
 
+/// CRCs that are read together.
+const CRC_GROUP: usize = 1024;
+
 /// The body of an open component.
 pub struct Pages {
     file: Arc<dyn ReadFile>,
-    map: FileMap,
-    body_length: usize,
-    /// A bit for each page that passed.
-    checked: Box<[AtomicU64]>,
+    memory: PageMemory,
+    /// Those of the pages, in groups that are read when the first of them is needed.
+    crcs: Box<[OnceLock<Box<[u8]>>]>,
+}
+
+/// Bytes of a body: where they are kept, or a copy if there was no room.
+#[derive(Clone, Debug)]
+pub struct PageBytes<'p>(Cow<'p, [u8]>);
+
+impl Deref for PageBytes<'_> {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
 }
 
 impl Pages {
     /// The pages of the first `body_length` bytes, and their CRCs after them; nothing if the file is shorter.
-    pub fn of(file: Arc<dyn ReadFile>, map: FileMap, body_length: u64) -> Option<Self> {
+    pub fn of(file: Arc<dyn ReadFile>, body_length: u64) -> Option<Self> {
+        Self::within(file, body_length, PageBudget::of_process())
+    }
+
+    /// The same with a budget of its own.
+    pub fn within(file: Arc<dyn ReadFile>, body_length: u64, budget: &'static PageBudget) -> Option<Self> {
+        paged_length(body_length).filter(|end| *end <= file.size_bytes())?;
         let body_length = usize::try_from(body_length).ok()?;
-        let pages = body_length.div_ceil(PAGE_LEN);
-        let end = pages
-            .checked_mul(CRC_LEN)
-            .and_then(|crcs| crcs.checked_add(body_length));
-        end.filter(|end| *end <= map.len())?;
+        let groups = body_length.div_ceil(PAGE_LEN).div_ceil(CRC_GROUP);
         Some(Self {
             file,
-            map,
-            body_length,
-            checked: (0..pages.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
+            memory: PageMemory::reserve(body_length, budget),
+            crcs: (0..groups).map(|_| OnceLock::new()).collect(),
         })
     }
 
-    /// Memory that it takes: what is mapped is the page cache's.
+    /// Memory that it takes.
     pub fn memory_bytes(&self) -> usize {
-        self.map.memory_bytes() + self.checked.len() * 8
+        let groups = self.crcs.iter().filter_map(OnceLock::get);
+        self.memory.memory_bytes() + size_of_val(&*self.crcs) + groups.map(|group| group.len()).sum::<usize>()
     }
 
     /// Bytes of the whole file.
     pub fn file_length(&self) -> u64 {
-        self.map.len() as u64
+        self.file.size_bytes()
     }
 
     /// Bytes of the body.
     pub fn body_length(&self) -> u64 {
-        self.body_length as u64
+        self.memory.len() as u64
     }
 
     /// The file.
@@ -113,18 +132,13 @@ impl Pages {
     /// # Errors
     /// They are damaged, no part of the body, or cannot be read.
     #[inline]
-    pub fn bytes(&self, at: u64, len: usize) -> Result<&[u8]> {
+    pub fn bytes(&self, at: u64, len: usize) -> Result<PageBytes<'_>> {
         let start = usize::try_from(at).unwrap_or(usize::MAX);
-        let end = start.checked_add(len).filter(|end| *end <= self.body_length);
-        let Some(end) = end else {
-            return Err(self.corrupt(at, "a place in the body of the file"));
-        };
-        for page in start / PAGE_LEN..end.div_ceil(PAGE_LEN) {
-            if self.checked[page / 64].load(Relaxed) >> (page % 64) & 1 == 0 {
-                self.check(page)?;
-            }
+        let end = start.saturating_add(len);
+        match self.memory.get(start, end) {
+            Some(bytes) => Ok(PageBytes(Cow::Borrowed(bytes))),
+            None => self.read(at, start, end),
         }
-        Ok(&self.map[start..end])
     }
 
     /// A number of the body.
@@ -133,21 +147,76 @@ impl Pages {
     /// As for [`Self::bytes`].
     #[inline]
     pub fn u64_at(&self, at: u64) -> Result<u64> {
-        Ok(u64_at(self.bytes(at, 8)?, 0))
+        Ok(u64_at(&self.bytes(at, 8)?, 0))
     }
 
+    /// Reads the pages that are not there, and keeps them if there is room.
     #[cold]
-    fn check(&self, page: usize) -> Result<()> {
+    fn read(&self, at: u64, start: usize, end: usize) -> Result<PageBytes<'_>> {
+        if end > self.memory.len() {
+            return Err(self.corrupt(at, "a place in the body of the file"));
+        }
         let mut buffer = [0; PAGE_LEN];
+        let pages = start / PAGE_LEN..end.div_ceil(PAGE_LEN);
+        let mut are_kept = true;
+        for page in pages.clone() {
+            are_kept = are_kept
+                && (self.memory.has(page) || self.memory.keep(page, self.checked_page(page, &mut buffer)?));
+        }
+        if let Some(bytes) = self.memory.get(start, end).filter(|_| are_kept) {
+            return Ok(PageBytes(Cow::Borrowed(bytes)));
+        }
+        let mut copy = Vec::with_capacity(end - start);
+        for page in pages {
+            let page_start = page * PAGE_LEN;
+            let page_end = self.memory.len().min(page_start + PAGE_LEN);
+            let bytes = match self.memory.get(page_start, page_end) {
+                Some(bytes) => bytes,
+                None => self.checked_page(page, &mut buffer)?,
+            };
+            copy.extend_from_slice(
+                &bytes[start.max(page_start) - page_start..end.min(page_end) - page_start],
+            );
+        }
+        Ok(PageBytes(Cow::Owned(copy)))
+    }
+
+    /// The bytes of a page from the file.
+    fn checked_page<'b>(&self, page: usize, buffer: &'b mut [u8; PAGE_LEN]) -> Result<&'b [u8]> {
         let start = page * PAGE_LEN;
-        let bytes = &mut buffer[..PAGE_LEN.min(self.body_length - start)];
-        self.file.read_exact_at(start as u64, bytes)?;
-        let crc_at = self.body_length + page * CRC_LEN;
-        if crc32(bytes).to_le_bytes() != self.map[crc_at..crc_at + CRC_LEN] {
+        let bytes = &mut buffer[..PAGE_LEN.min(self.memory.len() - start)];
+        self.read_exact(start, bytes)?;
+        if crc32(bytes).to_le_bytes() != self.crc_of(page)? {
             return Err(self.corrupt(start as u64, "a page with the CRC that the file has for it"));
         }
-        self.checked[page / 64].fetch_or(1 << (page % 64), Relaxed);
-        Ok(())
+        Ok(bytes)
+    }
+
+    fn crc_of(&self, page: usize) -> Result<[u8; CRC_LEN]> {
+        let (number, at) = (page / CRC_GROUP, page % CRC_GROUP);
+        let group = match self.crcs.get(number).and_then(OnceLock::get) {
+            Some(group) => &**group,
+            None => self.read_crcs(number)?,
+        };
+        let crc = group.as_chunks().0.get(at).copied();
+        crc.ok_or_else(|| self.corrupt((page * PAGE_LEN) as u64, "a CRC for each page"))
+    }
+
+    fn read_crcs(&self, number: usize) -> Result<&[u8]> {
+        let first = number * CRC_GROUP;
+        let count = (self.memory.len().div_ceil(PAGE_LEN) - first).min(CRC_GROUP);
+        let mut group = vec![0; count * CRC_LEN];
+        self.read_exact(self.memory.len() + first * CRC_LEN, &mut group)?;
+        Ok(self.crcs[number].get_or_init(|| group.into()))
+    }
+
+    /// A file that is shorter than it was is damaged.
+    fn read_exact(&self, start: usize, into: &mut [u8]) -> Result<()> {
+        let read = self.file.read_exact_at(start as u64, into);
+        read.map_err(|error| match error.is_unexpected_end() {
+            true => self.corrupt(start as u64, "a file of its full length"),
+            false => error.into(),
+        })
     }
 
     /// Damage at `at`.
@@ -227,5 +296,91 @@ impl PagesWriter {
         self.page_crcs.extend_from_slice(tail);
         self.file.append(&self.page_crcs)?;
         Ok(self.file.sync()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ilion_env::{Env, FaultEnv, MemEnv};
+
+    use super::*;
+
+    fn written(env: &dyn Env, path: &Path, body: &[u8]) -> Arc<dyn ReadFile> {
+        let mut writer = PagesWriter::new(env.create(path).unwrap());
+        writer.buffer().extend_from_slice(body);
+        writer.finish(b"tail").unwrap();
+        env.open_read(path).unwrap()
+    }
+
+    fn budget(pages: usize) -> &'static PageBudget {
+        Box::leak(Box::new(PageBudget::of((pages * PAGE_LEN) as u64)))
+    }
+
+    fn body() -> Vec<u8> {
+        (0..5 * PAGE_LEN + 100)
+            .map(|at| (at % 251).to_le_bytes()[0])
+            .collect()
+    }
+
+    #[test]
+    fn bytes_are_the_same_whether_there_is_memory_for_them_or_not() {
+        let env = MemEnv::new(1);
+        let body = body();
+        let file = written(&env, Path::new("pages"), &body);
+        for room in [0, 1, 3, 6] {
+            let pages = Pages::within(file.clone(), body.len() as u64, budget(room)).unwrap();
+            for (start, end) in [
+                (0, 1),
+                (4090, 4100),
+                (0, body.len()),
+                (8192, 8192),
+                (3 * PAGE_LEN, body.len()),
+                (body.len(), body.len()),
+            ] {
+                let found = pages.bytes(start as u64, end - start).unwrap();
+                assert!(*found == body[start..end], "{room} pages, {start} to {end}");
+            }
+            assert!(pages.bytes(0, body.len() + 1).is_err());
+            assert!(pages.bytes(u64::MAX, 2).is_err());
+            assert!(pages.memory_bytes() < (room + 2) * PAGE_LEN);
+        }
+    }
+
+    #[test]
+    fn a_page_that_was_read_is_not_read_again() {
+        let mem = MemEnv::new(1);
+        let body = body();
+        let path = Path::new("pages");
+        let pages = Pages::within(written(&mem, path, &body), body.len() as u64, budget(9)).unwrap();
+        assert!(*pages.bytes(10, 20).unwrap() == body[10..30]);
+        mem.corrupt_byte(path, 15, 1).unwrap();
+        assert!(*pages.bytes(10, 20).unwrap() == body[10..30]);
+        // Without memory it is checked each time.
+        let pages = Pages::within(mem.open_read(path).unwrap(), body.len() as u64, budget(0)).unwrap();
+        assert!(matches!(
+            pages.bytes(10, 20),
+            Err(Error::Corrupt { offset: 0, .. })
+        ));
+        mem.corrupt_byte(path, 15, 1).unwrap();
+        assert!(pages.bytes(10, 20).is_ok());
+    }
+
+    #[test]
+    fn a_file_that_is_cut_and_a_disk_that_fails_are_errors() {
+        let mem = MemEnv::new(1);
+        let env = FaultEnv::new(mem.shared());
+        let body = body();
+        let path = Path::new("pages");
+        let pages = Pages::within(written(&*env, path, &body), body.len() as u64, budget(9)).unwrap();
+        assert!(pages.bytes(0, 1).is_ok());
+        env.add("fail read \"pages\"").unwrap();
+        assert!(matches!(pages.bytes(4096, 1), Err(Error::Env(_))));
+        env.clear();
+        mem.open_append(path).unwrap().truncate(4100).unwrap();
+        assert!(pages.bytes(0, 4096).is_ok());
+        assert!(matches!(
+            pages.bytes(4096, 1),
+            Err(Error::Corrupt { offset: 4096, .. })
+        ));
     }
 }

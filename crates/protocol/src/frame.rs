@@ -58,8 +58,10 @@ impl Default for Limits {
     }
 }
 
-/// While a large envelope arrives, the buffer grows by no more than this ahead of what is there.
+/// While a large envelope arrives, the buffer grows by no more than this ahead of what is there,
 const RESERVE_MAX: usize = 256 << 10;
+/// nor by more than what is there, but for this.
+const RESERVE_MIN: usize = 16 << 10;
 
 /// Turns the bytes of a connection into frames.
 #[derive(Debug)]
@@ -121,6 +123,49 @@ impl FrameDecoder {
         self.framing = Framing::Segments;
     }
 
+    /// From now on these limits hold (before STARTUP others than after it).
+    pub fn set_limits(&mut self, limits: Limits) {
+        self.limits = limits;
+    }
+
+    /// Bytes that it holds beside the buffer.
+    pub fn held_bytes(&self) -> usize {
+        self.assembly.whole.len() + self.assembly.pieces.capacity()
+    }
+
+    /// Bytes that have come of an envelope that is not complete. Requires: no frame is left to be decoded.
+    pub fn partial_bytes(&self, buffer: &BytesMut) -> usize {
+        match self.skip {
+            0 => buffer.len() + self.assembly.pieces.len(),
+            _ => 0,
+        }
+    }
+
+    /// Drops the envelope that is not complete, with what is still to come of it. Gives what to answer it by; `None` if it is not
+    /// known yet, and then nothing is dropped.
+    pub fn give_up(&mut self, buffer: &mut BytesMut) -> Option<(Version, i16)> {
+        let is_known = |header: &RawHeader| Version::from_number(header.version_number);
+        if self.skip > 0 {
+            return None;
+        }
+        match self.framing {
+            Framing::Envelopes => {
+                let header = RawHeader::decode(buffer)?;
+                let version = is_known(&header)?;
+                self.skip = envelope_len(&header);
+                self.skip_in(buffer);
+                Some((version, header.stream))
+            }
+            Framing::Segments => {
+                let header = RawHeader::decode(&self.assembly.pieces)?;
+                let version = is_known(&header)?;
+                let have = std::mem::take(&mut self.assembly.pieces).len() as u64;
+                self.skip = envelope_len(&header).saturating_sub(have);
+                Some((version, header.stream))
+            }
+        }
+    }
+
     /// Takes the next frame off `buffer`, or nothing if more bytes are needed; the buffer then has room for some of them.
     ///
     /// # Errors
@@ -151,7 +196,8 @@ impl FrameDecoder {
         };
         let total = accepted.total;
         if buffer.len() < total {
-            buffer.reserve((total - buffer.len()).min(RESERVE_MAX));
+            let ahead = buffer.len().clamp(RESERVE_MIN, RESERVE_MAX);
+            buffer.reserve((total - buffer.len()).min(ahead));
             return Ok(None);
         }
         let envelope = buffer.split_to(total).freeze();

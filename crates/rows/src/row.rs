@@ -99,6 +99,18 @@ impl<'r> RowChange<'r> {
     }
 }
 
+impl Data {
+    fn newest_micros(&self) -> i64 {
+        match self {
+            Self::Simple(cell) => cell.timestamp_micros,
+            Self::Complex(complex) => {
+                let cells = complex.cells.iter().map(|(_, cell)| cell.timestamp_micros);
+                cells.fold(complex.deletion.marked_at_micros, i64::max)
+            }
+        }
+    }
+}
+
 impl Row {
     /// A row with nothing in it.
     pub fn empty(clustering: Clustering) -> Self {
@@ -126,6 +138,13 @@ impl Row {
             Data::Simple(cell) => Some(cell.into()),
             Data::Complex(_) => None,
         }
+    }
+
+    /// The newest timestamp of what it says, of deletions as well; [`crate::NO_TIMESTAMP`] if it is empty.
+    pub fn newest_micros(&self) -> i64 {
+        let of_columns = self.columns.iter().map(|entry| entry.data.newest_micros()).max();
+        let of_row = self.liveness.timestamp_micros.max(self.deletion.marked_at_micros);
+        of_columns.map_or(of_row, |newest| newest.max(of_row))
     }
 
     /// True if it says nothing at all.

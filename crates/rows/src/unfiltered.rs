@@ -11,6 +11,21 @@ pub enum Unfiltered {
     Marker(Marker),
 }
 
+impl Unfiltered {
+    /// The newest timestamp of what it says, of deletions as well; [`crate::NO_TIMESTAMP`] if there is none.
+    pub fn newest_micros(&self) -> i64 {
+        match self {
+            Self::Row(row) => row.newest_micros(),
+            Self::Marker(marker) => {
+                let sides = [marker.end, marker.start].into_iter().flatten();
+                sides.fold(crate::NO_TIMESTAMP, |newest, side| {
+                    newest.max(side.marked_at_micros)
+                })
+            }
+        }
+    }
+}
+
 /// Where a range deletion starts, ends, or gives way to another.
 ///
 /// Invariant: in forward order, `Bound::kind` is a start kind and `start` is set, or an end kind and `end` is set, or a

@@ -12,6 +12,7 @@ mod functions;
 mod indexes;
 mod keyspaces;
 mod permitted;
+mod readable;
 mod statement;
 mod tables;
 mod types;
@@ -64,6 +65,7 @@ impl Schema {
             diffs,
         };
         self.release.check(&applied)?;
+        applied.check_readable()?;
         Ok(applied)
     }
 

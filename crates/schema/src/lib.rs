@@ -6,6 +6,7 @@
 //! | module | what |
 //! | --- | --- |
 //! | `table` | [`TableSchema`], its columns and their order |
+//! | `column_ids` | ids of columns over a schema that is read anew |
 //! | `keyspace` | [`Schema`], [`Keyspace`], replication |
 //! | `options` | table options with Cassandra's defaults; from a statement's properties |
 //! | `replication` | replication options of a keyspace |
@@ -20,6 +21,7 @@
 //! | `names`, `compatible`, `index_target` | rules of names, of re-added columns, of index targets |
 
 mod change;
+mod column_ids;
 mod compatible;
 pub mod describe;
 mod diff;
@@ -50,12 +52,14 @@ pub use keyspace::{
     ViewSchema,
 };
 pub use names::{
-    KEYSPACE_NAME_LEN_MAX, LOCAL_KEYSPACES, REPLICATED_KEYSPACES, TABLE_NAME_LEN_MAX, is_system_keyspace,
+    CUSTOM_INDEX_NAME_LEN_MAX, INDEX_NAME_LEN_MAX, KEYSPACE_NAME_LEN_MAX, LOCAL_KEYSPACES,
+    REPLICATED_KEYSPACES, TABLE_NAME_LEN_MAX, is_system_keyspace,
 };
+pub use options::compression::CHUNK_LENGTH_KIB_MAX;
 pub use options::{CachingOptions, TableOptions};
 pub use properties::{Properties, PropertyValue};
 pub use release::Release;
-pub use rows::{RowChange, SchemaRow, encode_keyspace, row_changes};
+pub use rows::{RowChange, SchemaFault, SchemaRow, encode_keyspace, row_changes};
 pub use system::system_keyspaces;
 pub use table::{
     ClusteringOrder, Column, ColumnId, ColumnKind, DroppedColumn, TableBuilder, TableId, TableKind,

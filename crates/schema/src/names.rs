@@ -1,13 +1,20 @@
 //! Names of schema objects: which are allowed, and which keyspaces are whose.
 
-use crate::Error;
 use crate::error::{config, invalid};
+use crate::{Error, IndexKind, IndexSchema};
 
 /// Longest name of a keyspace, as in Cassandra.
 pub const KEYSPACE_NAME_LEN_MAX: usize = 48;
 
 /// Longest name of a table: with its id it is the name of a directory, and those have 255 bytes.
 pub const TABLE_NAME_LEN_MAX: usize = 222;
+
+/// Longest name of an index: the directory of its hidden table is called so behind a dot.
+pub const INDEX_NAME_LEN_MAX: usize = 254;
+
+/// Longest name of a custom index: it stands in names of files, with that of the SSTable and of the component, such as
+/// `verify-nb-4294967295-big-Index+NAME+Vectors-4294967295.db`.
+pub const CUSTOM_INDEX_NAME_LEN_MAX: usize = 200;
 
 /// Keyspaces of the node itself, virtual ones included; no statement changes them.
 pub const LOCAL_KEYSPACES: [&str; 4] = ["system", "system_schema", "system_views", "system_virtual_schema"];
@@ -61,9 +68,21 @@ pub(crate) fn check_table_name(keyspace: &str, name: &str) -> Result<(), Error> 
     Ok(())
 }
 
-pub(crate) fn check_index_name(name: &str) -> Result<(), Error> {
-    match is_word(name) {
-        true => Ok(()),
-        false => config(format!("Illegal index name {name}")),
+/// Checks the name of an index, and that the files that it is in can be named after it.
+pub(crate) fn check_index_name(index: &IndexSchema) -> Result<(), Error> {
+    let name = &index.name;
+    if !is_word(name) {
+        return config(format!("Illegal index name {name}"));
     }
+    let len_max = match index.kind {
+        IndexKind::Custom => CUSTOM_INDEX_NAME_LEN_MAX,
+        IndexKind::Keys | IndexKind::Composites => INDEX_NAME_LEN_MAX,
+    };
+    if name.len() > len_max {
+        return config(format!(
+            "Index name must not be more than {len_max} characters long (got {} characters for \"{name}\")",
+            name.len()
+        ));
+    }
+    Ok(())
 }

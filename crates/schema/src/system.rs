@@ -13,6 +13,7 @@
 //!
 //! When you add a table that is stored: its id follows from its name, and nothing else has to change.
 
+mod cluster_views;
 mod local;
 mod replicated;
 mod schema_tables;
@@ -33,6 +34,7 @@ use crate::{
 };
 
 /// A table of the server.
+#[derive(Clone, Copy)]
 struct Definition {
     name: &'static str,
     comment: &'static str,

@@ -120,7 +120,7 @@ pub struct TableSchema {
     pub flags: Vec<String>,
     /// Dropped columns by name.
     pub dropped: BTreeMap<String, DroppedColumn>,
-    columns: Vec<Option<Column>>,
+    pub(crate) columns: Vec<Option<Column>>,
     partition_key: Vec<ColumnId>,
     clustering: Vec<ColumnId>,
     statics: Vec<ColumnId>,
@@ -295,7 +295,7 @@ pub struct TableBuilder {
     pub has_strict_liveness: bool,
     /// As of the table.
     pub key_order: Option<KeyOrder>,
-    columns: Vec<Option<Column>>,
+    pub(crate) columns: Vec<Option<Column>>,
 }
 
 impl TableBuilder {
@@ -446,6 +446,17 @@ impl TableBuilder {
             columns: self.columns,
         })
     }
+}
+
+/// The table with its columns numbered, and its flags ordered, as a start has them from `system_schema`.
+pub(crate) fn normalized(table: &TableSchema) -> Arc<TableSchema> {
+    let mut builder = table.to_builder();
+    builder.columns.clear();
+    builder.flags.sort();
+    for column in table.every_column() {
+        builder = builder.add(column.name.clone(), column.kind, column.ty.clone(), column.order);
+    }
+    builder.build()
 }
 
 #[cfg(test)]

@@ -12,12 +12,15 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use crate::custom::KnownClass;
+use crate::limits::TYPE_DEPTH_MAX;
 use crate::{CqlType, Error, Partitioner, UserType, hex};
 
 pub(crate) const PACKAGE: &str = "org.apache.cassandra.db.marshal.";
 
-/// Deepest nesting that is read: strings from disk or network must not exhaust the stack.
-const DEPTH_MAX: usize = 64;
+/// Deepest nesting that is read: strings from disk or network must not exhaust the stack. `FrozenType` and `ReversedType`
+/// are levels here, and none in [`TYPE_DEPTH_MAX`].
+const DEPTH_MAX: usize = 2 * TYPE_DEPTH_MAX + 2;
 
 impl CqlType {
     /// The class string of this type, unreversed.
@@ -37,8 +40,10 @@ impl CqlType {
         }
     }
 
-    /// The type of a class string, and whether `ReversedType` was around it. Classes that Ilion does not know, and
-    /// the old composite comparators, become [`CqlType::Custom`] with the string as it was.
+    /// The type of a class string, and whether `ReversedType` was around it. Classes without a CQL name become
+    /// [`CqlType::Custom`]: with their full name if Ilion knows them (`custom`), else with the string as it was.
+    ///
+    /// Compat: `DateType` and `LegacyTimeUUIDType` are what Cassandra calls `timestamp` and `timeuuid` in its schema.
     ///
     /// # Errors
     /// The string does not parse.
@@ -49,17 +54,10 @@ impl CqlType {
         Ok(parsed)
     }
 
-    /// The first class in it that Ilion does not know: neither how long its values are nor how they sort. The old
-    /// composites are known to be bytes of any length.
+    /// The first class in it that Ilion does not know: neither how long its values are nor how they sort.
     pub fn unknown_class(&self) -> Option<&str> {
         match self {
-            Self::Custom(class) => {
-                let simple = class.strip_prefix(PACKAGE).unwrap_or(class);
-                let is_composite = ["CompositeType(", "DynamicCompositeType("]
-                    .iter()
-                    .any(|known| simple.starts_with(known));
-                (!is_composite && partitioner_of_order(class).is_none()).then_some(class)
-            }
+            Self::Custom(class) => KnownClass::of(class).is_none().then_some(class),
             Self::List { element, .. } | Self::Set { element, .. } | Self::Vector { element, .. } => {
                 element.unknown_class()
             }
@@ -177,6 +175,33 @@ pub(crate) fn partitioner_of_order(class: &str) -> Option<Partitioner> {
     Partitioner::from_class(&rest[..end]).ok()
 }
 
+/// The same with the full names of both classes; as it was if that is not the whole of it.
+fn full_order(class: &str) -> String {
+    let full = match class.starts_with(PACKAGE) {
+        true => class.to_owned(),
+        false => format!("{PACKAGE}{class}"),
+    };
+    let argument = full
+        .strip_prefix(PACKAGE)
+        .and_then(|rest| rest.strip_prefix(PARTITIONER_ORDER)?.strip_suffix(')'));
+    match argument.map(Partitioner::from_class) {
+        Some(Ok(partitioner)) => format!("{PACKAGE}{PARTITIONER_ORDER}{})", partitioner.class_name()),
+        _ => full,
+    }
+}
+
+/// The aliases of a `DynamicCompositeType`, without the parentheses.
+pub(crate) fn parse_aliases(text: &str) -> Result<Vec<(u8, CqlType)>, Error> {
+    if text.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    let text = format!("{text})");
+    let mut parser = Parser { text: &text, at: 0 };
+    let aliases = parser.aliases(0)?;
+    parser.end()?;
+    Ok(aliases)
+}
+
 fn write_arguments<'a>(
     out: &mut String,
     name: &str,
@@ -266,8 +291,15 @@ impl<'a> Parser<'a> {
             "TupleType" => CqlType::Tuple(self.class_list(depth, Around::Frozen)?.into()),
             "UserType" => self.user_type(depth, around)?,
             "VectorType" => self.vector(depth)?,
+            "DateType" => self.old_name_of(CqlType::Timestamp),
+            "LegacyTimeUUIDType" => self.old_name_of(CqlType::TimeUuid),
+            "CompositeType" => {
+                let types = self.class_list(depth, Around::Nothing)?;
+                CqlType::Custom(composite_class(&types).into())
+            }
+            "DynamicCompositeType" => self.dynamic_composite(depth)?,
             "" => return Err(self.error("a class name")),
-            _ => self.custom(start)?,
+            _ => self.custom(start, simple)?,
         };
         Ok((ty, false))
     }
@@ -350,8 +382,51 @@ impl<'a> Parser<'a> {
             .ok_or_else(|| self.error("a name in hex"))
     }
 
-    /// Keeps an unknown class with its arguments as text.
-    fn custom(&mut self, start: usize) -> Result<CqlType, Error> {
+    fn old_name_of(&mut self, ty: CqlType) -> CqlType {
+        self.skip_empty_parentheses();
+        ty
+    }
+
+    /// `DynamicCompositeType[(alias=>class, ...)]`
+    fn dynamic_composite(&mut self, depth: usize) -> Result<CqlType, Error> {
+        let mut aliases = Vec::new();
+        if self.peek() == Some('(') {
+            self.at += 1;
+            self.skip_spaces();
+            if self.peek() == Some(')') {
+                self.at += 1;
+            } else {
+                aliases = self.aliases(depth)?;
+            }
+        }
+        let mut text = format!("{PACKAGE}DynamicCompositeType(");
+        for (index, (alias, ty)) in aliases.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "," };
+            let _ = write!(text, "{separator}{}=>{}", char::from(*alias), ty.to_class());
+        }
+        text.push(')');
+        Ok(CqlType::Custom(text.into()))
+    }
+
+    /// `alias=>class, ...)`
+    fn aliases(&mut self, depth: usize) -> Result<Vec<(u8, CqlType)>, Error> {
+        let mut aliases = Vec::new();
+        loop {
+            self.skip_spaces();
+            let [alias] = self.name().as_bytes() else {
+                return Err(self.error("an alias of one character"));
+            };
+            self.expect('=')?;
+            self.expect('>')?;
+            aliases.push((*alias, self.class(depth, Around::Nothing)?.0));
+            if !self.more()? {
+                return Ok(aliases);
+            }
+        }
+    }
+
+    /// Keeps a class with its arguments as text; one that Ilion knows gets its full name.
+    fn custom(&mut self, start: usize, simple: &str) -> Result<CqlType, Error> {
         if self.peek() == Some('(') {
             let mut open = 0usize;
             let len = self.text[self.at..].find(|c| {
@@ -364,7 +439,12 @@ impl<'a> Parser<'a> {
             });
             self.at += len.ok_or_else(|| self.error("a closing parenthesis"))? + 1;
         }
-        Ok(CqlType::Custom(self.text[start..self.at].into()))
+        let text = &self.text[start..self.at];
+        Ok(CqlType::Custom(match simple {
+            "LexicalUUIDType" => format!("{PACKAGE}LexicalUUIDType").into(),
+            "PartitionerDefinedOrder" => full_order(text).into(),
+            _ => text.into(),
+        }))
     }
 
     fn skip_empty_parentheses(&mut self) {

@@ -6,7 +6,7 @@
 
 use std::cmp::Ordering;
 
-use crate::class::partitioner_of_order;
+use crate::custom::KnownClass;
 use crate::elements::{collection_elements, map_entries, tuple_components, vector_elements};
 use crate::{CqlType, Error, decimal, varint};
 
@@ -52,13 +52,8 @@ impl CqlType {
                 let right = vector_elements(b, element, *dimension);
                 compare_parts(left, right, &[element, element])
             }
-            Self::Custom(class) if class.ends_with("LexicalUUIDType") => fixed(a, b, |bytes: [u8; 16]| {
-                // Two signed halves, as Java compares UUIDs.
-                let bits = u128::from_be_bytes(bytes);
-                bits ^ ((1 << 127) | (1 << 63))
-            }),
-            Self::Custom(class) => match partitioner_of_order(class) {
-                Some(partitioner) => (partitioner.token(a), a).cmp(&(partitioner.token(b), b)),
+            Self::Custom(class) => match KnownClass::of(class) {
+                Some(known) => known.compare(a, b),
                 None => a.cmp(b),
             },
             _ => a.cmp(b),

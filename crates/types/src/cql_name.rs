@@ -6,10 +6,11 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::limits::TYPE_DEPTH_MAX;
 use crate::{CqlType, Error, UserType};
 
-/// Deepest nesting that is parsed.
-const DEPTH_MAX: usize = 64;
+/// Deepest nesting that is parsed: `frozen<...>` is a level here, and none in [`TYPE_DEPTH_MAX`].
+const DEPTH_MAX: usize = 2 * TYPE_DEPTH_MAX;
 
 const SCALARS: [(&str, CqlType); 22] = [
     ("ascii", CqlType::Ascii),
@@ -116,6 +117,32 @@ pub fn quote_name(name: &str) -> std::borrow::Cow<'_, str> {
     }
 }
 
+/// Words that mean a type, or are kept for one, where the name of a type is read.
+const TYPE_WORDS: [&str; 12] = [
+    "bitstring",
+    "byte",
+    "complex",
+    "enum",
+    "frozen",
+    "interval",
+    "list",
+    "macaddr",
+    "map",
+    "set",
+    "tuple",
+    "vector",
+];
+
+/// The name of a user type as CQL has to spell it: as [`quote_name`], and quoted as well if it is the name of another type.
+///
+/// Compat: Cassandra does not quote `"int"`, and takes the type for another one at its next start.
+pub fn quote_type_name(name: &str) -> std::borrow::Cow<'_, str> {
+    if CqlType::scalar(name).is_some() || TYPE_WORDS.contains(&name) {
+        return format!("\"{name}\"").into();
+    }
+    quote_name(name)
+}
+
 /// The CQL type string.
 impl fmt::Display for CqlType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -129,7 +156,7 @@ impl fmt::Display for CqlType {
             Self::Set { element, .. } => write!(f, "set<{element}>"),
             Self::Map { key, value, .. } => write!(f, "map<{key}, {value}>"),
             Self::Tuple(types) => write_tuple(f, types),
-            Self::Udt { definition, .. } => f.write_str(&quote_name(&definition.name)),
+            Self::Udt { definition, .. } => f.write_str(&quote_type_name(&definition.name)),
             Self::Vector { element, dimension } => write!(f, "vector<{element}, {dimension}>"),
             Self::Custom(class) => write!(f, "'{}'", class.replace('\'', "''")),
             scalar => f.write_str(scalar.scalar_name().unwrap_or("blob")),

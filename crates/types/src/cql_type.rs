@@ -90,7 +90,8 @@ pub enum CqlType {
         /// Number of elements, at least 1.
         dimension: u32,
     },
-    /// A class that Ilion does not know; its values are opaque bytes in unsigned order.
+    /// A class without a CQL name, in full. Ilion knows some of them (`custom`); values of the others are opaque bytes in
+    /// unsigned order.
     Custom(Arc<str>),
 }
 
@@ -132,7 +133,6 @@ impl CqlType {
             Self::BigInt | Self::Double | Self::Timestamp => Some(8),
             Self::Uuid | Self::TimeUuid => Some(16),
             Self::Empty => Some(0),
-            Self::Custom(class) if class.ends_with(".DateType") => Some(8),
             Self::Custom(class) if class.ends_with(".LexicalUUIDType") => Some(16),
             Self::Vector { element, dimension } => element
                 .fixed_len()
@@ -141,9 +141,13 @@ impl CqlType {
         }
     }
 
-    /// The same type as it is inside a frozen one: everything below is frozen too.
+    /// The same type as it is inside a frozen one: everything below is frozen too. What is frozen already is shared.
     pub fn freeze(&self) -> CqlType {
         match self {
+            Self::List { frozen: true, .. }
+            | Self::Set { frozen: true, .. }
+            | Self::Map { frozen: true, .. }
+            | Self::Udt { frozen: true, .. } => self.clone(),
             Self::List { element, .. } => Self::List {
                 element: Arc::new(element.freeze()),
                 frozen: true,
@@ -179,7 +183,7 @@ impl UserType {
     }
 
     /// The same definition with every field frozen, shared if that changes nothing.
-    fn with_frozen_fields(definition: &Arc<UserType>) -> Arc<UserType> {
+    pub(crate) fn with_frozen_fields(definition: &Arc<UserType>) -> Arc<UserType> {
         let fields: Vec<_> = definition
             .fields
             .iter()

@@ -5,6 +5,8 @@
 //! | `cql_type` | the tree of a CQL type |
 //! | `class` | its class string (Statistics.db, custom types of the protocol) |
 //! | `cql_name` | its CQL string (`system_schema`, DESCRIBE) |
+//! | `custom` | the classes without a CQL name that Ilion knows |
+//! | `limits` | how deep and how large a type may be |
 //! | `nesting` | types inside types: references, what may stand inside what |
 //! | `compare` | the order of serialized values |
 //! | `validate` | whether bytes are a value of a type |
@@ -29,6 +31,7 @@ mod compare;
 mod composite;
 mod cql_name;
 mod cql_type;
+mod custom;
 mod decimal;
 mod duration;
 mod duration_text;
@@ -38,6 +41,7 @@ mod float_text;
 pub mod hex;
 pub mod json;
 mod key_order;
+mod limits;
 mod literal;
 mod nesting;
 mod partitioner;
@@ -55,7 +59,7 @@ pub use byte_comparable::{
 pub use calendar::{civil_from_days, days_from_civil};
 pub use class::{composite_class, partition_key_types};
 pub use composite::{KEY_LEN_MAX, decode_composite, encode_composite};
-pub use cql_name::quote_name;
+pub use cql_name::{quote_name, quote_type_name};
 pub use cql_type::{CqlType, UserType};
 pub use decimal::Decimal;
 pub use duration::Duration;
@@ -65,6 +69,7 @@ pub use elements::{
 };
 pub use error::Error;
 pub use key_order::KeyOrder;
+pub use limits::{TYPE_CLASS_LEN_MAX, TYPE_DEPTH_MAX};
 pub use literal::ConstantKind;
 pub use partitioner::Partitioner;
 pub use time_uuid::{

@@ -9,6 +9,7 @@ use num_bigint::BigInt;
 use uuid::Uuid;
 
 use crate::calendar::{parse_date, parse_time, parse_timestamp};
+use crate::custom::KnownClass;
 use crate::float_text::{parse_double, parse_float};
 use crate::value::encode_inet;
 use crate::{CqlType, Decimal, Duration, Error, encode_varint, hex, tuple_text};
@@ -124,9 +125,13 @@ impl CqlType {
         match self {
             Self::Text => Ok(text.as_bytes().to_vec()),
             Self::Ascii if text.is_ascii() => Ok(text.as_bytes().to_vec()),
-            Self::Ascii => Err(Error::literal(format!("'{text}' is not ASCII"))),
+            Self::Ascii => Err(Error::literal(format!(
+                "Invalid ASCII character in string literal: '{text}'"
+            ))),
             Self::Blob => parse_blob(text),
-            Self::Custom(_) => parse_blob(text),
+            Self::Custom(class) => {
+                KnownClass::of(class).map_or_else(|| parse_blob(text), |known| known.parse(text))
+            }
             Self::Date => parse_date(text).map(|date| date.to_be_bytes().to_vec()),
             Self::Time => parse_time(text).map(|time| time.to_be_bytes().to_vec()),
             _ if text.is_empty() => Ok(Vec::new()),

@@ -98,11 +98,14 @@ impl CqlType {
                 } else {
                     Arc::new(definition.with_udt(new))
                 };
-                let replaced = Self::Udt {
+                let definition = match frozen {
+                    true => UserType::with_frozen_fields(&definition),
+                    false => definition,
+                };
+                Self::Udt {
                     definition,
                     frozen: *frozen,
-                };
-                if *frozen { replaced.freeze() } else { replaced }
+                }
             }
             scalar => scalar.clone(),
         }

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::net::IpAddr;
 
 use crate::calendar::{print_date, print_time, print_timestamp};
+use crate::custom::KnownClass;
 use crate::elements::{collection_elements, map_entries, tuple_components, vector_elements};
 use crate::float_text::{print_double, print_float};
 use crate::value::decode_inet;
@@ -22,7 +23,11 @@ impl CqlType {
         self.validate(bytes)?;
         let mut out = String::new();
         match self {
-            Self::Blob | Self::Custom(_) => hex::print_into(bytes, &mut out),
+            Self::Custom(class) => match KnownClass::of(class) {
+                Some(known) => known.print(bytes, &mut out)?,
+                None => hex::print_into(bytes, &mut out),
+            },
+            Self::Blob => hex::print_into(bytes, &mut out),
             Self::Tuple(_) | Self::Udt { .. } => self.print_components_plain(bytes, &mut out)?,
             _ if self.is_compound() => hex::print_into(bytes, &mut out),
             _ if bytes.is_empty() => {}

@@ -2,6 +2,7 @@
 
 use ilion_codec::Reader;
 
+use crate::custom::KnownClass;
 use crate::elements::{Elements, collection_elements, map_entries, tuple_components, vector_elements};
 use crate::{CqlType, Duration, Error};
 
@@ -22,7 +23,8 @@ impl CqlType {
                 None => Ok(()),
                 Some(byte) => Err(Error::bytes(format!("Invalid byte for ascii: {byte:x}"))),
             },
-            Self::Blob | Self::Varint | Self::Custom(_) => Ok(()),
+            Self::Blob | Self::Varint => Ok(()),
+            Self::Custom(class) => KnownClass::of(class).map_or(Ok(()), |known| known.validate(bytes)),
             Self::Boolean => len_or_empty(bytes, 1, "Expected 1 or 0 byte value"),
             Self::Timestamp => len_or_empty(bytes, 8, "Expected 8 or 0 byte long for date"),
             Self::Float => len_or_empty(bytes, 4, "Expected 4 or 0 byte value for a float"),

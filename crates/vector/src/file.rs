@@ -38,10 +38,13 @@ pub trait Source: Send + Sync {
     /// They cannot be read, or end before the buffer is full.
     fn read_exact_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()>;
 
-    /// All of them as memory, if they are mapped. Each page is read by [`Self::read_exact_at`] before it is touched here.
-    fn mapped(&self) -> Option<&[u8]> {
+    /// The bytes from `start` to `end`, if all their pages are kept.
+    fn kept(&self, _start: usize, _end: usize) -> Option<&[u8]> {
         None
     }
+
+    /// Keeps a page of the body, which was checked, if there is memory for it. The last one may be short.
+    fn keep(&self, _page: usize, _bytes: &[u8]) {}
 }
 
 impl Source for Vec<u8> {
@@ -54,9 +57,5 @@ impl Source for Vec<u8> {
         let bytes = self.get(start..).and_then(|rest| rest.get(..into.len()));
         into.copy_from_slice(bytes.ok_or(io::ErrorKind::UnexpectedEof)?);
         Ok(())
-    }
-
-    fn mapped(&self) -> Option<&[u8]> {
-        Some(self)
     }
 }

@@ -64,7 +64,7 @@ impl Schema {
             });
         }
         check_one_storage_attached(keyspace, &index)?;
-        check_index_name(&index.name)?;
+        check_index_name(&index)?;
         Ok(Some(self.with_changed(keyspace, |keyspace| {
             keyspace.indexes.insert(index.name.clone(), Arc::new(index));
         })))

@@ -1,5 +1,6 @@
 //! CREATE, ALTER and DROP TYPE. An altered type reaches every column, function and type that uses it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ilion_types::{CqlType, UserType};
@@ -24,19 +25,27 @@ impl Schema {
                 format!("A user type with name '{name}' already exists")
             });
         }
-        for (index, (field, ty)) in fields.iter().enumerate() {
-            if fields[..index].iter().any(|(other, _)| other == field) {
+        let definition = Arc::new(UserType {
+            keyspace: keyspace.to_owned(),
+            name: name.to_owned(),
+            fields: fields.to_vec(),
+        });
+        // First of all: walks of a type are as long as it is large.
+        let new = CqlType::Udt {
+            definition: definition.clone(),
+            frozen: true,
+        };
+        new.check_limits()
+            .map_err(|refused| Error::Invalid(refused.to_string()))?;
+        let mut seen = BTreeSet::new();
+        for (field, ty) in fields {
+            if !seen.insert(field) {
                 return invalid(format!("Duplicate field name '{field}' in type '{name}'"));
             }
             check_field_type(ty)?;
         }
-        let definition = UserType {
-            keyspace: keyspace.to_owned(),
-            name: name.to_owned(),
-            fields: fields.to_vec(),
-        };
         Ok(Some(self.with_changed(owner, |owner| {
-            owner.types.insert(name.to_owned(), Arc::new(definition));
+            owner.types.insert(name.to_owned(), definition);
         })))
     }
 
@@ -71,9 +80,11 @@ impl Schema {
                 return invalid("Altering field types is no longer supported");
             }
         };
-        Ok(Some(self.with_changed(owner, |owner| {
-            owner.replace_type(&Arc::new(altered))
-        })))
+        let altered = Arc::new(altered);
+        owner.check_limits_with(&altered)?;
+        Ok(Some(
+            self.with_changed(owner, |owner| owner.replace_type(&altered)),
+        ))
     }
 
     pub(super) fn drop_type(&self, drop: &DropObject) -> Result<Option<Schema>, Error> {
@@ -198,8 +209,9 @@ fn rename_fields(
             None => return invalid(format!("Unkown field {from} in user type {type_name}")),
         }
     }
-    for (index, (name, _)) in altered.fields.iter().enumerate() {
-        if altered.fields[..index].iter().any(|(other, _)| other == name) {
+    let mut seen = BTreeSet::new();
+    for (name, _) in &altered.fields {
+        if !seen.insert(name) {
             return invalid(format!("Duplicate field name {name} in type {}", owner.name));
         }
     }
@@ -240,6 +252,21 @@ impl Keyspace {
             ("user types", types),
             ("tables", tables),
         ]
+    }
+
+    /// Checks that no type becomes too large where the new definition is put.
+    fn check_limits_with(&self, new: &Arc<UserType>) -> Result<(), Error> {
+        let fields = self.types.values().flat_map(|definition| &definition.fields);
+        let columns = self.tables.values().flat_map(|table| table.select_order());
+        let mut types = fields
+            .map(|(_, ty)| ty)
+            .chain(columns.map(|column| &column.ty))
+            .chain(self.functions.iter().flat_map(|function| function.types()))
+            .chain(self.aggregates.iter().flat_map(|aggregate| aggregate.types()))
+            .filter(|ty| ty.references_udt(&new.keyspace, &new.name));
+        types
+            .try_for_each(|ty| ty.check_limits_with(new))
+            .map_err(|refused| Error::Invalid(refused.to_string()))
     }
 
     /// Puts the new definition wherever the type is used.

@@ -27,7 +27,8 @@ impl Schema {
             return invalid("Cannot create a materialized view on a table in a different keyspace");
         }
         let keyspace = self.existing(&create.keyspace)?;
-        let Some(base) = keyspace.tables.get(&create.base) else {
+        let base = keyspace.tables.get(&create.base);
+        let Some(base) = base.filter(|base| base.kind != TableKind::View) else {
             return invalid(format!("Base table '{}' doesn't exist", create.base));
         };
         match keyspace.tables.get(&create.name).map(|table| table.kind) {
@@ -121,9 +122,6 @@ fn missing(keyspace: &str, view: &str) -> String {
 fn check_base(create: &CreateView, base: &TableSchema) -> Result<(), Error> {
     if base.is_counter() {
         return invalid("Materialized views are not supported on counter tables");
-    }
-    if base.kind == TableKind::View {
-        return invalid("Materialized views cannot be created against other materialized views");
     }
     if base.options.gc_grace_secs == 0 {
         return invalid(format!(

@@ -1,6 +1,6 @@
 //! Keyspaces, types, indexes, views, functions and aggregates.
 
-use ilion_types::{CqlType, UserType, quote_name};
+use ilion_types::{CqlType, UserType, quote_name, quote_type_name};
 
 use super::options::with_clause;
 use super::table::primary_key;
@@ -40,7 +40,11 @@ pub fn describe_type(definition: &UserType) -> String {
         .iter()
         .map(|(name, ty)| format!("    {} {ty}", quote_name(name)))
         .collect();
-    let name = qualified(&definition.keyspace, &definition.name);
+    let name = format!(
+        "{}.{}",
+        quote_name(&definition.keyspace),
+        quote_type_name(&definition.name)
+    );
     format!("CREATE TYPE {name} (\n{}\n);", fields.join(",\n"))
 }
 

@@ -12,6 +12,10 @@ use crate::{Error, TableOptions};
 const PACKAGE: &str = "org.apache.cassandra.io.compress.";
 const CHUNK_LENGTH_KIB_DEFAULT: u32 = 16;
 
+/// Largest chunk of a compressed Data.db, in KiB, for statements and files alike. Cassandra takes up to 1 GiB, and needs
+/// that much memory for each read.
+pub const CHUNK_LENGTH_KIB_MAX: u32 = 64 << 10;
+
 /// Compressors and the options that they take beside the common ones.
 const COMPRESSORS: [(&str, &[&str]); 5] = [
     ("DeflateCompressor", &[]),
@@ -79,6 +83,9 @@ fn chunk_length(text: Option<String>) -> Result<u32, Error> {
         return config(format!("Value of chunk_length_in_kb is too large ({kib})"));
     }
     match u32::try_from(kib) {
+        Ok(kib) if kib.is_power_of_two() && kib > CHUNK_LENGTH_KIB_MAX => config(format!(
+            "Value of chunk_length_in_kb is too large ({kib}): Ilion takes up to {CHUNK_LENGTH_KIB_MAX}"
+        )),
         Ok(kib) if kib.is_power_of_two() => Ok(kib),
         Ok(1..) => config("chunk_length_in_kb must be a power of 2"),
         _ => config("Invalid negative or null chunk_length_in_kb"),
@@ -88,7 +95,7 @@ fn chunk_length(text: Option<String>) -> Result<u32, Error> {
 fn min_compress_ratio(text: Option<String>) -> Result<f64, Error> {
     match text.map(|text| text.parse::<f64>()) {
         None => Ok(0.0),
-        Some(Ok(ratio)) if ratio == 0.0 || ratio >= 1.0 => Ok(ratio),
+        Some(Ok(ratio)) if ratio == 0.0 || (ratio >= 1.0 && ratio.is_finite()) => Ok(ratio),
         Some(Ok(_)) => config("min_compress_ratio can either be 0 or greater than or equal to 1"),
         Some(Err(_)) => config("Invalid value for min_compress_ratio"),
     }

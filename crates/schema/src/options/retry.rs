@@ -1,21 +1,36 @@
 //! `speculative_retry`, `additional_write_policy` and `read_repair`: kept and printed in Cassandra's form; a single
 //! node has nobody to ask again.
+//!
+//! Compat: `SpeculativeRetryPolicy` and its kinds of Cassandra 5.0.
 
 use crate::Error;
 use crate::error::config;
 
+/// A policy that waits before it asks again.
+enum Delay {
+    /// Of past latencies.
+    Percentile(String),
+    Fixed(String),
+}
+
+impl Delay {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Percentile(_) => "PERCENTILE",
+            Self::Fixed(_) => "FIXED",
+        }
+    }
+}
+
 /// One policy, or the lesser or greater of two.
 pub(crate) fn parse(text: &str) -> Result<String, Error> {
-    let upper = text.trim().to_ascii_uppercase();
+    let upper = text.to_ascii_uppercase();
     for function in ["MIN", "MAX"] {
         let inner = upper
             .strip_prefix(function)
-            .and_then(|rest| rest.trim().strip_prefix('(')?.strip_suffix(')')?.split_once(','));
+            .and_then(|rest| rest.strip_prefix('(')?.strip_suffix(')')?.split_once(','));
         if let Some((one, two)) = inner {
-            let parts = (percentile(one)?.or(fixed(one)?), percentile(two)?.or(fixed(two)?));
-            if let (Some(one), Some(two)) = parts {
-                return Ok(format!("{function}({one},{two})"));
-            }
+            return hybrid(text, function, one.trim_end(), two.trim_start());
         }
     }
     match upper.as_str() {
@@ -23,46 +38,59 @@ pub(crate) fn parse(text: &str) -> Result<String, Error> {
         "NEVER" | "NONE" => return Ok("NEVER".to_owned()),
         _ => {}
     }
-    match percentile(text)?.or(fixed(text)?) {
-        Some(policy) => Ok(policy),
-        None => config(format!("Invalid value {text} for option 'speculative_retry'")),
+    match delay(text, &upper)? {
+        Some(Delay::Percentile(policy) | Delay::Fixed(policy)) => Ok(policy),
+        None => invalid(text),
     }
 }
 
-/// `99p`, `99.9PERCENTILE`
-fn percentile(text: &str) -> Result<Option<String>, Error> {
-    let upper = text.trim().to_ascii_uppercase();
-    let number = upper
-        .strip_suffix("PERCENTILE")
-        .or_else(|| upper.strip_suffix('P'));
-    let Some(number) = number.map(str::trim).filter(|number| is_number(number)) else {
-        return Ok(None);
-    };
-    match number.parse::<f64>() {
-        Ok(value) if (0.0..=100.0).contains(&value) => Ok(Some(format!("{value}p"))),
-        Ok(_) => config(format!(
-            "Invalid value {text} for PERCENTILE option 'speculative_retry': must be between (0.0 and 100.0)"
+/// `MIN(99p,10ms)`
+fn hybrid(text: &str, function: &str, one: &str, two: &str) -> Result<String, Error> {
+    let part = |part: &str| delay(part, part).ok().flatten();
+    match (part(one), part(two)) {
+        (Some(Delay::Percentile(percentile)), Some(Delay::Fixed(fixed)))
+        | (Some(Delay::Fixed(fixed)), Some(Delay::Percentile(percentile))) => {
+            Ok(format!("{function}({percentile},{fixed})"))
+        }
+        (Some(one), Some(_)) => config(format!(
+            "Invalid value {text} for option 'speculative_retry': MIN()/MAX() arguments should be of different types, but \
+             both are of type {}",
+            one.kind()
         )),
-        Err(_) => config(format!("Invalid value {text} for option 'speculative_retry'")),
+        _ => invalid(text),
     }
 }
 
-/// `10ms`
-fn fixed(text: &str) -> Result<Option<String>, Error> {
-    let upper = text.trim().to_ascii_uppercase();
-    let number = upper
-        .strip_suffix("MS")
-        .map(str::trim)
-        .filter(|number| is_number(number));
-    let Some(number) = number else { return Ok(None) };
-    match number.parse::<f64>() {
-        Ok(millis) if millis <= f64::from(i32::MAX) => Ok(Some(format!("{}ms", millis.trunc()))),
-        _ => config(format!("Invalid value {text} for option 'speculative_retry'")),
+fn delay(text: &str, upper: &str) -> Result<Option<Delay>, Error> {
+    let percentile = upper
+        .strip_suffix("PERCENTILE")
+        .or_else(|| upper.strip_suffix('P'))
+        .and_then(number);
+    if let Some(percentile) = percentile {
+        if percentile <= 0.0 || percentile >= 100.0 {
+            return config(format!(
+                "Invalid value {text} for PERCENTILE option 'speculative_retry': must be between (0.0 and 100.0)"
+            ));
+        }
+        // Four digits after the point, unless that is a value that is refused.
+        let rounded = Some((percentile * 10_000.0).round() / 10_000.0);
+        let rounded = rounded.filter(|rounded| *rounded > 0.0 && *rounded < 100.0);
+        let rounded = rounded.unwrap_or(percentile);
+        return Ok(Some(Delay::Percentile(format!("{rounded}p"))));
     }
+    let fixed = upper.strip_suffix("MS").and_then(number);
+    Ok(fixed
+        .filter(|millis| *millis <= f64::from(i32::MAX))
+        .map(|millis| Delay::Fixed(format!("{}ms", millis.trunc()))))
 }
 
-fn is_number(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+fn number(text: &str) -> Option<f64> {
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    text.parse().ok().filter(|_| is_plain)
+}
+
+fn invalid(text: &str) -> Result<String, Error> {
+    config(format!("Invalid value {text} for option 'speculative_retry'"))
 }
 
 pub(crate) fn parse_read_repair(text: &str) -> Result<String, Error> {

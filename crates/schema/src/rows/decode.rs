@@ -1,10 +1,10 @@
 //! Rows to keyspaces. Types come first, since everything else mentions them.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ilion_types::{CqlType, UserType};
+use ilion_types::{CqlType, TYPE_DEPTH_MAX, UserType};
 
 use super::SchemaRow;
 use super::decode_table::{Columns, decode_table, decode_view};
@@ -12,7 +12,7 @@ use crate::names::LOCAL_KEYSPACES;
 use crate::system::system_keyspaces;
 use crate::{
     AggregateSchema, Error, FunctionSchema, IndexKind, IndexSchema, Keyspace, Release, Replication, Schema,
-    TriggerSchema,
+    TableId, TriggerSchema,
 };
 
 impl Schema {
@@ -25,17 +25,58 @@ impl Schema {
         load(release, rows, &mut Faults::Refused)
     }
 
-    /// As [`Self::from_rows`], but what does not decode is left out and told: for rows of different moments, as a replay
-    /// of the commit log meets them, when half of a later DROP is on disk already.
+    /// As [`Self::from_rows`], but objects that do not decode are left out and returned: one bad object must not cost the
+    /// node, and a replay of the commit log meets rows of different moments, when half of a later DROP is on disk already.
     pub fn from_rows_in_part(
         release: Release,
         rows: impl IntoIterator<Item = SchemaRow>,
-    ) -> (Schema, Vec<Error>) {
+    ) -> (Schema, Vec<SchemaFault>) {
         let mut faults = Faults::Kept(Vec::new());
         let schema = load(release, rows, &mut faults).unwrap_or_default();
         match faults {
-            Faults::Kept(errors) => (schema, errors),
+            Faults::Kept(faults) => (schema, faults),
             Faults::Refused => (schema, Vec::new()),
+        }
+    }
+}
+
+/// An object whose rows do not decode.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SchemaFault {
+    /// Its keyspace.
+    pub keyspace: String,
+    /// What it is: `keyspace`, `table`, `view`, `type`, `function`, `aggregate`, `index` or `trigger`.
+    pub kind: &'static str,
+    /// Its name, as far as that can be read.
+    pub name: String,
+    /// The id of a table or view, as far as that can be read.
+    pub id: Option<TableId>,
+    /// What is wrong with it.
+    pub error: Error,
+}
+
+impl SchemaFault {
+    fn of(row: &SchemaRow, error: Error) -> Self {
+        let (kind, place) = match row.table {
+            "tables" => ("table", 0),
+            "views" => ("view", 0),
+            "types" => ("type", 0),
+            "functions" => ("function", 0),
+            "aggregates" => ("aggregate", 0),
+            "indexes" => ("index", 1),
+            "triggers" => ("trigger", 1),
+            _ => ("keyspace", 0),
+        };
+        let name = match (kind, row.clustering.get(place)) {
+            ("keyspace", _) | (_, None) => row.keyspace.clone(),
+            (_, Some(name)) => String::from_utf8_lossy(name).into_owned(),
+        };
+        Self {
+            keyspace: row.keyspace.clone(),
+            kind,
+            name,
+            id: row.uuid("id").ok().flatten().map(TableId),
+            error,
         }
     }
 }
@@ -45,16 +86,16 @@ enum Faults {
     /// Nothing is decoded.
     Refused,
     /// It is left out.
-    Kept(Vec<Error>),
+    Kept(Vec<SchemaFault>),
 }
 
 impl Faults {
-    fn take<T>(&mut self, decoded: Result<T, Error>) -> Result<Option<T>, Error> {
+    fn take<T>(&mut self, row: &SchemaRow, decoded: Result<T, Error>) -> Result<Option<T>, Error> {
         match (decoded, self) {
             (Ok(decoded), _) => Ok(Some(decoded)),
             (Err(error), Self::Refused) => Err(error),
-            (Err(error), Self::Kept(errors)) => {
-                errors.push(error);
+            (Err(error), Self::Kept(faults)) => {
+                faults.push(SchemaFault::of(row, error));
                 Ok(None)
             }
         }
@@ -105,7 +146,7 @@ fn decode_keyspaces(rows: impl IntoIterator<Item = SchemaRow>, faults: &mut Faul
         // A dropped keyspace may leave rows behind that lost to a concurrent write; without its own row it is gone.
         if let Some(row) = rows.iter().find(|row| row.table == "keyspaces") {
             let keyspace = decode_keyspace(&name, row, &rows, faults);
-            if let Some(keyspace) = faults.take(keyspace)? {
+            if let Some(keyspace) = faults.take(row, keyspace)? {
                 schema.keyspaces.insert(name, Arc::new(keyspace));
             }
         }
@@ -126,7 +167,7 @@ fn decode_keyspace(
     let columns = Columns::of(rows)?;
     for row in rows {
         let decoded = decode_object(row, &columns, &mut keyspace);
-        faults.take(decoded)?;
+        faults.take(row, decoded)?;
     }
     keyspace.sort_functions();
     keyspace.complete_views();
@@ -177,12 +218,13 @@ fn decode_types(
         keyspace,
         rows: &rows,
         progress: RefCell::default(),
+        depth: Cell::default(),
         error: RefCell::default(),
     };
-    for name in rows.keys() {
+    for (name, row) in &rows {
         resolver.find(name);
         if let Some(error) = resolver.error.take() {
-            faults.take(Err::<(), _>(error))?;
+            faults.take(row, Err::<(), _>(error))?;
         }
     }
     let resolved = resolver.progress.into_inner();
@@ -198,6 +240,8 @@ struct TypeResolver<'a> {
     rows: &'a BTreeMap<String, &'a SchemaRow>,
     /// Done, or begun (and then meeting it again is a circle).
     progress: RefCell<BTreeMap<String, Option<Arc<UserType>>>>,
+    /// Types that are begun.
+    depth: Cell<usize>,
     error: RefCell<Option<Error>>,
 }
 
@@ -208,7 +252,10 @@ impl TypeResolver<'_> {
         }
         let row = self.rows.get(name)?;
         self.progress.borrow_mut().insert(name.to_owned(), None);
-        match self.decode(name, row) {
+        self.depth.set(self.depth.get() + 1);
+        let decoded = self.decode(name, row);
+        self.depth.set(self.depth.get() - 1);
+        match decoded {
             Ok(definition) => {
                 let definition = Arc::new(definition);
                 self.progress
@@ -224,6 +271,9 @@ impl TypeResolver<'_> {
     }
 
     fn decode(&self, name: &str, row: &SchemaRow) -> Result<UserType, Error> {
+        if self.depth.get() > TYPE_DEPTH_MAX {
+            return Err(row.corrupt(format!("types nested in at most {TYPE_DEPTH_MAX} levels")));
+        }
         let names = row.required("field_names", row.texts("field_names")?)?;
         let types = row.required("field_types", row.texts("field_types")?)?;
         if names.len() != types.len() {
@@ -234,6 +284,7 @@ impl TypeResolver<'_> {
                 .map_err(|refused| row.corrupt(format!("a type, not {text} ({refused})")))
         };
         let types = types.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
+        types.iter().try_for_each(|ty| check_limits(row, ty))?;
         Ok(UserType {
             keyspace: self.keyspace.to_owned(),
             name: name.to_owned(),
@@ -244,9 +295,17 @@ impl TypeResolver<'_> {
 
 /// The type that a row's text names.
 pub(super) fn parse_type(row: &SchemaRow, text: &str, keyspace: &Keyspace) -> Result<CqlType, Error> {
-    keyspace
+    let ty = keyspace
         .parse_type(text)
-        .map_err(|refused| row.corrupt(format!("a type, not {text} ({refused})")))
+        .map_err(|refused| row.corrupt(format!("a type, not {text} ({refused})")))?;
+    check_limits(row, &ty)?;
+    Ok(ty)
+}
+
+/// No type that walks of it would not end on gets into a schema.
+fn check_limits(row: &SchemaRow, ty: &CqlType) -> Result<(), Error> {
+    ty.check_limits()
+        .map_err(|refused| row.corrupt(format!("a type within the limits ({refused})")))
 }
 
 fn decode_index(row: &SchemaRow) -> Result<IndexSchema, Error> {

@@ -1,9 +1,10 @@
 //! `system_views` and `system_virtual_schema`: tables whose rows the server computes when they are read.
 
+use super::cluster_views::CLUSTER_VIEWS;
 use super::{Definition, keyspace, table, virtual_kind};
 use crate::{Keyspace, Release, Replication};
 
-const VIEWS: [Definition; 22] = [
+const VIEWS: [Definition; 28] = [
     table(
         "caches",
         "system caches",
@@ -106,7 +107,8 @@ const VIEWS: [Definition; 22] = [
         "sstable_tasks",
         "current sstable tasks",
         "keyspace_name text pk; table_name text ck; task_id timeuuid ck; completion_ratio double; kind text; \
-         progress bigint; sstables int; target_directory text; total bigint; unit text",
+         progress bigint; sstables int; target_directory text; total bigint; total_compressed bigint; \
+         unit text",
     ),
     // Ilion's own.
     table(
@@ -132,6 +134,38 @@ const VIEWS: [Definition; 22] = [
         "system_properties",
         "Cassandra relevant system properties",
         "name text pk; value text",
+    ),
+    table(
+        "coordinator_scan_latency",
+        "",
+        "keyspace_name text pk; table_name text pk; count bigint; max_ms double; p50th_ms double; p99th_ms \
+         double; per_second double",
+    ),
+    table(
+        "local_scan_latency",
+        "",
+        "keyspace_name text pk; table_name text pk; count bigint; max_ms double; p50th_ms double; p99th_ms \
+         double; per_second double",
+    ),
+    table(
+        "max_sstable_duration",
+        "",
+        "keyspace_name text pk; table_name text pk; max_sstable_duration bigint",
+    ),
+    table(
+        "max_sstable_size",
+        "",
+        "keyspace_name text pk; table_name text pk; mebibytes bigint",
+    ),
+    table(
+        "rows_per_read",
+        "",
+        "keyspace_name text pk; table_name text pk; count bigint; max double; p50th double; p99th double",
+    ),
+    table(
+        "system_logs",
+        "Cassandra logs",
+        "timestamp timestamp pk; order_in_millisecond int ck; level text; logger text; message text",
     ),
     table(
         "thread_pools",
@@ -170,7 +204,7 @@ pub(super) fn views() -> Keyspace {
         Release::default(),
         "system_views",
         Replication::local(),
-        &VIEWS,
+        &[&VIEWS[..], &CLUSTER_VIEWS[..]].concat(),
         virtual_kind,
     )
 }

@@ -1,10 +1,8 @@
 //! The body: each page is checked against its CRC when it is first touched.
 //!
-//! That first time it is read through the source, so that what the disk cannot give is an error and what it gives is counted.
-//! After that it comes from the map, if there is one.
+//! After that it comes from memory, if its source keeps it; else it is read and checked each time.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use ilion_codec::crc32;
 
@@ -17,8 +15,6 @@ pub(super) const CRC_LEN: usize = 4;
 pub(super) struct Pages {
     source: Arc<dyn Source>,
     body_length: usize,
-    /// A bit for each page that passed.
-    checked: Box<[AtomicU64]>,
 }
 
 /// Bytes that `body_length` bytes and the CRCs of their pages take.
@@ -30,19 +26,14 @@ pub(super) fn checked_length(body_length: u64) -> Option<u64> {
 impl Pages {
     /// The pages of the first `body_length` bytes. Requires: the source has them and their CRCs.
     pub(super) fn of(source: Arc<dyn Source>, body_length: usize) -> Self {
-        let words = body_length.div_ceil(PAGE_LEN).div_ceil(64);
-        Self {
-            source,
-            body_length,
-            checked: (0..words).map(|_| AtomicU64::new(0)).collect(),
-        }
+        Self { source, body_length }
     }
 
     pub(super) fn size_bytes(&self) -> u64 {
         self.source.size_bytes()
     }
 
-    /// `len` bytes of the body from `at` on; in `scratch`, if they are not mapped.
+    /// `len` bytes of the body from `at` on; in `scratch`, if they are not kept.
     #[inline]
     pub(super) fn bytes<'b>(
         &'b self,
@@ -55,16 +46,10 @@ impl Pages {
         let Some(end) = end else {
             return Err(Error::corrupt(at, "a place in the body"));
         };
-        for page in start / PAGE_LEN..end.div_ceil(PAGE_LEN) {
-            if self.checked[page / 64].load(Relaxed) >> (page % 64) & 1 == 0 {
-                self.check(page)?;
-            }
-        }
-        if let Some(bytes) = self.source.mapped().and_then(|map| map.get(start..end)) {
+        if let Some(bytes) = self.source.kept(start, end) {
             return Ok(bytes);
         }
-        scratch.resize(len, 0);
-        self.source.read_exact_at(at, scratch)?;
+        self.read(start, end, scratch)?;
         Ok(scratch)
     }
 
@@ -75,22 +60,28 @@ impl Pages {
         Ok(super::read::u32_of(bytes, 0))
     }
 
+    /// Reads and checks the pages of a stretch of the body.
     #[cold]
-    fn check(&self, page: usize) -> Result<(), Error> {
+    fn read(&self, start: usize, end: usize, into: &mut Vec<u8>) -> Result<(), Error> {
         let mut buffer = [0; PAGE_LEN];
-        let start = page * PAGE_LEN;
-        let bytes = &mut buffer[..PAGE_LEN.min(self.body_length - start)];
-        self.source.read_exact_at(start as u64, bytes)?;
-        let mut crc = [0; CRC_LEN];
-        self.source
-            .read_exact_at((self.body_length + page * CRC_LEN) as u64, &mut crc)?;
-        if crc32(bytes).to_le_bytes() != crc {
-            return Err(Error::corrupt(
-                start as u64,
-                "a page with the CRC that the file has for it",
-            ));
+        into.clear();
+        for page in start / PAGE_LEN..end.div_ceil(PAGE_LEN) {
+            let page_start = page * PAGE_LEN;
+            let bytes = &mut buffer[..PAGE_LEN.min(self.body_length - page_start)];
+            self.source.read_exact_at(page_start as u64, bytes)?;
+            let mut crc = [0; CRC_LEN];
+            self.source
+                .read_exact_at((self.body_length + page * CRC_LEN) as u64, &mut crc)?;
+            if crc32(bytes).to_le_bytes() != crc {
+                return Err(Error::corrupt(
+                    page_start as u64,
+                    "a page with the CRC that the file has for it",
+                ));
+            }
+            self.source.keep(page, bytes);
+            let wanted = start.max(page_start) - page_start..end.min(page_start + bytes.len()) - page_start;
+            into.extend_from_slice(&bytes[wanted]);
         }
-        self.checked[page / 64].fetch_or(1 << (page % 64), Relaxed);
         Ok(())
     }
 }

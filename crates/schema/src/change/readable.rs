@@ -1,0 +1,195 @@
+//! The last check of a change: what it leaves can be read back.
+//!
+//! A change is one record of the log, and the next start reads it from rows of `system_schema`. So before anything is
+//! logged, what the change makes or alters is encoded as rows, decoded again, and must come out the same. The limits of
+//! names and types are checked first: they are what the formats of rows and files can hold, and their messages say more.
+//!
+//! Only what differs is looked at, with the user types of its keyspace: a change costs no more in a large keyspace.
+
+use std::sync::Arc;
+
+use ilion_types::{CqlType, TYPE_CLASS_LEN_MAX};
+
+use super::Applied;
+use crate::error::{config, invalid};
+use crate::rows::{decode_schema, encode_keyspace};
+use crate::table::normalized;
+use crate::{Diff, Error, Keyspace, TableSchema, Transition};
+
+/// Longest name in the schema: rows of `system_schema` are found by names, and parts of a clustering have 16 bits for
+/// their length.
+const NAME_LEN_MAX: usize = 65_535;
+
+/// Most bytes that the types of a table may take in the header of each of its SSTables.
+const TABLE_CLASSES_LEN_MAX: usize = 16 << 20;
+
+impl Applied {
+    /// Checks that the next start reads what this change leaves.
+    pub(super) fn check_readable(&self) -> Result<(), Error> {
+        self.diffs.iter().try_for_each(check_limits)?;
+        for keyspace in self.changed_parts() {
+            let rows = encode_keyspace(&keyspace);
+            let read = decode_schema(rows).map_err(|error| unreadable(&error.to_string()))?;
+            let read = read.keyspaces.get(&keyspace.name);
+            if read.map(|read| normalized_parts(read)) != Some(normalized_parts(&keyspace)) {
+                return Err(unreadable("it would come back as something else"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The keyspaces with something new in them, without what is as it was and not needed to read the new.
+    fn changed_parts(&self) -> Vec<Keyspace> {
+        let mut parts: Vec<Keyspace> = Vec::new();
+        for diff in &self.diffs {
+            let Some(owner) = owner_of(diff).and_then(|name| self.schema.keyspace(name)) else {
+                continue;
+            };
+            if !parts.iter().any(|part| part.name == owner.name) {
+                let mut part = Keyspace::new(
+                    owner.name.clone(),
+                    owner.replication.clone(),
+                    owner.durable_writes,
+                );
+                part.types = owner.types.clone();
+                parts.push(part);
+            }
+            let part = parts.iter_mut().find(|part| part.name == owner.name);
+            part.into_iter().for_each(|part| add(part, owner, diff));
+        }
+        parts
+    }
+}
+
+/// The keyspace that an object is in, unless it was dropped.
+fn owner_of(diff: &Diff) -> Option<&str> {
+    fn of<'a, T>(it: &'a Transition<T>, name: impl Fn(&'a T) -> &'a str) -> Option<&'a str> {
+        match it {
+            Transition::Created(new) | Transition::Updated { new, .. } => Some(name(new)),
+            Transition::Dropped(_) => None,
+        }
+    }
+    match diff {
+        Diff::Keyspace(it) => of(it, |keyspace| &keyspace.name),
+        Diff::Table(it) => of(it, |table| &table.keyspace),
+        Diff::Type(it) => of(it, |definition| &definition.keyspace),
+        Diff::View(keyspace, it) => of(it, |_| keyspace),
+        Diff::Function(keyspace, it) => of(it, |_| keyspace),
+        Diff::Aggregate(keyspace, it) => of(it, |_| keyspace),
+        Diff::Index(keyspace, it) => of(it, |_| keyspace),
+        Diff::Trigger(keyspace, it) => of(it, |_| keyspace),
+    }
+}
+
+fn add(part: &mut Keyspace, owner: &Keyspace, diff: &Diff) {
+    let mut add_table = |name: &str| {
+        if let Some(table) = owner.tables.get(name) {
+            part.tables.insert(name.to_owned(), table.clone());
+        }
+        if let Some(view) = owner.views.get(name) {
+            part.views.insert(name.to_owned(), view.clone());
+            // Whether its rows live by themselves is told by the key of its base.
+            if let Some(base) = owner.tables.get(&view.base_table) {
+                part.tables.insert(base.name.clone(), base.clone());
+            }
+        }
+    };
+    match diff {
+        Diff::Keyspace(_) | Diff::Type(_) => {}
+        Diff::Table(it) => add_table(&it.object().name),
+        Diff::View(_, it) => add_table(&it.object().name),
+        Diff::Function(_, it) => part.functions.push(it.object().clone()),
+        Diff::Aggregate(_, it) => part.aggregates.push(it.object().clone()),
+        Diff::Trigger(_, it) => part.triggers.push(it.object().clone()),
+        Diff::Index(_, it) => {
+            let index = it.object();
+            part.indexes.insert(index.name.clone(), index.clone());
+        }
+    }
+}
+
+/// The keyspace with tables whose columns are numbered as a start numbers them.
+fn normalized_parts(keyspace: &Keyspace) -> Keyspace {
+    let mut keyspace = keyspace.clone();
+    for table in keyspace.tables.values_mut() {
+        *table = normalized(table);
+    }
+    keyspace.sort_functions();
+    keyspace
+        .triggers
+        .sort_by(|a, b| (&a.table, &a.name).cmp(&(&b.table, &b.name)));
+    keyspace
+}
+
+fn unreadable(why: &str) -> Error {
+    Error::Invalid(format!(
+        "The change cannot be stored: after a restart it could not be read back from system_schema ({why})"
+    ))
+}
+
+fn check_limits(diff: &Diff) -> Result<(), Error> {
+    match diff {
+        Diff::Table(Transition::Created(table) | Transition::Updated { new: table, .. }) => {
+            check_table(table)
+        }
+        Diff::Type(Transition::Created(new) | Transition::Updated { new, .. }) => {
+            check_name(&new.name)?;
+            new.fields.iter().try_for_each(|(name, _)| check_name(name))?;
+            let new = CqlType::Udt {
+                definition: new.clone(),
+                frozen: true,
+            };
+            check_type(&new).map(drop)
+        }
+        Diff::Function(_, Transition::Created(new) | Transition::Updated { new, .. }) => {
+            check_name(&new.name)?;
+            new.types().try_for_each(|ty| check_type(ty).map(drop))
+        }
+        Diff::Aggregate(_, Transition::Created(new) | Transition::Updated { new, .. }) => {
+            check_name(&new.name)?;
+            new.types().try_for_each(|ty| check_type(ty).map(drop))
+        }
+        Diff::Trigger(_, Transition::Created(new) | Transition::Updated { new, .. }) => check_name(&new.name),
+        _ => Ok(()),
+    }
+}
+
+fn check_table(table: &Arc<TableSchema>) -> Result<(), Error> {
+    let mut rest = TABLE_CLASSES_LEN_MAX;
+    for column in table.every_column() {
+        check_name(&column.name)?;
+        let len = check_type(&column.ty)?;
+        let Some(left) = rest.checked_sub(len + column.name.len()) else {
+            return invalid(format!(
+                "The types of all columns of {}.{} take more than {TABLE_CLASSES_LEN_MAX} bytes, with all types inside \
+                 written out",
+                table.keyspace, table.name
+            ));
+        };
+        rest = left;
+    }
+    let mut dropped = table.dropped.values();
+    dropped.try_for_each(|column| check_type(&column.ty).map(drop))
+}
+
+/// Checks that a type can be read back; returns the length of its class string, about.
+fn check_type(ty: &CqlType) -> Result<usize, Error> {
+    let len = ty
+        .class_len_within(TYPE_CLASS_LEN_MAX)
+        .map_err(|refused| Error::Invalid(refused.to_string()))?;
+    match ty.unknown_class() {
+        None => Ok(len),
+        Some(class) => config(format!("Unable to find abstract-type class '{class}'")),
+    }
+}
+
+fn check_name(name: &str) -> Result<(), Error> {
+    if name.len() <= NAME_LEN_MAX {
+        return Ok(());
+    }
+    invalid(format!(
+        "Name must not be more than {NAME_LEN_MAX} bytes long (got {} bytes for \"{}...\")",
+        name.len(),
+        name.chars().take(32).collect::<String>()
+    ))
+}
