@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use parking_lot::MutexGuard;
 
-use crate::frame::Header;
+use crate::frame::{Header, before_tag};
 use crate::segment::Segment;
 use crate::state::{Shared, Spare, State};
 use crate::{Error, Mode, Result, SegmentId};
@@ -111,25 +111,51 @@ fn run_spare(shared: &Shared) {
         }
         let segment = state.next_segment;
         state.next_segment = SegmentId(segment.0 + 1);
+        // The log goes on in the spare one when this one is full.
+        let before = match state.active.has_file() {
+            true => Some(state.active.id),
+            false => state.sealed.back().map(|(id, _)| *id),
+        };
         drop(state);
-        let created = create(shared, segment);
-        shared.state.lock().spare = match created {
-            Ok(segment) => Spare::Ready(Arc::new(segment)),
+        let created = create(shared, segment, before);
+        let mut state = shared.state.lock();
+        state.spare_tries += 1;
+        let has_failed_before = std::mem::replace(&mut state.is_spare_missing, created.is_err());
+        state.spare = match created {
+            Ok(segment) => {
+                if has_failed_before {
+                    tracing::info!("there is a new commit log segment again");
+                }
+                Spare::Ready(Arc::new(segment))
+            }
             Err(error) => {
-                tracing::warn!(%error, "no new commit log segment");
+                // Each write that needs it tries again: once is enough for the reader of the log.
+                if !has_failed_before {
+                    tracing::error!(%error, "no new commit log segment: writes are refused as long as there is none");
+                }
+                // Numbers without a gap show that no segment is missing, unless a file is left that has the number.
+                if !error.is_already_exists() {
+                    state.next_segment = segment;
+                }
                 Spare::Failed(error)
             }
         };
+        drop(state);
         shared.spare_changed.notify_all();
     }
 }
 
-fn create(shared: &Shared, segment: SegmentId) -> std::result::Result<Segment, ilion_env::Error> {
+fn create(
+    shared: &Shared,
+    segment: SegmentId,
+    before: Option<SegmentId>,
+) -> std::result::Result<Segment, ilion_env::Error> {
     let header = Header {
         segment,
         log_id: shared.log_id,
         segment_bytes: shared.options.segment_bytes,
         created_micros: shared.env.now_micros(),
+        before: before_tag(before),
     };
     Segment::create(&*shared.env, &shared.dir, &header, shared.options.mode)
 }

@@ -19,7 +19,8 @@ const VERSION: u8 = 1;
 pub enum Kind {
     /// Changes of one partition.
     Mutation = 1,
-    /// A conditional change, judged where it is applied.
+    /// Changes that were decided by what was there before: a conditional write, a write of a table with views. They mean what they
+    /// say only behind everything before them.
     Cas = 2,
     /// A counter delta.
     Counter = 3,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! segment := header, record*, (seal | zeros)
-//! header  := magic: u32 "ILCL", version: u16, reserved: u16, segment: u64, log_id: [u8; 16],
+//! header  := magic: u32 "ILCL", version: u16, before: u16, segment: u64, log_id: [u8; 16],
 //!            segment_bytes: u32, created: i64 (micros), crc: u32                               48 bytes
 //! record  := length: u32, synced: u32, head_crc: u32, payload: [u8; length], payload_crc: u32
 //! seal    := length: u32 = 0xffff_ffff, synced: u32, head_crc: u32                   (big-endian)
@@ -12,19 +12,23 @@
 //! that break off are torn if nothing after them claims that they were once synced.
 //! `head_crc` covers segment, offset, length and synced, so a record found anywhere but in its place is none.
 //! A segment is sealed when the log goes on in the next one, and when the log is closed.
+//! `before` is a checksum of the number of the segment before this one, 0 if there was none: numbers leap where a process ends, so
+//! they alone do not tell that one is missing.
 //! Invariant: a record never crosses a segment. The length of a record is never 0, so zeros are no record.
 
 use crc32fast::Hasher;
 use uuid::Uuid;
 
 use crate::envelope::part;
-use crate::{ENVELOPE_BYTES, SegmentId};
+use crate::{ENVELOPE_BYTES, Envelope, Kind, SegmentId};
 
 pub(crate) const HEADER_BYTES: usize = 48;
 pub(crate) const HEAD_BYTES: usize = 12;
 pub(crate) const SEAL_BYTES: usize = HEAD_BYTES;
 /// What framing adds to a payload.
 pub(crate) const RECORD_OVERHEAD_BYTES: usize = HEAD_BYTES + 4;
+/// The smallest record.
+pub(crate) const FILLER_BYTES_MIN: u32 = (RECORD_OVERHEAD_BYTES + ENVELOPE_BYTES) as u32;
 
 const MAGIC: [u8; 4] = *b"ILCL";
 const VERSION: u16 = 1;
@@ -37,6 +41,16 @@ pub(crate) struct Header {
     pub log_id: Uuid,
     pub segment_bytes: u32,
     pub created_micros: i64,
+    /// Of the segment before, as [`before_tag`] has it; 0 if there was none, or none is known.
+    pub before: u16,
+}
+
+/// Tells segments apart, well enough to see that one is missing. Never 0.
+pub(crate) fn before_tag(before: Option<SegmentId>) -> u16 {
+    before.map_or(0, |id| {
+        let [.., high, low] = crc32fast::hash(&id.0.to_be_bytes()).to_be_bytes();
+        u16::from_be_bytes([high, low]).max(1)
+    })
 }
 
 impl Header {
@@ -44,6 +58,7 @@ impl Header {
         let mut bytes = [0; HEADER_BYTES];
         bytes[0..4].copy_from_slice(&MAGIC);
         bytes[4..6].copy_from_slice(&VERSION.to_be_bytes());
+        bytes[6..8].copy_from_slice(&self.before.to_be_bytes());
         bytes[8..16].copy_from_slice(&self.segment.0.to_be_bytes());
         bytes[16..32].copy_from_slice(self.log_id.as_bytes());
         bytes[32..36].copy_from_slice(&self.segment_bytes.to_be_bytes());
@@ -72,6 +87,7 @@ impl Header {
             log_id: Uuid::from_bytes(part(bytes, 16)),
             segment_bytes: u32::from_be_bytes(part(bytes, 32)),
             created_micros: i64::from_be_bytes(part(bytes, 36)),
+            before: u16::from_be_bytes(part(bytes, 6)),
         })
     }
 }
@@ -168,45 +184,62 @@ pub(crate) enum Step<'a> {
     End,
     Bad {
         expected: &'static str,
+        /// Where the next record may begin: behind this one where its head tells how long it is.
+        next: u32,
     },
 }
 
 /// Reads what stands at an offset, whatever the bytes are.
 pub(crate) fn step(file: &[u8], segment: SegmentId, offset: u32) -> Step<'_> {
     let rest = file.get(offset as usize..).unwrap_or_default();
+    let next = offset.saturating_add(1);
     let Some((head_bytes, after)) = rest.split_first_chunk::<HEAD_BYTES>() else {
-        return zeros_or_bad(rest, "a record or the end");
+        let expected = "a record or the end";
+        return zeros_or_bad(rest, Step::Bad { expected, next });
     };
     if head_bytes == &[0; HEAD_BYTES] {
-        return zeros_or_bad(after, "a record");
+        let expected = "a record";
+        return zeros_or_bad(after, Step::Bad { expected, next });
     }
     let Some(head) = Head::decode(head_bytes, segment, offset) else {
-        return Step::Bad {
-            expected: "a record whose length has the checksum that follows it",
-        };
+        let expected = "a record whose length has the checksum that follows it";
+        return Step::Bad { expected, next };
     };
     if head.is_seal() {
         return Step::Seal;
     }
-    let payload = match head.payload(after) {
-        Ok(payload) => payload,
-        Err(expected) => return Step::Bad { expected },
-    };
-    let next = u32::try_from(offset as usize + head.record_bytes());
-    next.map_or(
-        Step::Bad {
-            expected: "a segment below 4 GiB",
-        },
-        |next| Step::Record { payload, next },
-    )
+    let next = behind(offset, head);
+    match head.payload(after) {
+        Ok(payload) if next < u32::MAX => Step::Record { payload, next },
+        Ok(_) => {
+            let expected = "a segment below 4 GiB";
+            Step::Bad { expected, next }
+        }
+        Err(expected) => Step::Bad { expected, next },
+    }
 }
 
-fn zeros_or_bad(rest: &[u8], expected: &'static str) -> Step<'static> {
-    if first_nonzero(rest).is_none() {
-        Step::End
-    } else {
-        Step::Bad { expected }
+/// Where a record ends.
+fn behind(offset: u32, head: Head) -> u32 {
+    u32::try_from(offset as usize + head.record_bytes()).unwrap_or(u32::MAX)
+}
+
+fn zeros_or_bad<'a>(rest: &[u8], bad: Step<'a>) -> Step<'a> {
+    match first_nonzero(rest) {
+        None => Step::End,
+        Some(_) => bad,
     }
+}
+
+/// The records and seals whose heads hold, from `from` on; payloads may not hold. What a record has in it is passed over: a client
+/// may have put there what looks like a head.
+pub(crate) fn heads(file: &[u8], segment: SegmentId, from: u32) -> impl Iterator<Item = (u32, Head)> {
+    let mut from = from;
+    std::iter::from_fn(move || {
+        let (offset, head) = next_head(file, segment, from)?;
+        from = behind(offset, head);
+        Some((offset, head))
+    })
 }
 
 /// The first place from `from` on where a record or seal starts (its head holds; its payload may not).
@@ -225,6 +258,31 @@ pub(crate) fn next_head(file: &[u8], segment: SegmentId, from: u32) -> Option<(u
     }
 }
 
+/// A record of that many bytes that says nothing: it takes the place of what cannot be read, or is given up.
+pub(crate) fn filler(segment: SegmentId, offset: u32, size_bytes: u32) -> Vec<u8> {
+    debug_assert!(size_bytes >= FILLER_BYTES_MIN);
+    let length = size_bytes - RECORD_OVERHEAD_BYTES as u32;
+    let mut bytes = Vec::with_capacity(size_bytes as usize);
+    bytes.extend_from_slice(&Head::record(length, 0).encode(segment, offset));
+    let envelope = Envelope {
+        kind: Kind::Noop,
+        ..Envelope::mutation(&[])
+    };
+    bytes.extend_from_slice(&envelope.encode_head());
+    bytes.resize(size_bytes as usize - 4, 0);
+    let crc = crc32fast::hash(&bytes[HEAD_BYTES..]);
+    bytes.extend_from_slice(&crc.to_be_bytes());
+    bytes
+}
+
+/// How many bytes there are up to the last one that is not zero.
+pub(crate) fn len_without_zeros(bytes: &[u8]) -> usize {
+    bytes
+        .iter()
+        .rposition(|byte| *byte != 0)
+        .map_or(0, |last| last + 1)
+}
+
 /// Compares blocks, which is fast in every build.
 fn first_nonzero(bytes: &[u8]) -> Option<usize> {
     const BLOCK: usize = 256;
@@ -240,7 +298,7 @@ fn first_nonzero(bytes: &[u8]) -> Option<usize> {
 mod tests {
     use uuid::Uuid;
 
-    use super::{HEADER_BYTES, Head, Header, Step, next_head, payload_crc, step};
+    use super::{HEADER_BYTES, Head, Header, Step, heads, next_head, payload_crc, step};
     use crate::{Envelope, SegmentId};
 
     const SEGMENT: SegmentId = SegmentId(7);
@@ -265,6 +323,7 @@ mod tests {
             log_id: Uuid::max(),
             segment_bytes: 4096,
             created_micros: 5,
+            before: 6,
         };
         let mut bytes = header.encode();
         assert_eq!(Header::decode(&bytes, SEGMENT), Ok(header));
@@ -298,6 +357,33 @@ mod tests {
         assert_eq!(next_head(&moved, SEGMENT, 0), None);
         let in_place = [vec![1; 60], record(60, b"one")].concat();
         assert_eq!(next_head(&in_place, SEGMENT, 0).unwrap().0, 60);
+    }
+
+    #[test]
+    fn what_looks_like_a_record_inside_another_one_is_none() {
+        let hidden = record(48 + 12 + 40, b"forged");
+        let mut file = vec![0; HEADER_BYTES];
+        file.extend(record(48, &hidden));
+        let behind = u32::try_from(file.len()).unwrap();
+        file.extend(record(behind, b"real"));
+        let heads: Vec<u32> = heads(&file, SEGMENT, 48).map(|(offset, _)| offset).collect();
+        assert_eq!(heads, [48, behind]);
+        let last = file.len() - record(behind, b"real").len() - 1;
+        file[last] ^= 1;
+        assert!(matches!(step(&file, SEGMENT, 48), Step::Bad { next, .. } if next == behind));
+    }
+
+    #[test]
+    fn a_filler_is_a_record_that_says_nothing() {
+        for size_bytes in [super::FILLER_BYTES_MIN, 57, 4000] {
+            let mut file = vec![0; HEADER_BYTES];
+            file.extend(super::filler(SEGMENT, 48, size_bytes));
+            let Step::Record { payload, next } = step(&file, SEGMENT, 48) else {
+                panic!("no record")
+            };
+            assert_eq!(Envelope::decode(payload).unwrap().kind, crate::Kind::Noop);
+            assert_eq!(next, 48 + size_bytes);
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@
 //! | --- | --- |
 //! | `envelope` | [`Envelope`], [`Record`]: what a record carries beside its body |
 //! | `frame` | the bytes of segments and records; reading them back step by step |
-//! | `replay` | what survived: torn tail or corruption, and what to do about it |
+//! | `replay` | what survived: holes, torn tail or corruption, and what to do about it |
 //! | `foreign` | what Cassandra left in the directory |
 //! | `segment` | segment files: names, creation, sealing |
 //! | `segment_file` | the bytes of one, read as far as they are needed |
@@ -52,7 +52,7 @@ pub use door::{Capabilities, Log};
 pub use envelope::{ENVELOPE_BYTES, Envelope, Kind, Origin, Record};
 pub use error::{Error, ReplayFailure, Result};
 pub use log::{Callback, CommitLog, Stats};
-pub use options::{Damage, Mode, Options};
+pub use options::{Damage, Mode, Options, Stretch};
 pub use position::{Position, SegmentId};
-pub use replay::{Judge, Receiver, Report, TornTail, read_segments};
+pub use replay::{Hole, Judge, Missing, Receiver, Report, read_segments};
 pub use tail::Tail;

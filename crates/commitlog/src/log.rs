@@ -8,13 +8,14 @@ use ilion_env::Env;
 use parking_lot::{Condvar, Mutex};
 use uuid::Uuid;
 
-use crate::frame::{HEADER_BYTES, Header};
+use crate::frame::{HEADER_BYTES, Header, before_tag};
 use crate::replay::{Judge, Receiver};
 use crate::segment::{self, Segment};
 use crate::state::{Shared, Spare, State};
 use crate::write::Framed;
 use crate::{
-    Capabilities, Envelope, Mode, Options, Position, Report, Result, SegmentId, Tail, background, replay,
+    Capabilities, Envelope, Mode, Options, Position, Report, Result, SegmentId, Stretch, Tail, background,
+    replay,
 };
 
 /// Told once that a record is durable, or that it never will be. Runs on the sync thread or the calling
@@ -80,14 +81,25 @@ impl CommitLog {
         env.create_dir_all(dir)?;
         let replayed = replay::run(&*env, dir, &options, receive, is_understood)?;
         let log_id = replayed.log_id.unwrap_or_else(|| env.random_uuid());
-        let first = first_segment(replayed.last, env.now_micros());
+        // Also of segments that somebody removed: SSTables tell by their numbers which records they have.
+        let last = replayed.last.max(options.known.map(|known| known.to.segment));
+        let first = first_segment(last, env.now_micros());
         let header = Header {
             segment: first,
             log_id,
             segment_bytes: options.segment_bytes,
             created_micros: env.now_micros(),
+            before: before_tag(replayed.segments.last().map(|(id, _)| *id)),
         };
-        let active = Arc::new(Segment::create(&*env, dir, &header, options.mode)?);
+        let active = match Segment::create(&*env, dir, &header, options.mode) {
+            // A full disk keeps nobody from reading: appends are refused until there is room.
+            Err(error) if error.is_shortage() => {
+                tracing::warn!(%error, "no new commit log segment: writes are refused until there is one");
+                Segment::without_file(dir, first)
+            }
+            created => created?,
+        };
+        let active = Arc::new(active);
         let mut state = State::starting_in(active, replayed.segments, env.monotonic_nanos());
         state.is_archiving = options.archive_dir.is_some();
         let shared = Arc::new(Shared {
@@ -200,6 +212,22 @@ impl CommitLog {
         Tail::new(Arc::clone(&self.shared), from)
     }
 
+    /// What the log still has once it is trimmed up to that position, and how far it is synced.
+    pub fn stretch(&self, trimmed_upto: Position) -> Stretch {
+        let state = self.shared.state.lock();
+        Stretch {
+            from: state.first_untrimmed(trimmed_upto),
+            to: state.synced,
+        }
+    }
+
+    /// Whether [`Self::trim`] would delete anything.
+    pub fn has_to_trim(&self, upto: Position) -> bool {
+        let state = self.shared.state.lock();
+        let oldest = state.sealed.front();
+        oldest.is_some_and(|(id, _)| *id < state.first_untrimmed(upto))
+    }
+
     /// Deletes the segments all of whose records are below the position. Those not yet synced stay for now.
     pub fn trim(&self, upto: Position) -> Result<()> {
         let next = || self.shared.state.lock().pop_sealed_below(upto);
@@ -247,11 +275,8 @@ impl CommitLog {
     /// What the log has done and holds.
     pub fn stats(&self) -> Stats {
         let state = self.shared.state.lock();
-        let files = [&state.spare]
-            .iter()
-            .filter(|spare| matches!(spare, Spare::Ready(_)))
-            .count()
-            + 1;
+        let has_spare = matches!(state.spare, Spare::Ready(_));
+        let files = usize::from(has_spare) + usize::from(state.active.has_file());
         let sealed_bytes: u64 = state.sealed.iter().map(|(_, size_bytes)| size_bytes).sum();
         Stats {
             appends: state.counts.appends,

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use uuid::Uuid;
 
 use crate::frame::{HEADER_BYTES, RECORD_OVERHEAD_BYTES, SEAL_BYTES};
-use crate::{ENVELOPE_BYTES, Error, Result};
+use crate::{ENVELOPE_BYTES, Error, Position, Result, SegmentId};
 
 /// How a [`crate::CommitLog`] behaves.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The size of a segment file.
     pub segment_bytes: u32,
-    /// The largest record, body and envelope; half a segment if not given.
+    /// The largest record, body and envelope; what a segment has room for if not given.
     pub record_bytes_max: Option<u32>,
     /// When a write is answered.
     pub mode: Mode,
@@ -24,6 +24,17 @@ pub struct Options {
     /// Which log this must be (the cluster's or node's id). A directory that belongs to another one is
     /// refused; if not given, the log found there is continued, or a new id is drawn.
     pub log_id: Option<Uuid>,
+    /// What the log is known to have. Less than that is reported.
+    pub known: Option<Stretch>,
+}
+
+/// A stretch of a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// The oldest segment that is still needed.
+    pub from: SegmentId,
+    /// Where the records end that were synced.
+    pub to: Position,
 }
 
 impl Default for Options {
@@ -35,6 +46,7 @@ impl Default for Options {
             damage: Damage::Refuse,
             archive_dir: None,
             log_id: None,
+            known: None,
         }
     }
 }
@@ -88,7 +100,7 @@ impl Options {
             );
             return Err(Error::Refused { rule });
         }
-        let room = self.segment_bytes - (HEADER_BYTES + RECORD_OVERHEAD_BYTES + SEAL_BYTES) as u32;
+        let room = self.record_room();
         match self.record_bytes_max {
             Some(max) if max > room || (max as usize) < ENVELOPE_BYTES => {
                 let rule =
@@ -99,7 +111,12 @@ impl Options {
         }
     }
 
+    /// What a segment has room for.
+    fn record_room(&self) -> u32 {
+        self.segment_bytes - (HEADER_BYTES + RECORD_OVERHEAD_BYTES + SEAL_BYTES) as u32
+    }
+
     pub(crate) fn record_max(&self) -> u32 {
-        self.record_bytes_max.unwrap_or(self.segment_bytes / 2)
+        self.record_bytes_max.unwrap_or(self.record_room())
     }
 }

@@ -1,22 +1,28 @@
-//! What survived: reads all segments in order, and tells a torn tail from corruption.
+//! What survived: reads all segments in order, and tells what is missing.
 //!
 //! Where the bytes break off (unsealed end, bad record, bad header), everything after that place is searched
 //! for heads of records. One that claims the place was synced when it was written makes it *corruption*: the
-//! log does not open (or skips, if told so). If none does, the place is the end of what was synced, a *torn
-//! tail*: the records before it are the log, what comes after was never promised to survive a power loss, and
-//! is cut off. Files that hold records wholly behind a torn tail are set aside under the name
-//! `<segment>.discarded`.
+//! log does not open (or skips, if told so). If none does, the place was never promised to survive a power loss:
+//!
+//! - if records follow, it is a *hole*: they are read as well, since writes merge by their timestamps in any order. Those that were
+//!   decided by what was there before ([`Kind::Cas`]) do depend on it, and are given up. What is lost or given up becomes a
+//!   record that says nothing, so that the log is whole from then on;
+//! - if none follows, it is the end of the log, a *torn tail* if bytes stand there that are no zeros.
+//!
+//! What is missing altogether (a segment in the middle, the end of what is known to have been synced) leaves no bytes to judge: it
+//! is reported, and the rest is read.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use ilion_env::Env;
 use uuid::Uuid;
 
-use crate::frame::{HEADER_BYTES, Header, Step, next_head, step};
+use crate::frame::{
+    FILLER_BYTES_MIN, HEADER_BYTES, Header, Step, before_tag, heads, len_without_zeros, step,
+};
 use crate::segment;
 use crate::segment_file::SegmentFile;
-use crate::{Damage, Envelope, Error, Options, Position, ReplayFailure, Result, SegmentId};
+use crate::{Damage, Envelope, Error, Kind, Options, Position, ReplayFailure, Result, SegmentId};
 
 /// What replay found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,19 +33,46 @@ pub struct Report {
     pub records: u64,
     /// Their bytes, framing included.
     pub bytes: u64,
+    /// The newest time of all records, also of those that the receiver had no use for.
+    pub newest_micros: Option<i64>,
     /// Where the log broke off, if it did not end at the end of a record.
-    pub torn_tail: Option<TornTail>,
+    pub torn_tail: Option<Hole>,
+    /// Places that cannot be read and were never synced, with records behind them that were read.
+    pub holes: Vec<Hole>,
+    /// Whole records behind a hole that were given up, since they had been decided by what was there before.
+    pub records_given_up: u64,
+    /// What should be there and is not.
+    pub missing: Vec<Missing>,
     /// Damaged places that were skipped, because the options say so.
     pub skipped: Vec<(PathBuf, u64)>,
 }
 
-/// An end in the middle of something, as a power loss leaves it.
+/// A place that cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TornTail {
+pub struct Hole {
     /// Where the last good record ended.
     pub position: Position,
-    /// How many records behind it were readable and are given up all the same, because the order has a hole.
-    pub records_given_up: u64,
+    /// The bytes from there to the next good record, or to the last byte that is not zero.
+    pub bytes: u64,
+}
+
+/// What should be in the directory and is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// One segment or more.
+    Segments {
+        /// The last one before; none if they were the first.
+        after: Option<SegmentId>,
+        /// The next one that is there.
+        before: SegmentId,
+    },
+    /// The end: records were synced up to `to`, and there are some up to `from`.
+    Tail {
+        /// Where the records end.
+        from: Position,
+        /// Where they should.
+        to: Position,
+    },
 }
 
 /// Receives the records of a replay.
@@ -68,10 +101,8 @@ pub(crate) fn run(
 ) -> Result<Replayed> {
     let ids = segment::list(env, dir)?;
     let mut replay = Replay::new(env, dir, options);
-    let left = replay.segments(&ids, receive)?;
+    replay.segments(&ids, receive)?;
     is_understood().map_err(Error::Misunderstood)?;
-    // Newest first, so that a crash in between leaves no hole.
-    left.iter().rev().try_for_each(|id| replay.discard(*id))?;
     let segments = replay.settle()?;
     let last = ids.last().copied();
     Ok(Replayed {
@@ -109,8 +140,8 @@ struct Replay<'a> {
     report: Report,
     kept: Vec<Kept>,
     log_id: Option<Uuid>,
-    /// Segments that were only searched: whether they have records.
-    searched: HashMap<SegmentId, bool>,
+    /// What later segments say, once somebody has asked.
+    later: Option<Later>,
 }
 
 /// A segment that was read.
@@ -121,17 +152,42 @@ struct Kept {
     is_sealed: bool,
     has_records: bool,
     size_bytes: u64,
+    /// Where a record that says nothing has to stand: start and end.
+    fill: Vec<(u32, u32)>,
 }
 
-/// What was expected at a break; nothing, if only zeros follow.
-type Expected = Option<&'static str>;
+impl Kept {
+    fn end_position(&self) -> Position {
+        Position {
+            segment: self.id,
+            offset: self.end,
+        }
+    }
+}
 
-/// A place where the bytes break off, judged by what comes after it.
-enum Break {
-    /// Nothing comes after it that was ever promised.
-    Tail { records_given_up: u64 },
-    /// It was once synced. Reading can go on at the offset in the same segment, if any.
-    Damage { resume_at: Option<u32> },
+/// What was expected at a break, none if only zeros follow; and where the next record may begin.
+#[derive(Clone, Copy)]
+struct Broken {
+    expected: Option<&'static str>,
+    search_from: u32,
+}
+
+/// What the rest of a segment says, from its first break on.
+#[derive(Clone, Copy)]
+struct Claims {
+    /// The furthest offset that was synced, as its records say.
+    synced: u32,
+    /// A later segment says that this one is wholly synced.
+    is_wholly_synced: bool,
+    /// Records follow in later segments.
+    is_followed: bool,
+}
+
+/// The last segments of all that have records, and records that say that everything before their segment is synced.
+#[derive(Clone, Copy, Default)]
+struct Later {
+    with_records: Option<SegmentId>,
+    with_claims: Option<SegmentId>,
 }
 
 impl<'a> Replay<'a> {
@@ -142,25 +198,21 @@ impl<'a> Replay<'a> {
             options,
             report: Report::default(),
             kept: Vec::new(),
-            searched: HashMap::new(),
             log_id: options.log_id,
+            later: None,
         }
     }
 
-    /// Reads segments to the end of the log; gives those that lie wholly behind it.
-    fn segments<'i>(&mut self, ids: &'i [SegmentId], receive: &mut Receiver<'_>) -> Result<&'i [SegmentId]> {
-        let mut left = ids;
-        while let Some((id, later)) = left.split_first() {
-            left = later;
-            if !self.segment(*id, later, receive)? {
-                break;
-            }
+    fn segments(&mut self, ids: &[SegmentId], receive: &mut Receiver<'_>) -> Result<()> {
+        for id in ids {
+            self.segment(*id, ids, receive)?;
         }
-        Ok(left)
+        self.miss_ends();
+        Ok(())
     }
 
-    /// Reads one segment. False: the log ends in it.
-    fn segment(&mut self, id: SegmentId, later: &[SegmentId], receive: &mut Receiver<'_>) -> Result<bool> {
+    /// Reads one segment.
+    fn segment(&mut self, id: SegmentId, all: &[SegmentId], receive: &mut Receiver<'_>) -> Result<()> {
         let mut file = SegmentFile::open(self.env, self.dir, id)?;
         let mut kept = Kept {
             id,
@@ -168,57 +220,89 @@ impl<'a> Replay<'a> {
             is_sealed: false,
             has_records: false,
             size_bytes: file.size_bytes(),
+            fill: Vec::new(),
         };
         let mut broken = self.check_header(file.bytes(), id)?;
         if broken.is_none() {
             kept.end = HEADER_BYTES as u32;
         }
-        let is_whole = loop {
+        let mut claims = None;
+        loop {
             if broken.is_none() {
                 broken = self.records(&mut file, &mut kept, receive)?;
             }
-            let Some(expected) = broken.take() else { break true };
+            let Some(here) = broken.take() else { break };
             while !file.is_rest_unwritten()? {
                 file.read_more()?;
             }
-            match self.judge(file.bytes(), id, kept.end, later)? {
-                Break::Tail { records_given_up } => {
-                    // Cut off also behind skipped damage, or the records given up would be found the next time.
-                    kept.is_sealed = false;
-                    self.report.torn_tail = torn_tail(&kept, expected, records_given_up);
-                    break false;
-                }
-                Break::Damage { resume_at } => {
-                    self.damage(&mut kept, expected.unwrap_or("more records"))?;
-                    let Some(offset) = resume_at else { break true };
-                    kept.end = offset;
-                }
+            let claims = match claims {
+                Some(known) => known,
+                None => *claims.insert(self.claims(file.bytes(), id, here.search_from, all)?),
+            };
+            let mut behind = heads(file.bytes(), id, here.search_from.max(HEADER_BYTES as u32));
+            // Shorter than a record is no place that a record was lost from.
+            let resume_at = behind.find(|(offset, _)| *offset >= kept.end.saturating_add(FILLER_BYTES_MIN));
+            let resume_at = resume_at.map(|(offset, _)| offset);
+            // A header is synced before the first record is written.
+            let was_synced =
+                claims.synced > kept.end || claims.is_wholly_synced || (kept.end == 0 && resume_at.is_some());
+            if was_synced {
+                self.damage(&mut kept, here.expected.unwrap_or("more records"))?;
+                let Some(offset) = resume_at else { break };
+                kept.end = offset;
+                continue;
             }
-        };
+            if !self.leap(&mut kept, here, file.bytes(), resume_at, claims.is_followed) {
+                break;
+            }
+        }
         self.report.segments += usize::from(kept.has_records);
         self.kept.push(kept);
-        Ok(is_whole)
+        Ok(())
     }
 
-    /// Reads records up to the seal, or up to a break: what was expected there, nothing if only zeros follow.
+    /// Goes on behind what cannot be read and was never synced. False: no record follows in the segment.
+    fn leap(
+        &mut self,
+        kept: &mut Kept,
+        broken: Broken,
+        file: &[u8],
+        resume_at: Option<u32>,
+        is_followed: bool,
+    ) -> bool {
+        let end = resume_at.map_or_else(|| len_without_zeros(file), |offset| offset as usize);
+        let hole = Hole {
+            position: kept.end_position(),
+            bytes: end.saturating_sub(kept.end as usize) as u64,
+        };
+        if resume_at.is_some() || is_followed {
+            self.report.holes.push(hole);
+        } else if broken.expected.is_some() && kept.end > 0 {
+            // A header that never got to the disk is a segment that was just being created.
+            self.report.torn_tail = Some(hole);
+        }
+        let Some(resume_at) = resume_at else {
+            // It is cut off here, also behind skipped damage.
+            kept.is_sealed = false;
+            return false;
+        };
+        kept.fill.push((kept.end, resume_at));
+        kept.has_records = true;
+        kept.end = resume_at;
+        true
+    }
+
+    /// Reads records up to the seal, or up to a break.
     fn records(
         &mut self,
         file: &mut SegmentFile,
         kept: &mut Kept,
         receive: &mut Receiver<'_>,
-    ) -> Result<Option<Expected>> {
+    ) -> Result<Option<Broken>> {
         loop {
-            let broken = match step(file.bytes(), kept.id, kept.end) {
+            let (expected, search_from) = match step(file.bytes(), kept.id, kept.end) {
                 Step::Record { payload, next } => {
-                    self.record(
-                        Position {
-                            segment: kept.id,
-                            offset: kept.end,
-                        },
-                        payload,
-                        next,
-                        receive,
-                    )?;
+                    self.record(kept, payload, next, receive)?;
                     kept.end = next;
                     kept.has_records = true;
                     continue;
@@ -227,12 +311,18 @@ impl<'a> Replay<'a> {
                     kept.is_sealed = true;
                     return Ok(None);
                 }
-                Step::End if file.is_rest_unwritten()? => return Ok(Some(None)),
-                Step::End => None,
-                Step::Bad { expected } => Some(expected),
+                Step::End => (None, kept.end.saturating_add(1)),
+                Step::Bad { expected, next } => (Some(expected), next),
             };
-            if file.is_at_end() {
-                return Ok(Some(broken));
+            let is_read = match expected {
+                None => file.is_rest_unwritten()?,
+                Some(_) => file.is_at_end(),
+            };
+            if is_read {
+                return Ok(Some(Broken {
+                    expected,
+                    search_from,
+                }));
             }
             // What is missing, or follows the zeros, may only not have been read yet.
             file.read_more()?;
@@ -258,31 +348,74 @@ impl<'a> Replay<'a> {
     }
 
     /// What was expected of the header, if it is not that.
-    fn check_header(&mut self, file: &[u8], id: SegmentId) -> Result<Option<Expected>> {
+    fn check_header(&mut self, file: &[u8], id: SegmentId) -> Result<Option<Broken>> {
         let header = match Header::decode(file, id) {
             Ok(header) => header,
-            Err(expected) => return Ok(Some(Some(expected))),
+            Err(expected) => {
+                return Ok(Some(Broken {
+                    expected: Some(expected),
+                    search_from: HEADER_BYTES as u32,
+                }));
+            }
         };
         match self.log_id {
-            Some(log_id) if log_id != header.log_id => Err(Error::refused(format!(
-                "{} belongs to the log {}, this is {log_id}",
-                segment::path_of(self.dir, id).display(),
-                header.log_id
-            ))),
-            _ => {
-                self.log_id = Some(header.log_id);
-                Ok(None)
+            Some(log_id) if log_id != header.log_id => {
+                return Err(Error::refused(format!(
+                    "{} belongs to the log {}, this is {log_id}",
+                    segment::path_of(self.dir, id).display(),
+                    header.log_id
+                )));
             }
+            _ => self.log_id = Some(header.log_id),
+        }
+        if let Some(last) = self.kept.last()
+            && header.before != 0
+            && header.before != before_tag(Some(last.id))
+            && self.is_needed(last.id)
+        {
+            self.report.missing.push(Missing::Segments {
+                after: Some(last.id),
+                before: id,
+            });
+        }
+        Ok(None)
+    }
+
+    /// False for what a power loss brought back after it was trimmed.
+    fn is_needed(&self, id: SegmentId) -> bool {
+        self.options.known.is_none_or(|known| id >= known.from)
+    }
+
+    /// Compares the ends of what was read with what is known to have been there.
+    fn miss_ends(&mut self) {
+        let Some(known) = self.options.known else { return };
+        let was_empty = known.to.segment == known.from && known.to.offset <= HEADER_BYTES as u32;
+        if was_empty {
+            return;
+        }
+        let from = self.kept.last().map_or(Position::START, Kept::end_position);
+        if let Some(first) = self.kept.first()
+            && first.id > known.from
+            && first.id <= known.to.segment
+        {
+            self.report.missing.push(Missing::Segments {
+                after: None,
+                before: first.id,
+            });
+        }
+        if from < known.to {
+            self.report.missing.push(Missing::Tail { from, to: known.to });
         }
     }
 
     fn record(
         &mut self,
-        position: Position,
+        kept: &mut Kept,
         payload: &[u8],
         next: u32,
         receive: &mut Receiver<'_>,
     ) -> Result<()> {
+        let position = kept.end_position();
         let envelope = Envelope::decode(payload).map_err(|expected| {
             let file = segment::path_of(self.dir, position.segment);
             Error::Corrupt {
@@ -291,115 +424,71 @@ impl<'a> Replay<'a> {
                 expected,
             }
         })?;
+        if envelope.kind == Kind::Cas && !self.report.holes.is_empty() {
+            self.report.records_given_up += 1;
+            kept.fill.push((position.offset, next));
+            return Ok(());
+        }
+        self.report.newest_micros = self.report.newest_micros.max(Some(envelope.time_micros));
         receive(position, envelope).map_err(|source| Error::Replay { position, source })?;
         self.report.records += 1;
         self.report.bytes += u64::from(next - position.offset);
         Ok(())
     }
 
-    /// Looks at everything behind a break.
-    fn judge(&mut self, file: &[u8], id: SegmentId, at: u32, later: &[SegmentId]) -> Result<Break> {
-        let here = after_break(file, id, (at + 1).max(HEADER_BYTES as u32), at);
-        // A header is synced before the first record is written.
-        if here.was_synced || (at == 0 && here.first.is_some()) {
-            return Ok(Break::Damage {
-                resume_at: here.first,
-            });
-        }
-        let mut records_given_up = here.records;
-        for id in later {
-            let file = SegmentFile::open_whole(self.env, self.dir, *id)?;
-            let next = after_break(file.bytes(), *id, HEADER_BYTES as u32, 0);
-            self.searched.insert(*id, next.records > 0);
-            if next.was_synced {
-                return Ok(Break::Damage {
-                    resume_at: here.first,
-                });
-            }
-            records_given_up += next.records;
-        }
-        Ok(Break::Tail { records_given_up })
-    }
-
-    /// Takes away a segment that lies wholly behind the end of the log.
-    fn discard(&self, id: SegmentId) -> Result<()> {
-        let path = segment::path_of(self.dir, id);
-        let has_records = match self.searched.get(&id) {
-            Some(has_records) => *has_records,
-            None => {
-                let file = SegmentFile::open_whole(self.env, self.dir, id)?;
-                after_break(file.bytes(), id, HEADER_BYTES as u32, 0).records > 0
-            }
+    /// What everything behind the first break of a segment says of what was synced.
+    fn claims(&mut self, file: &[u8], id: SegmentId, from: u32, all: &[SegmentId]) -> Result<Claims> {
+        let behind = heads(file, id, from.max(HEADER_BYTES as u32));
+        let later = match self.later {
+            Some(known) => known,
+            None => *self.later.insert(self.look_at_later(id, all)?),
         };
-        if has_records {
-            let aside = path.with_extension("log.discarded");
-            self.env.rename(&path, &aside)?;
-        } else {
-            self.env.remove_file(&path)?;
-        }
-        Ok(self.env.sync_dir(self.dir)?)
+        Ok(Claims {
+            synced: behind.map(|(_, head)| head.synced).max().unwrap_or(0),
+            is_wholly_synced: later.with_claims > Some(id),
+            is_followed: later.with_records > Some(id),
+        })
     }
 
-    /// Syncs and seals in order, and removes what is empty; gives what is left. New records will claim that
+    fn look_at_later(&self, id: SegmentId, all: &[SegmentId]) -> Result<Later> {
+        let mut later = Later::default();
+        for id in all.iter().rev().take_while(|later| **later > id) {
+            let file = SegmentFile::open_whole(self.env, self.dir, *id)?;
+            let mut heads = heads(file.bytes(), *id, HEADER_BYTES as u32).peekable();
+            if heads.peek().is_some_and(|(_, head)| !head.is_seal()) {
+                later.with_records = later.with_records.max(Some(*id));
+            }
+            if heads.any(|(_, head)| head.synced > 0) {
+                later.with_claims = Some(*id);
+                break;
+            }
+        }
+        Ok(later)
+    }
+
+    /// Fills, syncs and seals in order, and removes what is empty; gives what is left. New records will claim that
     /// all older segments are synced.
     fn settle(&self) -> Result<Vec<(SegmentId, u64)>> {
         let mut left = Vec::new();
-        for kept in &self.kept {
-            match kept {
-                Kept {
-                    has_records: false,
-                    id,
-                    ..
-                } => self.env.remove_file(&segment::path_of(self.dir, *id))?,
-                Kept {
-                    is_sealed: true,
-                    id,
-                    size_bytes,
-                    ..
-                } => {
-                    segment::sync_again(self.env, self.dir, *id)?;
-                    left.push((*id, *size_bytes));
-                }
-                Kept { id, end, .. } => left.push((*id, segment::seal(self.env, self.dir, *id, *end)?)),
+        let last_with_records = self.kept.iter().rposition(|kept| kept.has_records);
+        for (index, kept) in self.kept.iter().enumerate() {
+            // The one behind it tells by its header that it was there.
+            let is_followed = kept.end > 0 && last_with_records.is_some_and(|last| index < last);
+            if !kept.has_records && !is_followed {
+                self.env.remove_file(&segment::path_of(self.dir, kept.id))?;
+                continue;
             }
+            segment::fill(self.env, self.dir, kept.id, &kept.fill)?;
+            let size_bytes = match kept.is_sealed {
+                true => {
+                    segment::sync_again(self.env, self.dir, kept.id)?;
+                    kept.size_bytes
+                }
+                false => segment::seal(self.env, self.dir, kept.id, kept.end)?,
+            };
+            left.push((kept.id, size_bytes));
         }
         self.env.sync_dir(self.dir)?;
         Ok(left)
     }
-}
-
-/// A header that never got to the disk, with nothing after it, is a segment that was just being created.
-fn torn_tail(kept: &Kept, expected: Expected, records_given_up: u64) -> Option<TornTail> {
-    let is_torn = records_given_up > 0 || (expected.is_some() && kept.end > 0);
-    is_torn.then_some(TornTail {
-        position: Position {
-            segment: kept.id,
-            offset: kept.end,
-        },
-        records_given_up,
-    })
-}
-
-/// What stands behind a break.
-struct After {
-    records: u64,
-    first: Option<u32>,
-    /// Whether a record claims that the place of the break was synced.
-    was_synced: bool,
-}
-
-fn after_break(file: &[u8], id: SegmentId, from: u32, synced_above: u32) -> After {
-    let mut after = After {
-        records: 0,
-        first: None,
-        was_synced: false,
-    };
-    let mut from = from;
-    while let Some((offset, head)) = next_head(file, id, from) {
-        after.records += u64::from(!head.is_seal());
-        after.first = after.first.or(Some(offset));
-        after.was_synced |= head.synced > synced_above;
-        from = offset.saturating_add(1);
-    }
-    after
 }

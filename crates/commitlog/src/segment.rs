@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ilion_env::{Env, SyncFile, WriteFile};
 use parking_lot::Mutex;
 
-use crate::frame::{HEADER_BYTES, Head, Header, SEAL_BYTES};
+use crate::frame::{HEADER_BYTES, Head, Header, SEAL_BYTES, filler};
 use crate::{Error, Mode, Result, SegmentId, foreign};
 
 const PREFIX: &str = "ilion-1-";
@@ -20,12 +20,31 @@ const SUFFIX: &str = ".log";
 pub(crate) struct Segment {
     pub id: SegmentId,
     pub path: PathBuf,
+    /// `None` of a segment that only stands for the start of a log.
+    file: Option<Open>,
+}
+
+struct Open {
     /// Held only by the one thread that writes at the time (see `log`), so it is never waited for.
     file: Mutex<Box<dyn WriteFile>>,
     sync: Arc<dyn SyncFile>,
 }
 
 impl Segment {
+    /// A segment without a file, which takes no records: a log starts in it if there is no room for a first one.
+    pub(crate) fn without_file(dir: &Path, id: SegmentId) -> Self {
+        Self {
+            id,
+            path: path_of(dir, id),
+            file: None,
+        }
+    }
+
+    /// False of a segment that takes no records.
+    pub(crate) fn has_file(&self) -> bool {
+        self.file.is_some()
+    }
+
     /// Creates a segment with its header and reserved space, durable when it returns.
     pub(crate) fn create(
         env: &dyn Env,
@@ -50,17 +69,30 @@ impl Segment {
         Ok(Self {
             id: header.segment,
             path,
-            file: Mutex::new(file),
-            sync,
+            file: Some(Open {
+                file: Mutex::new(file),
+                sync,
+            }),
         })
     }
 
     pub(crate) fn write_at(&self, offset: u32, bytes: &[u8]) -> std::result::Result<(), ilion_env::Error> {
-        self.file.lock().write_at(u64::from(offset), bytes)
+        match &self.file {
+            Some(open) => open.file.lock().write_at(u64::from(offset), bytes),
+            None => Err(self.no_file("write")),
+        }
     }
 
     pub(crate) fn sync(&self) -> std::result::Result<(), ilion_env::Error> {
-        self.sync.sync()
+        match &self.file {
+            Some(open) => open.sync.sync(),
+            None => Err(self.no_file("sync")),
+        }
+    }
+
+    /// The error of a segment without a file. No record is ever appended to one, so no caller gets it.
+    fn no_file(&self, action: &'static str) -> ilion_env::Error {
+        ilion_env::Error::new(action, &self.path, std::io::ErrorKind::NotFound.into())
     }
 }
 
@@ -80,6 +112,18 @@ pub(crate) fn seal(env: &dyn Env, dir: &Path, id: SegmentId, end: u32) -> Result
     file.write_at(u64::from(end), &Head::seal(end).encode(id, end))?;
     file.sync()?;
     Ok(u64::from(end) + SEAL_BYTES as u64)
+}
+
+/// Puts records that say nothing where others are lost or given up; durable when it returns.
+pub(crate) fn fill(env: &dyn Env, dir: &Path, id: SegmentId, places: &[(u32, u32)]) -> Result<()> {
+    if places.is_empty() {
+        return Ok(());
+    }
+    let mut file = env.open_append(&path_of(dir, id))?;
+    for (start, end) in places {
+        file.write_at(u64::from(*start), &filler(id, *start, end - start))?;
+    }
+    Ok(file.sync()?)
 }
 
 /// Makes durable what a killed process may have left in the page cache only.

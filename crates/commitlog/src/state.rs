@@ -55,6 +55,10 @@ pub(crate) struct State {
     /// Whether segments must be archived before they are trimmed.
     pub is_archiving: bool,
     pub spare: Spare,
+    /// How often it was created, or creating it failed.
+    pub spare_tries: u64,
+    /// Creating it failed the last time.
+    pub is_spare_missing: bool,
     pub next_segment: SegmentId,
     pub is_sync_wanted: bool,
     pub last_sync_nanos: u64,
@@ -68,7 +72,7 @@ pub(crate) struct State {
 pub(crate) enum Spare {
     Wanted,
     Ready(Arc<Segment>),
-    /// Creating it failed; the next append that needs it takes the error and has it tried again.
+    /// Creating it failed; the next append that needs it has it tried again.
     Failed(ilion_env::Error),
 }
 
@@ -109,6 +113,8 @@ impl State {
             archived: None,
             is_archiving: false,
             spare: Spare::Wanted,
+            spare_tries: 0,
+            is_spare_missing: false,
             is_sync_wanted: false,
             last_sync_nanos: now_nanos,
             callbacks: Vec::new(),
@@ -134,12 +140,23 @@ impl State {
             .unwrap_or(self.active.id)
     }
 
-    pub(crate) fn pop_sealed_below(&mut self, upto: Position) -> Option<(SegmentId, u64)> {
+    /// The oldest segment that is left once everything below the position is trimmed.
+    pub(crate) fn first_untrimmed(&self, upto: Position) -> SegmentId {
         // An unsynced segment that a crash brings back would look damaged.
         let below = upto.segment.min(self.synced.segment);
-        let archived = self.archived;
-        let is_kept = |id| self.is_archiving && Some(id) > archived;
-        self.sealed.pop_front_if(|(id, _)| *id < below && !is_kept(*id))
+        let is_kept = |id: SegmentId| id >= below || (self.is_archiving && Some(id) > self.archived);
+        let mut sealed = self.sealed.iter().map(|(id, _)| *id);
+        sealed.find(|id| is_kept(*id)).unwrap_or(self.active.id)
+    }
+
+    pub(crate) fn pop_sealed_below(&mut self, upto: Position) -> Option<(SegmentId, u64)> {
+        let first = self.first_untrimmed(upto);
+        self.sealed.pop_front_if(|(id, _)| *id < first)
+    }
+
+    /// True if no record of so many bytes fits into the active segment, which has so many for records.
+    pub(crate) fn is_full_for(&self, record_bytes: u32, limit: u32) -> bool {
+        !self.active.has_file() || self.end + record_bytes > limit
     }
 
     /// The offset up to which the active segment is known to be synced (see `frame`).
@@ -169,7 +186,11 @@ impl State {
         &mut self.chunks[last].bytes
     }
 
+    /// Ends the active segment; one without a file needs no end.
     pub(crate) fn push_seal(&mut self) {
+        if !self.active.has_file() {
+            return;
+        }
         let seal = Head::seal(self.synced_offset()).encode(self.active.id, self.end);
         self.chunk().extend_from_slice(&seal);
         self.pending_bytes += SEAL_BYTES;

@@ -64,7 +64,7 @@ impl Shared {
         self.check_open(state)?;
         let record_bytes = framed.length + RECORD_OVERHEAD_BYTES as u32;
         let limit = self.options.segment_bytes - SEAL_BYTES as u32;
-        while state.end + record_bytes > limit {
+        while state.is_full_for(record_bytes, limit) {
             self.rotate(state)?;
         }
         let position = state.end_position();
@@ -86,19 +86,28 @@ impl Shared {
     /// Makes the spare segment the active one, waiting for it if need be. Returns early if somebody else did.
     pub(crate) fn rotate(&self, state: &mut MutexGuard<'_, State>) -> Result<()> {
         let full = state.active.id;
+        let tries_before = state.spare_tries;
         while state.active.id == full {
-            match std::mem::replace(&mut state.spare, Spare::Wanted) {
+            match &state.spare {
                 Spare::Ready(next) => {
+                    let next = Arc::clone(next);
+                    state.spare = Spare::Wanted;
                     state.push_seal();
-                    let sealed = (full, u64::from(self.options.segment_bytes));
-                    state.sealed.push_back(sealed);
+                    if state.active.has_file() {
+                        let sealed = (full, u64::from(self.options.segment_bytes));
+                        state.sealed.push_back(sealed);
+                    }
                     state.active = next;
                     state.end = HEADER_BYTES as u32;
                     self.spare_changed.notify_all();
                 }
-                Spare::Failed(error) => {
+                Spare::Failed(error) if state.spare_tries > tries_before => {
+                    return Err(error.clone().into());
+                }
+                // There may be room by now.
+                Spare::Failed(_) => {
+                    state.spare = Spare::Wanted;
                     self.spare_changed.notify_all();
-                    return Err(error.into());
                 }
                 Spare::Wanted => self.spare_changed.wait(state),
             }

@@ -4,7 +4,9 @@
 
 use std::path::Path;
 
-use ilion_commitlog::{CommitLog, Damage, Envelope, Error, Mode, Options, Report};
+use ilion_commitlog::{
+    CommitLog, Damage, Envelope, Error, Kind, Missing, Mode, Options, Position, Report, SegmentId, Stretch,
+};
 use ilion_env::{CrashRule, Env, MemEnv};
 
 fn options(damage: Damage) -> Options {
@@ -23,6 +25,10 @@ fn replay(env: &MemEnv, damage: Damage) -> Result<(Vec<Vec<u8>>, Report), Error>
         Path::new("log"),
         options(damage),
         &mut |_, envelope| {
+            // In the place of records that were lost or given up.
+            if envelope.kind == Kind::Noop {
+                return Ok(());
+            }
             found.push(envelope.body.to_vec());
             Ok(())
         },
@@ -163,8 +169,8 @@ fn random_bytes_are_no_log_and_no_panic() {
     }
 }
 
-#[test]
-fn records_given_up_behind_skipped_damage_stay_given_up() {
+/// A log of records that were synced, and others that were only written; as kill -9 leaves it.
+fn half_synced(kinds: &[Kind]) -> (MemEnv, Vec<Position>) {
     let env = MemEnv::new(1);
     let unhurried = Options {
         mode: Mode::Periodic {
@@ -172,28 +178,255 @@ fn records_given_up_behind_skipped_damage_stay_given_up() {
         },
         ..options(Damage::Refuse)
     };
-    let (log, _) = CommitLog::open(env.shared(), Path::new("log"), unhurried, &mut |_, _| Ok(())).unwrap();
-    let append = |number| log.append(&Envelope::mutation(&body(number))).unwrap();
-    let synced: Vec<_> = (0..3)
-        .map(|number| {
-            let position = append(number);
-            log.sync().unwrap();
-            position
+    let open = || {
+        CommitLog::open(env.shared(), Path::new("log"), unhurried.clone(), &mut |_, _| {
+            Ok(())
         })
-        .collect();
-    let torn = append(3);
-    log.written(append(4)).unwrap();
-
-    let env = env.crash(CrashRule::KeepAll);
-    let (name, _) = segments(&env).remove(0);
-    for position in [synced[1], torn] {
-        let path = Path::new("log").join(&name);
-        env.corrupt_byte(&path, u64::from(position.offset), 1).unwrap();
+        .unwrap()
+        .0
+    };
+    let mut positions = Vec::new();
+    let mut log = open();
+    for (number, kind) in (0..).zip(kinds) {
+        let body = body(number);
+        let envelope = Envelope {
+            kind: *kind,
+            ..Envelope::mutation(&body)
+        };
+        if number == 3 {
+            log.close().unwrap();
+            log = open();
+        }
+        positions.push(log.append(&envelope).unwrap());
     }
-    let (first, report) = replay(&env, Damage::Skip).unwrap();
-    assert_eq!(first, [body(0), body(2)]);
-    assert_eq!(report.torn_tail.unwrap().records_given_up, 1);
-    assert_eq!(replay(&env, Damage::Skip).unwrap().0, first);
+    log.written(*positions.last().unwrap()).unwrap();
+    (env.crash(CrashRule::KeepAll), positions)
+}
+
+fn damage_at(env: &MemEnv, position: Position, offset: u32) {
+    let path = format!("log/ilion-1-{}.log", position.segment);
+    env.corrupt_byte(Path::new(&path), u64::from(position.offset + offset), 1)
+        .unwrap();
+}
+
+#[test]
+fn a_damaged_record_that_was_not_synced_costs_only_itself() {
+    // In the length of a record, in its checksum, in its payload.
+    for offset in [0, 9, 30] {
+        let (env, positions) = half_synced(&[Kind::Mutation; 40]);
+        let segments: Vec<_> = positions.iter().map(|position| position.segment).collect();
+        assert!(segments[3] < segments[39], "more than one segment");
+        let last_of_first = segments
+            .iter()
+            .rposition(|segment| *segment == segments[3])
+            .unwrap();
+        let lost = [5, 6, 11, last_of_first];
+        for number in lost {
+            damage_at(&env, positions[number], offset);
+        }
+        let expected: Vec<_> = (0..40)
+            .filter(|number| !lost.contains(number))
+            .map(|number| body(number as u8))
+            .collect();
+        let (found, report) = replay(&env, Damage::Refuse).unwrap();
+        assert_eq!(found, expected, "byte {offset}");
+        assert!((3..=4).contains(&report.holes.len()), "{report:?}");
+        assert_eq!(report.holes[0].position, positions[5]);
+        let lost_bytes: u64 = lost
+            .iter()
+            .map(|number| body(*number as u8).len() as u64 + 56)
+            .sum();
+        assert_eq!(
+            report.holes.iter().map(|hole| hole.bytes).sum::<u64>(),
+            lost_bytes,
+            "{report:?}"
+        );
+        assert_eq!((report.torn_tail, report.records_given_up), (None, 0));
+        // From then on the log is whole.
+        let (again, report) = replay(&env.crash(CrashRule::LoseUnsynced), Damage::Refuse).unwrap();
+        assert_eq!(again, expected);
+        assert_eq!(
+            (report.holes, report.torn_tail, report.missing),
+            (vec![], None, vec![])
+        );
+    }
+}
+
+/// Flips, zeros and random bytes over stretches of what was not synced.
+#[test]
+fn any_damage_of_what_was_not_synced_costs_only_the_records_that_it_touches() {
+    let (original, positions) = half_synced(&[Kind::Mutation; 40]);
+    let end_of = |number: usize| positions[number].offset + 56 + body(number as u8).len() as u32;
+    for seed in 0..400 {
+        let mut random = ilion_env::Seeded::new(seed);
+        let env = original.crash(CrashRule::KeepAll);
+        let mut touched = Vec::new();
+        for _ in 0..=random.below(3) {
+            let first = 3 + random.below(37) as usize;
+            let segment = positions[first].segment;
+            let from = positions[first].offset
+                + random.below(u64::from(end_of(first) - positions[first].offset)) as u32;
+            let mut bytes = vec![0; 1 + random.below(600) as usize];
+            if random.one_in(2) {
+                random.fill(&mut bytes);
+            }
+            let to = from + bytes.len() as u32;
+            let path = format!("log/ilion-1-{segment}.log");
+            let mut file = env.open_append(Path::new(&path)).unwrap();
+            bytes.truncate((4096 - from) as usize);
+            file.write_at(u64::from(from), &bytes).unwrap();
+            touched.extend((3..40).filter(|number| {
+                let is_there = positions[*number].segment == segment;
+                is_there && positions[*number].offset < to && end_of(*number) > from
+            }));
+        }
+        let (found, report) = replay(&env, Damage::Refuse).unwrap();
+        let untouched = (0..40).filter(|number| !touched.contains(number));
+        let expected: Vec<_> = untouched.map(|number| body(number as u8)).collect();
+        assert!(
+            found
+                .iter()
+                .all(|found| (0..40).any(|number| *found == body(number))),
+            "seed {seed}"
+        );
+        // Damage may leave a record as it was: zeros over zeros.
+        assert!(
+            expected.iter().all(|expected| found.contains(expected)),
+            "seed {seed} {report:?}"
+        );
+        let is_told = !report.holes.is_empty() || report.torn_tail.is_some();
+        assert!(is_told || found.len() == 40, "seed {seed} {report:?}");
+        let (again, report) = replay(&env.crash(CrashRule::LoseUnsynced), Damage::Refuse).unwrap();
+        assert_eq!(
+            (again, report.holes, report.torn_tail),
+            (found, vec![], None),
+            "seed {seed}"
+        );
+    }
+}
+
+#[test]
+fn what_was_decided_by_what_was_lost_is_given_up_and_stays_given_up() {
+    let mut kinds = [Kind::Mutation; 10];
+    kinds[4] = Kind::Cas;
+    kinds[8] = Kind::Cas;
+    let (env, positions) = half_synced(&kinds);
+    assert_eq!(
+        replay(&env.crash(CrashRule::KeepAll), Damage::Refuse)
+            .unwrap()
+            .0
+            .len(),
+        10
+    );
+    damage_at(&env, positions[6], 20);
+    let (found, report) = replay(&env, Damage::Refuse).unwrap();
+    assert_eq!(found, [0, 1, 2, 3, 4, 5, 7, 9].map(body));
+    assert_eq!(report.records_given_up, 1);
+    let (again, report) = replay(&env.crash(CrashRule::LoseUnsynced), Damage::Refuse).unwrap();
+    assert!(!again.contains(&body(8)) && again.contains(&body(9)));
+    assert_eq!((report.records_given_up, report.holes), (0, vec![]));
+}
+
+#[test]
+fn damage_before_what_was_synced_refuses_the_start_whatever_follows() {
+    let (env, positions) = half_synced(&[Kind::Mutation; 10]);
+    damage_at(&env, positions[1], 20);
+    let Err(Error::Corrupt { offset, .. }) = replay(&env, Damage::Refuse) else {
+        panic!("it was opened");
+    };
+    assert_eq!(offset, u64::from(positions[1].offset));
+    damage_at(&env, positions[6], 20);
+    let (found, report) = replay(&env, Damage::Skip).unwrap();
+    assert_eq!(found, [0, 2, 3, 4, 5, 7, 8, 9].map(body));
+    assert_eq!((report.skipped.len(), report.holes.len()), (1, 1));
+}
+
+fn replay_known(env: &MemEnv, known: Stretch) -> Report {
+    let options = Options {
+        known: Some(known),
+        ..options(Damage::Refuse)
+    };
+    let opened = CommitLog::open(env.shared(), Path::new("log"), options, &mut |_, _| Ok(()));
+    opened.unwrap().1
+}
+
+/// What a log knows of itself before it is killed.
+fn known_log() -> (MemEnv, Stretch) {
+    let env = MemEnv::new(1);
+    let mut known = None;
+    for _ in 0..2 {
+        let options = options(Damage::Refuse);
+        let (log, _) = CommitLog::open(env.shared(), Path::new("log"), options, &mut |_, _| Ok(())).unwrap();
+        for number in 0..60 {
+            let position = log.append(&Envelope::mutation(&body(number))).unwrap();
+            log.wait_durable(position).unwrap();
+        }
+        known = Some(log.stretch(Position::START));
+        log.close().unwrap();
+        env.advance_micros(60_000_000);
+    }
+    (env, known.unwrap())
+}
+
+fn remove(env: &MemEnv, name: &str) {
+    env.remove_file(&Path::new("log").join(name)).unwrap();
+}
+
+#[test]
+fn a_segment_that_is_missing_is_told_wherever_it_was() {
+    let (original, known) = known_log();
+    let names: Vec<String> = segments(&original).into_iter().map(|(name, _)| name).collect();
+    assert!(names.len() > 6);
+    assert_eq!(
+        replay_known(&original.crash(CrashRule::KeepAll), known).missing,
+        []
+    );
+    for missing in 0..names.len() {
+        let env = original.crash(CrashRule::KeepAll);
+        remove(&env, &names[missing]);
+        let found = replay_known(&env, known).missing;
+        assert_eq!(found.len(), 1, "segment {missing} of {}: {found:?}", names.len());
+        let is_last = missing + 1 == names.len();
+        assert_eq!(
+            matches!(found[0], Missing::Tail { to, .. } if to == known.to),
+            is_last,
+            "{found:?}"
+        );
+    }
+    // What was trimmed is not missing, also where a power loss brings some of it back.
+    let env = original.crash(CrashRule::KeepAll);
+    remove(&env, &names[1]);
+    let ids = names
+        .iter()
+        .map(|name| name["ilion-1-".len()..name.len() - 4].parse().unwrap());
+    let ids: Vec<SegmentId> = ids.map(SegmentId).collect();
+    let trimmed = Stretch {
+        from: ids[3],
+        ..known
+    };
+    assert_eq!(replay_known(&env, trimmed).missing, []);
+}
+
+#[test]
+fn an_end_that_was_cut_off_or_zeroed_is_told_with_how_much() {
+    let (original, known) = known_log();
+    let (last, size) = segments(&original).pop().unwrap();
+    let path = Path::new("log").join(&last);
+    for is_cut in [true, false] {
+        let env = original.crash(CrashRule::KeepAll);
+        let mut file = env.open_append(&path).unwrap();
+        match is_cut {
+            true => file.truncate(300).unwrap(),
+            false => file.write_at(300, &vec![0; size as usize - 300]).unwrap(),
+        }
+        drop(file);
+        let report = replay_known(&env, known);
+        let [Missing::Tail { from, to }] = report.missing[..] else {
+            panic!("{report:?}");
+        };
+        assert_eq!((to, from.segment), (known.to, known.to.segment));
+        assert!(from.offset <= 300);
+    }
 }
 
 fn spacious(damage: Damage) -> Options {

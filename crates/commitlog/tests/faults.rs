@@ -138,14 +138,49 @@ fn no_space_for_a_new_segment_refuses_writes_until_there_is_space_again() {
     log.append(&Envelope::mutation(b"what fits in the active segment"))
         .unwrap();
     mem.set_capacity_bytes(u64::MAX);
-    // The attempt that failed is reported once more; the one after it finds the space.
-    let _ = log.append(&Envelope::mutation(&[0; 1000]));
+    log.append(&Envelope::mutation(&[0; 1000])).unwrap();
     let back = log.append(&Envelope::mutation(b"back")).unwrap();
     log.wait_durable(back).unwrap();
     log.close().unwrap();
     let (_, found) = open(&env, Mode::Batch).unwrap();
     assert_eq!(found.last().unwrap(), b"back");
     assert!(found.len() >= written.len() + 2);
+}
+
+#[test]
+fn a_log_starts_on_a_full_disk_and_takes_records_when_there_is_room() {
+    let (_, env) = faulty();
+    let (log, _) = open(&env, Mode::Batch).unwrap();
+    let kept = log.append(&Envelope::mutation(b"kept")).unwrap();
+    log.wait_durable(kept).unwrap();
+    log.close().unwrap();
+    for rule in [
+        "no_space preallocate \"*\"",
+        "no_descriptors create \"ilion-1-*\"",
+    ] {
+        env.add(rule).unwrap();
+        let (log, found) = open(&env, Mode::Batch).unwrap();
+        assert_eq!(found[0], b"kept");
+        let refused = log.append(&Envelope::mutation(b"refused"));
+        assert!(
+            matches!(&refused, Err(Error::Io(error)) if error.is_shortage()),
+            "{refused:?}"
+        );
+        let barrier = log.barrier();
+        log.sync().unwrap();
+        assert_eq!(log.tail(Position::START).count(), found.len());
+        env.clear();
+        let back = log.append(&Envelope::mutation(rule.as_bytes())).unwrap();
+        assert!(back >= barrier);
+        log.wait_durable(back).unwrap();
+        assert_eq!(log.tail(barrier).count(), 1);
+        log.close().unwrap();
+    }
+    env.add("no_space preallocate \"*\"").unwrap();
+    open(&env, Mode::Batch).unwrap().0.close().unwrap();
+    env.clear();
+    let (_, found) = open(&env, Mode::Batch).unwrap();
+    assert_eq!(found.len(), 3, "what was there, and one record of each start");
 }
 
 #[test]

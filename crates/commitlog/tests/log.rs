@@ -309,12 +309,12 @@ fn positions_are_never_used_twice() {
 fn what_the_log_cannot_hold_is_refused_with_the_rule() {
     let env = MemEnv::new(1);
     let (log, ..) = open(env.shared(), small(Mode::Batch));
-    let error = log.append(&Envelope::mutation(&[0; 2100])).unwrap_err();
+    let error = log.append(&Envelope::mutation(&[0; 4000])).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the commit log refuses this: a record has at most 2048 bytes, this one has 2140"
+        "the commit log refuses this: a record has at most 4020 bytes, this one has 4040"
     );
-    log.append(&Envelope::mutation(&[0; 2008])).unwrap();
+    log.append(&Envelope::mutation(&[0; 3980])).unwrap();
     assert!(matches!(
         log.written(Position::new(u64::MAX, 0)),
         Err(Error::Refused { .. })
