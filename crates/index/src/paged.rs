@@ -7,15 +7,14 @@
 //!
 //! The pages are those of `ilion-pages`. `tail_len` counts `fields` and `body_length`,
 //! `tail_crc` is of the same bytes. A file is written beside its name (`.tmp`), synced, and given its name when it is whole:
-//! so one that is being read, as memory, is never changed. The body is mapped; a page is read through the file and checked
-//! when it is first touched, so that what the disk cannot give is an error and what it gives is counted.
+//! so one that is being read is never changed.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ilion_codec::crc32;
 use ilion_env::{Access, Env, ReadFile};
-use ilion_pages::{Pages, PagesWriter, paged_length};
+use ilion_pages::{PageBytes, Pages, PagesWriter, paged_length};
 use ilion_rows::ReadError;
 
 use crate::Error;
@@ -115,11 +114,7 @@ impl PagedFile {
             return Err(unusable(path, "its length is not what its tail says"));
         }
         fields.truncate(length_at);
-        let map = file.map()?;
-        if map.len() as u64 != file.size_bytes() {
-            return Err(unusable(path, "its length changed"));
-        }
-        let pages = Pages::of(file, map, body_length);
+        let pages = Pages::of(file, body_length);
         let pages = pages.ok_or_else(|| unusable(path, "its length is not what its tail says"))?;
         Ok((Self(pages), fields))
     }
@@ -140,7 +135,7 @@ impl PagedFile {
 
     /// `len` bytes of the body from `at` on.
     #[inline]
-    pub(crate) fn bytes(&self, at: u64, len: usize) -> Result<&[u8], ReadError> {
+    pub(crate) fn bytes(&self, at: u64, len: usize) -> Result<PageBytes<'_>, ReadError> {
         self.0.bytes(at, len).map_err(|error| match error {
             ilion_pages::Error::Corrupt { offset, expected, .. } => self.corrupt(offset, expected),
             ilion_pages::Error::Env(error) => io(error),
@@ -266,7 +261,7 @@ mod tests {
         for at in (0..size).step_by(7).chain(len as u64..size) {
             mem.corrupt_byte(&path, at, 0x10).unwrap();
             let whole = PagedFile::open(&env, &path, MAGIC).ok();
-            let bytes = whole.and_then(|(file, _)| file.bytes(0, len).map(<[u8]>::to_vec).ok());
+            let bytes = whole.and_then(|(file, _)| file.bytes(0, len).map(|bytes| bytes.to_vec()).ok());
             assert!(bytes.is_none(), "byte {at}");
             mem.corrupt_byte(&path, at, 0x10).unwrap();
         }

@@ -31,11 +31,13 @@ pub enum Component {
     Tokens,
     /// Ilion's cell map.
     Cells,
+    /// Ilion's checksums of the components that have none.
+    Checksums,
     /// Anything else that carries the SSTable's name, such as `SAI+...`: kept and removed with it, never read.
     Other(String),
 }
 
-const NAMES: [(Component, &str); 13] = [
+const NAMES: [(Component, &str); 14] = [
     (Component::Data, "Data.db"),
     (Component::Index, "Index.db"),
     (Component::Partitions, "Partitions.db"),
@@ -49,6 +51,7 @@ const NAMES: [(Component, &str); 13] = [
     (Component::Toc, "TOC.txt"),
     (Component::Tokens, "Tokens.db"),
     (Component::Cells, "Cells.db"),
+    (Component::Checksums, "Checksums.db"),
 ];
 
 impl Component {
@@ -78,7 +81,7 @@ impl Component {
 
     /// True for Ilion's own components, which Cassandra neither writes nor reads.
     pub fn is_side(&self) -> bool {
-        matches!(self, Self::Tokens | Self::Cells)
+        matches!(self, Self::Tokens | Self::Cells | Self::Checksums)
     }
 }
 

@@ -17,7 +17,7 @@ use ilion_env::Env;
 use crate::{Component, Descriptor, Error, Result, Version};
 
 /// Chunks above this are refused: Cassandra's tables use 4 KiB to 1 MiB, and a chunk is decompressed whole.
-pub const CHUNK_LENGTH_MAX: u32 = 64 << 20;
+pub const CHUNK_LENGTH_MAX: u32 = ilion_schema::CHUNK_LENGTH_KIB_MAX << 10;
 
 /// The compressor with its options is at the start; this much is nearly always enough.
 const HEAD_BYTES: usize = 1 << 10;

@@ -9,7 +9,7 @@ use ilion_env::{DirEntry, Env};
 use crate::transaction::{doomed, is_log};
 use crate::{Component, Descriptor, Result};
 
-/// An SSTable found in a directory: its Data.db is there.
+/// An SSTable found in a directory: its Data.db is there, or TOC.txt, which names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     /// Which.
@@ -49,7 +49,7 @@ pub struct TableFiles {
 }
 
 impl TableFiles {
-    /// Lists a directory; nothing if it is not there. Files with other names, temporary files and sets without a Data.db are left
+    /// Lists a directory; nothing if it is not there. Files with other names, temporary files and sets without Data.db and TOC.txt are left
     /// alone.
     ///
     /// # Errors
@@ -82,7 +82,7 @@ impl TableFiles {
     }
 }
 
-/// The SSTables of a directory, oldest id first. What a crash left is among them as far as it has a Data.db.
+/// The SSTables of a directory, oldest id first. What a crash left is among them as far as it has a Data.db or TOC.txt.
 ///
 /// # Errors
 /// The directory cannot be listed, or it holds an SSTable of a version that cannot be read.
@@ -90,7 +90,7 @@ pub fn list_directory(env: &dyn Env, directory: &Path) -> Result<Vec<Found>> {
     whole_sets(&directory.into(), &env.list(directory)?)
 }
 
-/// Sets with a Data.db, oldest id first.
+/// Sets with a Data.db, oldest id first. What has a TOC.txt was whole once: without Data.db it is damaged.
 fn whole_sets(directory: &Arc<Path>, entries: &[DirEntry]) -> Result<Vec<Found>> {
     let mut sets: BTreeMap<Descriptor, Vec<(Component, u64)>> = BTreeMap::new();
     for entry in entries.iter().filter(|entry| !entry.is_dir) {
@@ -105,7 +105,10 @@ fn whole_sets(directory: &Arc<Path>, entries: &[DirEntry]) -> Result<Vec<Found>>
         components,
     });
     let mut found: Vec<Found> = found
-        .filter(|found| found.size_of(&Component::Data).is_some())
+        .filter(|found| {
+            let has = |component: Component| found.size_of(&component).is_some();
+            has(Component::Data) || has(Component::Toc)
+        })
         .collect();
     found.sort_by_key(|found| found.descriptor.id);
     for found in &found {

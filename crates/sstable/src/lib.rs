@@ -12,6 +12,7 @@
 //! | `chunks` | Data.db as a sequence of uncompressed bytes: cache, streams, writer |
 //! | `bloom` | Filter.db |
 //! | `cells` | Cells.db, the cell map |
+//! | `checksums` | Checksums.db: CRCs of the components that have none |
 //! | `sstable` | [`SSTable`]: one SSTable open for reads |
 //! | `reader` | its partition index, and cursors over its partitions |
 //! | `open`, `open_options`, `lazy` | its parts, opened when they are needed |
@@ -38,6 +39,7 @@ mod error;
 
 pub mod bloom;
 mod cells;
+mod checksums;
 pub mod chunks;
 mod commit_log_interval;
 mod comparable;
@@ -95,6 +97,8 @@ pub use statistics::{
     StatsMetadata, Validation,
 };
 pub use tokens::TokenBitsBudget;
-pub use transaction::{CommittedTransaction, Transaction, TransactionKind, finish_transactions};
+pub use transaction::{
+    CommittedTransaction, FailedCommit, Transaction, TransactionKind, finish_transaction, finish_transactions,
+};
 pub use version::Version;
 pub use writer::{CellMapLimits, SSTableWriter, WriterOptions};

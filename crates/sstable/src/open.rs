@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use ilion_env::Env;
 use ilion_rows::{DecoratedKey, Slice};
 
 use crate::cells::CellMap;
+use crate::checksums::{Checksums, Owner};
 use crate::chunks::READ_AHEAD_BYTES;
 use crate::compression_info::check_compressor;
 use crate::lazy::Lazy;
@@ -30,6 +31,8 @@ pub(crate) struct OpenedParts {
     pub(crate) covered: Slice,
     pub(crate) header: SerializationHeader,
     pub(crate) size_bytes: u64,
+    /// Bytes of Data.db on disk when it was opened.
+    stored_length: u64,
     pub(crate) ends: Ends,
     /// Found at the start, made later, or dropped since it was damaged.
     pub(crate) tokens: ArcSwapOption<TokenMap>,
@@ -41,6 +44,10 @@ pub(crate) struct OpenedParts {
     pub(crate) index_lookups: AtomicU64,
     /// One cannot be made.
     pub(crate) goes_without_token_map: AtomicBool,
+    /// Nothing in it if there are none, or they were damaged.
+    checksums: Lazy<Option<Checksums>>,
+    /// They are missing, or were found to be damaged.
+    pub(crate) lacks_checksums: AtomicBool,
     /// Nothing in it if there is none, or it was damaged.
     cells: Lazy<ArcSwapOption<CellMap>>,
     data: Lazy<Arc<ChunkReader>>,
@@ -66,8 +73,13 @@ impl OpenedParts {
         options: &OpenOptions,
     ) -> Result<Self> {
         descriptor.version.check_readable()?;
+        let has = |component: &Component| match found {
+            Some(found) => found.size_of(component).is_some(),
+            None => env.exists(&descriptor.path(component)),
+        };
+        check_components(descriptor, has)?;
         let statistics = read_statistics(&**env, descriptor, options)?;
-        check_compression_info(&**env, descriptor)?;
+        check_chunk_map(&**env, descriptor, has)?;
         let stored_length = match found.and_then(|found| found.size_of(&Component::Data)) {
             Some(length) => length,
             None => env.file_size(&descriptor.path(&Component::Data))?,
@@ -78,12 +90,17 @@ impl OpenedParts {
             }
             Finding::Summary | Finding::WholeIndex => None,
         };
-        let (data, index) = (Lazy::new(), Lazy::new());
+        let (data, index, checksums) = (Lazy::new(), Lazy::new(), Lazy::new());
+        let lacks_checksums = AtomicBool::new(!has(&Component::Checksums));
         let ends = match &map {
             Some(map) => Ends::of_map(map),
             None => {
-                let data = data.get_or_open(|| open_data(&**env, descriptor, options))?;
-                let index = index.get_or_open(|| open_index(&**env, descriptor, options, data))?;
+                let owner = Owner::of(stored_length, &statistics.stats);
+                let checksums = checksums
+                    .get_or_open(|| open_checksums(&**env, descriptor, owner, &lacks_checksums))?
+                    .as_ref();
+                let data = data.get_or_open(|| open_data(&**env, descriptor, options, checksums))?;
+                let index = index.get_or_open(|| open_index(&**env, descriptor, options, data, checksums))?;
                 Ends::of_index(index, data, &statistics.stats)
             }
         };
@@ -91,6 +108,9 @@ impl OpenedParts {
             env: env.clone(),
             descriptor: descriptor.clone(),
             options: options.clone(),
+            stored_length,
+            checksums,
+            lacks_checksums,
             size_bytes: found.map_or_else(|| size_of(&**env, descriptor), Found::size_bytes),
             covered: statistics.stats.covered(descriptor.version),
             stats: statistics.stats,
@@ -119,7 +139,8 @@ impl OpenedParts {
     #[inline]
     pub(crate) fn data(&self) -> Result<&Arc<ChunkReader>> {
         self.data.get_or_open(|| {
-            let data = open_data(&*self.env, &self.descriptor, &self.options)?;
+            let checksums = self.checksums()?;
+            let data = open_data(&*self.env, &self.descriptor, &self.options, checksums)?;
             if data.data_length() != self.ends.data_length {
                 let expected = format!(
                     "{} uncompressed bytes, as the token map says",
@@ -134,8 +155,23 @@ impl OpenedParts {
     /// The partition index.
     #[inline]
     pub(crate) fn index(&self) -> Result<&PartitionIndex> {
-        self.index
-            .get_or_open(|| open_index(&*self.env, &self.descriptor, &self.options, self.data()?))
+        self.index.get_or_open(|| {
+            let (data, checksums) = (self.data()?, self.checksums()?);
+            open_index(&*self.env, &self.descriptor, &self.options, data, checksums)
+        })
+    }
+
+    /// The checksums, if there are some that can be used.
+    fn checksums(&self) -> Result<Option<&Checksums>> {
+        let checksums = self.checksums.get_or_open(|| {
+            open_checksums(&*self.env, &self.descriptor, self.owner(), &self.lacks_checksums)
+        })?;
+        Ok(checksums.as_ref())
+    }
+
+    /// Whose checksums are used.
+    pub(crate) fn owner(&self) -> Owner {
+        Owner::of(self.stored_length, &self.stats)
     }
 
     /// The index, if it was opened.
@@ -150,7 +186,13 @@ impl OpenedParts {
         };
         let mut resampled = summary.load_full();
         if resampled.level < level {
-            resampled = Arc::new(open_summary(&*self.env, &self.descriptor, &self.options, index)?);
+            resampled = Arc::new(open_summary(
+                &*self.env,
+                &self.descriptor,
+                &self.options,
+                index,
+                self.checksums()?,
+            )?);
         }
         if resampled.level > level {
             resampled = Arc::new(resampled.thinned(level));
@@ -164,7 +206,7 @@ impl OpenedParts {
     pub(crate) fn filter(&self) -> Result<Option<&BloomFilter>> {
         let filter = self
             .filter
-            .get_or_open(|| open_filter(&*self.env, &self.descriptor))?;
+            .get_or_open(|| open_filter(&*self.env, &self.descriptor, self.checksums()?))?;
         Ok(filter.as_ref())
     }
 
@@ -209,7 +251,9 @@ impl OpenedParts {
         let data = self.data.opened().map_or(0, |data| data.memory_bytes());
         let cells = cells.map_or(0, |map| map.memory_bytes());
         let bits = self.token_bits.memory_bytes();
-        map + bits + cells + index + filter.map_or(0, BloomFilter::memory_bytes) + data
+        let checksums = self.checksums.opened().and_then(Option::as_ref);
+        let checksums = checksums.map_or(0, Checksums::memory_bytes);
+        map + bits + cells + checksums + index + filter.map_or(0, BloomFilter::memory_bytes) + data
     }
 
     /// The token map turned out to be damaged: from now on the index answers, until there is a new one.
@@ -290,8 +334,56 @@ fn open_token_map(
     }
 }
 
-fn open_data(env: &dyn Env, descriptor: &Descriptor, options: &OpenOptions) -> Result<Arc<ChunkReader>> {
-    ChunkReader::open(env, descriptor, options.chunk_cache.clone()).map(Arc::new)
+fn open_data(
+    env: &dyn Env,
+    descriptor: &Descriptor,
+    options: &OpenOptions,
+    checksums: Option<&Checksums>,
+) -> Result<Arc<ChunkReader>> {
+    let cache = options.chunk_cache.clone();
+    ChunkReader::open_checked(env, descriptor, cache, checksums).map(Arc::new)
+}
+
+/// Damaged checksums are as good as none: they are made again.
+fn open_checksums(
+    env: &dyn Env,
+    descriptor: &Descriptor,
+    owner: Owner,
+    are_lacking: &AtomicBool,
+) -> Result<Option<Checksums>> {
+    let opened = match Checksums::read(env, descriptor, owner) {
+        Err(error) if error.is_corrupt() => {
+            tracing::warn!(
+                sstable = %descriptor,
+                %error,
+                "Checksums.db is not used; it is made again of the components as they are: `ilion sstable verify` tells whether they are whole"
+            );
+            None
+        }
+        opened => opened?,
+    };
+    are_lacking.store(opened.is_none(), Relaxed);
+    Ok(opened)
+}
+
+/// An SSTable of which a file is missing that every one has is damaged.
+fn check_components(descriptor: &Descriptor, has: impl Fn(&Component) -> bool) -> Result<()> {
+    let needed: &[Component] = match descriptor.format {
+        Format::Big => &[Component::Data, Component::Statistics, Component::Index],
+        Format::Bti => &[
+            Component::Data,
+            Component::Statistics,
+            Component::Partitions,
+            Component::Rows,
+        ],
+    };
+    match needed.iter().find(|component| !has(component)) {
+        None => Ok(()),
+        Some(missing) => {
+            let expected = "the file, since an SSTable cannot be read without it";
+            Err(Error::corrupt(&descriptor.path(missing), 0, expected))
+        }
+    }
 }
 
 /// Components that TOC.txt names, and all that Ilion knows.
@@ -301,16 +393,20 @@ fn listed_components(env: &dyn Env, descriptor: &Descriptor) -> Result<BTreeSet<
 }
 
 /// Without its chunk map, compressed data would be taken for rows. What cannot be decompressed is refused now, and not when
-/// it is first read.
-fn check_compression_info(env: &dyn Env, descriptor: &Descriptor) -> Result<()> {
+/// it is first read. Without CRC.db, nobody would check it.
+fn check_chunk_map(env: &dyn Env, descriptor: &Descriptor, has: impl Fn(&Component) -> bool) -> Result<()> {
     if check_compressor(env, descriptor)? {
         return Ok(());
     }
-    if listed_components(env, descriptor)?.contains(&Component::CompressionInfo) {
-        let path = descriptor.path(&Component::CompressionInfo);
-        return Err(Error::corrupt(&path, 0, "the file, since TOC.txt names it"));
+    let listed = listed_components(env, descriptor)?;
+    let maps = [Component::CompressionInfo, Component::Crc];
+    match maps.iter().find(|map| listed.contains(map) && !has(map)) {
+        None => Ok(()),
+        Some(missing) => {
+            let path = descriptor.path(missing);
+            Err(Error::corrupt(&path, 0, "the file, since TOC.txt names it"))
+        }
     }
-    Ok(())
 }
 
 /// Bytes of its files of known names; a secondary index of Cassandra's is not counted.
@@ -356,10 +452,12 @@ fn open_index(
     descriptor: &Descriptor,
     options: &OpenOptions,
     data: &Arc<ChunkReader>,
+    checksums: Option<&Checksums>,
 ) -> Result<PartitionIndex> {
     let open = |component: Component| {
         let path = descriptor.path(&component);
-        ChunkReader::open_plain(env, &path, options.chunk_cache.clone()).map(Arc::new)
+        let sums = checksums.and_then(|checksums| checksums.of(&component));
+        ChunkReader::open_summed(env, &path, options.chunk_cache.clone(), sums).map(Arc::new)
     };
     if descriptor.format == Format::Bti {
         let (partitions, rows) = (open(Component::Partitions)?, open(Component::Rows)?);
@@ -367,7 +465,7 @@ fn open_index(
         return Ok(PartitionIndex::Trie(Arc::new(trie)));
     }
     let index = open(Component::Index)?;
-    let summary = ArcSwap::from_pointee(open_summary(env, descriptor, options, &index)?);
+    let summary = ArcSwap::from_pointee(open_summary(env, descriptor, options, &index, checksums)?);
     Ok(PartitionIndex::Sorted { summary, index })
 }
 
@@ -376,12 +474,14 @@ fn open_summary(
     descriptor: &Descriptor,
     options: &OpenOptions,
     index: &Arc<ChunkReader>,
+    checksums: Option<&Checksums>,
 ) -> Result<Summary> {
     let partitioner = options.partitioner;
     let bytes = match options.finding {
         Finding::WholeIndex => None,
         Finding::TokenMap | Finding::Summary => read_component(env, descriptor, &Component::Summary)?,
     };
+    let bytes = bytes.filter(|bytes| is_as_it_was(bytes, descriptor, &Component::Summary, checksums));
     let stored = bytes.and_then(|bytes| Summary::decode(&bytes, partitioner, index.data_length()));
     if let Some(summary) = stored {
         return Ok(summary);
@@ -394,13 +494,35 @@ fn open_summary(
     built.ok_or_else(|| Error::corrupt(index.path(), 0, "at least one partition"))
 }
 
+/// False if the checksums say otherwise: of what SSTables can be read without.
+fn is_as_it_was(
+    bytes: &[u8],
+    descriptor: &Descriptor,
+    component: &Component,
+    checksums: Option<&Checksums>,
+) -> bool {
+    let sums = checksums.and_then(|checksums| checksums.of(component));
+    sums.is_none_or(|sums| sums.check(bytes, &descriptor.path(component)).is_ok())
+}
+
 /// A damaged filter is as good as none: reads are slower, not wrong.
-fn open_filter(env: &dyn Env, descriptor: &Descriptor) -> Result<Option<BloomFilter>> {
+fn open_filter(
+    env: &dyn Env,
+    descriptor: &Descriptor,
+    checksums: Option<&Checksums>,
+) -> Result<Option<BloomFilter>> {
     let Some(bytes) = read_component(env, descriptor, &Component::Filter)? else {
+        if checksums.is_some_and(|checksums| checksums.of(&Component::Filter).is_some()) {
+            tracing::warn!(sstable = %descriptor, "Filter.db is missing: the SSTable is read without it");
+        }
         return Ok(None);
     };
     match BloomFilter::decode(&bytes, descriptor.version) {
-        Ok(filter) if !filter.is_blank() => Ok(Some(filter)),
+        Ok(filter)
+            if !filter.is_blank() && is_as_it_was(&bytes, descriptor, &Component::Filter, checksums) =>
+        {
+            Ok(Some(filter))
+        }
         _ => {
             tracing::warn!(sstable = %descriptor, "Filter.db is damaged: the SSTable is read without it");
             Ok(None)

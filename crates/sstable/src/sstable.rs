@@ -1,6 +1,6 @@
 //! One SSTable, open for reads by many threads.
 //!
-//! A token map finds its partitions, and tells where those of a range begin; it is mapped, not loaded. Without one, the Bloom
+//! A token map finds its partitions, and tells where those of a range begin; of it only what is asked for is loaded. Without one, the Bloom
 //! filter and the summary (BIG only) are in memory and the partition index is read as needed.
 
 mod presence;
@@ -15,6 +15,7 @@ use ilion_types::Partitioner;
 use parking_lot::RwLock;
 use smallvec::SmallVec;
 
+use crate::checksums::make_checksums;
 use crate::chunks::READ_AHEAD_BYTES;
 use crate::make_token_map::make_token_map;
 use crate::open::OpenedParts;
@@ -257,6 +258,25 @@ impl SSTable {
         });
         if made.is_err() || matches!(made, Ok(false) if go_on()) {
             self.parts.goes_without_token_map.store(true, Relaxed);
+        }
+        made
+    }
+
+    /// True if its components have no checksums that can be used, as far as is known, and none were tried to be made in vain.
+    pub fn wants_checksums(&self) -> bool {
+        self.parts.lacks_checksums.load(Relaxed)
+    }
+
+    /// Makes Checksums.db of its components as they are now; it is used when the SSTable is opened the next time. Goes on as long
+    /// as `go_on` says; false if it was stopped.
+    ///
+    /// # Errors
+    /// The operating system refused.
+    pub fn make_checksums(&self, go_on: &mut dyn FnMut() -> bool) -> Result<bool> {
+        let parts = &self.parts;
+        let made = make_checksums(&*parts.env, &parts.descriptor, parts.owner(), go_on);
+        if !matches!(made, Ok(false)) {
+            parts.lacks_checksums.store(false, Relaxed);
         }
         made
     }

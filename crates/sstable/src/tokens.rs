@@ -1,6 +1,6 @@
 //! Tokens.db, the token map: for each partition its token, cut to the bits that tell it apart, and its position in Data.db.
 //!
-//! It answers from memory that is mapped, not loaded: whether a partition may be here, where, how many there are between two
+//! It answers from memory, of which only what is asked for is loaded: whether a partition may be here, where, how many there are between two
 //! tokens, and which token comes next. `docs/format/tokens.md` tells the file:
 //!
 //! ```text

@@ -16,6 +16,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use ilion_env::{Env, WriteFile};
 
@@ -126,12 +127,23 @@ pub struct Transaction {
     removes: bool,
 }
 
+/// A commit that failed.
+pub struct FailedCommit {
+    /// What went wrong.
+    pub error: Error,
+    /// The transaction, if it is certain that nothing was committed: it can be aborted. `None` if the next start may find it
+    /// committed; then its files must stay.
+    pub transaction: Option<Box<Transaction>>,
+}
+
 /// A committed transaction. Its log goes when this is dropped: hold it as long as old files wait to be removed.
 pub struct CommittedTransaction {
     env: Arc<dyn Env>,
     directory: PathBuf,
     path: PathBuf,
     removes: bool,
+    /// An old file could not be removed: the log stays, so that the next start does it.
+    is_unfinished: AtomicBool,
 }
 
 impl Transaction {
@@ -141,8 +153,12 @@ impl Transaction {
     /// The file cannot be made.
     pub fn begin(env: Arc<dyn Env>, directory: &Path, kind: TransactionKind) -> Result<Self> {
         let name = format!("{}_txn_{}_{}.log", Version::NB, kind.name(), env.time_uuid());
-        let file = env.create(&directory.join(name))?;
-        env.sync_dir(directory)?;
+        let path = directory.join(name);
+        let file = env.create(&path)?;
+        env.sync_dir(directory).inspect_err(|_| {
+            // It names no files yet: one that stays does no harm.
+            let _ = env.remove_file(&path);
+        })?;
         Ok(Self {
             env,
             file,
@@ -191,17 +207,34 @@ impl Transaction {
         Ok(self.file.append(line.print().as_bytes())?)
     }
 
+    /// Its log.
+    pub fn path(&self) -> &Path {
+        self.file.path()
+    }
+
     /// The new set of files takes the place of the old one.
     ///
     /// # Errors
-    /// The log cannot be written or synced: what was added is gone at the next start.
-    pub fn commit(mut self) -> Result<CommittedTransaction> {
-        self.write(LineType::Commit, None)?;
-        self.file.sync()?;
+    /// The log cannot be written or synced; the error says whether the transaction can still be aborted.
+    pub fn commit(mut self) -> std::result::Result<CommittedTransaction, FailedCommit> {
+        let end = self.file.position();
+        if let Err(error) = self.write(LineType::Commit, None) {
+            // No part of the record may stay: an abort removes files, and a start must not take it for a commit then.
+            let is_cut = self.file.truncate(end).and_then(|()| self.file.sync()).is_ok();
+            return Err(FailedCommit {
+                error,
+                transaction: is_cut.then(|| Box::new(self)),
+            });
+        }
+        self.file.sync().map_err(|error| FailedCommit {
+            error: error.into(),
+            transaction: None,
+        })?;
         Ok(CommittedTransaction {
             directory: self.directory,
             path: self.file.path().to_path_buf(),
             removes: self.removes,
+            is_unfinished: AtomicBool::new(false),
             env: self.env.clone(),
         })
     }
@@ -209,9 +242,10 @@ impl Transaction {
     /// Nothing happened: removes what was added, and the log.
     ///
     /// # Errors
-    /// A file cannot be removed; the next start tries again.
+    /// A file cannot be removed; [`finish_transaction`] or the next start tries again.
     pub fn abort(mut self) -> Result<()> {
-        self.write(LineType::Abort, None)?;
+        // A log without it means the same, and a full disk has no room for it.
+        let _ = self.write(LineType::Abort, None);
         for descriptor in &self.added {
             descriptor.remove_files(&*self.env)?;
         }
@@ -221,8 +255,24 @@ impl Transaction {
     }
 }
 
+impl CommittedTransaction {
+    /// Removes the files of an SSTable that it has taken out.
+    ///
+    /// # Errors
+    /// A file cannot be removed. Then the log stays, and the next start removes the rest: without it, what is left would
+    /// be taken for data, or for damage.
+    pub fn remove_files(&self, descriptor: &Descriptor) -> Result<()> {
+        descriptor
+            .remove_files(&*self.env)
+            .inspect_err(|_| self.is_unfinished.store(true, Relaxed))
+    }
+}
+
 impl Drop for CommittedTransaction {
     fn drop(&mut self) {
+        if self.is_unfinished.load(Relaxed) {
+            return;
+        }
         // The removals first: a power loss must not bring files back without the log. A log that stays is read at the
         // next start, and does no harm.
         if !self.removes || self.env.sync_dir(&self.directory).is_ok() {
@@ -236,15 +286,22 @@ impl Drop for CommittedTransaction {
 /// # Errors
 /// A log is damaged where it was already synced, or a file cannot be removed.
 pub fn finish_transactions(env: &dyn Env, directory: &Path) -> Result<()> {
+    let logs = logs(env, directory)?;
+    logs.iter()
+        .try_for_each(|log| finish_transaction(env, directory, log))
+}
+
+/// Finishes the transaction of one log: one that a crash left, or whose abort failed.
+///
+/// # Errors
+/// As [`finish_transactions`].
+pub fn finish_transaction(env: &dyn Env, directory: &Path, log: &Path) -> Result<()> {
     let directory: Arc<Path> = directory.into();
-    for path in logs(env, &directory)? {
-        for descriptor in doomed(env, &directory, &path)? {
-            descriptor.remove_files(env)?;
-        }
-        env.sync_dir(&directory)?;
-        env.remove_file(&path)?;
+    for descriptor in doomed(env, &directory, log)? {
+        descriptor.remove_files(env)?;
     }
-    Ok(())
+    env.sync_dir(&directory)?;
+    Ok(env.remove_file(log)?)
 }
 
 /// True for the name of a transaction log.
@@ -369,9 +426,70 @@ mod tests {
         transaction.add(&new).unwrap();
         transaction.remove(&old).unwrap();
         put(&env, &new);
-        std::mem::forget(transaction.commit().unwrap());
+        std::mem::forget(transaction.commit().ok().unwrap());
         finish_transactions(&*env, &dir).unwrap();
         assert_eq!(ids(&env, &dir), ["nb-2-big-Data.db"]);
+    }
+
+    #[test]
+    fn old_files_that_cannot_be_removed_are_removed_at_the_next_start() {
+        for component in ["Data", "Index"] {
+            let (env, dir) = table();
+            let faults = ilion_env::FaultEnv::new(env.clone());
+            let (old, new) = (descriptor(&dir, 1), descriptor(&dir, 2));
+            put(&env, &old);
+            let mut transaction =
+                Transaction::begin(faults.clone(), &dir, TransactionKind::Compaction).unwrap();
+            transaction.add(&new).unwrap();
+            transaction.remove(&old).unwrap();
+            put(&env, &new);
+            let committed = transaction.commit().ok().unwrap();
+            faults
+                .add(&format!("fail remove \"*-{component}.db\" at 1"))
+                .unwrap();
+            assert!(committed.remove_files(&old).is_err());
+            drop(committed);
+            finish_transactions(&*env, &dir).unwrap();
+            let mut names = list_directory_names(&env, &dir);
+            names.sort_unstable();
+            assert_eq!(names, ["nb-2-big-Data.db", "nb-2-big-Index.db"], "{component}");
+        }
+    }
+
+    #[test]
+    fn a_commit_without_room_can_be_aborted_and_one_whose_sync_failed_cannot() {
+        let (env, dir) = table();
+        let faults = ilion_env::FaultEnv::new(env.clone());
+        let begin = |number| {
+            let new = descriptor(&dir, number);
+            let mut transaction = Transaction::begin(faults.clone(), &dir, TransactionKind::Flush).unwrap();
+            transaction.add(&new).unwrap();
+            put(&env, &new);
+            transaction
+        };
+        let transaction = begin(1);
+        faults.add("no_space write \"*.log\"").unwrap();
+        let failed = transaction.commit().err().unwrap();
+        assert!(matches!(&failed.error, Error::Io(error) if error.is_shortage()));
+        failed.transaction.unwrap().abort().unwrap();
+        assert!(list_directory_names(&env, &dir).is_empty());
+        faults.clear();
+        let transaction = begin(2);
+        faults.add("fail sync \"*.log\"").unwrap();
+        assert!(transaction.commit().err().unwrap().transaction.is_none());
+        assert_eq!(ids(&env, &dir), ["nb-2-big-Data.db"], "the next start decides");
+    }
+
+    #[test]
+    fn an_abort_without_room_for_its_record_frees_the_space() {
+        let (env, dir) = table();
+        let faults = ilion_env::FaultEnv::new(env.clone());
+        let mut transaction = Transaction::begin(faults.clone(), &dir, TransactionKind::Flush).unwrap();
+        transaction.add(&descriptor(&dir, 1)).unwrap();
+        put(&env, &descriptor(&dir, 1));
+        faults.add("no_space write \"*\"").unwrap();
+        transaction.abort().unwrap();
+        assert!(list_directory_names(&env, &dir).is_empty());
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! | module | what |
 //! | --- | --- |
 //! | `findings` | what was found |
-//! | `components` | TOC.txt, Digest.crc32, the chunks of Data.db |
+//! | `components` | TOC.txt, Digest.crc32, Checksums.db, the chunks of Data.db |
 //! | `contents` | the walk over the rows, and their order |
 //! | `index_check` | every partition is in the index and the other way round |
 //! | `rows_check` | the row indexes of wide partitions |
@@ -77,6 +77,9 @@ pub fn verify(env: &dyn Env, descriptor: &Descriptor, on_progress: OnProgress<'_
     components::check_toc(env, descriptor, &mut verification)?;
     let stored = components::check_digest(env, descriptor, &mut verification, on_progress)?;
     let opened = Opened::open(env, descriptor);
+    if let Ok(opened) = &opened {
+        components::check_checksums(env, opened, &mut verification)?;
+    }
     let Some(opened) = verification.findings.take(opened)? else {
         verification
             .unchecked

@@ -5,7 +5,7 @@
 use std::fmt;
 
 use crate::statistics::SECONDS_MAX_BEFORE_OA;
-use crate::{Error, Result};
+use crate::{Error, Format, Result};
 
 /// The two letters before the id of a file name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -18,6 +18,15 @@ impl Version {
     pub const OA: Self = Self(*b"oa");
     /// The trie-indexed format of Cassandra 5.0.
     pub const DA: Self = Self(*b"da");
+
+    /// The format that new files of this version are in.
+    pub fn format(self) -> Format {
+        if self == Self::DA {
+            Format::Bti
+        } else {
+            Format::Big
+        }
+    }
 
     /// The version of two lower-case letters.
     pub fn parse(text: &str) -> Option<Self> {

@@ -35,6 +35,7 @@ use ilion_schema::TableSchema;
 use ilion_types::Token;
 
 use crate::cells;
+use crate::checksums::{Checksums, Owner};
 use crate::metadata_collector::MetadataCollector;
 use crate::row_encode::{
     RowEncoder, encode_end_of_partition, encode_partition_start, partition_start_len_max,
@@ -393,10 +394,14 @@ impl SSTableWriter {
         self.flush()?;
         let mut components = BTreeSet::from([Component::Statistics, Component::Toc]);
         components.extend(self.data.components());
-        let data = self.data.finish()?;
+        let mut checksums = Checksums::default();
+        let data = self.data.finish_summed(&mut checksums)?;
         let (env, descriptor) = (&*self.env, &self.descriptor);
         let last_key = Bytes::copy_from_slice(self.keys.before.bytes.as_slice());
-        components.extend(self.index.finish(env, descriptor, &first, &last_key)?);
+        components.extend(
+            self.index
+                .finish(env, descriptor, &first, &last_key, &mut checksums)?,
+        );
         let (stats, cardinality) = self.stats.finish((first.clone(), last_key.clone()));
         let statistics = Statistics {
             validation: Some(Validation {
@@ -425,6 +430,8 @@ impl SSTableWriter {
             // Compat: not in TOC.txt, which Cassandra's tools compare with what they know.
             tokens.finish(env, &whole)?;
         }
+        let checksums = checksums.encode(Owner::of(data.stored_length, &statistics.stats));
+        write_component(env, descriptor, &Component::Checksums, &checksums)?;
         let statistics = statistics.encode(descriptor.version);
         write_component(env, descriptor, &Component::Statistics, &statistics)?;
         write_component(env, descriptor, &Component::Toc, &toc::print(&components))?;

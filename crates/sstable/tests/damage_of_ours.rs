@@ -1,5 +1,8 @@
-//! Every byte of a small SSTable of ours flipped, and every component cut at every length: the same rows or an error, however they are
-//! asked for. Uncompressed ones have CRC.db in the place of CompressionInfo.db; all have Tokens.db and Cells.db.
+//! The law of damage: every byte of a small SSTable of ours flipped, and every component cut at every length or removed: the same
+//! rows or an error, however they are asked for. Uncompressed ones have CRC.db in the place of CompressionInfo.db; all have
+//! Tokens.db, Cells.db and Checksums.db.
+//!
+//! Of every third byte one bit is flipped; with `ILION_ALL_FLIPS` set, all eight of every byte, and every length is tried.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -12,20 +15,20 @@ use bytes::Bytes;
 use ilion_env::{Env, MemEnv};
 use ilion_rows::notation::parse_table;
 use ilion_rows::{
-    Cell, Clustering, ClusteringComparator, ClusteringFilter, ColumnData, Data, DecoratedKey, KeyRange,
-    Liveness, Partition, PartitionUpdate, Row,
+    Bound, BoundKind, Cell, Clustering, ClusteringComparator, ClusteringFilter, ColumnData, Data,
+    DecoratedKey, KeyRange, Liveness, Partition, PartitionUpdate, Row, Slice,
 };
 use ilion_schema::TableSchema;
 use ilion_sstable::{
-    CellMapLimits, Component, Descriptor, EncodingStats, Format, OpenOptions, SSTable, SSTableId, Scan,
-    Version, WriterOptions,
+    CellMapLimits, Component, Descriptor, EncodingStats, Finding, Format, OpenOptions, SSTable, SSTableId,
+    Scan, Version, WriterOptions, list_directory,
 };
 use ilion_types::Partitioner;
 use support::{try_read_all, write_all};
 
 const MICROS: i64 = 1_700_000_000_000_000;
 /// Statistics.db is by far the longest, and has checksums throughout.
-const STATISTICS_STEP: usize = 7;
+const STATISTICS_STEP: usize = 29;
 
 struct Small {
     mem: MemEnv,
@@ -35,7 +38,10 @@ struct Small {
     partitions: Vec<Partition>,
 }
 
-/// What was read, of all columns and of one; nothing where there was an error.
+/// How partitions are found.
+const FINDINGS: [Finding; 2] = [Finding::TokenMap, Finding::Summary];
+
+/// What was read, of all columns and of one, of whole partitions and of slices; nothing where there was an error.
 type Answers = Vec<Option<Vec<Partition>>>;
 
 impl Small {
@@ -83,9 +89,10 @@ impl Small {
             .collect()
     }
 
-    fn answers(&self) -> Answers {
+    fn answers(&self, finding: Finding) -> Answers {
         let options = OpenOptions {
             chunk_cache: None,
+            finding,
             ..OpenOptions::default()
         };
         let Ok(sstable) = SSTable::open(&self.env, &self.descriptor, &options) else {
@@ -100,9 +107,14 @@ impl Small {
         let mut answers = Vec::new();
         let mut scan = sstable.cursor(&self.table, KeyRange::all(), all.clone(), Scan::Sequential);
         answers.push(try_read_all(&mut scan).ok());
-        for filter in [&all, &one] {
+        let backward = Arc::new(ClusteringFilter {
+            reversed: true,
+            ..ClusteringFilter::all()
+        });
+        let slices = [slice_of(1, 1), slice_of(3, 3), slice_of(2, 9)].map(Arc::new);
+        for filter in [all, one, backward].into_iter().chain(slices) {
             for partition in &self.partitions {
-                let cursor = sstable.partition(&self.table, &partition.head.key, filter);
+                let cursor = sstable.partition(&self.table, &partition.head.key, &filter);
                 answers.push(match cursor {
                     Ok(Some(mut cursor)) => try_read_all(&mut cursor).ok(),
                     Ok(None) => Some(Vec::new()),
@@ -111,6 +123,21 @@ impl Small {
             }
         }
         answers
+    }
+}
+
+/// The rows from one number to another.
+fn slice_of(from: i32, to: i32) -> ClusteringFilter {
+    let bound = |kind, number: i32| {
+        let value = Bytes::copy_from_slice(&number.to_be_bytes());
+        Bound::new(kind, [Some(value)].into_iter().collect())
+    };
+    ClusteringFilter {
+        slices: vec![Slice {
+            start: bound(BoundKind::InclStart, from),
+            end: bound(BoundKind::InclEnd, to),
+        }],
+        ..ClusteringFilter::all()
     }
 }
 
@@ -158,58 +185,144 @@ fn all() -> impl Iterator<Item = Small> {
 
 /// Each answer is what it was, or an error.
 fn check(small: &Small, whole: &Answers, what: &str) {
-    for (found, expected) in small.answers().iter().zip(whole) {
-        assert!(
-            found.is_none() || found == expected,
-            "{}: {what}: {found:?}",
-            small.descriptor
-        );
+    for finding in FINDINGS {
+        for (found, expected) in small.answers(finding).iter().zip(whole) {
+            assert!(
+                found.is_none() || found == expected,
+                "{}: {what}, by {finding:?}: {found:?}",
+                small.descriptor
+            );
+        }
+    }
+}
+
+fn flips_all() -> bool {
+    std::env::var_os("ILION_ALL_FLIPS").is_some()
+}
+
+/// So many bytes are passed over.
+fn step_of(component: &Component) -> usize {
+    match component {
+        _ if flips_all() => 1,
+        Component::Statistics => STATISTICS_STEP,
+        _ => 3,
     }
 }
 
 #[test]
 fn every_flipped_byte_is_an_error_or_changes_nothing() {
+    let mut trials = 0_u32;
     for small in all() {
-        let whole = small.answers();
+        let whole = small.answers(Finding::TokenMap);
         assert_eq!(whole[0].as_ref(), Some(&small.partitions));
+        assert!(whole.iter().all(Option::is_some) && whole == small.answers(Finding::Summary));
         let components = small.components();
-        assert!(components.contains(&Component::Tokens) && components.contains(&Component::Cells));
+        for side in [Component::Tokens, Component::Cells, Component::Checksums] {
+            assert!(components.contains(&side));
+        }
         for component in components {
             let path = small.descriptor.path(&component);
             let size = usize::try_from(small.env.file_size(&path).unwrap()).unwrap();
-            let step = if component == Component::Statistics {
-                STATISTICS_STEP
-            } else {
-                1
-            };
-            for at in (0..size).step_by(step) {
-                let mask = 1 << (at % 8);
-                small.mem.corrupt_byte(&path, at as u64, mask).unwrap();
-                check(&small, &whole, &format!("{component}: byte {at}"));
-                small.mem.corrupt_byte(&path, at as u64, mask).unwrap();
+            for at in (0..size).step_by(step_of(&component)) {
+                for bit in 0..8 {
+                    if !flips_all() && bit != at % 8 {
+                        continue;
+                    }
+                    small.mem.corrupt_byte(&path, at as u64, 1 << bit).unwrap();
+                    check(&small, &whole, &format!("{component}: byte {at}, bit {bit}"));
+                    trials += 1;
+                    small.mem.corrupt_byte(&path, at as u64, 1 << bit).unwrap();
+                }
             }
         }
     }
+    println!("campaign | flipped bits of small SSTables | {trials} | the same rows or an error");
 }
 
 #[test]
 fn every_truncation_is_an_error_or_changes_nothing() {
     for small in all() {
-        let whole = small.answers();
+        let whole = small.answers(Finding::TokenMap);
         for component in small.components() {
             let path = small.descriptor.path(&component);
             let bytes = small.env.read_all(&path, 1 << 20).unwrap();
-            let step = if component == Component::Statistics {
-                STATISTICS_STEP
-            } else {
-                1
-            };
-            for length in (0..bytes.len()).step_by(step) {
+            for length in (0..bytes.len()).step_by(step_of(&component)) {
                 replace(&small, &path, &bytes[..length]);
                 check(&small, &whole, &format!("{component} of {length} bytes"));
             }
             replace(&small, &path, &bytes);
         }
+    }
+}
+
+#[test]
+fn every_missing_component_is_an_error_that_names_it_or_changes_nothing() {
+    for small in all() {
+        let whole = small.answers(Finding::TokenMap);
+        for component in small.components() {
+            let path = small.descriptor.path(&component);
+            let bytes = small.env.read_all(&path, 1 << 20).unwrap();
+            small.env.remove_file(&path).unwrap();
+            check(&small, &whole, &format!("no {component}"));
+            let done_without = [
+                Component::Digest,
+                Component::Filter,
+                Component::Summary,
+                Component::Toc,
+            ];
+            let opened = SSTable::open(&small.env, &small.descriptor, &OpenOptions::default());
+            match opened {
+                Ok(_) => assert!(component.is_side() || done_without.contains(&component)),
+                Err(error) => assert!(error.to_string().contains(component.name()), "{error}"),
+            }
+            replace(&small, &path, &bytes);
+        }
+    }
+}
+
+#[test]
+fn a_set_of_files_without_its_data_is_not_passed_over() {
+    for small in all() {
+        let directory = &small.descriptor.directory;
+        small
+            .env
+            .remove_file(&small.descriptor.path(&Component::Data))
+            .unwrap();
+        let found = list_directory(&*small.env, directory).unwrap();
+        let opened = SSTable::open_found(&small.env, &found[0], &OpenOptions::default());
+        let message = opened.unwrap_err().to_string();
+        assert!(message.contains("Data.db"), "{message}");
+        // What a crash left before it was whole is.
+        small
+            .env
+            .remove_file(&small.descriptor.path(&Component::Toc))
+            .unwrap();
+        assert!(list_directory(&*small.env, directory).unwrap().is_empty());
+    }
+}
+
+#[test]
+fn checksums_that_are_missing_or_damaged_are_made_again_and_then_protect_as_before() {
+    for small in all() {
+        let path = small.descriptor.path(&Component::Checksums);
+        let bytes = small.env.read_all(&path, 1 << 20).unwrap();
+        let whole = small.answers(Finding::TokenMap);
+        for is_damaged in [false, true] {
+            match is_damaged {
+                true => small.mem.corrupt_byte(&path, 30, 4).unwrap(),
+                false => small.env.remove_file(&path).unwrap(),
+            }
+            let open = || SSTable::open(&small.env, &small.descriptor, &OpenOptions::default()).unwrap();
+            let sstable = Arc::new(open());
+            // Damage is known when the data is opened.
+            sstable.data_scan(&small.table).unwrap();
+            assert!(sstable.wants_checksums());
+            assert!(!sstable.make_checksums(&mut || false).unwrap());
+            assert!(sstable.make_checksums(&mut || true).unwrap());
+            assert!(!sstable.wants_checksums() && !open().wants_checksums());
+            assert_eq!(small.env.read_all(&path, 1 << 20).unwrap(), bytes);
+        }
+        check(&small, &whole, "new checksums");
     }
 }
 

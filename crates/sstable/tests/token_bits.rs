@@ -69,7 +69,10 @@ impl Written {
             token_bits: budget.clone(),
             ..OpenOptions::default()
         };
-        SSTable::open(&self.env, &self.descriptor, &options).unwrap()
+        let sstable = SSTable::open(&self.env, &self.descriptor, &options).unwrap();
+        // What the map itself takes is there from now on.
+        assert!(self.keys.iter().all(|key| sstable.may_have(key)));
+        sstable
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ilion_env::Env;
+use ilion_pages::PageBytes;
 use ilion_rows::{DecoratedKey, ReadError};
 use ilion_schema::TableSchema;
 use ilion_types::Partitioner;
@@ -80,12 +81,12 @@ impl RowNumbersFile {
     fn entry(&self, block: u32) -> Result<(u64, u64), ReadError> {
         let at = self.tail.directory_at + u64::from(block) * ENTRY_LEN as u64;
         let bytes = self.file.bytes(at, ENTRY_LEN)?;
-        Ok((u64_at(bytes, 0), u64_at(bytes, 8)))
+        Ok((u64_at(&bytes, 0), u64_at(&bytes, 8)))
     }
 
-    /// A block of rows, none of them read, and where it starts.
+    /// The bytes of a block of rows, and where it starts.
     #[inline]
-    fn rows(&self, block: u32) -> Result<(Rows<'_>, u64), ReadError> {
+    fn block(&self, block: u32) -> Result<(PageBytes<'_>, u64), ReadError> {
         let (_, start) = self.entry(block)?;
         let end = if block + 1 < self.blocks() {
             self.entry(block + 1)?.1
@@ -94,8 +95,13 @@ impl RowNumbersFile {
         };
         let len = end.checked_sub(start).and_then(|len| usize::try_from(len).ok());
         let len = len.ok_or_else(|| self.file.corrupt(start, "a block before the next one"))?;
-        let bytes = self.file.bytes(start, len)?;
-        Ok((Rows::of(bytes, !self.clusterings.is_empty()), start))
+        Ok((self.file.bytes(start, len)?, start))
+    }
+
+    /// The rows of a block, none of them read.
+    #[inline]
+    fn rows<'b>(&self, bytes: &'b [u8]) -> Rows<'b> {
+        Rows::of(bytes, !self.clusterings.is_empty())
     }
 
     fn read(&self, rows: &mut Rows<'_>, count: u32, start: u64) -> Result<(), ReadError> {
@@ -125,7 +131,8 @@ impl RowNumbersFile {
         if head != code {
             return Ok(head < code);
         }
-        let (mut rows, start) = self.rows(block)?;
+        let (bytes, start) = self.block(block)?;
+        let mut rows = self.rows(&bytes);
         self.read(&mut rows, 1, start)?;
         Ok(self.compare(&rows, 0, place, &mut Vec::new()).is_lt())
     }
@@ -133,7 +140,8 @@ impl RowNumbersFile {
     /// The first row of a block that is not below a place, counted from the block's start.
     fn number_in(&self, block: u32, place: &Place) -> Result<u32, ReadError> {
         let count = (self.tail.rows - block * BLOCK_ROWS).min(BLOCK_ROWS);
-        let (mut rows, start) = self.rows(block)?;
+        let (bytes, start) = self.block(block)?;
+        let mut rows = self.rows(&bytes);
         self.read(&mut rows, count, start)?;
         let mut buffer = Vec::new();
         let (mut low, mut high) = (0, rows.len());
@@ -159,7 +167,8 @@ impl RowNumbers for RowNumbersFile {
             return Err(self.file.corrupt(u64::from(number), "the number of a row"));
         }
         let row = number % BLOCK_ROWS;
-        let (mut rows, start) = self.rows(number / BLOCK_ROWS)?;
+        let (bytes, start) = self.block(number / BLOCK_ROWS)?;
+        let mut rows = self.rows(&bytes);
         self.read(&mut rows, row + 1, start)?;
         let mut buffer = Vec::new();
         rows.key(row as usize, &mut buffer);

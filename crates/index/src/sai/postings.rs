@@ -190,7 +190,7 @@ impl ListCursor {
     fn skip(&self, file: &PagedFile, block: u32) -> Result<(u32, u32), ReadError> {
         let skips_at = self.at.start.saturating_add(u64::from(self.at.blocks_len));
         let at = skips_at.saturating_add(u64::from(block) * SKIP_LEN as u64);
-        let bytes = u64_at(file.bytes(at, SKIP_LEN)?, 0);
+        let bytes = u64_at(&file.bytes(at, SKIP_LEN)?, 0);
         #[expect(clippy::cast_possible_truncation, reason = "splits into halves")]
         Ok((bytes as u32, (bytes >> 32) as u32))
     }
@@ -212,7 +212,7 @@ impl ListCursor {
         self.numbers.clear();
         self.index = 0;
         self.next_block = block + 1;
-        decode_block(bytes, count, &mut self.numbers).ok_or_else(damaged)
+        decode_block(&bytes, count, &mut self.numbers).ok_or_else(damaged)
     }
 
     /// Passes over all numbers below.

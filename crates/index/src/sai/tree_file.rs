@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use ilion_codec::Reader;
 use ilion_env::Env;
+use ilion_pages::PageBytes;
 use ilion_rows::ReadError;
 
 use super::lookup::TermRange;
@@ -175,7 +176,7 @@ impl TreeFile {
     }
 
     /// The bytes of a node or leaf.
-    fn bytes_of(&self, child: Child, walk: &mut Walk<'_>) -> Result<&[u8], ReadError> {
+    fn bytes_of(&self, child: Child, walk: &mut Walk<'_>) -> Result<PageBytes<'_>, ReadError> {
         let left = walk.left.checked_sub(u64::from(child.len));
         walk.left = left.ok_or_else(|| {
             self.file
@@ -188,7 +189,8 @@ impl TreeFile {
     fn parts(&self, node: Part, walk: &mut Walk<'_>) -> Result<Vec<Part>, ReadError> {
         let range = walk.range;
         let damaged = || self.file.corrupt(node.child.at, "a node of the index");
-        let mut input = Reader::new(self.bytes_of(node.child, walk)?);
+        let bytes = self.bytes_of(node.child, walk)?;
+        let mut input = Reader::new(&bytes);
         let mut parts: Vec<Part> = Vec::new();
         let mut separator = Vec::new();
         // The child before, which ends where the next one starts.
@@ -217,13 +219,14 @@ impl TreeFile {
         Ok(parts)
     }
 
-    fn each_term<'f>(
-        &'f self,
+    fn each_term(
+        &self,
         leaf: Child,
         walk: &mut Walk<'_>,
-        take: &mut dyn FnMut(Rows<'f>) -> Option<()>,
+        take: &mut dyn FnMut(Rows<'_>) -> Option<()>,
     ) -> Result<(), ReadError> {
-        let mut input = Reader::new(self.bytes_of(leaf, walk)?);
+        let bytes = self.bytes_of(leaf, walk)?;
+        let mut input = Reader::new(&bytes);
         let mut term = Vec::new();
         while !input.is_empty() {
             let read = self.read_term(&mut input, &mut term, walk.range, take);
@@ -235,12 +238,12 @@ impl TreeFile {
         Ok(())
     }
 
-    fn read_term<'f>(
+    fn read_term(
         &self,
-        input: &mut Reader<'f>,
+        input: &mut Reader<'_>,
         term: &mut Vec<u8>,
         range: &TermRange,
-        take: &mut dyn FnMut(Rows<'f>) -> Option<()>,
+        take: &mut dyn FnMut(Rows<'_>) -> Option<()>,
     ) -> Result<ControlFlow<()>, Damaged> {
         let head = input.u8()?;
         let mut shared = usize::from(head) & SHARED_LONG;

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ilion_env::{Access, Env, FileMap, ReadFile};
+use ilion_env::{Access, Env, PAGE_BYTES, PageBudget, PageMemory, ReadFile};
 use ilion_rows::ReadError;
 use ilion_vector::{FileGraph, Graph as _, Source};
 
@@ -73,11 +73,11 @@ fn open_graph(env: &Arc<dyn Env>, path: &Path) -> Result<FileGraph, Error> {
         other => other?,
     };
     file.advise(Access::Random);
-    let map = file.map()?;
-    if map.len() as u64 != file.size_bytes() {
-        return Err(unusable(path, "its length changed"));
-    }
-    let opened = FileGraph::open(Arc::new(MappedFile { file, map }));
+    let length = usize::try_from(file.size_bytes()).map_err(|_| unusable(path, "it is too long"))?;
+    let opened = FileGraph::open(Arc::new(PagedSource {
+        file,
+        memory: PageMemory::reserve(length, PageBudget::of_process()),
+    }));
     opened.map_err(|error| match error {
         ilion_vector::Error::Io(source) => ilion_env::Error::new("read", path, source).into(),
         damaged => unusable(path, &damaged.to_string()),
@@ -142,13 +142,13 @@ impl SSTableIndex for SSTableVectors {
     }
 }
 
-/// A file that is mapped, and read through its door where it was not touched before.
-struct MappedFile {
+/// A file whose pages are kept once they were read.
+struct PagedSource {
     file: Arc<dyn ReadFile>,
-    map: FileMap,
+    memory: PageMemory,
 }
 
-impl Source for MappedFile {
+impl Source for PagedSource {
     fn size_bytes(&self) -> u64 {
         self.file.size_bytes()
     }
@@ -159,7 +159,16 @@ impl Source for MappedFile {
             .map_err(|error| error.source)
     }
 
-    fn mapped(&self) -> Option<&[u8]> {
-        Some(&self.map)
+    #[inline]
+    fn kept(&self, start: usize, end: usize) -> Option<&[u8]> {
+        self.memory.get(start, end)
+    }
+
+    fn keep(&self, page: usize, bytes: &[u8]) {
+        // The body ends within a page of the file, of which nothing else is asked for.
+        let mut whole = [0; PAGE_BYTES];
+        whole[..bytes.len()].copy_from_slice(bytes);
+        let rest = self.memory.len().saturating_sub(page * PAGE_BYTES);
+        self.memory.keep(page, &whole[..rest.min(PAGE_BYTES)]);
     }
 }

@@ -7,7 +7,7 @@ use ilion_env::Env;
 use super::BLOCK_ENTRIES;
 use super::tail::{TAIL_LEN, Tail};
 use crate::{Component, Descriptor, Error, Result};
-use ilion_pages::{Pages, paged_length};
+use ilion_pages::{PageBytes, Pages, paged_length};
 
 /// The cell map of one SSTable.
 pub(crate) struct CellMap {
@@ -63,8 +63,7 @@ impl CellMap {
             let expected = "a cell map of this SSTable, not of another that had its name";
             return Err(Error::corrupt(&path, tail_at, expected));
         }
-        let map = file.map()?;
-        let Some(pages) = Pages::of(file, map, tail.body_length) else {
+        let Some(pages) = Pages::of(file, tail.body_length) else {
             return Err(Error::corrupt(&path, tail_at, expected));
         };
         Ok(Some(Self {
@@ -107,7 +106,7 @@ impl CellMap {
         };
         let (start, bytes) = self.block(number)?;
         let count = (self.tail.entry_count - number * BLOCK_ENTRIES).min(BLOCK_ENTRIES);
-        let found = find(bytes, self.base(number)?, count, position);
+        let found = find(&bytes, self.base(number)?, count, position);
         let Some(mut near) = found else {
             return Err(self.pages.corrupt(start, "a block of entries").into());
         };
@@ -140,7 +139,7 @@ impl CellMap {
         Ok(self.pages.u64_at(at)?)
     }
 
-    fn block(&self, number: u64) -> Result<(u64, &[u8])> {
+    fn block(&self, number: u64) -> Result<(u64, PageBytes<'_>)> {
         let start = self.block_at(number)?;
         let end = match number + 1 {
             next if next < self.blocks => self.block_at(next)?,

@@ -11,13 +11,14 @@ use ilion_env::{Access, Env, ReadFile};
 
 use super::cache::ChunkCache;
 use super::spare;
+use crate::checksums::{BLOCK_BYTES, Checksums, Sums};
 use crate::component_file::read_component;
 use crate::compression_info::CompressionInfo;
 use crate::crc_file::CrcFile;
 use crate::{Component, Descriptor, Error, Result};
 
 /// Chunk length of uncompressed data without CRC.db.
-const PLAIN_CHUNK_LENGTH: u32 = 16 << 10;
+const PLAIN_CHUNK_LENGTH: u32 = BLOCK_BYTES;
 /// Longest run that is given out in one piece; Cassandra refuses values above 256 MiB.
 const READ_LEN_MAX: usize = 1 << 30;
 const CRC_LEN: u64 = 4;
@@ -29,7 +30,8 @@ enum Layout {
         info: CompressionInfo,
         compressor: Compressor,
     },
-    Checked(CrcFile),
+    /// With the component that has the CRCs.
+    Checked(CrcFile, Component),
     Plain,
 }
 
@@ -50,12 +52,22 @@ impl ChunkReader {
     /// # Errors
     /// A component is damaged, unreadable, or missing (Data.db).
     pub fn open(env: &dyn Env, descriptor: &Descriptor, cache: Option<Arc<ChunkCache>>) -> Result<Self> {
+        Self::open_checked(env, descriptor, cache, None)
+    }
+
+    /// The same; the chunk map is what the checksums say.
+    pub(crate) fn open_checked(
+        env: &dyn Env,
+        descriptor: &Descriptor,
+        cache: Option<Arc<ChunkCache>>,
+        checksums: Option<&Checksums>,
+    ) -> Result<Self> {
         let file = env.open_read(&descriptor.path(&Component::Data))?;
         file.advise(Access::Random);
-        let layout = open_layout(env, descriptor, file.as_ref())?;
+        let layout = open_layout(env, descriptor, file.as_ref(), checksums)?;
         let (chunk_length, data_length) = match &layout {
             Layout::Compressed { info, .. } => (info.chunk_length, info.data_length),
-            Layout::Checked(crcs) => (crcs.chunk_length, file.size_bytes()),
+            Layout::Checked(crcs, _) => (crcs.chunk_length, file.size_bytes()),
             Layout::Plain => (PLAIN_CHUNK_LENGTH, file.size_bytes()),
         };
         let cache_file = cache.as_ref().map_or(0, |cache| cache.admit_file());
@@ -74,14 +86,31 @@ impl ChunkReader {
     /// # Errors
     /// The file is missing or unreadable.
     pub fn open_plain(env: &dyn Env, path: &Path, cache: Option<Arc<ChunkCache>>) -> Result<Self> {
+        Self::open_summed(env, path, cache, None)
+    }
+
+    /// The same of a component whose checksums are known, perhaps: each chunk is checked when it is read.
+    pub(crate) fn open_summed(
+        env: &dyn Env,
+        path: &Path,
+        cache: Option<Arc<ChunkCache>>,
+        sums: Option<&Sums>,
+    ) -> Result<Self> {
         let file = env.open_read(path)?;
         file.advise(Access::Random);
+        let layout = match sums {
+            Some(sums) => {
+                sums.check_length(file.size_bytes(), path)?;
+                Layout::Checked(sums.to_crc_file(), Component::Checksums)
+            }
+            None => Layout::Plain,
+        };
         let cache_file = cache.as_ref().map_or(0, |cache| cache.admit_file());
         Ok(Self {
             chunk_length: PLAIN_CHUNK_LENGTH,
             data_length: file.size_bytes(),
             file,
-            layout: Arc::new(Layout::Plain),
+            layout: Arc::new(layout),
             cache,
             cache_file,
         })
@@ -137,7 +166,7 @@ impl ChunkReader {
     pub fn memory_bytes(&self) -> usize {
         match self.layout.as_ref() {
             Layout::Compressed { info, .. } => info.offsets.len() * 8,
-            Layout::Checked(crcs) => crcs.crcs.len() * 4,
+            Layout::Checked(crcs, _) => crcs.crcs.len() * 4,
             Layout::Plain => 0,
         }
     }
@@ -393,13 +422,13 @@ impl ChunkReader {
     }
 
     fn check_plain(&self, first: u64, bytes: &[u8]) -> Result<()> {
-        let Layout::Checked(crcs) = self.layout.as_ref() else {
+        let Layout::Checked(crcs, component) = self.layout.as_ref() else {
             return Ok(());
         };
         for (index, chunk) in (first..).zip(bytes.chunks(self.chunk_length as usize)) {
             if crcs.crcs.get(index as usize) != Some(&crc32(chunk)) {
                 let position = index * u64::from(self.chunk_length);
-                return Err(self.corrupt(position, "a chunk with the CRC that CRC.db says"));
+                return Err(self.corrupt(position, format!("a chunk with the CRC that {component} says")));
             }
         }
         Ok(())
@@ -486,14 +515,36 @@ pub(super) fn offset_in(start: u64, position: u64) -> usize {
         .unwrap_or(usize::MAX)
 }
 
-fn open_layout(env: &dyn Env, descriptor: &Descriptor, data: &dyn ReadFile) -> Result<Layout> {
-    if let Some(bytes) = read_component(env, descriptor, &Component::CompressionInfo)? {
+/// A component that is read whole. With checksums it is there or not as they say, and has the bytes that they say.
+fn read_checked(
+    env: &dyn Env,
+    descriptor: &Descriptor,
+    component: &Component,
+    checksums: Option<&Checksums>,
+) -> Result<Option<Vec<u8>>> {
+    let bytes = read_component(env, descriptor, component)?;
+    let path = descriptor.path(component);
+    match (&bytes, checksums.and_then(|checksums| checksums.of(component))) {
+        (Some(bytes), Some(sums)) => sums.check(bytes, &path)?,
+        (None, Some(_)) => return Err(Error::corrupt(&path, 0, "the file, since Checksums.db names it")),
+        (_, None) => {}
+    }
+    Ok(bytes)
+}
+
+fn open_layout(
+    env: &dyn Env,
+    descriptor: &Descriptor,
+    data: &dyn ReadFile,
+    checksums: Option<&Checksums>,
+) -> Result<Layout> {
+    if let Some(bytes) = read_checked(env, descriptor, &Component::CompressionInfo, checksums)? {
         let path = descriptor.path(&Component::CompressionInfo);
         let info = CompressionInfo::decode(&bytes, descriptor.version, &path)?;
         let compressor = info.compressor(&path)?;
         return Ok(Layout::Compressed { info, compressor });
     }
-    let Some(bytes) = read_component(env, descriptor, &Component::Crc)? else {
+    let Some(bytes) = read_checked(env, descriptor, &Component::Crc, checksums)? else {
         return Ok(Layout::Plain);
     };
     let path = descriptor.path(&Component::Crc);
@@ -506,5 +557,5 @@ fn open_layout(env: &dyn Env, descriptor: &Descriptor, data: &dyn ReadFile) -> R
             format!("a CRC for each of {chunks} chunks"),
         ));
     }
-    Ok(Layout::Checked(crcs))
+    Ok(Layout::Checked(crcs, Component::Crc))
 }

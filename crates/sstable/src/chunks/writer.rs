@@ -6,6 +6,7 @@ use ilion_codec::{crc32, crc32_extend};
 use ilion_env::{Env, WriteFile};
 
 use super::compression::Compression;
+use crate::checksums::{Checksums, Sums};
 use crate::component_file::write_component;
 use crate::compression_info::CompressionInfo;
 use crate::crc_file::{CrcFile, DATA_CRC_CHUNK_LENGTH};
@@ -157,7 +158,12 @@ impl ChunkWriter {
     ///
     /// # Errors
     /// The operating system refused.
-    pub fn finish(mut self) -> Result<DataFile> {
+    pub fn finish(self) -> Result<DataFile> {
+        self.finish_summed(&mut Checksums::default())
+    }
+
+    /// The same, with the checksums of what has none of its own.
+    pub(crate) fn finish_summed(mut self, checksums: &mut Checksums) -> Result<DataFile> {
         if !self.pending.is_empty() {
             self.store_pending()?;
         }
@@ -165,8 +171,10 @@ impl ChunkWriter {
         self.file.sync()?;
         let (component, bytes) = self.chunk_map();
         write_component(self.env.as_ref(), &self.descriptor, &component, &bytes)?;
+        checksums.add(component, Sums::of(&bytes));
         let digest = digest::encode(self.digest);
         write_component(self.env.as_ref(), &self.descriptor, &Component::Digest, &digest)?;
+        checksums.add(Component::Digest, Sums::of(&digest));
         Ok(DataFile {
             data_length: self.data_length,
             stored_length: self.stored_length,

@@ -13,7 +13,7 @@ use super::block::Block;
 use super::order::{Order, Place, code_of_bytes, trimmed};
 use super::tail::{END_LEN, Tail};
 use crate::{Component, Descriptor, Error, Result};
-use ilion_pages::{Pages, paged_length};
+use ilion_pages::{PageBytes, Pages, paged_length};
 
 /// Most places for one key that are looked at: more of them look alike only if somebody made them so.
 const CANDIDATES_MAX: u64 = 8;
@@ -86,8 +86,7 @@ impl TokenMap {
             let expected = "a token map of this SSTable, not of another that had its name";
             return Err(Error::corrupt(&path, tail_at, expected));
         }
-        let map = file.map()?;
-        let pages = Pages::of(file, map, tail.body_length);
+        let pages = Pages::of(file, tail.body_length);
         let (Some(pages), Some((first, last))) = (pages, tail.ends(partitioner)) else {
             return Err(Error::corrupt(&path, tail_at, expected));
         };
@@ -149,7 +148,7 @@ impl TokenMap {
             Some(Place::Code(code)) => {
                 // The next block has none below: its first is above the code.
                 let number = self.last_block_below(Place::Code(code))?;
-                let (at, next) = self.block(number)?.next_code(code);
+                let (at, next) = self.block(number, |block| block.next_code(code))?;
                 (number * BLOCK_PARTITIONS as u64 + at as u64, next)
             }
             _ => (self.rank(bound)?, None),
@@ -174,9 +173,9 @@ impl TokenMap {
     pub(super) fn set_bits(&self, blocks: Range<u64>, bits: &mut TokenBits) -> Result<bool> {
         let mut is_useful = true;
         for number in blocks {
-            self.block(number)?.each_code(|least, greatest| {
-                is_useful = is_useful && bits.set(least, greatest);
-            });
+            self.block(number, |block| {
+                block.each_code(|least, greatest| is_useful = is_useful && bits.set(least, greatest));
+            })?;
         }
         Ok(is_useful)
     }
@@ -188,29 +187,29 @@ impl TokenMap {
     /// Where partition number `index`, in order, is.
     #[inline]
     pub(crate) fn partition(&self, index: u64) -> Result<Mapped> {
-        let (block, at) = self.block_of(index)?;
-        match block.position(at).filter(|at| *at < self.tail.data_length) {
-            Some(position) => Ok(Mapped {
+        let mapped = self.block_of(index, |block, at| {
+            let position = block.position(at).filter(|at| *at < self.tail.data_length)?;
+            Some(Mapped {
                 position,
                 row_index: block.row_index(at),
-            }),
-            None => Err(self.damaged(index)),
-        }
+            })
+        })?;
+        mapped.ok_or_else(|| self.damaged(index))
     }
 
     /// A token up to that of partition number `index`: what the map has of it, zeros in place of the rest.
     pub(crate) fn token_floor(&self, index: u64) -> Result<Token> {
-        let (block, at) = self.block_of(index)?;
-        let Some(code) = block.code(at) else {
-            return Err(self.damaged(index));
-        };
-        if self.order != Order::Bytes {
-            return Ok(self.order.floor_of_code(code));
-        }
-        let mut key = block.prefix.to_vec();
-        key.extend_from_slice(&code.to_be_bytes());
-        let len = block.prefix.len() + trimmed(&code.to_be_bytes()).len();
-        Ok(Token::Bytes(Arc::from(&key[..len])))
+        let floor = self.block_of(index, |block, at| {
+            let code = block.code(at)?;
+            if self.order != Order::Bytes {
+                return Some(self.order.floor_of_code(code));
+            }
+            let mut key = block.prefix.to_vec();
+            key.extend_from_slice(&code.to_be_bytes());
+            let len = block.prefix.len() + trimmed(&code.to_be_bytes()).len();
+            Some(Token::Bytes(Arc::from(&key[..len])))
+        })?;
+        floor.ok_or_else(|| self.damaged(index))
     }
 
     /// The partitions that look like a token's, not all if they are too many; where they would be if there are none.
@@ -219,8 +218,7 @@ impl TokenMap {
         let mut number = self.last_block_below(place)?;
         let mut found: Option<Range<u64>> = None;
         loop {
-            let block = self.block(number)?;
-            let spot = block.find(place);
+            let (spot, count) = self.block(number, |block| (block.find(place), block.count))?;
             let first = number * BLOCK_PARTITIONS as u64;
             let here = first + spot.start as u64..first + spot.end as u64;
             let all = match found {
@@ -229,7 +227,7 @@ impl TokenMap {
                 Some(before) => before,
                 None => here,
             };
-            let may_go_on = spot.end == block.count && number + 1 < self.blocks;
+            let may_go_on = spot.end == count && number + 1 < self.blocks;
             if !may_go_on || all.end - all.start > CANDIDATES_MAX {
                 return Ok(all);
             }
@@ -238,14 +236,15 @@ impl TokenMap {
         }
     }
 
-    fn block_of(&self, index: u64) -> Result<(Block<'_>, usize)> {
+    #[inline]
+    fn block_of<T>(&self, index: u64, ask: impl FnOnce(&Block<'_>, usize) -> T) -> Result<T> {
         let per_block = BLOCK_PARTITIONS as u64;
-        let block = self.block(index / per_block)?;
-        Ok((block, usize::try_from(index % per_block).unwrap_or(usize::MAX)))
+        let at = usize::try_from(index % per_block).unwrap_or(usize::MAX);
+        self.block(index / per_block, |block| ask(block, at))
     }
 
     #[inline]
-    fn block(&self, number: u64) -> Result<Block<'_>> {
+    fn block<T>(&self, number: u64, ask: impl FnOnce(&Block<'_>) -> T) -> Result<T> {
         let start = self.block_at(number)?;
         let end = match number + 1 {
             next if next < self.blocks => self.block_at(next)?,
@@ -259,11 +258,14 @@ impl TokenMap {
             .partition_count
             .saturating_sub(before)
             .min(BLOCK_PARTITIONS as u64);
-        let block = match len {
-            Some(len) if count > 0 => Block::decode(self.pages.bytes(start, len)?, count as usize),
+        let answer = match len {
+            Some(len) if count > 0 => {
+                let bytes = self.pages.bytes(start, len)?;
+                Block::decode(&bytes, count as usize).map(|block| ask(&block))
+            }
             _ => None,
         };
-        block.ok_or_else(|| self.pages.corrupt(start, "a block of partitions").into())
+        answer.ok_or_else(|| self.pages.corrupt(start, "a block of partitions").into())
     }
 
     fn damaged(&self, index: u64) -> Error {
@@ -285,7 +287,7 @@ impl TokenMap {
     }
 
     /// What is above all keys of the block before, and not above the first of this one.
-    fn separator(&self, number: u64) -> Result<&[u8]> {
+    fn separator(&self, number: u64) -> Result<PageBytes<'_>> {
         let ends_at = self.tail.directory_at + self.blocks * 16;
         let end_of = |number: u64| self.pages.u64_at(ends_at + number * 8);
         let start = match number.checked_sub(1) {
@@ -317,7 +319,7 @@ impl TokenMap {
                 let code = code_of_bytes(key);
                 let low = partition_point(0, self.blocks, |number| Ok(self.head(number)? < code))?;
                 let high = partition_point(low, self.blocks, |number| Ok(self.head(number)? <= code))?;
-                partition_point(low, high, |number| Ok(self.separator(number)? < key))?
+                partition_point(low, high, |number| Ok(*self.separator(number)? < *key))?
             }
         };
         Ok(below.saturating_sub(1))

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use ilion_env::Env;
 
-use super::{OnProgress, Verification};
+use super::{OnProgress, Opened, Verification};
+use crate::checksums::{Checksums, Owner};
 use crate::component::Component;
 use crate::{ChunkReader, Descriptor, Result, digest, read_component};
 
@@ -94,6 +95,29 @@ pub(super) fn check_digest(
         verification.findings.add(data.path(), 0, expected);
     }
     Ok(offset)
+}
+
+/// The components are what Checksums.db says.
+pub(super) fn check_checksums(env: &dyn Env, opened: &Opened, verification: &mut Verification) -> Result<()> {
+    let descriptor = &opened.descriptor;
+    let owner = Owner::of(opened.data.stored_length(), &opened.statistics.stats);
+    let read = Checksums::read(env, descriptor, owner);
+    let Some(known) = verification.findings.take(read)?.flatten() else {
+        return Ok(());
+    };
+    let found = Checksums::of_files(env, descriptor, &mut || true)?.unwrap_or_default();
+    for (component, sums) in known.all() {
+        let path = descriptor.path(component);
+        match found.of(component) {
+            Some(found) => {
+                verification.findings.take(sums.compare(found, &path))?;
+            }
+            None => verification
+                .findings
+                .add(&path, 0, "the file, since Checksums.db names it"),
+        }
+    }
+    Ok(())
 }
 
 /// Every chunk of Data.db, damaged ones each by themselves.

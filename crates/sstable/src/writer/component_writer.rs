@@ -3,13 +3,16 @@
 use ilion_codec::Slab;
 use ilion_env::{Env, WriteFile};
 
+use crate::checksums::{Checksums, Summing};
 use crate::{Component, Descriptor, Result};
 
 /// Bytes that are gathered before they go to the file.
 const APPEND_BYTES: usize = 256 << 10;
 
 pub(super) struct ComponentWriter {
+    component: Component,
     file: Box<dyn WriteFile>,
+    summing: Summing,
     buffer: Slab,
     flushed: u64,
 }
@@ -17,7 +20,9 @@ pub(super) struct ComponentWriter {
 impl ComponentWriter {
     pub(super) fn create(env: &dyn Env, descriptor: &Descriptor, component: &Component) -> Result<Self> {
         Ok(Self {
+            component: component.clone(),
             file: env.create(&descriptor.path(component))?,
+            summing: Summing::default(),
             buffer: Slab::default(),
             flushed: 0,
         })
@@ -46,6 +51,7 @@ impl ComponentWriter {
 
     #[inline(never)]
     fn flush(&mut self) -> Result<()> {
+        self.summing.add(self.buffer.as_slice());
         self.file.append(self.buffer.as_slice())?;
         self.flushed += self.buffer.len() as u64;
         self.buffer.clear();
@@ -53,8 +59,9 @@ impl ComponentWriter {
     }
 
     /// Writes what is left and makes it durable.
-    pub(super) fn finish(mut self) -> Result<()> {
+    pub(super) fn finish(mut self, checksums: &mut Checksums) -> Result<()> {
         self.flush()?;
+        checksums.add(self.component, self.summing.finish());
         Ok(self.file.sync()?)
     }
 }

@@ -10,6 +10,7 @@ use super::options::WriterOptions;
 use super::sorted_index::SortedIndexWriter;
 use super::trie_index::TrieIndexWriter;
 use super::written::Written;
+use crate::checksums::{Checksums, Sums};
 use crate::{BloomFilter, Component, Descriptor, Format, KeyHash, Result, write_component};
 
 /// The partition that just ended.
@@ -145,15 +146,17 @@ impl PartitionIndexWriter {
         descriptor: &Descriptor,
         first_key: &[u8],
         last_key: &[u8],
+        checksums: &mut Checksums,
     ) -> Result<Vec<Component>> {
         self.fill_filter();
         let mut components = match self.form {
-            Form::Sorted(index) => index.finish(env, descriptor, first_key, last_key)?,
-            Form::Trie(index) => index.finish(first_key, last_key)?,
+            Form::Sorted(index) => index.finish(env, descriptor, first_key, last_key, checksums)?,
+            Form::Trie(index) => index.finish(first_key, last_key, checksums)?,
         };
         if let Some(filter) = self.filter {
             let filter = filter.encode(descriptor.version);
             write_component(env, descriptor, &Component::Filter, &filter)?;
+            checksums.add(Component::Filter, Sums::of(&filter));
             components.push(Component::Filter);
         }
         Ok(components)

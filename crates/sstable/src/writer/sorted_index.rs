@@ -13,6 +13,7 @@ use super::partition_index::EndedPartition;
 use super::row_index::{Prefix, RowIndexBuilder};
 use super::summary::SummaryBuilder;
 use super::written::Written;
+use crate::checksums::{Checksums, Sums};
 use crate::{Component, Descriptor, Result, write_component};
 
 /// Bytes of a position, at most.
@@ -74,10 +75,12 @@ impl SortedIndexWriter {
         descriptor: &Descriptor,
         first_key: &[u8],
         last_key: &[u8],
+        checksums: &mut Checksums,
     ) -> Result<Vec<Component>> {
-        self.index.finish()?;
+        self.index.finish(checksums)?;
         let summary = self.summary.encode(first_key, last_key);
         write_component(env, descriptor, &Component::Summary, &summary)?;
+        checksums.add(Component::Summary, Sums::of(&summary));
         Ok(vec![Component::Index, Component::Summary])
     }
 }

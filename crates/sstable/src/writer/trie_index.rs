@@ -14,6 +14,7 @@ use super::trie_builder::TrieBuilder;
 use super::trie_draft::{PayloadBytes, sized_int_len};
 use super::written::Written;
 use crate::bloom::KeyHash;
+use crate::checksums::Checksums;
 use crate::comparable::comparable_key;
 use crate::row_encode::encode_deletion;
 use crate::{Component, Descriptor, Result, Version};
@@ -119,7 +120,12 @@ impl TrieIndexWriter {
         self.trie.add(prefix, waiting.payload, &mut self.partitions);
     }
 
-    pub(super) fn finish(mut self, first_key: &[u8], last_key: &[u8]) -> Result<Vec<Component>> {
+    pub(super) fn finish(
+        mut self,
+        first_key: &[u8],
+        last_key: &[u8],
+        checksums: &mut Checksums,
+    ) -> Result<Vec<Component>> {
         if let Some(last) = self.waiting.take() {
             self.write(&last, 0);
         }
@@ -131,8 +137,8 @@ impl TrieIndexWriter {
         out.u64(keys_at);
         out.u64(self.key_count);
         out.u64(root);
-        self.partitions.finish()?;
-        self.rows.finish()?;
+        self.partitions.finish(checksums)?;
+        self.rows.finish(checksums)?;
         Ok(vec![Component::Partitions, Component::Rows])
     }
 }

@@ -31,7 +31,7 @@ fn write(model: BTreeMap<Vec<u8>, i64>, junk: usize) -> Written {
         builder.add(key, payload, &mut out);
     }
     let root = builder.finish(&mut out);
-    out.finish().unwrap();
+    out.finish(&mut crate::checksums::Checksums::default()).unwrap();
     let path = descriptor.path(&Component::Rows);
     let file = Arc::new(ChunkReader::open_plain(&*env, &path, None).unwrap());
     Written { file, root, model }
