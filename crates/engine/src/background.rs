@@ -228,7 +228,7 @@ fn work_through(shared: &Arc<Shared>, queue: &Receiver<Work>) {
         let is_last = matches!(work, Work::Stop);
         guarded(shared, || match &work {
             Work::Flush(store) => {
-                // The failure has stopped writes, which every writer is told.
+                // `flush_failed` has logged the error, and either tries again later or stops writes.
                 let _ = shared.flush_table(store);
             }
             Work::Relieve(store) => {
@@ -288,9 +288,12 @@ impl Shared {
 
     /// Has flushed what is due by time (`memtable_flush_period_in_ms`) or keeps the log too large.
     fn tick(&self) {
+        self.retry_stalled();
         let now_nanos = self.env.monotonic_nanos();
         let tables = self.tables.load_full();
-        for store in tables.values() {
+        // While flushes fail, more of them would only freeze more memtables.
+        let is_stalled = self.budget.is_stalled();
+        for store in tables.values().filter(|_| !is_stalled) {
             let period_nanos = u64::from(store.schema().options.memtable_flush_period_ms) * 1_000_000;
             let active = store.active.read();
             let age_nanos = now_nanos.saturating_sub(active.made_nanos);
@@ -305,7 +308,7 @@ impl Shared {
         let Some(log) = self.log.get() else {
             return;
         };
-        if log.stats().size_bytes > self.options.commit_log_bytes_max {
+        if !is_stalled && log.stats().size_bytes > self.options.commit_log_bytes_max {
             let oldest = tables
                 .values()
                 .filter(|store| !store.is_flush_asked.load(Ordering::Acquire))

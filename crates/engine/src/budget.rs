@@ -42,6 +42,8 @@ pub(crate) struct Budget {
     used: AtomicUsize,
     /// Set when flushing failed for good: nobody waits for memory any more.
     is_stopped: AtomicBool,
+    /// Flushes fail for now: who would wait for memory is refused.
+    is_stalled: AtomicBool,
     waiters: Mutex<()>,
     freed: Condvar,
 }
@@ -52,6 +54,7 @@ impl Budget {
             limit: limit.max(1),
             used: AtomicUsize::new(0),
             is_stopped: AtomicBool::new(false),
+            is_stalled: AtomicBool::new(false),
             waiters: Mutex::new(()),
             freed: Condvar::new(),
         }
@@ -70,8 +73,8 @@ impl Budget {
         self.used() > self.limit / 5 * 2
     }
 
-    /// Slows the caller as the fullness asks.
-    pub(crate) fn admit(&self) {
+    /// Slows the caller as the fullness asks. False: there is no memory, and none is about to be freed.
+    pub(crate) fn admit(&self) -> bool {
         match admission(self.used(), self.limit) {
             Admission::Free => {}
             Admission::Pause(duration) => cost::timed(Count::ThrottleNanos, || {
@@ -80,11 +83,33 @@ impl Budget {
             }),
             Admission::Wait => cost::timed(Count::ThrottleNanos, || {
                 let mut guard = self.waiters.lock();
-                while self.used() >= self.limit && !self.is_stopped.load(Ordering::Acquire) {
+                while self.used() >= self.limit && !self.is_stopped() && !self.is_stalled() {
                     self.freed.wait(&mut guard);
                 }
             }),
         }
+        self.used() < self.limit || !self.is_stalled()
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Ordering::Acquire)
+    }
+
+    /// True if flushes fail for now.
+    pub(crate) fn is_stalled(&self) -> bool {
+        self.is_stalled.load(Ordering::Acquire)
+    }
+
+    /// Flushes fail for now.
+    pub(crate) fn stall(&self) {
+        self.is_stalled.store(true, Ordering::Release);
+        let _guard = self.waiters.lock();
+        self.freed.notify_all();
+    }
+
+    /// Flushes succeed again.
+    pub(crate) fn go_on(&self) {
+        self.is_stalled.store(false, Ordering::Release);
     }
 
     /// A memtable grew (or shrank) by this.
@@ -136,13 +161,28 @@ mod tests {
     }
 
     #[test]
+    fn a_writer_does_not_wait_for_flushes_that_fail() {
+        let budget = Budget::new(100);
+        budget.grow(150);
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| budget.admit());
+            budget.stall();
+            assert!(!waiting.join().unwrap());
+        });
+        budget.free(100);
+        assert!(budget.admit(), "there is room, though flushes fail");
+        budget.go_on();
+        assert!(!budget.is_stalled());
+    }
+
+    #[test]
     fn freed_memory_lets_a_waiting_writer_go_on() {
         let budget = Budget::new(100);
         budget.grow(150);
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| budget.admit());
             budget.free(120);
-            waiting.join().unwrap();
+            assert!(waiting.join().unwrap());
         });
         assert_eq!(budget.used(), 30);
         budget.grow(-40);

@@ -6,6 +6,7 @@
 
 mod backlog;
 mod choice;
+mod history;
 mod intervals;
 mod manual;
 mod outputs;
@@ -14,6 +15,7 @@ mod tasks;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use ilion_compaction::{Choice, Output, Watched, merge_into};
 use ilion_env::spectrogram::{Doing, Purpose};
@@ -145,6 +147,10 @@ impl Shared {
             }
             Ok(End::Emptied) => {}
             Ok(End::Stopped) => tracing::info!(?store, "a compaction was stopped; its inputs stay in use"),
+            // Its files went while it went on.
+            Err(error) if store.is_dropped.load(Ordering::Acquire) => {
+                tracing::info!(?store, %error, "a compaction ended, since its table was dropped");
+            }
             Err(error) => {
                 self.counters.compaction_failed();
                 tracing::error!(?store, %error, "a compaction failed; its inputs stay in use");
@@ -168,7 +174,7 @@ impl Shared {
         let written = match self.merge(compaction, &mut transaction, &indexes) {
             Ok(written) => written,
             Err(error) => {
-                transaction.abort()?;
+                self.abort(transaction);
                 let is_stopped = matches!(error, Error::Read(ReadError::Aborted(_)));
                 return if is_stopped { Ok(End::Stopped) } else { Err(error) };
             }
@@ -178,10 +184,12 @@ impl Shared {
         };
         let bytes_in = inputs.merged_bytes();
         self.counters.compacted(bytes_in, bytes);
+        self.remember_compaction(compaction, bytes_in, bytes);
         self.note_debt(inputs.store);
         let millis = self.env.monotonic_nanos().saturating_sub(started_nanos) / 1_000_000;
-        tracing::debug!(
-            store = ?inputs.store,
+        let table = inputs.store.schema();
+        tracing::info!(
+            table = %format_args!("{}.{}", table.keyspace, table.name),
             sstables = inputs.merged.len(),
             expired = inputs.expired.len(),
             results = written.len(),
@@ -207,7 +215,7 @@ impl Shared {
         let view = store.view();
         let is_there = |input: &Arc<LiveSSTable>| view.sstables.iter().any(|live| Arc::ptr_eq(live, input));
         if !inputs.all().all(is_there) {
-            transaction.abort()?;
+            self.abort(transaction);
             return Ok(None);
         }
         let table = store.schema();
@@ -222,14 +230,16 @@ impl Shared {
         let opened = match opened {
             Ok(opened) => opened,
             Err(error) => {
-                transaction.abort()?;
+                self.abort(transaction);
                 return Err(error);
             }
         };
-        for input in inputs.all() {
-            transaction.remove(input.descriptor())?;
+        let mut removed = inputs.all();
+        if let Err(error) = removed.try_for_each(|input| transaction.remove(input.descriptor())) {
+            self.abort(transaction);
+            return Err(error.into());
         }
-        let committed = Arc::new(transaction.commit()?);
+        let committed = Arc::new(self.commit(transaction)?);
         let bytes = opened.iter().map(|live| live.sstable.size_bytes()).sum();
         store.change_view(|view| {
             let kept = view.sstables.iter().filter(|live| !inputs.has(live)).cloned();

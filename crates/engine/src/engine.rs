@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use arc_swap::ArcSwap;
 use hashbrown::HashMap;
 use ilion_commitlog::{Callback, CommitLog, Position};
-use ilion_env::{Env, FileLock};
+use ilion_env::{Env, FileLock, PageBudget};
 use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange, ReadLaw, TombstoneLimits};
 use ilion_schema::{Release, Schema, TableId, TableSchema};
 use ilion_sstable::{ChunkCache, KeyCache, Lookups, TokenBitsBudget};
@@ -18,9 +18,13 @@ use crate::background::{Background, Work};
 use crate::budget::Budget;
 use crate::compact::{Backlog, Pacer, Tasks};
 use crate::counter_cache::CounterCache;
+use crate::log_losses::LogLosses;
+use crate::reached::Reached;
 use crate::row_cache::RowCache;
 use crate::sampler::Sampling;
 use crate::saved_caches::SavedCache;
+use crate::set_aside::SetAside;
+use crate::stall::Stall;
 use crate::stripes::{Stripes, StripesGuard};
 use crate::table_store::TableStore;
 use crate::virtual_table::{VirtualTable, VirtualTables};
@@ -32,6 +36,8 @@ pub(crate) type TableMap = HashMap<TableId, Arc<TableStore>, foldhash::fast::Fix
 pub(crate) struct Shared {
     /// Ties SSTables, log and data directory to each other.
     pub id: Uuid,
+    /// The directory had this id before this start: no other program waits for it.
+    pub is_ours: bool,
     pub env: Arc<dyn Env>,
     pub options: EngineOptions,
     pub schema: ArcSwap<Schema>,
@@ -57,12 +63,20 @@ pub(crate) struct Shared {
     pub sampling: Sampling,
     /// Held while the schema changes.
     pub schema_change: Mutex<()>,
+    /// What of `system_schema` does not decode.
+    pub faults: Mutex<Vec<SetAside>>,
+    /// The newest timestamp and the stretch of the log, as the file has them.
+    pub reached: Mutex<Option<Reached>>,
+    /// What recovery could not read of the log.
+    pub log_losses: OnceLock<LogLosses>,
     /// Set once recovery has replayed it.
     pub log: OnceLock<CommitLog>,
     /// Until then: behind the last record that was taken.
     pub replayed: Mutex<Position>,
     /// Why writes are refused for good.
     failure: OnceLock<String>,
+    /// What is to be tried again.
+    pub stall: Stall,
     pub background: Background,
     pub counters: crate::facts::Counters,
 }
@@ -76,8 +90,10 @@ pub struct Engine {
 
 impl Shared {
     pub(crate) fn new(env: Arc<dyn Env>, options: EngineOptions, id: Uuid) -> Self {
+        PageBudget::of_process().set_limit(options.index_page_bytes);
         Self {
             id,
+            is_ours: false,
             schema: ArcSwap::from_pointee(Schema::with_system()),
             release: Release::default(),
             tables: ArcSwap::from_pointee(TableMap::default()),
@@ -96,9 +112,13 @@ impl Shared {
             stripes: Stripes::new(),
             sampling: Sampling::default(),
             schema_change: Mutex::new(()),
+            faults: Mutex::default(),
+            log_losses: OnceLock::new(),
             log: OnceLock::new(),
+            reached: Mutex::new(None),
             replayed: Mutex::new(Position::START),
             failure: OnceLock::new(),
+            stall: Stall::default(),
             background: Background::default(),
             counters: crate::facts::Counters::default(),
             env,
@@ -250,9 +270,11 @@ impl Engine {
     }
 
     fn store_of(&self, table: &TableSchema) -> Result<Arc<TableStore>> {
-        self.shared
-            .table(table.id)
-            .ok_or_else(|| Error::Refused(format!("table {}.{} does not exist", table.keyspace, table.name)))
+        let store = self.shared.table(table.id).ok_or_else(|| {
+            Error::Refused(format!("table {}.{} does not exist", table.keyspace, table.name))
+        })?;
+        store.check_usable()?;
+        Ok(store)
     }
 
     /// Computes a table of a virtual keyspace whenever it is read.
@@ -293,7 +315,8 @@ impl Engine {
     /// Writes all memtables of a table, or of that of a hidden one, to disk, and returns when they are there.
     ///
     /// # Errors
-    /// The flush failed; then writes are refused from now on.
+    /// The flush failed. Where something was used up (a full disk) it is tried again by itself; else writes are refused from
+    /// now on.
     pub fn flush(&self, table: TableId) -> Result<()> {
         let (_, store) = self
             .shared
@@ -305,7 +328,7 @@ impl Engine {
     /// Writes all memtables to disk, and returns when they are there.
     ///
     /// # Errors
-    /// A flush failed; then writes are refused from now on.
+    /// As [`Self::flush`].
     pub fn flush_all(&self) -> Result<()> {
         let tables = self.shared.tables.load_full();
         let mut stores: Vec<_> = tables.values().collect();
@@ -322,11 +345,18 @@ impl Engine {
         self.flush_all()?;
         let log = self.shared.log()?;
         log.rotate()?;
-        self.shared.trim_log()?;
-        Ok(log.sync()?)
+        // What is not synced yet is not let go.
+        log.sync()?;
+        self.shared.trim_log()
     }
 
-    /// Why writes are refused, if they are.
+    /// Why memtables cannot be flushed for now, if they cannot: it is tried again by itself, and writes are taken as long as
+    /// memtables have room.
+    pub fn stalled(&self) -> Option<String> {
+        self.shared.stalled()
+    }
+
+    /// Why writes are refused for good, if they are.
     pub fn failure(&self) -> Option<String> {
         self.shared.failure().map(str::to_owned)
     }
@@ -357,5 +387,6 @@ impl Drop for Engine {
         self.shared.pacer.stop();
         self.shared.background.send(Work::Stop);
         self.shared.background.join();
+        self.shared.save_reached_at_end();
     }
 }

@@ -25,9 +25,22 @@ pub enum Error {
     /// The schema does not allow it, or its rows contradict each other.
     #[error(transparent)]
     Schema(#[from] ilion_schema::Error),
+    /// Memtables are full and cannot be flushed for now. The flush is tried again by itself: retry later.
+    #[error(
+        "writes are refused for now, since memtables are full and cannot be flushed: {0}; the flush is tried again by itself"
+    )]
+    Stalled(String),
     /// Writes are refused for good: restart after the cause is mended.
     #[error("writes are refused since an earlier failure: {0}")]
     Stopped(String),
+    /// The table could not be opened at the start (`set_aside`): restore its files and restart, or drop it.
+    #[error("{table} is set aside: {reason}")]
+    SetAside {
+        /// With its keyspace.
+        table: String,
+        /// Why, and what to do.
+        reason: String,
+    },
     /// Another process has the data directory.
     #[error("{} is in use by another process", .0.display())]
     InUse(PathBuf),
@@ -37,6 +50,21 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether something was used up for now (space on the disk, file descriptors, memory): to try again later may help.
+    pub fn is_shortage(&self) -> bool {
+        match self {
+            Self::Io(error)
+            | Self::SSTable(ilion_sstable::Error::Io(error))
+            | Self::Log(ilion_commitlog::Error::Io(error)) => error.is_shortage(),
+            Self::Read(ReadError::Io { action, path, source }) => {
+                let source = source.raw_os_error().map(std::io::Error::from_raw_os_error);
+                source.is_some_and(|source| ilion_env::Error::new(action, path, source).is_shortage())
+            }
+            Self::Stalled(_) => true,
+            _ => false,
+        }
+    }
+
     /// Whether files have wrong bytes, or not all of them: to try again does not help.
     pub(crate) fn is_damage(&self) -> bool {
         match self {

@@ -2,26 +2,35 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use ilion_env::RequestIo;
+use ilion_env::{PageBudget, RequestIo};
 
 use ilion_sstable::LookupCounts;
 
 use crate::engine::Shared;
+use crate::log_losses::LogLosses;
 use crate::view::View;
 use crate::{Engine, TableStore};
 
 /// What background work has done since the start.
 #[derive(Default)]
 pub(crate) struct Counters {
+    flushes_running: AtomicU64,
     flushes: AtomicU64,
     flushed_bytes: AtomicU64,
     compactions: AtomicU64,
     compactions_failed: AtomicU64,
     compacted_bytes_in: AtomicU64,
     compacted_bytes_out: AtomicU64,
+    schema_readings: AtomicU64,
 }
 
 impl Counters {
+    /// A flush that goes on until this is dropped.
+    pub(crate) fn begin_flush(&self) -> RunningFlush<'_> {
+        self.flushes_running.fetch_add(1, Relaxed);
+        RunningFlush(self)
+    }
+
     pub(crate) fn flushed(&self, bytes: u64) {
         self.flushes.fetch_add(1, Relaxed);
         self.flushed_bytes.fetch_add(bytes, Relaxed);
@@ -33,8 +42,21 @@ impl Counters {
         self.compacted_bytes_out.fetch_add(bytes_out, Relaxed);
     }
 
+    pub(crate) fn schema_read(&self) {
+        self.schema_readings.fetch_add(1, Relaxed);
+    }
+
     pub(crate) fn compaction_failed(&self) {
         self.compactions_failed.fetch_add(1, Relaxed);
+    }
+}
+
+/// A flush that goes on.
+pub(crate) struct RunningFlush<'c>(&'c Counters);
+
+impl Drop for RunningFlush<'_> {
+    fn drop(&mut self) {
+        self.0.flushes_running.fetch_sub(1, Relaxed);
     }
 }
 
@@ -62,6 +84,8 @@ pub struct EngineFacts {
     pub memtable_bytes: u64,
     /// What it may come to.
     pub memtable_bytes_max: u64,
+    /// Flushes that go on.
+    pub flushes_running: u64,
     /// Flushes since the start, and the bytes that they wrote.
     pub flushes: u64,
     /// Bytes of SSTables that flushes wrote.
@@ -76,6 +100,14 @@ pub struct EngineFacts {
     pub compacted_bytes_out: u64,
     /// Compactions that go on.
     pub compactions_running: u64,
+    /// Compactions that may go on at once.
+    pub compaction_threads: u64,
+    /// How often all of `system_schema` was read.
+    pub schema_readings: u64,
+    /// How far the clock stands before the newest timestamp that this node gave, in microseconds.
+    pub clock_behind_micros: u64,
+    /// What the start could not read of the commit log.
+    pub log_losses: LogLosses,
     /// Of the commit log.
     pub commit_log: ilion_commitlog::Stats,
     /// Decompressed chunks in memory: bytes, most bytes, hits, misses.
@@ -102,8 +134,12 @@ pub struct EngineFacts {
     pub caches: Vec<CacheFacts>,
     /// How look-ups in SSTables were answered.
     pub lookups: LookupCounts,
-    /// Bytes of the token maps of all SSTables; they are mapped, not loaded.
+    /// Bytes of the token maps of all SSTables.
     pub token_map_bytes: u64,
+    /// Memory of the pages of token maps, cell maps and attached indexes that were read.
+    pub index_page_bytes: u64,
+    /// What they may take.
+    pub index_page_bytes_max: u64,
 }
 
 /// A table at one moment.
@@ -138,6 +174,7 @@ impl Engine {
         EngineFacts {
             memtable_bytes: shared.budget.used() as u64,
             memtable_bytes_max: shared.budget.limit() as u64,
+            flushes_running: counters.flushes_running.load(Relaxed),
             flushes: counters.flushes.load(Relaxed),
             flushed_bytes: counters.flushed_bytes.load(Relaxed),
             compactions: counters.compactions.load(Relaxed),
@@ -145,6 +182,10 @@ impl Engine {
             compacted_bytes_in: counters.compacted_bytes_in.load(Relaxed),
             compacted_bytes_out: counters.compacted_bytes_out.load(Relaxed),
             compactions_running: shared.tasks.list().len() as u64,
+            compaction_threads: shared.options.compaction_threads.max(1) as u64,
+            schema_readings: counters.schema_readings.load(Relaxed),
+            clock_behind_micros: shared.clock_behind_micros().unsigned_abs(),
+            log_losses: shared.log_losses.get().copied().unwrap_or_default(),
             commit_log: shared
                 .log
                 .get()
@@ -163,6 +204,8 @@ impl Engine {
             caches: shared.cache_facts(),
             lookups: shared.lookups.counts(),
             token_map_bytes: shared.stores().iter().map(|store| store.token_map_bytes()).sum(),
+            index_page_bytes: PageBudget::of_process().taken(),
+            index_page_bytes_max: PageBudget::of_process().limit(),
         }
     }
 

@@ -3,12 +3,15 @@
 //! The order makes a crash harmless at every point: the SSTable's components are synced under a transaction log, the
 //! log's COMMIT is durable, the view takes the SSTable in place of the memtable, and only then are log segments let go.
 //! The SSTable remembers which stretch of the commit log it covers, so that a replay passes over it.
+//! All that can fail comes before the COMMIT, and can be undone: the files go, the memtable stays, and it is tried again
+//! (`stall`). A failure that trying again cannot mend (a failed sync) stops writes for good.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ilion_commitlog::Position;
 use ilion_compaction::{Sink, Stretches, Watch, Watched, merge_into};
+use ilion_env::Env;
 use ilion_env::spectrogram::{Doing, Purpose};
 use ilion_memtable::EntriesInOrder;
 use ilion_rows::{DeletionTime, PartitionHead};
@@ -27,8 +30,7 @@ use crate::view::{Frozen, LiveSSTable};
 use crate::{Error, Result};
 
 impl Shared {
-    /// Freezes the table's memtable and writes everything frozen. A failure stops writes for good: what is in memory
-    /// cannot be brought to disk, and only the log has it.
+    /// Freezes the table's memtable and writes everything frozen. What a failure means is decided by [`Self::flush_failed`].
     pub(crate) fn flush_table(&self, store: &Arc<TableStore>) -> Result<()> {
         self.flush_upto(store, || self.barrier(), Haste::Now)?;
         self.trim_log()
@@ -49,6 +51,7 @@ impl Shared {
     ) -> Result<()> {
         let _turn = store.maintenance.flush();
         if store.is_dropped.load(Ordering::Acquire) {
+            self.flush_succeeded(store);
             return Ok(());
         }
         store.freeze(&*self.env, upto);
@@ -65,13 +68,14 @@ impl Shared {
             };
             self.flush_at_pace(store, store, &frozen, haste)?;
         }
+        self.flush_succeeded(store);
         self.note_debt(store);
         self.background.send(Work::Compact(store.clone()));
         Ok(())
     }
 
     /// Writes everything frozen of a hidden table.
-    fn flush_hidden(&self, store: &TableStore, hidden: &Arc<TableStore>, haste: Haste) -> Result<()> {
+    fn flush_hidden(&self, store: &Arc<TableStore>, hidden: &Arc<TableStore>, haste: Haste) -> Result<()> {
         let _turn = hidden.maintenance.flush();
         if hidden.is_dropped.load(Ordering::Acquire) {
             return Ok(());
@@ -84,12 +88,12 @@ impl Shared {
         Ok(())
     }
 
-    /// Writes a memtable of `store` while `asked` is flushed. A failure stops writes.
+    /// Writes a memtable of `store` while `asked` is flushed.
     ///
     /// Requires: it is the turn of this flush (`maintenance`).
     fn flush_at_pace(
         &self,
-        asked: &TableStore,
+        asked: &Arc<TableStore>,
         store: &Arc<TableStore>,
         frozen: &Arc<Frozen>,
         haste: Haste,
@@ -97,7 +101,7 @@ impl Shared {
         let tables = [&asked.maintenance, &store.maintenance];
         let pace = FlushPace::begin(self, tables, haste, frozen.memtable.size_bytes());
         self.flush_frozen(store, frozen, pace)
-            .inspect_err(|error| self.stop_writes(error))
+            .inspect_err(|error| self.flush_failed(asked, error))
     }
 
     /// Requires: it is the turn of this flush (`maintenance`).
@@ -108,27 +112,45 @@ impl Shared {
         pace: FlushPace<'_>,
     ) -> Result<()> {
         let _doing = Doing::begin(Purpose::Flush);
+        let _running = self.counters.begin_flush();
         let started_nanos = self.env.monotonic_nanos();
         self.env.create_dir_all(&store.directory)?;
         let mut transaction = Transaction::begin(self.env.clone(), &store.directory, TransactionKind::Flush)?;
         let descriptor = store.next_descriptor(self.options.sstable_version);
-        transaction.add(&descriptor)?;
         let indexes = store.indexes();
-        let written = self.write_frozen(&descriptor, frozen, &indexes, pace)?;
+        let written = transaction
+            .add(&descriptor)
+            .map_err(Error::from)
+            .and_then(|()| self.write_frozen(&descriptor, frozen, &indexes, pace));
         let _files = store.maintenance.files();
-        if !written {
-            transaction.abort()?;
-            store.change_view(|view| view.without_frozen(frozen));
-            self.budget.free(frozen.size_bytes());
-            return Ok(());
+        let opened = match written {
+            Ok(true) => self.open_flushed(store, frozen, &descriptor, &indexes).map(Some),
+            Ok(false) => Ok(None),
+            Err(error) => Err(error),
+        };
+        let live = match opened {
+            Ok(Some(live)) => live,
+            Ok(None) => {
+                self.abort(transaction);
+                store.change_view(|view| view.without_frozen(frozen));
+                self.budget.free(frozen.size_bytes());
+                return Ok(());
+            }
+            Err(error) => {
+                self.abort(transaction);
+                return Err(error);
+            }
+        };
+        if !store.is_logged.load(Ordering::Relaxed)
+            && let Some(log) = self.log.get()
+        {
+            self.save_reached(log, Position::START);
         }
-        let committed = transaction.commit()?;
-        let live = self.open_sstable(frozen.memtable.table(), &descriptor)?;
-        self.attach(store, &indexes, &live)?;
+        let committed = self.commit(transaction)?;
         let bytes = live.sstable.size_bytes();
         store.change_view(|view| {
             let view = view.without_frozen(frozen);
-            let all = view.sstables.iter().cloned().chain([live]).collect();
+            let all = view.sstables.iter().cloned().chain([live.clone()]).collect();
             view.with_sstables(all)
         });
         drop(committed);
@@ -136,8 +158,24 @@ impl Shared {
         store.note_flush(bytes);
         self.counters.flushed(bytes);
         let millis = self.env.monotonic_nanos().saturating_sub(started_nanos) / 1_000_000;
-        tracing::debug!(sstable = %descriptor, bytes, millis, "flushed");
+        let partitions = live.sstable.stats().partition_sizes.count();
+        let memtable_bytes = frozen.size_bytes();
+        let table = store.schema();
+        tracing::info!(table = %format_args!("{}.{}", table.keyspace, table.name), sstable = %descriptor, partitions, memtable_bytes, bytes, millis, "flushed");
         Ok(())
+    }
+
+    /// Opens what a flush has written, before it counts. Requires: the table's files are held (`maintenance`).
+    fn open_flushed(
+        &self,
+        store: &Arc<TableStore>,
+        frozen: &Frozen,
+        descriptor: &Descriptor,
+        indexes: &TableIndexes,
+    ) -> Result<Arc<LiveSSTable>> {
+        let live = self.open_sstable(frozen.memtable.table(), descriptor)?;
+        self.attach(store, indexes, &live)?;
+        Ok(live)
     }
 
     /// Writes a memtable. False if there was nothing to write.
@@ -171,15 +209,19 @@ impl Shared {
         let mut writer = IndexedWriter::new(self, indexes, descriptor, memtable.table(), options)?;
         let bytes = statistics.size_bytes as u64;
         let items = statistics.operations + statistics.partitions as u64;
-        match memtable.entries_in_order() {
+        let filled = match memtable.entries_in_order() {
             Some(entries) => {
                 let stretches = Stretches::new(pace, bytes, items);
-                write_entries(entries, stretches, &mut writer)?;
+                write_entries(entries, stretches, &mut writer)
             }
             None => {
                 let mut source = Watched::new(memtable.flush_cursor(), pace, bytes, items);
-                merge_into(&mut source, &mut writer)?;
+                merge_into(&mut source, &mut writer).map(drop)
             }
+        };
+        if let Err(error) = filled {
+            writer.abandon();
+            return Err(error);
         }
         if writer.partitions() == 0 {
             writer.abandon();
@@ -195,9 +237,19 @@ impl Shared {
         table: &TableSchema,
         descriptor: &Descriptor,
     ) -> Result<Arc<LiveSSTable>> {
+        self.open_in(&self.env, table, descriptor)
+    }
+
+    /// The same on another disk.
+    pub(crate) fn open_in(
+        &self,
+        env: &Arc<dyn Env>,
+        table: &TableSchema,
+        descriptor: &Descriptor,
+    ) -> Result<Arc<LiveSSTable>> {
         let options = self.open_options(table);
-        let sstable = SSTable::open(&self.env, descriptor, &options).map_err(Error::from)?;
-        Ok(LiveSSTable::new(self.env.clone(), sstable))
+        let sstable = SSTable::open(env, descriptor, &options).map_err(Error::from)?;
+        Ok(LiveSSTable::new(env.clone(), sstable))
     }
 
     /// Opens an SSTable whose files were just listed.
@@ -236,7 +288,11 @@ impl Shared {
             .filter_map(|store| Some((store.first_unflushed()?, store)));
         let unflushed: Vec<_> = unflushed.collect();
         let lowest = unflushed.iter().map(|(first, _)| *first).min();
-        log.trim(lowest.map_or(barrier, |lowest| lowest.min(barrier)))?;
+        let below = lowest.map_or(barrier, |lowest| lowest.min(barrier));
+        if log.has_to_trim(below) {
+            self.save_reached(log, below);
+            log.trim(below)?;
+        }
         let segments = log.stats().segments as u64;
         for (first, store) in unflushed {
             // Numbers of segments leap at a restart.

@@ -209,11 +209,11 @@ impl Shared {
         let taken = match linked {
             Ok(taken) => taken,
             Err(error) => {
-                transaction.abort()?;
+                self.abort(transaction);
                 return Err(error);
             }
         };
-        let committed = transaction.commit()?;
+        let committed = self.commit(transaction)?;
         store.add_sstables(taken.clone());
         self.forget_cached_table(table.id);
         drop(importing);

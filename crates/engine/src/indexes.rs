@@ -46,6 +46,7 @@ use search_attached::AttachedSources;
 pub(crate) use attached::IndexedWriter;
 pub use facts::SSTableIndexFacts;
 pub(crate) use live::{IndexState, LiveIndex, MemtableIndexes, TableIndexes};
+pub(crate) use open::directory_of;
 pub use verify::{IndexRepair, IndexVerification};
 
 /// What is kept of a thread's memory for terms.

@@ -15,7 +15,7 @@ use ilion_types::decode_composite;
 /// Warnings of one SSTable; more are only counted.
 const WARNINGS_MAX: u64 = 10;
 
-/// What is warned of; nothing is never.
+/// What is warned of; `None` means never.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LargeLimits {
     /// Uncompressed bytes of a partition.

@@ -16,7 +16,7 @@
 //! | `options`, `error` | what it is told; why it refuses |
 //! | `recovery` | opening a data directory |
 //! | `origin` | which Cassandra the directory is one of |
-//! | `replay` | records of the log back into memtables |
+//! | `replay`, `log_losses` | records of the log back into memtables; what could not be read of it |
 //! | `table_store` | [`TableStore`]: one table |
 //! | `view` | what a read sees |
 //! | `write`, `read` | the two hot paths |
@@ -28,18 +28,21 @@
 //! | `saved_caches` | their keys over restarts |
 //! | `budget` | memory of all memtables together; slowing writers |
 //! | `flush`, `flush_pace` | memtable to SSTable, and with which haste |
+//! | `stall` | what failed since something was used up, and is tried again |
 //! | `maintenance` | whose turn it is to change a table's files |
 //! | `compact` | SSTables to fewer: chosen, merged, paced, asked for and stopped; writers are slowed for it |
 //! | `indexes` | secondary indexes: opened, written, searched, built |
 //! | `token_maps`, `index_summaries` | token maps that are missing; summaries within their budget |
 //! | `background` | the threads that do it |
+//! | `set_aside` | what a start could not open, and how the node serves the rest |
+//! | `schema_check` | a change of the schema, tried out before it is logged |
 //! | `schema_store` | the schema in `system_schema`, and changes of it |
 //! | `truncate` | removing all data of a table |
 //! | `export`, `import` | SSTables for others, SSTables of others |
 //! | `sampler` | which partitions are used most |
 //! | `large` | warnings of large partitions, rows and cells |
 //! | `link` | files under a second name |
-//! | `clock` | now, as deletion times have it |
+//! | `clock`, `reached` | now, as deletion times have it; timestamps that never step back |
 //! | `virtual_table` | tables that are computed when they are read |
 //! | `stripes` | locks for what is read before it is written |
 //! | `facts`, `table_details` | counts for operators |
@@ -47,7 +50,7 @@
 //! Lock order, first to last: schema change, the build of an index, stripes, `TableStore::manual`, `TableStore::maintenance`
 //! (the turn of a flush, then the files), `TableStore::choosing`, `TableStore::active` (of several tables by ascending table id),
 //! `TableStore::swap`, the log's own. Those of a hidden table come after the same of its table. No lock but the build's, `manual`
-//! and `maintenance` is held during file I/O (the log writes under its own rules).
+//! and `maintenance` is held during file I/O (the log writes under its own rules; `Shared::reached` guards its file).
 
 mod background;
 mod budget;
@@ -68,17 +71,22 @@ mod indexes;
 mod large;
 mod late;
 mod link;
+mod log_losses;
 mod maintenance;
 mod options;
 mod origin;
+mod reached;
 mod read;
 mod recovery;
 mod replay;
 mod row_cache;
 mod sampler;
 mod saved_caches;
+mod schema_check;
 mod schema_store;
+mod set_aside;
 mod settle;
+mod stall;
 mod stripes;
 mod survey;
 mod table_details;
@@ -99,8 +107,10 @@ pub use ilion_sstable::{EstimatedHistogram, Finding, LookupCounts, Version as SS
 pub use import::{ImportReport, ImportSource};
 pub use indexes::{IndexBuildFacts, IndexRepair, IndexVerification, OpenIndex, SSTableIndexFacts};
 pub use large::LargeLimits;
+pub use log_losses::LogLosses;
 pub use options::{CacheOptions, EngineOptions};
 pub use sampler::{TopPartition, TopPartitions};
+pub use set_aside::SetAside;
 pub use stripes::StripesGuard;
 pub use survey::ReadSurvey;
 pub use table_details::TableDetails;

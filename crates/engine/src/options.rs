@@ -39,7 +39,9 @@ pub struct EngineOptions {
     /// What the index summaries of all SSTables may take; they are thinned out to fit. The bits of token maps may take a quarter of
     /// as much.
     pub index_summary_bytes: u64,
-    /// How often that is looked after; nothing is never.
+    /// Memory for pages of token maps, cell maps and attached indexes. All engines of a process share it: the last one opened says.
+    pub index_page_bytes: u64,
+    /// How often index summaries are resized; `None` means never.
     pub index_summary_resize_interval_secs: Option<u64>,
     /// Decompressed chunks kept in memory.
     pub chunk_cache_bytes: u64,
@@ -103,6 +105,7 @@ impl EngineOptions {
             key_cache: CacheOptions::of(16 << 20),
             large: LargeLimits::default(),
             index_summary_bytes: 128 << 20,
+            index_page_bytes: 1 << 30,
             index_summary_resize_interval_secs: Some(3600),
             chunk_cache_bytes: 512 << 20,
             row_cache: CacheOptions::of(0),

@@ -19,6 +19,7 @@ use uuid::Uuid;
 use crate::background::Work;
 use crate::engine::{Shared, TableMap};
 use crate::origin;
+use crate::reached::Reached;
 use crate::replay::replay;
 use crate::table_store::{Left, TableStore};
 use crate::view::LiveSSTable;
@@ -40,16 +41,20 @@ pub(crate) fn open(env: Arc<dyn Env>, options: EngineOptions) -> Result<(Shared,
             error.into()
         }
     })?;
-    let id = stored_id(&*env, &options.data_dir)?.unwrap_or_else(|| env.random_uuid());
+    let stored_id = stored_id(&*env, &options.data_dir)?;
+    let id = stored_id.unwrap_or_else(|| env.random_uuid());
     let mut shared = Shared::new(env, options, id);
+    shared.is_ours = stored_id.is_some();
     shared.release = origin::release_of(&shared)?;
     let own = Schema::with_system_of(shared.release);
     shared.adopt_tables(&own)?;
     shared.schema.store(Arc::new(own));
-    let stored = shared.load_schema_in_part()?;
+    let (stored, faults) = shared.load_schema()?;
+    shared.note_faults(faults);
     shared.adopt_tables(&stored)?;
     shared.schema.store(Arc::new(stored));
-    let log = replay_log(&shared, id)?;
+    let reached = shared.read_reached()?;
+    let log = replay_log(&shared, id, reached)?;
     // Recovery runs once.
     let _ = shared.log.set(log);
     Ok((shared, lock))
@@ -71,12 +76,13 @@ fn stored_id(env: &dyn Env, data_dir: &Path) -> Result<Option<Uuid>> {
     })
 }
 
-fn replay_log(shared: &Shared, id: Uuid) -> Result<CommitLog> {
+fn replay_log(shared: &Shared, id: Uuid, reached: Option<Reached>) -> Result<CommitLog> {
     let options = ilion_commitlog::Options {
         log_id: Some(id),
+        known: reached.map(|reached| reached.log),
         ..shared.options.commit_log.clone()
     };
-    let ((log, report), skipped) = replay(shared, |replay| {
+    let replayed = replay(shared, |replay| {
         let replay = RefCell::new(replay);
         Ok(CommitLog::open_if(
             shared.env.clone(),
@@ -85,7 +91,22 @@ fn replay_log(shared: &Shared, id: Uuid) -> Result<CommitLog> {
             &mut |position, envelope| Ok(replay.borrow_mut().receive(position, &envelope)?),
             &mut || Ok(replay.borrow_mut().finish()?),
         )?)
+    });
+    let ((log, report), skipped) = replayed.inspect_err(|error| {
+        if let Error::Log(ilion_commitlog::Error::Corrupt { .. }) = error {
+            tracing::error!(
+                "the commit log is damaged where it had been synced: restore the file, or let the setting \
+                 commitlog_ignore_replay_errors skip what cannot be read, which is lost then"
+            );
+        }
     })?;
+    let floors = [
+        reached.map(|reached| reached.timestamp_micros),
+        report.newest_micros,
+    ];
+    if let Some(floor_micros) = floors.into_iter().flatten().max() {
+        shared.raise_clock(floor_micros);
+    }
     if report.records > 0 {
         tracing::info!(
             records = report.records,
@@ -94,12 +115,7 @@ fn replay_log(shared: &Shared, id: Uuid) -> Result<CommitLog> {
             "the commit log was replayed"
         );
     }
-    if let Some(torn) = report.torn_tail {
-        tracing::info!(position = %torn.position, "the commit log ended in the middle of a record that was never acknowledged");
-    }
-    for (file, offset) in report.skipped {
-        tracing::error!(file = %file.display(), offset, "damaged commit log records were skipped, as configured");
-    }
+    shared.tell_losses(&report);
     Ok(log)
 }
 
@@ -112,6 +128,9 @@ impl Shared {
                 .write_atomically(&path, format!("{}\n", self.id).as_bytes())?;
         }
         for store in self.tables.load().values() {
+            if store.set_aside_reason().is_some() {
+                continue;
+            }
             let indexes = store.indexes();
             for store in indexes.hidden().chain([store]) {
                 if std::mem::take(&mut store.left.lock().has_transactions) {
@@ -145,7 +164,9 @@ impl Shared {
                         store.clone()
                     }
                 };
-                self.adopt_indexes(keyspace, table, &store, &mut found)?;
+                if let Err(error) = self.adopt_indexes(keyspace, table, &store, &mut found) {
+                    self.set_aside_or_refuse(&store, error)?;
+                }
                 store.is_logged.store(keyspace.durable_writes, Ordering::Relaxed);
                 next.insert(table.id, store);
             }
@@ -156,16 +177,23 @@ impl Shared {
             .filter(|store| !next.contains_key(&store.id))
             .cloned()
             .collect();
+        let (kept, gone): (Vec<_>, Vec<_>) = gone
+            .into_iter()
+            .partition(|store: &Arc<TableStore>| self.is_faulty(store));
+        next.extend(kept.into_iter().map(|store| (store.id, store)));
         self.tables.store(Arc::new(next));
-        gone.iter().try_for_each(|store| self.drop_table(store))
+        for store in gone {
+            // The schema has it no more, whatever becomes of its files.
+            if let Err(error) = self.drop_table(&store) {
+                let directory = store.directory().display();
+                tracing::warn!(?store, %directory, %error, "files of a dropped table are left; remove its directory");
+            }
+        }
+        Ok(())
     }
 
     /// A table; its SSTables are added to `found`, but for those that a crash left unfinished.
     fn find_table(&self, table: &Arc<TableSchema>, found: &mut Vec<FoundSSTable>) -> Result<Arc<TableStore>> {
-        check_types(
-            format_args!("table {}.{}", table.keyspace, table.name),
-            table.every_column().into_iter().map(|column| &column.ty),
-        )?;
         let since = self.barrier();
         let options = &self.options;
         let store = Arc::new(TableStore::new(
@@ -175,7 +203,13 @@ impl Shared {
             options.memtable_shards,
             since,
         ));
-        self.find_sstables(&store, found)?;
+        let types = check_types(
+            format_args!("table {}.{}", table.keyspace, table.name),
+            table.every_column().into_iter().map(|column| &column.ty),
+        );
+        if let Err(error) = types.and_then(|()| self.find_sstables(&store, found)) {
+            self.set_aside_or_refuse(&store, error)?;
+        }
         Ok(store)
     }
 
@@ -220,7 +254,10 @@ impl Shared {
                     store.is_damaged.store(true, Ordering::Release);
                     continue;
                 }
-                Err(error) => return Err(error),
+                Err(error) => {
+                    self.set_aside_or_refuse(&store, error)?;
+                    continue;
+                }
             };
             self.open_attached(&store.schema(), &store.indexes(), &live);
             match by_table.last_mut() {
@@ -228,6 +265,8 @@ impl Shared {
                 _ => by_table.push((store, vec![live])),
             }
         }
+        // Not even those that do open: what is missing may hide what they have.
+        by_table.retain(|(store, _)| store.set_aside_reason().is_none());
         for (store, sstables) in by_table {
             store.add_sstables(sstables);
             self.found_debt(&store);
@@ -278,7 +317,7 @@ fn in_parallel<I: Sync, T: Send>(items: &[I], work: impl Fn(&I) -> Result<T> + S
         .collect()
 }
 
-fn check_file_types(live: &LiveSSTable) -> Result<()> {
+pub(crate) fn check_file_types(live: &LiveSSTable) -> Result<()> {
     let header = live.sstable.header();
     let columns = header.statics.iter().chain(&header.regulars);
     let classes = columns

@@ -1,7 +1,9 @@
 //! Records of the log back into memtables, but for what SSTables hold already.
 //!
-//! Changes of the schema are records as well: what follows one is read with the schema that it made, or a later one, as far
-//! as that is on disk. A later schema does no harm: data that only an earlier one knows was dropped in between.
+//! Changes of the schema are records as well: what follows one is read with the schema that it made, or a later one. A later
+//! schema does no harm: data that only an earlier one knows was dropped in between. So records behind a change are held back,
+//! and one reading of the schema does for all the changes among them: reading it takes as long as there are tables, and a log may
+//! have a change for each.
 //!
 //! One thread reads the log and hands records to others in batches. Those apply them in any order, which comes to the same:
 //! writes of one cell reconcile by their timestamps. What depends on the order (a change of the schema, a truncation, a flush)
@@ -29,8 +31,13 @@ use crate::table_store::TableStore;
 use crate::write::memtable_position;
 use crate::{Error, Result};
 
+/// Where the schema is kept.
+const SCHEMA_KEYSPACE: &str = "system_schema";
 const BATCH_RECORDS: usize = 256;
 const BATCH_BYTES: usize = 1 << 20;
+/// So much is held back behind changes of the schema until it is read anew.
+const HELD_RECORDS_MAX: usize = 1 << 16;
+const HELD_BYTES_MAX: usize = 16 << 20;
 /// How often the log says how far the replay is.
 const PROGRESS_NANOS: u64 = 5_000_000_000;
 
@@ -55,6 +62,8 @@ pub(crate) fn replay<T>(
             sender,
             batch: Batch::new(),
             batch_bytes: 0,
+            held: Vec::new(),
+            held_bytes: 0,
             is_schema_old: false,
             records: 0,
             told_nanos: shared.env.monotonic_nanos(),
@@ -73,6 +82,9 @@ pub(crate) struct Replay<'a> {
     /// Not yet handed out.
     batch: Batch,
     batch_bytes: usize,
+    /// Records behind a change of the schema, in their order: applied once the schema is read anew.
+    held: Vec<Held>,
+    held_bytes: usize,
     /// `system_schema` has changed since the schema was read from it.
     is_schema_old: bool,
     records: u64,
@@ -84,27 +96,18 @@ pub(crate) struct Replay<'a> {
 impl Replay<'_> {
     /// Takes a record.
     pub(crate) fn receive(&mut self, position: Position, envelope: &Envelope<'_>) -> Result<()> {
-        if envelope.kind != Kind::Schema {
-            self.renew_schema()?;
-        }
         match envelope.kind {
             Kind::Noop => {}
-            Kind::Truncate => {
-                self.wait()?;
-                self.shared.replay_truncate(position, envelope.body)?;
-            }
-            Kind::Schema => {
-                self.wait()?;
-                self.is_schema_old = true;
-                self.applier
-                    .apply(position, Bytes::copy_from_slice(envelope.body))?;
-            }
-            Kind::Mutation | Kind::Batch | Kind::Cas | Kind::Counter => {
-                self.hand_out(position, envelope.body)?
-            }
+            Kind::Schema => self.take_schema(position, Bytes::copy_from_slice(envelope.body))?,
+            _ if self.is_schema_old => self.hold(position, envelope)?,
+            kind => self.take(position, kind, envelope.body)?,
         }
-        *self.shared.replayed.lock() = behind(position);
-        if self.shared.budget.is_flush_due() {
+        // Tables that are made or altered by a later schema begin before the held records.
+        if self.held.is_empty() {
+            *self.shared.replayed.lock() = behind(position);
+        }
+        if self.shared.budget.is_flush_due() && !self.shared.budget.is_stalled() {
+            self.release()?;
             self.wait()?;
             self.flush_largest(position)?;
         }
@@ -112,12 +115,97 @@ impl Replay<'_> {
         Ok(())
     }
 
+    /// Requires: the schema is as the record needs it.
+    fn take(&mut self, position: Position, kind: Kind, body: &[u8]) -> Result<()> {
+        match kind {
+            Kind::Truncate => {
+                self.wait()?;
+                self.shared.replay_truncate(position, body)
+            }
+            _ => self.hand_out(position, body),
+        }
+    }
+
+    fn take_schema(&mut self, position: Position, body: Bytes) -> Result<()> {
+        let changes = self.applier.decode(position, body)?;
+        // A table can only be found to be dropped while the schema has it.
+        if self.is_schema_old && changes.iter().any(|change| self.leaves_files(change)) {
+            self.release()?;
+        }
+        self.is_schema_old = true;
+        for change in &changes {
+            self.applier.apply_mutation(position, change);
+        }
+        Ok(())
+    }
+
+    /// Whether a change of the schema drops a table whose files are still there: the crash came before they were removed.
+    fn leaves_files(&self, change: &Mutation) -> bool {
+        let is_of = |name| change.table.id == TableId::of_system_table(SCHEMA_KEYSPACE, name);
+        if !is_of("tables") && !is_of("views") {
+            return false;
+        }
+        let drops_all = change.update.deletion.is_some();
+        let mut dropped = change
+            .update
+            .rows
+            .iter()
+            .filter(|row| !row.deletion.is_live())
+            .peekable();
+        if !drops_all && dropped.peek().is_none() {
+            return false;
+        }
+        let keyspace = String::from_utf8_lossy(&change.key.key);
+        let directory = self.shared.options.data_dir.join(&*keyspace);
+        let entries = self.shared.env.list(&directory).unwrap_or_default();
+        let mut leaves = dropped.map(|row| {
+            let name = row.clustering.values().first().and_then(Option::as_ref);
+            let prefix = format!("{}-", String::from_utf8_lossy(name.map_or(&[], |name| &**name)));
+            entries.iter().any(|entry| entry.name.starts_with(&prefix))
+        });
+        (drops_all && !entries.is_empty()) || leaves.any(|leaves| leaves)
+    }
+
+    fn hold(&mut self, position: Position, envelope: &Envelope<'_>) -> Result<()> {
+        self.held_bytes += envelope.body.len();
+        self.held.push(Held {
+            position,
+            kind: envelope.kind,
+            body: envelope.body.into(),
+        });
+        if self.held.len() >= HELD_RECORDS_MAX || self.held_bytes >= HELD_BYTES_MAX {
+            self.release()?;
+        }
+        Ok(())
+    }
+
+    /// Reads the schema anew if it has changed, and takes the records that were held back for that.
+    fn release(&mut self) -> Result<()> {
+        if std::mem::take(&mut self.is_schema_old) {
+            self.wait()?;
+            let (schema, faults) = self.shared.load_schema()?;
+            self.shared.note_faults(faults);
+            self.shared.adopt_tables(&schema)?;
+            self.shared.schema.store(Arc::new(schema));
+        }
+        self.held_bytes = 0;
+        for held in std::mem::take(&mut self.held) {
+            self.take(held.position, held.kind, &held.body)?;
+            *self.shared.replayed.lock() = behind(held.position);
+        }
+        Ok(())
+    }
+
     /// All of it is understood, or refused before any file has changed.
     pub(crate) fn finish(&mut self) -> Result<()> {
+        self.release()?;
         self.wait()?;
-        let schema = self.shared.load_schema()?;
+        let (schema, faults) = self.shared.load_schema()?;
+        self.shared.check_faults(&faults)?;
+        self.shared.note_faults(faults);
         self.shared.adopt_tables(&schema)?;
         self.shared.schema.store(Arc::new(schema));
+        self.shared.set_faulty_aside();
         self.shared.take_over()
     }
 
@@ -155,15 +243,6 @@ impl Replay<'_> {
         self.applier.check()
     }
 
-    fn renew_schema(&mut self) -> Result<()> {
-        if std::mem::take(&mut self.is_schema_old) {
-            let schema = self.shared.load_schema_in_part()?;
-            self.shared.adopt_tables(&schema)?;
-            self.shared.schema.store(Arc::new(schema));
-        }
-        Ok(())
-    }
-
     /// Requires: the record at `position` is applied, so that the next begins behind it.
     fn flush_largest(&mut self, position: Position) -> Result<()> {
         // Of a directory that another program wrote there is no log to replay.
@@ -175,7 +254,11 @@ impl Replay<'_> {
         let Some(store) = tables.values().max_by_key(size) else {
             return Ok(());
         };
-        self.shared.flush_upto(store, || behind(position), Haste::Now)
+        match self.shared.flush_upto(store, || behind(position), Haste::Now) {
+            // It fitted into memory before, and is flushed when there is room again: a full disk does not keep a node down.
+            Err(error) if error.is_shortage() && self.shared.failure().is_none() => Ok(()),
+            flushed => flushed,
+        }
     }
 
     fn tell(&mut self, position: Position) {
@@ -189,6 +272,13 @@ impl Replay<'_> {
             tracing::info!(records = self.records, %position, "the commit log is being replayed");
         }
     }
+}
+
+/// A record that waits for the schema.
+struct Held {
+    position: Position,
+    kind: Kind,
+    body: Box<[u8]>,
 }
 
 /// Where the next record may begin.
@@ -246,18 +336,24 @@ impl<'a> Applier<'a> {
     }
 
     fn apply(&self, position: Position, body: Bytes) -> Result<()> {
+        for mutation in self.decode(position, body)? {
+            self.apply_mutation(position, &mutation);
+        }
+        Ok(())
+    }
+
+    /// What a record changes, but for tables that are gone.
+    fn decode(&self, position: Position, body: Bytes) -> Result<Vec<Mutation>> {
         let tables = self.shared.tables.load();
         let resolve =
             |id: TableId| -> Option<Arc<TableSchema>> { tables.get(&id).map(|store| store.schema()) };
         let mut reader = MutationReader::new(body);
+        let mut mutations = Vec::new();
         loop {
             match reader.next_mutation(&resolve) {
-                Ok(None) => return Ok(()),
+                Ok(None) => return Ok(mutations),
                 Ok(Some(Decoded::NoSuchTable(_))) => self.skip(),
-                Ok(Some(Decoded::Mutation(mutation))) => match tables.get(&mutation.table.id) {
-                    Some(store) => self.apply_to(store, position, &mutation),
-                    None => self.skip(),
-                },
+                Ok(Some(Decoded::Mutation(mutation))) => mutations.push(mutation),
                 Err(error) => {
                     return Err(Error::Refused(format!(
                         "the commit log record at {position} does not decode ({error}); its checksum holds, so a newer \
@@ -265,6 +361,13 @@ impl<'a> Applier<'a> {
                     )));
                 }
             }
+        }
+    }
+
+    fn apply_mutation(&self, position: Position, mutation: &Mutation) {
+        match self.shared.tables.load().get(&mutation.table.id) {
+            Some(store) => self.apply_to(store, position, mutation),
+            None => self.skip(),
         }
     }
 

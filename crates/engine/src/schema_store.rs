@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use hashbrown::HashMap;
 use ilion_commitlog::Kind;
 use ilion_rows::{
     Cell, Clustering, ClusteringFilter, ColumnData, Cursor, Data, DecoratedKey, DeletionTime, KeyRange,
@@ -14,44 +15,90 @@ use ilion_rows::{
 };
 use ilion_schema::rows::{SCHEMA_TABLES, schema_column_named};
 use ilion_schema::{
-    Applied, RowChange, Schema, SchemaChange, SchemaRow, TableId, TableKind, TableSchema, encode_keyspace,
+    Applied, ColumnId, RowChange, Schema, SchemaChange, SchemaFault, SchemaRow, TableId, TableKind,
+    TableSchema, encode_keyspace,
 };
 
 use crate::engine::Shared;
+use crate::set_aside::SetAside;
+use crate::table_store::TableStore;
 use crate::{Engine, Error, Result};
 
 const KEYSPACE: &str = "system_schema";
 
 impl Engine {
-    /// Changes the schema: checks the change, makes it durable, and makes or drops the tables. Nothing means that nothing
-    /// changed, by the statement's `IF`.
+    /// Changes the schema: checks the change and tries it out, makes it durable, and makes or drops the tables. `None` means
+    /// that nothing changed, by the statement's `IF`.
     ///
     /// # Errors
-    /// The rules do not allow it, or writes are refused: nothing was changed then.
+    /// The rules do not allow it, what it makes could not be opened again, or writes are refused: nothing was changed then.
     pub fn alter_schema(&self, change: &SchemaChange) -> Result<Option<Applied>> {
         let shared = &self.shared;
         let _guard = shared.schema_change.lock();
         shared.check_writable()?;
         let old = self.schema();
-        let now_micros = shared.env.unique_micros();
+        let now_micros = shared.whole_milli();
+        if let Some((fault, deletions)) = shared.drop_of_fault(&old, change)? {
+            let change_micros = shared.change_micros(now_micros)?;
+            return self
+                .drop_set_aside(&old, &fault, deletions, change_micros)
+                .map(Some);
+        }
         let applied = old.apply(change, now_micros)?;
         if applied.diffs.is_empty() {
             return Ok(None);
         }
+        shared.check_names_free(&applied)?;
+        shared.try_out(&applied)?;
         let changes = ilion_schema::row_changes(&old, &applied.schema);
-        let mut mutations = mutations_of(shared, changes, now_micros)?;
+        let mut mutations = mutations_of(shared, changes, shared.change_micros(now_micros)?)?;
         mutations.extend(shared.forget_built(&old, &applied.schema)?);
         shared.write(Kind::Schema, &mutations)?;
         shared.log()?.sync()?;
-        shared.adopt(&applied.schema)?;
-        shared.build_new()?;
+        // The log has the change, so the next start has it: this process must not go on without it.
+        let adopted = shared.adopt(&applied.schema);
+        adopted.inspect_err(|error| shared.stop_writes(error))?;
+        if let Err(error) = shared.build_new() {
+            tracing::warn!(%error, "a new index is not built yet; the next change of the schema or start goes on with it");
+        }
         Ok(Some(applied))
+    }
+
+    /// Deletes the rows of an object that does not decode, and its files.
+    fn drop_set_aside(
+        &self,
+        schema: &Arc<Schema>,
+        fault: &SetAside,
+        deletions: Vec<RowChange>,
+        now_micros: i64,
+    ) -> Result<Applied> {
+        let shared = &self.shared;
+        shared.write(Kind::Schema, &mutations_of(shared, deletions, now_micros)?)?;
+        shared.log()?.sync()?;
+        shared.faults.lock().retain(|known| known != fault);
+        shared.adopt(schema)?;
+        if let Some(id) = fault.id {
+            shared.remove_files_of_fault(&fault.keyspace, &fault.name, id)?;
+        }
+        Ok(Applied {
+            schema: (**schema).clone(),
+            diffs: Vec::new(),
+        })
     }
 
     /// Writes what `system_schema` lacks of the keyspaces that the server brings along, as drivers want to read it.
     pub(crate) fn store_own_keyspaces(&self) -> Result<()> {
         let shared = &self.shared;
-        let stored = shared.read_schema_rows()?;
+        let stored: HashMap<_, _> = shared
+            .read_schema_rows()?
+            .into_iter()
+            .filter(|row| ilion_schema::is_system_keyspace(&row.keyspace))
+            .map(|row| ((row.table, row.keyspace.clone(), row.clustering.clone()), row))
+            .collect();
+        let is_missing = |row: &SchemaRow| {
+            let known = stored.get(&(row.table, row.keyspace.clone(), row.clustering.clone()));
+            !known.is_some_and(|known| known.says_the_same(row))
+        };
         let schema = self.schema();
         let is_stored = |table: &&Arc<TableSchema>| table.kind != TableKind::Virtual;
         let mut missing = Vec::new();
@@ -59,13 +106,12 @@ impl Engine {
             if ilion_schema::is_system_keyspace(&keyspace.name)
                 && keyspace.tables.values().any(|t| is_stored(&t))
             {
-                let rows = encode_keyspace(keyspace).into_iter();
-                missing.extend(rows.filter(|row| !stored.iter().any(|stored| stored.says_the_same(row))));
+                missing.extend(encode_keyspace(keyspace).into_iter().filter(is_missing));
             }
         }
-        let now_micros = shared.env.unique_micros();
+        let change_micros = shared.change_micros(shared.env.unique_micros())?;
         let changes = missing.into_iter().map(RowChange::Put).collect();
-        for mutation in mutations_of(shared, changes, now_micros)? {
+        for mutation in mutations_of(shared, changes, change_micros)? {
             shared.write(Kind::Schema, std::slice::from_ref(&mutation))?;
         }
         Ok(())
@@ -79,29 +125,67 @@ impl Shared {
         self.adopt_tables(schema)?;
         let tables = self.tables.load();
         for store in tables.values().filter(|store| !known.contains_key(&store.id)) {
-            self.env.create_dir_all(store.directory())?;
+            self.make_directory_of(store)?;
         }
         for store in tables.values() {
             let indexes = store.indexes();
             let mut hidden = indexes
                 .hidden()
                 .filter(|hidden| !self.env.exists(hidden.directory()));
-            hidden.try_for_each(|hidden| self.env.create_dir_all(hidden.directory()))?;
+            hidden.try_for_each(|hidden| self.make_directory_of(hidden))?;
         }
         self.schema.store(Arc::new(schema.clone()));
         Ok(())
     }
 
-    /// The schema that `system_schema` holds now, with the server's own keyspaces.
-    pub(crate) fn load_schema(&self) -> Result<Schema> {
-        Ok(Schema::from_rows(self.release, self.read_schema_rows()?)?)
+    /// Makes the directory of a table whose creation is logged already. If disk space or descriptors are short, the first
+    /// flush makes it.
+    fn make_directory_of(&self, store: &TableStore) -> Result<()> {
+        match self.env.create_dir_all(store.directory()) {
+            Err(error) if error.is_shortage() => Ok(()),
+            made => Ok(made?),
+        }
     }
 
-    /// The same in the middle of a replay, when tables of `system_schema` may stand at different moments: some were
-    /// flushed with a change that the log comes to later. What does not decode is either dropped by such a change, or made by
-    /// one that the replay has not come to, so it is left out for now.
-    pub(crate) fn load_schema_in_part(&self) -> Result<Schema> {
-        Ok(Schema::from_rows_in_part(self.release, self.read_schema_rows()?).0)
+    /// The schema that `system_schema` holds now, with the server's own keyspaces, and what of it does not decode.
+    ///
+    /// In the middle of a replay, tables of `system_schema` may stand at different moments: some were flushed with a change
+    /// that the log comes to later. What does not decode then is either dropped by such a change, or made by one that the
+    /// replay has not come to, so it is left out for now.
+    pub(crate) fn load_schema(&self) -> Result<(Schema, Vec<SchemaFault>)> {
+        let (schema, faults) = Schema::from_rows_in_part(self.release, self.read_schema_rows()?);
+        Ok((schema.with_column_ids_of(&self.schema.load()), faults))
+    }
+
+    /// A new timestamp at the end of its millisecond. Drop times are kept in milliseconds: rounded down, one would leave what was
+    /// written just before it.
+    fn whole_milli(&self) -> i64 {
+        let unique_micros = self.env.unique_micros();
+        let rest = (1000 - unique_micros.rem_euclid(1000)) % 1000;
+        let micros = unique_micros.saturating_add(rest);
+        self.env.raise_unique_micros(micros);
+        micros
+    }
+
+    /// The timestamp of a change of the schema: above all that the schema has. Its rows may come from a Cassandra whose clock was ahead.
+    fn change_micros(&self, now_micros: i64) -> Result<i64> {
+        let newest = self
+            .schema_tables()
+            .filter_map(|name| {
+                self.table(TableId::of_system_table(KEYSPACE, name))?
+                    .newest_micros()
+            })
+            .max();
+        let Some(newest) = newest else {
+            return Ok(now_micros);
+        };
+        // What a change deletes is one older than what it puts.
+        let above = newest.checked_add(2).ok_or_else(|| {
+            Error::Refused(format!(
+                "{KEYSPACE} has a row of the timestamp {newest}, and no change can be newer; remove the SSTable that has it"
+            ))
+        })?;
+        Ok(now_micros.max(above))
     }
 
     /// The tables of `system_schema` that the release has.
@@ -112,7 +196,8 @@ impl Shared {
             .filter(move |name| schema.table(KEYSPACE, name).is_some())
     }
 
-    fn read_schema_rows(&self) -> Result<Vec<SchemaRow>> {
+    pub(crate) fn read_schema_rows(&self) -> Result<Vec<SchemaRow>> {
+        self.counters.schema_read();
         let mut rows = Vec::new();
         for name in self.schema_tables() {
             let store = self.table(TableId::of_system_table(KEYSPACE, name));
@@ -138,6 +223,7 @@ fn read_rows(
     cursor: &mut dyn Cursor,
     rows: &mut Vec<SchemaRow>,
 ) -> Result<()> {
+    let columns = columns_of(name, table);
     while let Some(head) = cursor.next_partition()? {
         let keyspace = String::from_utf8_lossy(&head.key.key).into_owned();
         // The partition of `keyspaces` is its one row.
@@ -147,7 +233,7 @@ fn read_rows(
                     table: name,
                     keyspace: keyspace.clone(),
                     clustering: row.clustering.values().iter().flatten().cloned().collect(),
-                    cells: cells_of(name, table, &row),
+                    cells: cells_of(&columns, &row),
                 });
             }
         }
@@ -155,26 +241,29 @@ fn read_rows(
     Ok(())
 }
 
-/// Every regular column of the table, null where the row has none.
-fn cells_of(name: &str, table: &TableSchema, row: &Row) -> Vec<(&'static str, Option<Bytes>)> {
+/// The regular columns of a table, by the names that rows have.
+fn columns_of(name: &str, table: &TableSchema) -> Vec<(ColumnId, &'static str)> {
     table
         .regulars()
-        .filter_map(|column| {
-            let value = match row.column(column.id) {
-                Some(Data::Simple(cell)) => Some(cell.value.clone()),
-                _ => None,
-            };
-            Some((schema_column_named(name, &column.name)?, value))
-        })
+        .filter_map(|column| Some((column.id, schema_column_named(name, &column.name)?)))
         .collect()
 }
 
+/// Every one of the columns, null where the row has none.
+fn cells_of(columns: &[(ColumnId, &'static str)], row: &Row) -> Vec<(&'static str, Option<Bytes>)> {
+    let value = |column: ColumnId| match row.column(column) {
+        Some(Data::Simple(cell)) => Some(cell.value.clone()),
+        _ => None,
+    };
+    columns.iter().map(|(id, name)| (*name, value(*id))).collect()
+}
+
 /// One mutation per partition.
-fn mutations_of(shared: &Shared, changes: Vec<RowChange>, now_micros: i64) -> Result<Vec<Mutation>> {
+fn mutations_of(shared: &Shared, changes: Vec<RowChange>, change_micros: i64) -> Result<Vec<Mutation>> {
     let mut partitions: BTreeMap<(&'static str, String), Mutation> = BTreeMap::new();
-    let now_secs = u32::try_from(now_micros / 1_000_000).unwrap_or(u32::MAX);
+    let now_secs = shared.now_secs();
     // What a change deletes is older than what it puts: never equal, so that a deletion hides nothing new.
-    let deletion = DeletionTime::new(now_micros - 1, now_secs);
+    let deletion = DeletionTime::new(change_micros - 1, now_secs);
     let known: Vec<&str> = shared.schema_tables().collect();
     let is_known = |change: &RowChange| match change {
         RowChange::Put(row) => known.contains(&row.table),
@@ -206,7 +295,7 @@ fn mutations_of(shared: &Shared, changes: Vec<RowChange>, now_micros: i64) -> Re
             RowChange::Put(row) => mutation
                 .update
                 .rows
-                .push(row_of(&table, row, now_micros, now_secs)),
+                .push(row_of(&table, row, change_micros, now_secs)),
             RowChange::Delete { clustering, .. } => mutation.update.rows.push(Row {
                 deletion,
                 ..Row::empty(Clustering::of(clustering))
@@ -225,14 +314,14 @@ fn mutations_of(shared: &Shared, changes: Vec<RowChange>, now_micros: i64) -> Re
     Ok(mutations)
 }
 
-fn row_of(table: &TableSchema, row: SchemaRow, now_micros: i64, now_secs: u32) -> Row {
+fn row_of(table: &TableSchema, row: SchemaRow, change_micros: i64, now_secs: u32) -> Row {
     let mut columns: Vec<ColumnData> = row
         .cells
         .into_iter()
         .filter_map(|(name, value)| {
             let cell = match value {
-                Some(value) => Cell::live(now_micros, value),
-                None => Cell::tombstone(now_micros, now_secs),
+                Some(value) => Cell::live(change_micros, value),
+                None => Cell::tombstone(change_micros, now_secs),
             };
             Some(ColumnData {
                 column: table.column_named(name)?.id,
@@ -242,7 +331,7 @@ fn row_of(table: &TableSchema, row: SchemaRow, now_micros: i64, now_secs: u32) -
         .collect();
     columns.sort_by_key(|data| data.column);
     Row {
-        liveness: Liveness::live(now_micros),
+        liveness: Liveness::live(change_micros),
         columns,
         ..Row::empty(Clustering::of(row.clustering))
     }

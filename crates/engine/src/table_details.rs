@@ -22,6 +22,10 @@ pub struct TableDetails {
     pub compression_ratio: Option<f64>,
     /// Share of the cells that are tombstones past gc grace.
     pub droppable_tombstones: f64,
+    /// Of the largest SSTable.
+    pub sstable_bytes_max: u64,
+    /// The longest time between the oldest and the newest data of an SSTable.
+    pub sstable_duration_micros_max: u64,
     /// Partitions in memtables.
     pub memtable_partitions: u64,
     /// SSTables of each level, if the table is compacted by levels.
@@ -57,6 +61,8 @@ impl TableStore {
             data_bytes: 0,
             compression_ratio: None,
             droppable_tombstones: 0.0,
+            sstable_bytes_max: 0,
+            sstable_duration_micros_max: 0,
             memtable_partitions: view
                 .memtables
                 .iter()
@@ -70,6 +76,12 @@ impl TableStore {
             details.partition_bytes.merge(&stats.partition_sizes);
             details.cells.merge(&stats.cells_per_partition);
             details.data_bytes += sstable.data_length();
+            details.sstable_bytes_max = details.sstable_bytes_max.max(sstable.size_bytes());
+            let duration = stats
+                .max_timestamp_micros
+                .saturating_sub(stats.min_timestamp_micros);
+            let longest = &mut details.sstable_duration_micros_max;
+            *longest = (*longest).max(u64::try_from(duration).unwrap_or(0));
             if stats.compression_ratio > 0.0 {
                 compressed += sstable.data_length() as f64;
                 stored += sstable.data_length() as f64 * stats.compression_ratio;

@@ -2,21 +2,22 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use ilion_commitlog::Position;
 use ilion_env::Env;
 use ilion_memtable::Memtable;
 use ilion_schema::{TableId, TableSchema};
-use ilion_sstable::{Descriptor, Format, SSTableId, Version};
+use ilion_sstable::{Descriptor, SSTableId, Version};
 use parking_lot::{Mutex, RwLock};
 
 use crate::compact::{Choosing, Debt};
 use crate::indexes::{MemtableIndexes, TableIndexes};
 use crate::maintenance::Maintenance;
 use crate::view::{Frozen, LiveSSTable, View};
+use crate::{Error, Result};
 
 /// The memtable that takes the writes.
 pub(crate) struct Active {
@@ -81,6 +82,8 @@ pub struct TableStore {
     pub(crate) is_dropped: AtomicBool,
     /// Of a hidden table: not all of its files could be opened.
     pub(crate) is_damaged: AtomicBool,
+    /// Why it could not be opened.
+    set_aside: OnceLock<String>,
     /// Imports that have begun and ended; odd while one goes on.
     imports: AtomicU64,
     /// What was in its directory at the start, beside SSTables.
@@ -150,6 +153,7 @@ impl TableStore {
             is_flush_asked: AtomicBool::new(false),
             is_dropped: AtomicBool::new(false),
             is_damaged: AtomicBool::new(false),
+            set_aside: OnceLock::new(),
             imports: AtomicU64::new(0),
             left: Mutex::default(),
             schema: ArcSwap::new(schema),
@@ -185,6 +189,35 @@ impl TableStore {
         self.flush_bytes.store(average, Ordering::Relaxed);
     }
 
+    /// Why the start could not open it; `None` if it did.
+    pub fn set_aside_reason(&self) -> Option<&str> {
+        self.set_aside.get().map(String::as_str)
+    }
+
+    /// Refuses reads and writes from now on. Its log records are applied all the same.
+    pub(crate) fn set_aside(&self, reason: String) {
+        // The first reason is as good as the next.
+        let _ = self.set_aside.set(reason);
+    }
+
+    /// Refuses a table that was set aside.
+    #[inline]
+    pub(crate) fn check_usable(&self) -> Result<()> {
+        match self.set_aside.get() {
+            None => Ok(()),
+            Some(reason) => Err(self.unusable(reason)),
+        }
+    }
+
+    #[cold]
+    fn unusable(&self, reason: &str) -> Error {
+        let table = self.schema();
+        Error::SetAside {
+            table: format!("{}.{}", table.keyspace, table.name),
+            reason: reason.to_owned(),
+        }
+    }
+
     /// Its directory.
     pub fn directory(&self) -> &Path {
         &self.directory
@@ -199,6 +232,22 @@ impl TableStore {
         let _guard = self.swap.lock();
         let next = change(&self.view.load());
         self.view.store(Arc::new(next));
+    }
+
+    /// The newest timestamp of all that it holds; none if it is empty.
+    pub(crate) fn newest_micros(&self) -> Option<i64> {
+        let view = self.view();
+        let memtables = view
+            .memtables
+            .iter()
+            .map(|memtable| memtable.statistics().max_timestamp_micros);
+        let sstables = view.sstables.iter().map(|live| live.sstable.stats());
+        let has_seen = |(oldest, newest): &(i64, i64)| *oldest != i64::MIN || *newest != i64::MAX;
+        let sstables = sstables
+            .map(|stats| (stats.min_timestamp_micros, stats.max_timestamp_micros))
+            .filter(has_seen);
+        let all = memtables.chain(sstables.map(|(_, newest)| newest));
+        all.filter(|newest| *newest != i64::MIN).max()
     }
 
     /// Adds SSTables that were found or brought.
@@ -253,16 +302,11 @@ impl TableStore {
     /// The name of the next SSTable.
     pub(crate) fn next_descriptor(&self, version: Version) -> Descriptor {
         let generation = self.last_generation.fetch_add(1, Ordering::Relaxed) + 1;
-        let format = if version == Version::DA {
-            Format::Bti
-        } else {
-            Format::Big
-        };
         Descriptor::new(
             self.directory.as_path(),
             version,
             SSTableId::Sequence(generation),
-            format,
+            version.format(),
         )
     }
 
@@ -427,7 +471,7 @@ impl std::fmt::Debug for TableStore {
 }
 
 /// `<keyspace>/<table>-<id without dashes>`, as Cassandra names it.
-fn directory_of(data_dir: &Path, schema: &TableSchema) -> PathBuf {
+pub(crate) fn directory_of(data_dir: &Path, schema: &TableSchema) -> PathBuf {
     data_dir
         .join(&schema.keyspace)
         .join(format!("{}-{}", schema.name, schema.id.0.simple()))

@@ -1,9 +1,11 @@
-//! Makes the token maps that are missing or were found to be damaged, one after another, in a thread of its own.
+//! Makes the checksums and token maps that are missing or were found to be damaged, one after another, in a thread of its own.
 //!
-//! SSTables that Cassandra wrote have none. Until theirs is made they are read through filter, summary and index.
+//! SSTables that Cassandra wrote have none. Until their map is made they are read through filter, summary and index.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+
+use ilion_sstable::SSTable;
 
 use crate::background::Work;
 use crate::engine::Shared;
@@ -28,6 +30,13 @@ impl Shared {
             if self.pacer.is_stopping() {
                 return;
             }
+            // First, so that they have what the index is before it is gone through.
+            if live.sstable.wants_checksums() {
+                self.make_checksums(&live);
+            }
+            if !live.sstable.wants_token_map() {
+                continue;
+            }
             let started_nanos = self.env.monotonic_nanos();
             let made = live.sstable.make_token_map(&mut || !self.pacer.is_stopping());
             let millis = self.env.monotonic_nanos().saturating_sub(started_nanos) / 1_000_000;
@@ -42,10 +51,24 @@ impl Shared {
         }
     }
 
+    /// Their damage done before is not known: `ilion sstable verify` finds it.
+    fn make_checksums(&self, live: &LiveSSTable) {
+        let made = live.sstable.make_checksums(&mut || !self.pacer.is_stopping());
+        let sstable = live.descriptor();
+        match made {
+            Ok(true) => tracing::info!(%sstable, "its checksums were made"),
+            Ok(false) => {}
+            Err(error) => {
+                tracing::error!(%sstable, %error, "its checksums cannot be made; damage of its index may not be seen");
+            }
+        }
+    }
+
     fn without_token_map(&self) -> impl Iterator<Item = Arc<LiveSSTable>> {
         self.stores().into_iter().flat_map(|store| {
             let view = store.view();
-            let missing = view.sstables.iter().filter(|live| live.sstable.wants_token_map());
+            let lacks = |sstable: &SSTable| sstable.wants_token_map() || sstable.wants_checksums();
+            let missing = view.sstables.iter().filter(|live| lacks(&live.sstable));
             missing.cloned().collect::<Vec<_>>()
         })
     }

@@ -3,6 +3,7 @@
 //! A truncation is a record in the log that names the SSTables that go. Replay repeats it: whatever was applied before
 //! the record is forgotten, and the SSTables it names are removed if a crash came first.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -58,6 +59,7 @@ impl Engine {
         let store = shared
             .table(table)
             .ok_or_else(|| Error::Refused(format!("table {table} does not exist")))?;
+        store.check_usable()?;
         let log = shared.log()?;
         let _maintenance = store.maintenance.alone();
         let indexes = store.indexes();
@@ -69,7 +71,7 @@ impl Engine {
             hidden.iter().for_each(|hidden| encode_hidden(hidden, &mut body));
             log.append(&Envelope {
                 kind: Kind::Truncate,
-                time_micros: shared.env.now_micros(),
+                time_micros: shared.log_time_micros(),
                 ..Envelope::mutation(&body)
             })?;
             let barrier = log.barrier();
@@ -105,8 +107,32 @@ fn prefix_of(hidden: &TableStore) -> String {
 }
 
 impl Shared {
-    /// Removes the files of SSTables that no view has any more, together.
+    /// Removes the files of SSTables that no view has any more: together, or one by one where there is no room to say so first, since
+    /// that is what makes room again. Requires: the log or the schema says that they are gone, so that a start does without them.
     pub(crate) fn remove_sstables(&self, store: &TableStore, gone: &[Arc<LiveSSTable>]) -> Result<()> {
+        match self.retire_sstables(store, gone) {
+            Err(error) if error.is_shortage() => {
+                tracing::warn!(?store, %error, "files are removed one by one");
+                let left: Vec<_> = gone
+                    .iter()
+                    .filter(|live| !self.remove_now(live))
+                    .cloned()
+                    .collect();
+                // A failure only means that a power loss brings files back, which the next start removes.
+                let _ = self.env.sync_dir(&store.directory);
+                self.remove_later(&store.directory, left);
+                Ok(())
+            }
+            retired => retired,
+        }
+    }
+
+    /// Removes the files of an SSTable that nobody reads. False if somebody does, or it cannot be done now.
+    pub(crate) fn remove_now(&self, live: &Arc<LiveSSTable>) -> bool {
+        Arc::strong_count(live) == 1 && live.descriptor().remove_files(&*self.env).is_ok()
+    }
+
+    fn retire_sstables(&self, store: &TableStore, gone: &[Arc<LiveSSTable>]) -> Result<()> {
         if gone.is_empty() {
             return Ok(());
         }
@@ -115,7 +141,7 @@ impl Shared {
         for live in gone {
             transaction.remove(live.descriptor())?;
         }
-        let committed = Arc::new(transaction.commit()?);
+        let committed = Arc::new(self.commit(transaction)?);
         for live in gone {
             live.retire(committed.clone());
         }
@@ -139,8 +165,25 @@ impl Shared {
         self.budget.free(bytes);
         self.remove_sstables(store, &gone)?;
         drop(gone);
+        if store.set_aside_reason().is_some() {
+            self.remove_unopened(&store.directory)?;
+        }
         // Stays where a reader still holds files, or where there are snapshots.
         let _ = self.env.remove_dir(&store.directory);
+        Ok(())
+    }
+
+    /// Removes the SSTables of a dropped table that were never opened.
+    pub(crate) fn remove_unopened(&self, directory: &Path) -> Result<()> {
+        if !self.env.exists(directory) {
+            return Ok(());
+        }
+        for entry in self.env.list(directory)? {
+            // Snapshots stay.
+            if !entry.is_dir {
+                self.env.remove_file(&directory.join(&entry.name))?;
+            }
+        }
         Ok(())
     }
 

@@ -109,8 +109,8 @@ impl LiveSSTable {
 
 impl Drop for LiveSSTable {
     fn drop(&mut self) {
-        if self.obsolete.get().is_some()
-            && let Err(error) = self.descriptor().remove_files(&*self.env)
+        if let Some(transaction) = self.obsolete.get()
+            && let Err(error) = transaction.remove_files(self.descriptor())
         {
             tracing::warn!(sstable = %self.descriptor(), %error, "files of an obsolete SSTable stay until the next start");
         }

@@ -62,15 +62,18 @@ impl VirtualTables {
         self.by_id.read().get(&id).cloned()
     }
 
-    /// Computes the table; nothing if it is not a virtual one. One that nobody registered is empty.
+    /// Computes the table; `None` if it is stored. A virtual one that nobody registered is empty; one of `system` that somebody
+    /// did is computed, whatever is stored of it.
     pub(crate) fn open(&self, table: &Arc<TableSchema>) -> Option<Result<Computed>> {
-        if table.kind != TableKind::Virtual {
+        let is_virtual = table.kind == TableKind::Virtual;
+        if !is_virtual && table.keyspace != "system" {
             return None;
         }
-        let rows = self
-            .provider(table.id)
-            .map(|provider| provider.rows())
-            .unwrap_or_default();
+        let rows = match self.provider(table.id) {
+            Some(provider) => provider.rows(),
+            None if is_virtual => Vec::new(),
+            None => return None,
+        };
         let memtable = Memtable::new(table.clone(), 1);
         for row in rows {
             match mutation_of(table, row) {

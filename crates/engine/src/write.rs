@@ -40,9 +40,29 @@ impl Engine {
             [_] => Kind::Mutation,
             _ => Kind::Batch,
         };
+        self.apply_as(kind, mutations)
+    }
+
+    /// As [`Self::apply`], of what was decided by what was read before (a conditional write, a write of a table with views): if
+    /// records before it are lost, it is given up.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn apply_decided(&self, mutations: &[Mutation]) -> Result<Option<Position>> {
+        match mutations {
+            [] => Ok(None),
+            _ => self.apply_as(Kind::Cas, mutations),
+        }
+    }
+
+    fn apply_as(&self, kind: Kind, mutations: &[Mutation]) -> Result<Option<Position>> {
         if self.shared.budget.is_flush_due() {
             self.shared.ask_for_flush();
-            self.shared.budget.admit();
+            if !self.shared.budget.admit()
+                && let Some(reason) = self.shared.stalled()
+            {
+                return Err(Error::Stalled(reason));
+            }
         }
         if self.shared.backlog.is_behind() {
             self.shared.pay_backlog(mutations);
@@ -68,7 +88,9 @@ impl Shared {
             buffer.clear();
             for (mutation, store) in mutations.iter().zip(&stores) {
                 if is_logged(store) {
+                    let start = buffer.len();
                     encode_mutation(mutation, buffer);
+                    self.check_size(mutation, buffer.len() - start)?;
                 }
             }
             let written = self.append_and_apply(kind, mutations, &stores, buffer);
@@ -77,6 +99,19 @@ impl Shared {
             }
             written
         })
+    }
+
+    /// Refuses what is too large for one partition. Compat: `max_mutation_size`, half of a segment; a record may have several
+    /// mutations of that size, as those of a row and its views.
+    fn check_size(&self, mutation: &Mutation, bytes: usize) -> Result<()> {
+        let bytes_max = (self.options.commit_log.segment_bytes / 2) as usize;
+        if bytes <= bytes_max {
+            return Ok(());
+        }
+        let (keyspace, table) = (&mutation.table.keyspace, &mutation.table.name);
+        Err(Error::Refused(format!(
+            "Rejected an oversized mutation ({bytes}/{bytes_max}) of {keyspace}.{table}"
+        )))
     }
 
     /// Refuses what the format of our SSTables cannot hold: nobody could ever flush it. Compat: from `oa` on the first bit of
@@ -125,9 +160,11 @@ impl Shared {
             .iter()
             .map(|mutation| {
                 let table = &mutation.table;
-                tables.get(&table.id).cloned().ok_or_else(|| {
+                let store = tables.get(&table.id).cloned().ok_or_else(|| {
                     Error::Refused(format!("table {}.{} does not exist", table.keyspace, table.name))
-                })
+                })?;
+                store.check_usable()?;
+                Ok(store)
             })
             .collect()
     }
@@ -147,7 +184,7 @@ impl Shared {
             Some(self.log()?.append(&Envelope {
                 kind,
                 schema_epoch: self.schema.load().epoch,
-                time_micros: self.env.now_micros(),
+                time_micros: self.log_time_micros(),
                 ..Envelope::mutation(body)
             })?)
         };
@@ -180,8 +217,12 @@ impl Shared {
         self.counter_cache.clear(Some(table));
     }
 
-    /// Has the largest memtable flushed, unless that is being done: the end of that flush asks again.
+    /// Has the largest memtable flushed, unless that is being done: the end of that flush asks again. While flushes fail, the
+    /// tick thread says when to try.
     pub(crate) fn ask_for_flush(&self) {
+        if self.budget.is_stalled() {
+            return;
+        }
         let is_relieving = &self.background.is_relieving;
         // Mostly true, and every writer looks: a swap would take the line of memory from all others.
         if is_relieving.load(Ordering::Acquire) || is_relieving.swap(true, Ordering::AcqRel) {

@@ -101,6 +101,7 @@ impl Shared {
         let is_allowed = self.options.is_compacting
             && strategy.common.is_enabled
             && store.is_auto_compacting()
+            && store.set_aside_reason().is_none()
             && choosing.pauses == 0
             && self.failure().is_none()
             && !self.pacer.is_stopping();

@@ -132,6 +132,7 @@ impl Engine {
     /// A file is not of the table, cannot be read or written, or somebody stopped it.
     pub fn compact_as(&self, table: TableId, request: &CompactionRequest) -> Result<usize> {
         let (store, owner) = self.any_store(table)?;
+        owner.check_usable()?;
         match request {
             CompactionRequest::Files(files) => files.iter().try_for_each(|file| check_name(&store, file))?,
             CompactionRequest::Major(_) | CompactionRequest::Range(..) => self.shared.flush_table(&owner)?,

@@ -18,6 +18,7 @@ use ilion_rows::{
 };
 use ilion_sstable::{Scan, list_directory};
 
+use super::built::IndexName;
 use super::live::Writing;
 use super::{IndexBuildFacts, LiveIndex};
 use crate::background::Work;
@@ -51,6 +52,14 @@ impl Shared {
         self.remove_index_leftovers()?;
         let built = self.built_indexes()?;
         let schema = self.schema.load_full();
+        let is_gone = |(keyspace, name): &&IndexName| {
+            let keyspace = schema.keyspace(keyspace);
+            keyspace.is_none_or(|keyspace| !keyspace.indexes.contains_key(name))
+        };
+        built
+            .iter()
+            .filter(is_gone)
+            .try_for_each(|name| self.set_built(name, false))?;
         for keyspace in schema.keyspaces.values() {
             for index in keyspace.indexes.values() {
                 let table = keyspace.tables.get(&index.table);
@@ -59,6 +68,13 @@ impl Shared {
                     .as_ref()
                     .and_then(|store| store.indexes().named(&index.name).cloned());
                 let name = (keyspace.name.clone(), index.name.clone());
+                // It is as it was when its table is opened again.
+                if store
+                    .as_ref()
+                    .is_some_and(|store| store.set_aside_reason().is_some())
+                {
+                    continue;
+                }
                 match (store, live) {
                     (Some(store), Some(live)) if built.contains(&name) && self.is_complete(&store, &live) => {
                         live.state.is_built.store(true, Ordering::Release);
@@ -89,7 +105,7 @@ impl Shared {
     /// Has the indexes built that a change of the schema has made.
     pub(crate) fn build_new(&self) -> Result<()> {
         let tables = self.tables.load_full();
-        for store in tables.values() {
+        for store in tables.values().filter(|store| store.set_aside_reason().is_none()) {
             for live in &store.indexes().0 {
                 let is_asked = live.state.is_build_asked.load(Ordering::Acquire);
                 if live.is_built() || is_asked {
@@ -119,6 +135,13 @@ impl Shared {
         match self.build_index(store, &live) {
             Ok(End::Built) => tracing::info!(?store, index, "the index is built"),
             Ok(End::Stopped) => tracing::info!(?store, index, "the build of the index was stopped"),
+            // Its files went while they were written.
+            Err(error) if live.is_dropped() => {
+                tracing::info!(?store, index, %error, "the build of the index ended, since it was dropped");
+            }
+            Err(error) if self.build_failed(store, index, &error) => {
+                tracing::warn!(?store, index, %error, "the index cannot be built for now; this is tried again by itself");
+            }
             Err(error) => tracing::error!(?store, index, %error, "the index cannot be built; rebuild it"),
         }
         live.state.is_build_asked.store(false, Ordering::Release);
@@ -145,16 +168,25 @@ impl Shared {
             _ => End::Stopped,
         };
         if end == End::Built {
+            // No change of the schema drops it meanwhile: it would be listed as built for ever.
+            let _change = self.schema_change.lock();
+            if live.is_dropped() {
+                return Ok(End::Stopped);
+            }
             self.finish_build(live)?;
         }
         Ok(end)
     }
 
+    /// An index may be asked before it is listed as built, so that who finds it listed may ask it. After a crash in between it is
+    /// built again.
+    ///
+    /// Requires: `schema_change` is held.
     fn finish_build(&self, live: &LiveIndex) -> Result<()> {
         let definition = live.index.definition();
         let name = (definition.table.keyspace.clone(), definition.schema.name.clone());
-        self.set_built(&name, true)?;
         live.state.is_built.store(true, Ordering::Release);
+        self.set_built(&name, true)?;
         if let Some(hidden) = &live.hidden {
             self.forget_progress(hidden)?;
         }
@@ -168,8 +200,8 @@ impl Shared {
             let _building = live.state.building.lock();
             let definition = live.index.definition();
             let name = (definition.table.keyspace.clone(), definition.schema.name.clone());
-            live.state.is_built.store(false, Ordering::Release);
             self.set_built(&name, false)?;
+            live.state.is_built.store(false, Ordering::Release);
             match &live.hidden {
                 Some(hidden) => {
                     self.empty_hidden(store, hidden)?;

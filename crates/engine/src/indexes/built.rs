@@ -54,15 +54,14 @@ impl Shared {
     }
 
     fn built_mutation(&self, (keyspace, index): &IndexName, is_built: bool) -> Result<Mutation> {
-        let table = self.built_store()?.schema();
-        let now_micros = self.env.unique_micros();
+        let store = self.built_store()?;
+        let table = store.schema();
+        let newest = store.newest_micros().unwrap_or(i64::MIN);
+        let now_micros = self.env.unique_micros().max(newest.saturating_add(1));
         let mut row = Row::empty(Clustering::of([Bytes::from(index.clone())]));
         match is_built {
             true => row.liveness = Liveness::live(now_micros),
-            false => {
-                let now_secs = u32::try_from(now_micros / 1_000_000).unwrap_or(u32::MAX);
-                row.deletion = DeletionTime::new(now_micros, now_secs);
-            }
+            false => row.deletion = DeletionTime::new(now_micros, self.now_secs()),
         }
         Ok(Mutation {
             key: DecoratedKey::new(

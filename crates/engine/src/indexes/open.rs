@@ -15,7 +15,7 @@ use crate::table_store::TableStore;
 use crate::{Error, Result};
 
 /// Where the hidden table of an index is. Compat: `Directories`, `SECONDARY_INDEX_NAME_SEPARATOR`.
-fn directory_of(table: &Path, index: &str) -> PathBuf {
+pub(crate) fn directory_of(table: &Path, index: &str) -> PathBuf {
     table.join(format!(".{index}"))
 }
 
@@ -149,7 +149,7 @@ impl Shared {
         })))
     }
 
-    fn make_index(
+    pub(crate) fn make_index(
         &self,
         schema: &Arc<IndexSchema>,
         table: &Arc<TableSchema>,
@@ -200,6 +200,7 @@ impl Shared {
     ) -> Result<(Arc<TableStore>, Arc<LiveIndex>)> {
         let store = self.table(table.id);
         let store = store.ok_or_else(|| super::no_such_index(table, name))?;
+        store.check_usable()?;
         let live = store.indexes().named(name).cloned();
         Ok((store, live.ok_or_else(|| super::no_such_index(table, name))?))
     }

@@ -120,7 +120,7 @@ fn decode_entry(
         true => Some(whole.slice_ref(input.bytes32().ok()?)),
         false => None,
     };
-    if key.is_empty() || key.len() > usize::from(u16::MAX) {
+    if key.len() > usize::from(u16::MAX) {
         return None;
     }
     let table = table.index.is_empty().then_some(table.id);

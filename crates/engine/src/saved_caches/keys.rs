@@ -215,7 +215,7 @@ fn decode_entry<'b, 's>(
 ) -> Option<(&'s SavedSSTable, &'b [u8], SavedPlace)> {
     let sstable = sstables.get(usize::try_from(input.uvint().ok()?).ok()?)?;
     let key = input.bytes32().ok()?;
-    if key.is_empty() || key.len() > usize::from(u16::MAX) {
+    if key.len() > usize::from(u16::MAX) {
         return None;
     }
     let place = SavedPlace::decode(input, &sstable.form)?;

@@ -1,5 +1,6 @@
 //! Tables over their life: written, flushed, compacted, altered, truncated, dropped, opened again.
 
+use ilion_commitlog::CommitLog;
 use ilion_engine::{Engine, Error};
 use ilion_env::{CrashRule, Env, FaultEnv, MemEnv};
 
@@ -43,6 +44,83 @@ fn a_restart_replays_what_was_not_flushed() {
     assert_eq!(store.sstables(), 1);
     let again = store.restart(small_options());
     assert_eq!(again.contents(), contents);
+}
+
+fn rows_in(store: &Store, table: &std::sync::Arc<ilion_schema::TableSchema>) -> usize {
+    let all = ilion_rows::ClusteringFilter::all();
+    let key = crate::support::decorated("a");
+    let mut cursor = store.engine.read_partition(table, &key, &all).unwrap();
+    let mut rows = 0;
+    if cursor.next_partition().unwrap().is_some() {
+        while cursor.next_unfiltered().unwrap().is_some() {
+            rows += 1;
+        }
+    }
+    rows
+}
+
+#[test]
+fn a_start_after_many_changes_of_the_schema_reads_it_a_few_times() {
+    let store = new_store(8, small_options());
+    let names: Vec<String> = (0..60).map(|number| format!("t{number}")).collect();
+    for name in &names {
+        store.alter(&create_table("ks", name));
+        let table = store.engine.schema().table("ks", name).unwrap().clone();
+        store.write(put(&table, "a", 1, "x", 10));
+    }
+    store.alter(&drop_table("ks", "t7"));
+    let store = store.restart(small_options());
+    let readings = store.engine.facts().schema_readings;
+    assert!(readings <= 5, "the schema was read {readings} times");
+    let schema = store.engine.schema();
+    for name in &names {
+        let table = schema.table("ks", name);
+        assert_eq!(table.is_none(), name == "t7", "{name}");
+        assert!(table.is_none_or(|table| rows_in(&store, table) == 1), "{name}");
+    }
+}
+
+#[test]
+fn a_replay_that_meets_schema_changes_truncations_and_data_is_what_was() {
+    let store = new_store(9, small_options());
+    store.put("a", 1, "gone", 10);
+    store.alter(&add_column("more"));
+    store.put("a", 2, "gone too", 10);
+    store.engine.truncate(store.table().id).unwrap();
+    store.put("a", 3, "kept", 10);
+    store.alter(&create_table("ks", "other"));
+    let other = store.engine.schema().table("ks", "other").unwrap().clone();
+    store.write(put(&other, "a", 1, "x", 10));
+    store.alter(&drop_table("ks", "other"));
+    store.alter(&create_table("ks", "other"));
+    store.put("a", 4, "kept", 10);
+    let contents = store.contents();
+    assert_eq!(contents["a"].len(), 2);
+    let store = store.restart(small_options());
+    assert_eq!(store.contents(), contents);
+    let other = store.engine.schema().table("ks", "other").unwrap().clone();
+    assert_eq!(rows_in(&store, &other), 0, "it is another table of the same name");
+    assert_eq!(store.restart(small_options()).contents(), contents);
+}
+
+#[test]
+fn a_start_after_a_drain_has_nothing_to_replay() {
+    let store = new_store(10, small_options());
+    store.put("a", 1, "x", 10);
+    let contents = store.contents();
+    store.engine.drain().unwrap();
+    let Store { env, engine } = store;
+    drop(engine);
+    let mut records = 0;
+    let options = small_options();
+    let directory = options.commitlog_dir.clone();
+    let log = CommitLog::open(env.shared(), &directory, options.commit_log, &mut |_, _| {
+        records += 1;
+        Ok(())
+    });
+    log.unwrap();
+    assert_eq!(records, 0);
+    assert_eq!(open(&env, small_options()).unwrap().contents(), contents);
 }
 
 #[test]
@@ -207,7 +285,7 @@ fn a_data_directory_has_one_owner() {
 }
 
 #[test]
-fn a_full_disk_stops_writes_and_loses_nothing() {
+fn a_broken_disk_stops_writes_and_loses_nothing() {
     let env = MemEnv::new(11);
     let faults = FaultEnv::new(env.shared());
     let engine = Engine::open(faults.clone(), small_options()).unwrap();
@@ -218,7 +296,7 @@ fn a_full_disk_stops_writes_and_loses_nothing() {
     store.alter(&create_keyspace("ks"));
     store.alter(&create_table("ks", "t"));
     store.put("a", 1, "acknowledged", 10);
-    faults.add("no_space write \"*-Data.db\"").unwrap();
+    faults.add("fail write \"*-Data.db\"").unwrap();
     assert!(store.engine.flush(store.table().id).is_err());
     let refused = store.engine.apply(&[put(&store.table(), "a", 2, "late", 11)]);
     assert!(matches!(refused, Err(Error::Stopped(_))));

@@ -11,6 +11,8 @@ mod lifecycle;
 mod model;
 mod reads;
 mod refused;
+mod set_aside;
+mod shortage;
 mod support;
 mod token_maps;
 mod transfer;

@@ -1,4 +1,5 @@
-//! What is not understood is refused before anything is changed; what does not concern us is left alone.
+//! What is not understood in a directory of another program is refused before anything is changed, so that this program can
+//! still open it; what does not concern us is left alone. Of a directory of ours: `set_aside`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use ilion_rows::{
 use ilion_schema::TableId;
 use ilion_sstable::{Statistics, Transaction, TransactionKind, Version};
 
-use crate::support::{Store, new_store, open, small_options};
+use crate::support::{Store, new_store, open, put, small_options};
 
 /// Held by whoever tried last; says nothing.
 const LOCK: &str = "ilion.lock";
@@ -48,6 +49,17 @@ fn left_by_cassandra(seed: u64) -> (MemEnv, PathBuf) {
     store.put("a", 1, "x", 10);
     store.engine.drain().unwrap();
     let directory = table_directory(&store);
+    let env = without_our_marks(store);
+    let token_map = directory.join("nb-1-big-Tokens.db");
+    if env.exists(&token_map) {
+        env.remove_file(&token_map).unwrap();
+    }
+    leave_unfinished(&env, &directory);
+    (env, directory)
+}
+
+/// Closed, without a log and without an id of ours.
+fn without_our_marks(store: Store) -> MemEnv {
     let Store { env, engine } = store;
     drop(engine);
     for entry in env.list(Path::new("/ilion/commitlog")).unwrap() {
@@ -55,12 +67,7 @@ fn left_by_cassandra(seed: u64) -> (MemEnv, PathBuf) {
             .unwrap();
     }
     env.remove_file(Path::new("/ilion/data/ilion.id")).unwrap();
-    let token_map = directory.join("nb-1-big-Tokens.db");
-    if env.exists(&token_map) {
-        env.remove_file(&token_map).unwrap();
-    }
-    leave_unfinished(&env, &directory);
-    (env, directory)
+    env
 }
 
 fn table_directory(store: &Store) -> PathBuf {
@@ -193,8 +200,7 @@ fn an_unknown_type_in_the_schema_is_refused_before_anything_is_changed() {
     store.write(Mutation { key, table, update });
     store.engine.flush(columns).unwrap();
     store.engine.drain().unwrap();
-    let Store { env, engine } = store;
-    drop(engine);
+    let env = without_our_marks(store);
     assert!(refusal(&env).contains("hologram"));
 }
 
@@ -234,4 +240,21 @@ fn a_directory_in_use_is_not_looked_into() {
     let store = new_store(10, small_options());
     let second = Engine::open(store.env.shared(), small_options());
     assert!(matches!(second, Err(Error::InUse(_))));
+}
+
+#[test]
+fn a_row_and_its_view_may_each_have_half_a_segment_and_no_row_more() {
+    let store = new_store(40, small_options());
+    let half = (small_options().commit_log.segment_bytes / 2) as usize;
+    let of = |key: &str, bytes: usize| put(&store.table(), key, 1, &"x".repeat(bytes), 10);
+    // What a write to a table with a view is: one record of two mutations.
+    let both = [of("a", half - 1024), of("b", half - 1024)];
+    let position = store.engine.apply(&both).unwrap().unwrap();
+    store.engine.wait_durable(position).unwrap();
+    let refused = store.engine.apply(&[of("c", half)]).unwrap_err();
+    assert!(refused.to_string().contains("oversized mutation"), "{refused}");
+    assert!(refused.to_string().contains("of ks.t"), "{refused}");
+    let store = store.restart(small_options());
+    let lens = ["a", "b", "c"].map(|key| store.row(key, 1).map(|value| value.len()));
+    assert_eq!(lens, [Some(half - 1024), Some(half - 1024), None]);
 }

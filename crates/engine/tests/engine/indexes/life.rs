@@ -2,11 +2,14 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 
 use ilion_engine::{CompactionRequest, Engine, EngineOptions, ImportReport, ImportSource, IndexRepair};
 use ilion_env::{Env, MemEnv, account};
-use ilion_rows::{Cell, Clustering, ColumnData, Data, Mutation, PartitionUpdate, Row};
+use ilion_rows::{
+    Cell, Clustering, ClusteringFilter, ColumnData, Cursor, Data, KeyRange, Mutation, PartitionUpdate,
+    ReadLaw, ReadPurge, Row, TombstoneLimits, Unfiltered,
+};
 
 use super::table::{
     INDEXES, Reader, TABLE, create_index, create_table, drop_index, int, key, predicate, table, write_row,
@@ -435,4 +438,101 @@ fn the_hidden_table_of_an_index_is_counted_compacted_and_mapped_as_others_are() 
     let alone = CompactionRequest::Files(vec![data.clone()]);
     assert_eq!(store.engine.compact_as(owner, &alone).unwrap(), 1);
     assert!(!env.exists(&data), "it was compacted by itself");
+}
+
+/// The indexes that `system."IndexInfo"` lists.
+fn listed(engine: &Engine) -> Vec<String> {
+    let table = engine.schema().table("system", "IndexInfo").unwrap().clone();
+    let range = KeyRange::all();
+    let cursor = engine
+        .read_range(&table, &range, &ClusteringFilter::all())
+        .unwrap();
+    let law = ReadLaw {
+        now_secs: 0,
+        gc_before_secs: 0,
+        limits: TombstoneLimits::NONE,
+    };
+    let mut cursor = ReadPurge::new(cursor, table, law);
+    let mut names = Vec::new();
+    while cursor.next_partition().unwrap().is_some() {
+        while let Some(unfiltered) = cursor.next_unfiltered().unwrap() {
+            if let Unfiltered::Row(row) = unfiltered {
+                let name = row.clustering.values()[0].clone().unwrap();
+                names.push(String::from_utf8(name.to_vec()).unwrap());
+            }
+        }
+    }
+    names
+}
+
+#[test]
+fn an_index_that_is_listed_as_built_may_be_asked() {
+    let Store { env, engine } = Store::new(7, small_options());
+    let engine = Arc::new(engine);
+    let looks = Arc::new(AtomicUsize::new(0));
+    let (looked, at) = (looks.clone(), Arc::downgrade(&engine));
+    // While the log is synced, what was written is seen already.
+    env.on_sync(move |_, event| {
+        let Some(engine) = at
+            .upgrade()
+            .filter(|_| event.path.starts_with("/ilion/commitlog"))
+        else {
+            return;
+        };
+        for name in listed(&engine) {
+            let indexes = engine.indexes_of(table(&engine).id);
+            let index = indexes
+                .iter()
+                .find(|open| open.index.definition().schema.name == name);
+            assert!(index.is_some_and(|index| index.is_built), "{name}");
+            looked.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    for c in 0..40 {
+        write_row(&engine, key("k", 0), c, c % 5, 1);
+    }
+    for index in [BY_V, SAI_V] {
+        engine.alter_schema(&create_index(index)).unwrap();
+        engine.wait_idle();
+        engine.rebuild_index(&table(&engine), index.2).unwrap();
+    }
+    assert_eq!(listed(&engine).len(), 2);
+    assert!(looks.load(Ordering::Relaxed) > 0);
+}
+
+#[test]
+fn an_index_that_is_dropped_while_it_is_built_is_not_listed_as_built() {
+    for index in [BY_V, SAI_V] {
+        let Store { env, engine } = Store::new(8, small_options());
+        let engine = Arc::new(engine);
+        for c in 0..40 {
+            write_row(&engine, key("k", 0), c, c % 5, 1);
+        }
+        for drop_at in 0..30 {
+            engine.flush(table(&engine).id).unwrap();
+            write_row(&engine, key("k", 0), 40, drop_at, 2);
+            let (tell, told) = std::sync::mpsc::channel();
+            let syncs = AtomicI32::new(0);
+            let changer = std::thread::current().id();
+            // Of the thread that builds it.
+            env.on_sync(move |_, _| {
+                if std::thread::current().id() != changer && syncs.fetch_add(1, Ordering::AcqRel) == drop_at {
+                    let _ = tell.send(());
+                }
+            });
+            engine.alter_schema(&create_index(index)).unwrap();
+            std::thread::scope(|threads| {
+                let engine = &engine;
+                threads.spawn(move || {
+                    // A build has fewer syncs, or so many: then it is dropped when it is built.
+                    let _ = told.recv();
+                    engine.alter_schema(&drop_index(index.2)).unwrap();
+                });
+                engine.wait_idle();
+                env.on_sync(|_, _| {});
+            });
+            engine.wait_idle();
+            assert_eq!(listed(&engine), Vec::<String>::new(), "{drop_at}");
+        }
+    }
 }

@@ -1,0 +1,92 @@
+//! `system.compaction_history`: what compactions have merged, for a week.
+
+use bytes::Bytes;
+use ilion_commitlog::Kind;
+use ilion_rows::{
+    Cell, Clustering, ColumnData, Data, DecoratedKey, Liveness, Mutation, PartitionUpdate, Row,
+};
+use ilion_schema::{TableId, TableSchema};
+use ilion_types::encode_map;
+
+use super::Compaction;
+use crate::engine::Shared;
+
+const KEYSPACE: &str = "system";
+const TABLE: &str = "compaction_history";
+
+impl Shared {
+    /// Writes down a compaction that is done. Compat: not of the history itself, which would never come to rest.
+    pub(super) fn remember_compaction(&self, compaction: &Compaction<'_>, bytes_in: u64, bytes_out: u64) {
+        let compacted = compaction.inputs.store.schema();
+        if (compacted.keyspace.as_str(), compacted.name.as_str()) == (KEYSPACE, TABLE) {
+            return;
+        }
+        let Some(store) = self.table(TableId::of_system_table(KEYSPACE, TABLE)) else {
+            return;
+        };
+        let task = &compaction.registered.task;
+        let facts = super::CompactionFacts::of(task);
+        let table = store.schema();
+        let bigint =
+            |value: u64| Bytes::copy_from_slice(&i64::try_from(value).unwrap_or(i64::MAX).to_be_bytes());
+        let kind = encode_map([(b"compaction_type".as_slice(), facts.kind.as_bytes())]);
+        let cells = [
+            ("bytes_in", bigint(bytes_in)),
+            ("bytes_out", bigint(bytes_out)),
+            ("columnfamily_name", Bytes::from(facts.table)),
+            (
+                "compacted_at",
+                Bytes::copy_from_slice(&(self.env.now_micros() / 1000).to_be_bytes()),
+            ),
+            ("compaction_properties", Bytes::from(kind)),
+            ("keyspace_name", Bytes::from(facts.keyspace)),
+        ];
+        let mutation = Mutation {
+            key: DecoratedKey::new(
+                table.partitioner(self.options.partitioner),
+                Bytes::copy_from_slice(facts.id.as_bytes()),
+            ),
+            update: PartitionUpdate {
+                rows: vec![self.expiring_row(&table, &cells)],
+                ..PartitionUpdate::default()
+            },
+            table,
+        };
+        // The compaction is done all the same.
+        if let Err(error) = self.write(Kind::Mutation, std::slice::from_ref(&mutation)) {
+            tracing::warn!(%error, "a compaction was not written into system.compaction_history");
+        }
+    }
+
+    fn expiring_row(&self, table: &TableSchema, cells: &[(&str, Bytes)]) -> Row {
+        let now_micros = self.env.unique_micros();
+        let ttl_secs = table.options.default_time_to_live_secs;
+        let expires_secs = u32::try_from(now_micros / 1_000_000)
+            .unwrap_or(u32::MAX)
+            .saturating_add(ttl_secs);
+        let mut columns: Vec<ColumnData> = cells
+            .iter()
+            .filter_map(|(name, value)| {
+                let cell = Cell {
+                    ttl_secs,
+                    local_deletion_secs: expires_secs,
+                    ..Cell::live(now_micros, value.clone())
+                };
+                Some(ColumnData {
+                    column: table.column_named(name)?.id,
+                    data: Data::Simple(cell),
+                })
+            })
+            .collect();
+        columns.sort_by_key(|data| data.column);
+        Row {
+            liveness: Liveness {
+                ttl_secs,
+                expires_secs,
+                ..Liveness::live(now_micros)
+            },
+            columns,
+            ..Row::empty(Clustering::of([]))
+        }
+    }
+}
