@@ -1,12 +1,15 @@
 //! What a script returns to a value of CQL: the way back of `to_lua`. A string that CQL could read is taken for every
-//! type that is not text; a number with a fraction is no integer.
+//! type that is not text; a number with a fraction is no integer. A table may hold another one a thousand times, and that
+//! one again: the way is paid for by step, and what comes of it is held against the memory of the call.
 
 use ilion_types::{CqlType, Duration, Value};
 use mlua::Table;
 
-/// The serialized value; nothing is null.
-pub(crate) fn value(returned: &mlua::Value, ty: &CqlType) -> mlua::Result<Option<Vec<u8>>> {
-    match of(returned, ty)? {
+use crate::fuel::Fuel;
+
+/// The serialized value; `None` is null.
+pub(crate) fn value(returned: &mlua::Value, ty: &CqlType, fuel: &Fuel) -> mlua::Result<Option<Vec<u8>>> {
+    match of(returned, ty, fuel)? {
         Value::Null => Ok(None),
         value => {
             let bytes = value.to_bytes(ty).map_err(mlua::Error::external)?;
@@ -16,8 +19,16 @@ pub(crate) fn value(returned: &mlua::Value, ty: &CqlType) -> mlua::Result<Option
     }
 }
 
-fn of(returned: &mlua::Value, ty: &CqlType) -> mlua::Result<Value> {
+fn of(returned: &mlua::Value, ty: &CqlType, fuel: &Fuel) -> mlua::Result<Value> {
     use mlua::Value as Lua;
+    let text_bytes = match returned {
+        Lua::String(text) => text.as_bytes().len(),
+        _ => 0,
+    };
+    fuel.give_back(size_of::<Value>() + text_bytes)?;
+    if matches!(ty, CqlType::Varint | CqlType::Decimal) {
+        fuel.burn_digits(text_bytes)?;
+    }
     match (returned, ty) {
         (Lua::Nil, _) => Ok(Value::Null),
         (Lua::String(text), CqlType::Ascii | CqlType::Text) => Ok(Value::Text(text.to_str()?.to_owned())),
@@ -41,7 +52,7 @@ fn of(returned: &mlua::Value, ty: &CqlType) -> mlua::Result<Value> {
         },
         (Lua::Number(value), CqlType::Decimal) => parsed(&value.to_string(), ty),
         (Lua::String(text), _) if !is_compound(ty) => parsed(&text.to_str()?, ty),
-        (Lua::Table(table), _) => compound(table, ty),
+        (Lua::Table(table), _) => compound(table, ty, fuel),
         (other, ty) => Err(no_value(other.type_name(), ty)),
     }
 }
@@ -102,15 +113,15 @@ fn parsed(text: &str, ty: &CqlType) -> mlua::Result<Value> {
     Value::decode(ty, &bytes).map_err(mlua::Error::external)
 }
 
-fn compound(table: &Table, ty: &CqlType) -> mlua::Result<Value> {
+fn compound(table: &Table, ty: &CqlType, fuel: &Fuel) -> mlua::Result<Value> {
     match ty {
-        CqlType::List { element, .. } => Ok(Value::List(members(table, element)?)),
-        CqlType::Set { element, .. } => Ok(Value::Set(members(table, element)?)),
-        CqlType::Vector { element, .. } => Ok(Value::Vector(members(table, element)?)),
+        CqlType::List { element, .. } => Ok(Value::List(members(table, element, fuel)?)),
+        CqlType::Set { element, .. } => Ok(Value::Set(members(table, element, fuel)?)),
+        CqlType::Vector { element, .. } => Ok(Value::Vector(members(table, element, fuel)?)),
         CqlType::Map { key, value, .. } => {
             let entry = |pair: mlua::Result<(mlua::Value, mlua::Value)>| {
                 let (entry_key, entry_value) = pair?;
-                Ok((of(&entry_key, key)?, of(&entry_value, value)?))
+                Ok((of(&entry_key, key, fuel)?, of(&entry_value, value, fuel)?))
             };
             table
                 .pairs()
@@ -119,7 +130,7 @@ fn compound(table: &Table, ty: &CqlType) -> mlua::Result<Value> {
                 .map(Value::Map)
         }
         CqlType::Tuple(types) => {
-            let member = |(index, ty): (usize, &CqlType)| of(&table.raw_get(index + 1)?, ty);
+            let member = |(index, ty): (usize, &CqlType)| of(&table.raw_get(index + 1)?, ty, fuel);
             types
                 .iter()
                 .enumerate()
@@ -128,7 +139,7 @@ fn compound(table: &Table, ty: &CqlType) -> mlua::Result<Value> {
                 .map(Value::Tuple)
         }
         CqlType::Udt { definition, .. } => {
-            let field = |(name, ty): &(String, CqlType)| of(&table.raw_get(name.as_str())?, ty);
+            let field = |(name, ty): &(String, CqlType)| of(&table.raw_get(name.as_str())?, ty, fuel);
             definition
                 .fields
                 .iter()
@@ -141,8 +152,8 @@ fn compound(table: &Table, ty: &CqlType) -> mlua::Result<Value> {
     }
 }
 
-fn members(table: &Table, element: &CqlType) -> mlua::Result<Vec<Value>> {
-    let member = |member: mlua::Result<mlua::Value>| of(&member?, element);
+fn members(table: &Table, element: &CqlType, fuel: &Fuel) -> mlua::Result<Vec<Value>> {
+    let member = |member: mlua::Result<mlua::Value>| of(&member?, element, fuel);
     table.sequence_values().map(member).collect()
 }
 

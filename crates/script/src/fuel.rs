@@ -1,17 +1,31 @@
-//! What a call may use up: instructions, time, memory.
+//! What a call may use up: instructions, time, memory. And the law that makes these limits hold.
 //!
-//! Lua counts instructions by itself; a function in Rust that works for long pays by its steps ([`Fuel::burn`]). Time is
-//! looked at as well, since one instruction may copy a text of many megabytes.
+//! Lua counts its instructions and asks [`Fuel`] every few of them; a function in Rust pays for its steps. Between two
+//! looks at the clock the machine can do only little, because of two rules:
+//! - One instruction of Lua, or one call of a function in C, walks over the memory of the machine at most once
+//!   (`sandbox` leaves out or replaces what does more).
+//! - The more memory a machine may have, the fewer instructions it runs between two looks: their product is at most
+//!   [`WORK_UNWATCHED_BYTES`] ([`rungs`]).
 
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+/// Memory that a machine may have, times the instructions that it runs between two looks at the clock.
+pub(crate) const WORK_UNWATCHED_BYTES: usize = 32 << 20;
+/// Steps of a function in Rust between two looks at the clock.
+const STEPS_UNWATCHED: u32 = 256;
+/// Instructions of Lua between two looks at the clock, at most.
+const INSTRUCTIONS_UNWATCHED_MAX: usize = 128;
+/// What a call may use up on the thread of the caller.
+const INLINE_MEMORY_BYTES: usize = 64 << 10;
+const INLINE_INSTRUCTIONS: u32 = 10_000;
+/// The first rung on a thread of its own; each next one has four times the memory.
+const SECOND_MEMORY_BYTES: usize = 256 << 10;
 
 /// How much a call may use up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Instructions of Lua, and steps of pattern matching.
+    /// Instructions of Lua, and steps of the functions that it calls.
     pub instructions: u32,
     /// Bytes of all its values together.
     pub memory_bytes: usize,
@@ -29,47 +43,226 @@ impl Default for Limits {
     }
 }
 
-/// What is left of the limits of the running call.
+/// What one attempt at a call may use up. A call that needs more than one rung gives is run again on the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rung {
+    pub instructions: u32,
+    pub memory_bytes: usize,
+    /// Instructions of Lua between two looks at the clock.
+    pub unwatched: u32,
+    /// On a thread of its own, so that the caller can leave at the deadline.
+    pub is_apart: bool,
+}
+
+/// The rungs within `limits`, from the least to all that is allowed.
+pub(crate) fn rungs(limits: &Limits) -> Vec<Rung> {
+    let rung = |memory_bytes: usize, instructions, is_apart| Rung {
+        instructions,
+        memory_bytes,
+        unwatched: unwatched(memory_bytes),
+        is_apart,
+    };
+    let mut rungs = vec![rung(
+        INLINE_MEMORY_BYTES.min(limits.memory_bytes),
+        INLINE_INSTRUCTIONS.min(limits.instructions),
+        false,
+    )];
+    let mut memory_bytes = SECOND_MEMORY_BYTES;
+    while memory_bytes < limits.memory_bytes {
+        rungs.push(rung(memory_bytes, limits.instructions, true));
+        memory_bytes = memory_bytes.saturating_mul(4);
+    }
+    rungs.push(rung(limits.memory_bytes, limits.instructions, true));
+    rungs
+}
+
+fn unwatched(memory_bytes: usize) -> u32 {
+    let count = (WORK_UNWATCHED_BYTES / memory_bytes.max(1)).clamp(1, INSTRUCTIONS_UNWATCHED_MAX);
+    u32::try_from(count).unwrap_or(1)
+}
+
+/// Which limit a call has reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Spent {
+    #[error("it took more than {0} instructions")]
+    Instructions(u32),
+    #[error("it ran longer than {0} ms")]
+    Time(u64),
+    #[error("it took more memory than it may")]
+    Memory,
+}
+
+impl From<Spent> for mlua::Error {
+    fn from(spent: Spent) -> Self {
+        match spent {
+            Spent::Memory => Self::MemoryError(Spent::Memory.to_string()),
+            other => Self::external(other),
+        }
+    }
+}
+
+/// The limit that an error comes from.
+pub(crate) fn spent_of(error: &mlua::Error) -> Option<Spent> {
+    match error {
+        mlua::Error::MemoryError(_) => Some(Spent::Memory),
+        mlua::Error::CallbackError { cause, .. } => spent_of(cause),
+        mlua::Error::ExternalError(external) => external.downcast_ref::<Spent>().copied(),
+        _ => None,
+    }
+}
+
+/// What is left for the running attempt. Only the thread that runs the machine changes it.
 #[derive(Debug)]
 pub(crate) struct Fuel {
-    limits: Limits,
-    left: AtomicI64,
-    started: Mutex<Instant>,
+    /// What times are counted from.
+    made: Instant,
+    instructions_max: AtomicU32,
+    instructions_left: AtomicI64,
+    memory_bytes: AtomicUsize,
+    /// Bytes of what the attempt returns.
+    returned_bytes: AtomicUsize,
+    deadline_nanos: AtomicU64,
+    /// For the message.
+    time_millis: AtomicU64,
+    /// Steps since the clock was looked at.
+    unwatched: AtomicU32,
+    /// The most that was ever granted at once.
+    #[cfg(test)]
+    largest_payment: AtomicU32,
 }
 
 impl Fuel {
-    pub fn new(limits: Limits) -> Self {
+    /// There is none before the first [`Self::refill`].
+    pub fn new() -> Self {
         Self {
-            left: AtomicI64::new(i64::from(limits.instructions)),
-            started: Mutex::new(Instant::now()),
-            limits,
+            made: Instant::now(),
+            instructions_max: AtomicU32::default(),
+            instructions_left: AtomicI64::default(),
+            memory_bytes: AtomicUsize::default(),
+            returned_bytes: AtomicUsize::default(),
+            deadline_nanos: AtomicU64::default(),
+            time_millis: AtomicU64::default(),
+            unwatched: AtomicU32::default(),
+            #[cfg(test)]
+            largest_payment: AtomicU32::default(),
         }
     }
 
-    /// A call begins.
-    pub fn refill(&self) {
-        self.left
-            .store(i64::from(self.limits.instructions), Ordering::Relaxed);
-        *self.started.lock() = Instant::now();
+    /// An attempt begins, which has to end at `deadline`; a message says that it had `time`.
+    pub fn refill(&self, rung: &Rung, deadline: Instant, time: Duration) {
+        self.instructions_max.store(rung.instructions, Relaxed);
+        self.instructions_left
+            .store(i64::from(rung.instructions), Relaxed);
+        self.memory_bytes.store(rung.memory_bytes, Relaxed);
+        self.returned_bytes.store(0, Relaxed);
+        let nanos = deadline.saturating_duration_since(self.made).as_nanos();
+        self.deadline_nanos
+            .store(u64::try_from(nanos).unwrap_or(u64::MAX), Relaxed);
+        self.time_millis
+            .store(u64::try_from(time.as_millis()).unwrap_or(u64::MAX), Relaxed);
+        self.unwatched.store(0, Relaxed);
     }
 
-    /// Pays for `count` instructions.
-    pub fn burn(&self, count: u32) -> Result<(), String> {
-        let before = self.left.fetch_sub(i64::from(count), Ordering::Relaxed);
-        if before < i64::from(count) {
-            return Err(format!(
-                "it took more than {} instructions",
-                self.limits.instructions
-            ));
+    /// Pays for `count` instructions, and looks at the clock.
+    pub fn watch(&self, count: u32) -> Result<(), Spent> {
+        self.unwatched.store(STEPS_UNWATCHED, Relaxed);
+        self.burn(count)
+    }
+
+    /// Pays for `count` steps; looks at the clock every [`STEPS_UNWATCHED`].
+    pub fn burn(&self, count: u32) -> Result<(), Spent> {
+        let left = self.instructions_left.load(Relaxed) - i64::from(count);
+        self.instructions_left.store(left, Relaxed);
+        if left < 0 {
+            return Err(Spent::Instructions(self.instructions_max.load(Relaxed)));
         }
-        if self.started.lock().elapsed() > self.limits.time {
-            return Err(format!("it ran longer than {} ms", self.limits.time.as_millis()));
+        #[cfg(test)]
+        self.largest_payment.fetch_max(count, Relaxed);
+        let unwatched = self.unwatched.load(Relaxed).saturating_add(count);
+        if unwatched < STEPS_UNWATCHED {
+            self.unwatched.store(unwatched, Relaxed);
+            return Ok(());
+        }
+        self.unwatched.store(0, Relaxed);
+        let now = u64::try_from(self.made.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        if now >= self.deadline_nanos.load(Relaxed) {
+            return Err(Spent::Time(self.time_millis.load(Relaxed)));
         }
         Ok(())
     }
 
-    /// The largest text that a function in Rust may make.
+    /// Pays for work on `bytes` that takes about an instruction for 64 of them.
+    pub fn burn_bytes(&self, bytes: usize) -> Result<(), Spent> {
+        self.burn(u32::try_from(bytes / 64).unwrap_or(u32::MAX).saturating_add(1))
+    }
+
+    /// Pays for digits of a number without bounds, which are read and printed in steps that grow as their square.
+    pub fn burn_digits(&self, digits: usize) -> Result<(), Spent> {
+        let steps = (digits / 16).saturating_mul(digits / 16).saturating_add(1);
+        self.burn(u32::try_from(steps).unwrap_or(u32::MAX))
+    }
+
+    /// The largest text that a function in Rust may make or read at once.
     pub fn memory_bytes(&self) -> usize {
-        self.limits.memory_bytes
+        self.memory_bytes.load(Relaxed)
+    }
+
+    /// Refuses texts above the memory that the machine may have.
+    pub fn check_bytes(&self, bytes: usize) -> Result<(), Spent> {
+        if bytes > self.memory_bytes() {
+            return Err(Spent::Memory);
+        }
+        Ok(())
+    }
+
+    /// Pays for a value of `bytes` that is returned; all of them together are held against the memory.
+    pub fn give_back(&self, bytes: usize) -> Result<(), Spent> {
+        let all = self.returned_bytes.load(Relaxed).saturating_add(bytes);
+        self.returned_bytes.store(all, Relaxed);
+        self.check_bytes(all)?;
+        self.burn_bytes(bytes)
+    }
+
+    /// The most that was ever granted at once.
+    #[cfg(test)]
+    pub fn largest_payment(&self) -> u32 {
+        self.largest_payment.load(Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::{Fuel, Limits, Spent, WORK_UNWATCHED_BYTES, rungs};
+
+    #[test]
+    fn the_more_memory_a_rung_has_the_more_often_it_looks_at_the_clock() {
+        for memory_bytes in [0, 1, 1000, 300 << 10, 1 << 20, 16 << 20, 100 << 20] {
+            let limits = Limits {
+                memory_bytes,
+                ..Limits::default()
+            };
+            let rungs = rungs(&limits);
+            for rung in &rungs {
+                let is_watched_always = rung.unwatched == 1;
+                let work = rung.memory_bytes * usize::try_from(rung.unwatched).unwrap();
+                assert!(is_watched_always || work <= WORK_UNWATCHED_BYTES, "{rung:?}");
+            }
+            assert!(rungs.is_sorted_by_key(|rung| rung.memory_bytes), "{rungs:?}");
+            let last = rungs.last().unwrap();
+            assert_eq!((last.memory_bytes, last.is_apart), (memory_bytes, true));
+            assert_eq!(last.instructions, limits.instructions);
+        }
+    }
+
+    #[test]
+    fn what_was_not_granted_before_the_deadline_is_not_granted_after() {
+        let rung = rungs(&Limits::default())[0];
+        let fuel = Fuel::new();
+        fuel.refill(&rung, Instant::now(), Duration::from_millis(7));
+        assert_eq!(fuel.burn(255), Ok(()), "the clock is not looked at for so little");
+        assert_eq!(fuel.burn(1), Err(Spent::Time(7)));
+        assert_eq!(fuel.watch(1), Err(Spent::Time(7)));
     }
 }

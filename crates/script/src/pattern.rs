@@ -6,8 +6,6 @@ use crate::fuel::Fuel;
 const CAPTURES_MAX: usize = 32;
 /// Items of a pattern inside of which one may be at a time.
 const DEPTH_MAX: usize = 200;
-/// Steps between two payments.
-const STEPS_UNPAID: u32 = 256;
 
 /// What a pair of parentheses took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,11 +23,10 @@ pub(crate) struct Matcher<'a> {
     text: &'a [u8],
     pattern: &'a [u8],
     fuel: &'a Fuel,
-    steps: u32,
     captures: Vec<Capture>,
 }
 
-type Step = Result<Option<usize>, String>;
+type Step = mlua::Result<Option<usize>>;
 
 impl<'a> Matcher<'a> {
     pub fn new(text: &'a [u8], pattern: &'a [u8], fuel: &'a Fuel) -> Self {
@@ -37,7 +34,6 @@ impl<'a> Matcher<'a> {
             text,
             pattern,
             fuel,
-            steps: 0,
             captures: Vec::new(),
         }
     }
@@ -53,21 +49,18 @@ impl<'a> Matcher<'a> {
         &self.captures
     }
 
-    fn pay(&mut self) -> Result<(), String> {
-        self.steps += 1;
-        if self.steps < STEPS_UNPAID {
-            return Ok(());
-        }
-        self.steps = 0;
-        self.fuel.burn(STEPS_UNPAID)
+    /// Pays for a look at one byte of the text, with an item of the pattern of `item_len` bytes.
+    fn pay(&self, item_len: usize) -> mlua::Result<()> {
+        let steps = u32::try_from(item_len / 4).unwrap_or(u32::MAX);
+        Ok(self.fuel.burn(steps.saturating_add(1))?)
     }
 
     fn run(&mut self, mut at: usize, mut item: usize, depth: usize) -> Step {
         if depth > DEPTH_MAX {
-            return Err("pattern too complex".to_owned());
+            return Err(refused("pattern too complex"));
         }
         loop {
-            self.pay()?;
+            self.pay(0)?;
             let Some(&first) = self.pattern.get(item) else {
                 return Ok(Some(at));
             };
@@ -83,9 +76,10 @@ impl<'a> Matcher<'a> {
                 (b'%', Some(b'f')) => {
                     let set = item + 2;
                     if self.pattern.get(set) != Some(&b'[') {
-                        return Err("missing '[' after '%f' in pattern".to_owned());
+                        return Err(refused("missing '[' after '%f' in pattern"));
                     }
                     let end = self.end_of_class(set)?;
+                    self.pay(end - set)?;
                     let before = at.checked_sub(1).map_or(0, |before| self.text[before]);
                     let here = self.text.get(at).copied().unwrap_or(0);
                     if self.in_set(before, set, end) || !self.in_set(here, set, end) {
@@ -99,6 +93,7 @@ impl<'a> Matcher<'a> {
                 },
                 _ => {
                     let end = self.end_of_class(item)?;
+                    self.pay(end - item)?;
                     match self.pattern.get(end) {
                         Some(b'*') => return self.most(at, item, end, 0, depth),
                         Some(b'+') => return self.most(at, item, end, 1, depth),
@@ -121,7 +116,7 @@ impl<'a> Matcher<'a> {
 
     fn open(&mut self, capture: Capture, at: usize, item: usize, depth: usize) -> Step {
         if self.captures.len() >= CAPTURES_MAX {
-            return Err("too many captures".to_owned());
+            return Err(refused("too many captures"));
         }
         let count = self.captures.len();
         self.captures.push(capture);
@@ -138,7 +133,7 @@ impl<'a> Matcher<'a> {
             .iter()
             .rposition(|capture| matches!(capture, Capture::Open(_)));
         let Some((index, Capture::Open(start))) = open.map(|index| (index, self.captures[index])) else {
-            return Err("invalid pattern capture".to_owned());
+            return Err(refused("invalid pattern capture"));
         };
         self.captures[index] = Capture::Text(start, at);
         let found = self.run(at, item, depth + 1)?;
@@ -151,7 +146,7 @@ impl<'a> Matcher<'a> {
     fn most(&mut self, at: usize, item: usize, end: usize, at_least: usize, depth: usize) -> Step {
         let mut count = 0;
         while self.matches_one(at + count, item, end) {
-            self.pay()?;
+            self.pay(end - item)?;
             count += 1;
         }
         loop {
@@ -176,6 +171,7 @@ impl<'a> Matcher<'a> {
             if !self.matches_one(at, item, end) {
                 return Ok(None);
             }
+            self.pay(end - item)?;
             at += 1;
         }
     }
@@ -183,14 +179,14 @@ impl<'a> Matcher<'a> {
     /// `%bxy`
     fn balanced(&mut self, at: usize, item: usize) -> Step {
         let (Some(&open), Some(&close)) = (self.pattern.get(item), self.pattern.get(item + 1)) else {
-            return Err("malformed pattern (missing arguments to '%b')".to_owned());
+            return Err(refused("malformed pattern (missing arguments to '%b')"));
         };
         if self.text.get(at) != Some(&open) {
             return Ok(None);
         }
         let mut depth = 1;
         for index in at + 1..self.text.len() {
-            self.pay()?;
+            self.pay(0)?;
             let byte = self.text[index];
             if byte == close {
                 depth -= 1;
@@ -208,9 +204,9 @@ impl<'a> Matcher<'a> {
     fn again(&mut self, at: usize, digit: u8) -> Step {
         let index = usize::from(digit).wrapping_sub(usize::from(b'1'));
         let Some(Capture::Text(from, to)) = self.captures.get(index).copied() else {
-            return Err(format!("invalid capture index %{}", char::from(digit)));
+            return Err(refused(&format!("invalid capture index %{}", char::from(digit))));
         };
-        self.fuel.burn(u32::try_from(to - from).unwrap_or(u32::MAX))?;
+        self.fuel.burn_bytes(to - from)?;
         let taken = &self.text[from..to];
         Ok(self.text[at.min(self.text.len())..]
             .starts_with(taken)
@@ -218,10 +214,10 @@ impl<'a> Matcher<'a> {
     }
 
     /// Where the class that begins at `item` ends.
-    fn end_of_class(&self, item: usize) -> Result<usize, String> {
-        let missing_bracket = || "malformed pattern (missing ']')".to_owned();
+    fn end_of_class(&self, item: usize) -> mlua::Result<usize> {
+        let missing_bracket = || refused("malformed pattern (missing ']')");
         match self.pattern[item] {
-            b'%' if item + 1 >= self.pattern.len() => Err("malformed pattern (ends with '%')".to_owned()),
+            b'%' if item + 1 >= self.pattern.len() => Err(refused("malformed pattern (ends with '%')")),
             b'%' => Ok(item + 2),
             b'[' => {
                 let mut at = item + 1;
@@ -281,6 +277,10 @@ impl<'a> Matcher<'a> {
         }
         found != negated
     }
+}
+
+fn refused(why: &str) -> mlua::Error {
+    mlua::Error::runtime(why)
 }
 
 fn in_class(byte: u8, class: u8) -> bool {

@@ -1,20 +1,17 @@
-//! `string.find`, `match`, `gmatch` and `gsub`.
+//! `string.find`, `match`, `gsub`, and what `gmatch` of `library.lua` stands on. They pay for each step, and what they
+//! hold beside the memory of Lua is at most as much as it.
 
 use std::sync::Arc;
 
-use mlua::{Function, Lua, MultiValue, Table, Value};
-use parking_lot::Mutex;
+use mlua::{Function, Lua, LuaString, MultiValue, Table, Value};
 
 use crate::fuel::Fuel;
 use crate::pattern::{Capture, Matcher};
 
-type Bytes = Vec<u8>;
-
-/// Puts the four functions into a table.
+/// Puts the functions into a table.
 pub(crate) fn add(lua: &Lua, table: &Table, fuel: &Arc<Fuel>) -> mlua::Result<()> {
     table.raw_set("find", find(lua, fuel.clone())?)?;
     table.raw_set("match", match_function(lua, fuel.clone())?)?;
-    table.raw_set("gmatch", each_match(lua, fuel.clone())?)?;
     table.raw_set("gsub", substitute(lua, fuel.clone())?)
 }
 
@@ -30,9 +27,7 @@ fn search(text: &[u8], pattern: &[u8], from: usize, fuel: &Fuel) -> mlua::Result
     let is_anchored = pattern.first() == Some(&b'^');
     let mut matcher = Matcher::new(text, pattern, fuel);
     for start in from..=text.len() {
-        let end = matcher
-            .match_at(start, usize::from(is_anchored))
-            .map_err(mlua::Error::runtime)?;
+        let end = matcher.match_at(start, usize::from(is_anchored))?;
         if let Some(to) = end {
             return Ok(Some(Match {
                 from: start,
@@ -48,7 +43,8 @@ fn search(text: &[u8], pattern: &[u8], from: usize, fuel: &Fuel) -> mlua::Result
 }
 
 /// What a match gives: its captures, or all of it.
-fn captured(lua: &Lua, text: &[u8], found: &Match) -> mlua::Result<Vec<Value>> {
+fn captured(lua: &Lua, text: &[u8], found: &Match, fuel: &Fuel) -> mlua::Result<Vec<Value>> {
+    fuel.burn_bytes((found.to - found.from).saturating_mul(found.captures.len().max(1)))?;
     if found.captures.is_empty() {
         return Ok(vec![Value::String(
             lua.create_string(&text[found.from..found.to])?,
@@ -75,76 +71,86 @@ fn start_of(init: Option<i64>, len: usize) -> Option<usize> {
 
 fn find(lua: &Lua, fuel: Arc<Fuel>) -> mlua::Result<Function> {
     lua.create_function(
-        move |lua, (text, pattern, init, plain): (mlua::LuaString, mlua::LuaString, Option<i64>, Option<bool>)| {
+        move |lua, (text, pattern, init, plain): (LuaString, LuaString, Option<i64>, Option<bool>)| {
             let (text, pattern) = (text.as_bytes(), pattern.as_bytes());
             let Some(start) = start_of(init, text.len()) else {
                 return Ok(MultiValue::from_vec(vec![Value::Nil]));
             };
             let found = if plain.unwrap_or(false) {
-                let cost = text.len().saturating_mul(pattern.len().max(1)) / 16;
-                fuel.burn(u32::try_from(cost).unwrap_or(u32::MAX))
-                    .map_err(mlua::Error::runtime)?;
-                plain_search(&text, &pattern, start)
+                plain_search(&text, &pattern, start, &fuel)?
             } else {
                 search(&text, &pattern, start, &fuel)?
             };
             let Some(found) = found else {
                 return Ok(MultiValue::from_vec(vec![Value::Nil]));
             };
-            let place = |at: usize| Value::Integer(i64::try_from(at).unwrap_or(i64::MAX));
-            let mut values = vec![place(found.from + 1), place(found.to)];
+            let mut values = vec![to_integer(found.from + 1), to_integer(found.to)];
             if !found.captures.is_empty() {
-                values.extend(captured(lua, &text, &found)?);
+                values.extend(captured(lua, &text, &found, &fuel)?);
             }
             Ok(MultiValue::from_vec(values))
         },
     )
 }
 
-fn plain_search(text: &[u8], wanted: &[u8], start: usize) -> Option<Match> {
-    let from = (start..=text.len()).find(|from| text[*from..].starts_with(wanted))?;
-    Some(Match {
-        from,
-        to: from + wanted.len(),
-        captures: Vec::new(),
-    })
+fn plain_search(text: &[u8], wanted: &[u8], start: usize, fuel: &Fuel) -> mlua::Result<Option<Match>> {
+    for from in start..=text.len() {
+        let alike = text[from..].iter().zip(wanted).take_while(|(a, b)| a == b);
+        let alike_len = alike.count();
+        fuel.burn_bytes(alike_len.saturating_mul(16))?;
+        if alike_len == wanted.len() {
+            return Ok(Some(Match {
+                from,
+                to: from + wanted.len(),
+                captures: Vec::new(),
+            }));
+        }
+    }
+    Ok(None)
 }
 
 fn match_function(lua: &Lua, fuel: Arc<Fuel>) -> mlua::Result<Function> {
     lua.create_function(
-        move |lua, (text, pattern, init): (mlua::LuaString, mlua::LuaString, Option<i64>)| {
+        move |lua, (text, pattern, init): (LuaString, LuaString, Option<i64>)| {
             let (text, pattern) = (text.as_bytes(), pattern.as_bytes());
             let found = match start_of(init, text.len()) {
                 Some(start) => search(&text, &pattern, start, &fuel)?,
                 None => None,
             };
             Ok(MultiValue::from_vec(match found {
-                Some(found) => captured(lua, &text, &found)?,
+                Some(found) => captured(lua, &text, &found, &fuel)?,
                 None => vec![Value::Nil],
             }))
         },
     )
 }
 
-fn each_match(lua: &Lua, fuel: Arc<Fuel>) -> mlua::Result<Function> {
-    lua.create_function(move |lua, (text, pattern): (mlua::LuaString, mlua::LuaString)| {
-        let (text, pattern): (Bytes, Bytes) = (text.as_bytes().to_vec(), pattern.as_bytes().to_vec());
-        let fuel = fuel.clone();
-        // Where to go on, and where the last match ended: an empty match does not stand there again.
-        let place = Mutex::new((0, None));
-        lua.create_function(move |lua, _: MultiValue| {
-            let (mut from, last) = *place.lock();
+/// `next_match(text, pattern, init, place)` of `library.lua`: where to go on (from 0), and what the next match gives. At
+/// first `place` is nil; later it is where the last match ended, and an empty match does not stand there again.
+pub(crate) fn next_match(lua: &Lua, fuel: &Arc<Fuel>) -> mlua::Result<Function> {
+    let fuel = fuel.clone();
+    lua.create_function(
+        move |lua, (text, pattern, init, place): (LuaString, LuaString, Option<i64>, Option<usize>)| {
+            let (text, pattern) = (text.as_bytes(), pattern.as_bytes());
+            let mut from = match place {
+                Some(place) => place,
+                None => start_of(init, text.len()).unwrap_or(text.len() + 1),
+            };
             while let Some(found) = search_from(&text, &pattern, from, &fuel)? {
-                if Some(found.to) != last {
-                    *place.lock() = (found.to, Some(found.to));
-                    return Ok(MultiValue::from_vec(captured(lua, &text, &found)?));
+                if Some(found.to) != place {
+                    let mut given = captured(lua, &text, &found, &fuel)?;
+                    given.insert(0, to_integer(found.to));
+                    return Ok(MultiValue::from_vec(given));
                 }
                 from = found.from + 1;
             }
-            *place.lock() = (text.len() + 1, last);
-            Ok(MultiValue::from_vec(vec![Value::Nil]))
-        })
-    })
+            Ok(MultiValue::from_vec(vec![to_integer(text.len() + 1), Value::Nil]))
+        },
+    )
+}
+
+fn to_integer(place: usize) -> Value {
+    Value::Integer(i64::try_from(place).unwrap_or(i64::MAX))
 }
 
 /// As [`search`]; behind the end is nothing.
@@ -157,17 +163,18 @@ fn search_from(text: &[u8], pattern: &[u8], from: usize, fuel: &Fuel) -> mlua::R
 
 fn substitute(lua: &Lua, fuel: Arc<Fuel>) -> mlua::Result<Function> {
     lua.create_function(
-        move |lua, (text, pattern, by, count_max): (mlua::LuaString, mlua::LuaString, Value, Option<i64>)| {
+        move |lua, (text, pattern, by, count_max): (LuaString, LuaString, Value, Option<i64>)| {
             let (text, pattern) = (text.as_bytes(), pattern.as_bytes());
             let is_anchored = pattern.first() == Some(&b'^');
-            let mut out: Bytes = Vec::new();
+            let mut out = Output {
+                bytes: Vec::new(),
+                fuel: &fuel,
+            };
             let (mut at, mut count) = (0, 0);
             let mut last = None;
             let mut matcher = Matcher::new(&text, &pattern, &fuel);
             while count < count_max.unwrap_or(i64::MAX) {
-                let end = matcher
-                    .match_at(at, usize::from(is_anchored))
-                    .map_err(mlua::Error::runtime)?;
+                let end = matcher.match_at(at, usize::from(is_anchored))?;
                 match end.filter(|end| Some(*end) != last) {
                     Some(to) => {
                         count += 1;
@@ -181,22 +188,44 @@ fn substitute(lua: &Lua, fuel: Arc<Fuel>) -> mlua::Result<Function> {
                         last = Some(to);
                     }
                     None if at < text.len() => {
-                        out.push(text[at]);
+                        out.add(&text[at..=at])?;
                         at += 1;
                     }
                     None => break,
-                }
-                if out.len() > fuel.memory_bytes() {
-                    return Err(mlua::Error::runtime("resulting string too large"));
                 }
                 if at > text.len() || is_anchored {
                     break;
                 }
             }
-            out.extend_from_slice(&text[at.min(text.len())..]);
-            Ok((lua.create_string(out)?, count))
+            out.add(&text[at.min(text.len())..])?;
+            Ok((lua.create_string(out.bytes)?, count))
         },
     )
+}
+
+/// The text that `gsub` makes.
+struct Output<'f> {
+    bytes: Vec<u8>,
+    fuel: &'f Fuel,
+}
+
+impl Output<'_> {
+    fn add(&mut self, bytes: &[u8]) -> mlua::Result<()> {
+        self.fuel.check_bytes(self.bytes.len() + bytes.len())?;
+        self.fuel.burn_bytes(bytes.len())?;
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn add_value(&mut self, lua: &Lua, value: &Value) -> mlua::Result<()> {
+        match lua.coerce_string(value.clone())? {
+            Some(text) => self.add(&text.as_bytes()),
+            None => Err(mlua::Error::runtime(format!(
+                "invalid replacement value (a {})",
+                value.type_name()
+            ))),
+        }
+    }
 }
 
 fn append_replacement(
@@ -204,12 +233,14 @@ fn append_replacement(
     text: &[u8],
     found: &Match,
     by: &Value,
-    out: &mut Bytes,
+    out: &mut Output<'_>,
 ) -> mlua::Result<()> {
-    let values = captured(lua, text, found)?;
+    let values = captured(lua, text, found, out.fuel)?;
     let first = values.first().cloned().unwrap_or(Value::Nil);
     let replacement = match by {
-        Value::String(template) => return append_template(&template.as_bytes(), text, found, &values, out),
+        Value::String(template) => {
+            return append_template(lua, &template.as_bytes(), text, found, &values, out);
+        }
         Value::Integer(_) | Value::Number(_) => by.clone(),
         Value::Table(table) => table.get(first)?,
         Value::Function(function) => function.call(MultiValue::from_vec(values))?,
@@ -221,31 +252,33 @@ fn append_replacement(
         }
     };
     match &replacement {
-        Value::Nil | Value::Boolean(false) => out.extend_from_slice(&text[found.from..found.to]),
-        other => append_value(other, out)?,
+        Value::Nil | Value::Boolean(false) => out.add(&text[found.from..found.to]),
+        other => out.add_value(lua, other),
     }
-    Ok(())
 }
 
 /// `%0` is the whole match, `%1` the first capture, `%%` a percent sign.
 fn append_template(
+    lua: &Lua,
     template: &[u8],
     text: &[u8],
     found: &Match,
     values: &[Value],
-    out: &mut Bytes,
+    out: &mut Output<'_>,
 ) -> mlua::Result<()> {
-    let mut bytes = template.iter();
-    while let Some(&byte) = bytes.next() {
-        if byte != b'%' {
-            out.push(byte);
+    let mut rest = template;
+    while !rest.is_empty() {
+        let plain_len = rest.iter().take_while(|byte| **byte != b'%').count();
+        if plain_len > 0 {
+            out.add(&rest[..plain_len])?;
+            rest = &rest[plain_len..];
             continue;
         }
-        match bytes.next() {
-            Some(b'%') => out.push(b'%'),
-            Some(b'0') => out.extend_from_slice(&text[found.from..found.to]),
+        match rest.get(1) {
+            Some(b'%') => out.add(b"%")?,
+            Some(b'0') => out.add(&text[found.from..found.to])?,
             Some(digit) if digit.is_ascii_digit() => match values.get(usize::from(digit - b'1')) {
-                Some(value) => append_value(value, out)?,
+                Some(value) => out.add_value(lua, value)?,
                 None => {
                     return Err(mlua::Error::runtime(format!(
                         "invalid capture index %{} in replacement string",
@@ -255,20 +288,7 @@ fn append_template(
             },
             _ => return Err(mlua::Error::runtime("invalid use of '%' in replacement string")),
         }
-    }
-    Ok(())
-}
-
-fn append_value(value: &Value, out: &mut Bytes) -> mlua::Result<()> {
-    match value {
-        Value::String(text) => out.extend_from_slice(&text.as_bytes()),
-        Value::Integer(_) | Value::Number(_) => out.extend_from_slice(value.to_string()?.as_bytes()),
-        other => {
-            return Err(mlua::Error::runtime(format!(
-                "invalid replacement value (a {})",
-                other.type_name()
-            )));
-        }
+        rest = &rest[2..];
     }
     Ok(())
 }

@@ -1,25 +1,28 @@
-//! Which names a script sees. What is not listed here does not exist for it.
+//! The names that a script sees.
 //!
 //! Left out on purpose: all that reaches outside (`io`, `os`, `debug`, `require`, `load`), that differs from call to call
 //! (`math.random`), that could catch the end of the fuel (`pcall`) or run where fuel is not counted (`coroutine`,
-//! metatables with `__gc`), and functions in C that may run for long without an instruction of Lua (`table.move`,
-//! `string.rep`, patterns): the last two are there in forms that pay.
+//! metatables with `__gc`).
+//!
+//! Invariant: a function in C is in the lists here only if one call of it walks over its arguments or its result at most
+//! once. All others are in Rust and pay for their steps, or in Lua (`library.lua`), so that their instructions count:
+//! - `table.sort`, `insert` and `remove` work for as long as `#` says, which may be 2^62 in a table of sixty holes;
+//! - `string.rep` of an empty text goes round without making anything;
+//! - patterns may backtrack for ever;
+//! - `string.format` may cut a large text away a thousand times; with `tostring`, `error` and `assert` it shows addresses.
 
 use std::sync::Arc;
 
+use mlua::chunk::ChunkMode;
 use mlua::{Lua, Table, Value};
 
 use crate::fuel::Fuel;
-use crate::pattern_functions;
+use crate::{format_function, pattern_functions};
 
-const BASE: [&str; 9] = [
-    "assert", "error", "ipairs", "next", "pairs", "select", "tonumber", "tostring", "type",
-];
-const STRING: [&str; 8] = [
-    "byte", "char", "format", "len", "lower", "reverse", "sub", "upper",
-];
-const TABLE: [&str; 6] = ["concat", "insert", "pack", "remove", "sort", "unpack"];
-const MATH: [&str; 22] = [
+const BASE: [&str; 6] = ["ipairs", "next", "pairs", "select", "tonumber", "type"];
+const STRING: [&str; 7] = ["byte", "char", "len", "lower", "reverse", "sub", "upper"];
+const TABLE: [&str; 3] = ["concat", "pack", "unpack"];
+const MATH: [&str; 25] = [
     "abs",
     "acos",
     "asin",
@@ -42,37 +45,64 @@ const MATH: [&str; 22] = [
     "sin",
     "sqrt",
     "tan",
+    "tointeger",
+    "type",
+    "ult",
 ];
-const MATH_MORE: [&str; 3] = ["tointeger", "type", "ult"];
 const UTF8: [&str; 6] = ["char", "charpattern", "codepoint", "codes", "len", "offset"];
+
+/// What functions of `library.lua` stand on: where it is, its name, and the name that they know it by.
+const UNDERNEATH: [(&str, &str, &str); 6] = [
+    ("", "type", "type"),
+    ("", "select", "select"),
+    ("", "error", "error"),
+    ("", "tostring", "tostring"),
+    ("math", "tointeger", "tointeger"),
+    ("string", "rep", "rep"),
+];
 
 /// The read-only table in which a script finds its globals.
 pub(crate) fn environment(lua: &Lua, fuel: &Arc<Fuel>) -> mlua::Result<Table> {
     let globals = lua.globals();
     let string: Table = globals.get("string")?;
-    let own = lua.create_table()?;
-    copy(&string, &own, &STRING)?;
-    own.set("rep", repeat(lua, fuel)?)?;
-    pattern_functions::add(lua, &own, fuel)?;
+    let (base, tables, strings) = library(lua, fuel)?;
+    copy(&string, &strings, &STRING)?;
+    pattern_functions::add(lua, &strings, fuel)?;
+    strings.raw_set("format", format_function::make(lua, &string, fuel)?)?;
     // Methods of strings, `("x"):rep(3)`, are looked for in the library's own table.
     string.clear()?;
-    for pair in own.pairs::<String, Value>() {
+    for pair in strings.pairs::<String, Value>() {
         let (name, function) = pair?;
         string.raw_set(name, function)?;
     }
-    let visible = lua.create_table()?;
-    copy(&globals, &visible, &BASE)?;
-    visible.set("string", read_only(lua, own)?)?;
-    for (name, members) in [("table", &TABLE[..]), ("math", &MATH), ("utf8", &UTF8)] {
-        let library: Table = globals.get(name)?;
-        let members_of = lua.create_table()?;
-        copy(&library, &members_of, members)?;
-        if name == "math" {
-            copy(&library, &members_of, &MATH_MORE)?;
-        }
-        visible.set(name, read_only(lua, members_of)?)?;
+    copy(&globals, &base, &BASE)?;
+    copy(&globals.get("table")?, &tables, &TABLE)?;
+    base.raw_set("string", read_only(lua, strings)?)?;
+    base.raw_set("table", read_only(lua, tables)?)?;
+    for (name, members) in [("math", &MATH[..]), ("utf8", &UTF8)] {
+        let shown = lua.create_table()?;
+        copy(&globals.get(name)?, &shown, members)?;
+        base.raw_set(name, read_only(lua, shown)?)?;
     }
-    read_only(lua, visible)
+    read_only(lua, base)
+}
+
+/// The functions in Lua, as the content of the globals, of `table` and of `string`.
+fn library(lua: &Lua, fuel: &Arc<Fuel>) -> mlua::Result<(Table, Table, Table)> {
+    let globals = lua.globals();
+    let underneath = lua.create_table()?;
+    for (library, name, known_by) in UNDERNEATH {
+        let table = match library {
+            "" => globals.clone(),
+            library => globals.get(library)?,
+        };
+        underneath.raw_set(known_by, table.raw_get::<Value>(name)?)?;
+    }
+    underneath.raw_set("next_match", pattern_functions::next_match(lua, fuel)?)?;
+    lua.load(include_str!("library.lua"))
+        .set_name("=library")
+        .set_mode(ChunkMode::Text)
+        .call(underneath)
 }
 
 fn copy(from: &Table, to: &Table, names: &[&str]) -> mlua::Result<()> {
@@ -84,9 +114,12 @@ fn copy(from: &Table, to: &Table, names: &[&str]) -> mlua::Result<()> {
 /// An empty table that shows `content` and takes nothing.
 fn read_only(lua: &Lua, content: Table) -> mlua::Result<Table> {
     let refuse = lua.create_function(|_, (_, name): (Value, Value)| -> mlua::Result<()> {
+        let name = match &name {
+            Value::String(name) => name.to_string_lossy(),
+            other => other.type_name().to_owned(),
+        };
         Err(mlua::Error::runtime(format!(
-            "'{}' cannot be set outside of the function: use local variables",
-            name.to_string().unwrap_or_default()
+            "'{name}' cannot be set outside of the function: use local variables"
         )))
     })?;
     let meta = lua.create_table()?;
@@ -95,32 +128,4 @@ fn read_only(lua: &Lua, content: Table) -> mlua::Result<Table> {
     let shown = lua.create_table()?;
     shown.set_metatable(Some(meta))?;
     Ok(shown)
-}
-
-/// `string.rep(text, count [, separator])`.
-fn repeat(lua: &Lua, fuel: &Arc<Fuel>) -> mlua::Result<mlua::Function> {
-    let fuel = fuel.clone();
-    lua.create_function(
-        move |lua, (text, count, separator): (mlua::LuaString, i64, Option<mlua::LuaString>)| {
-            let count = usize::try_from(count).unwrap_or(0);
-            let text = text.as_bytes();
-            let separator = separator.as_ref().map(mlua::LuaString::as_bytes);
-            let separator: &[u8] = separator.as_deref().unwrap_or_default();
-            let len = (text.len() + separator.len()).saturating_mul(count);
-            if count == 0 || len == 0 {
-                return lua.create_string("");
-            }
-            if len > fuel.memory_bytes() {
-                return Err(mlua::Error::runtime("resulting string too large"));
-            }
-            let mut out = Vec::with_capacity(len);
-            for index in 0..count {
-                if index > 0 {
-                    out.extend_from_slice(separator);
-                }
-                out.extend_from_slice(&text);
-            }
-            lua.create_string(out)
-        },
-    )
 }

@@ -1,20 +1,27 @@
 //! One function: its compiled body, called with serialized values.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use ilion_types::CqlType;
-use mlua::chunk::ChunkMode;
-use mlua::{Function, HookTriggers, Lua, LuaOptions, MultiValue, StdLib, VmState};
 use parking_lot::Mutex;
 
-use crate::fuel::{Fuel, Limits};
-use crate::{from_lua, sandbox, to_lua};
+use crate::budget::CallBudget;
+use crate::fuel::{Limits, Rung, Spent, rungs, spent_of};
+use crate::machine::Machine;
+use crate::message::reason;
+use crate::threads::{self, Lost};
 
-/// Instructions between two looks at the limits.
-const INSTRUCTIONS_UNWATCHED: u32 = 128;
 /// Machines that wait for the next call; more calls at once make their own.
 const IDLE_MAX: usize = 16;
+/// Compiling is not metered, and takes time as the square of some bodies.
+const BODY_BYTES_MAX: usize = 64 << 10;
+/// How long an attempt may hold the thread of the caller.
+const INLINE_TIME: Duration = Duration::from_millis(20);
+/// Room that arguments take in Lua, as a multiple of their bytes.
+const ARGUMENT_ROOM: usize = 4;
 /// Words that no argument can be called by.
 const KEYWORDS: [&str; 22] = [
     "and", "break", "do", "else", "elseif", "end", "false", "for", "function", "goto", "if", "in", "local",
@@ -33,22 +40,28 @@ pub enum Error {
 }
 
 /// A function in Lua.
+#[derive(Clone, Debug)]
+pub struct Script(Arc<Compiled>);
+
 #[derive(Debug)]
-pub struct Script {
+struct Compiled {
     source: String,
     argument_types: Vec<CqlType>,
     return_type: CqlType,
     limits: Limits,
+    /// From the least that a call may use up to the limits.
+    rungs: Vec<Rung>,
+    /// The rung that calls begin with: on those below, some call did not get along.
+    first_rung: AtomicUsize,
     /// Machines between two calls.
     idle: Mutex<Vec<Machine>>,
 }
 
-/// An interpreter that has compiled the body. It holds nothing of earlier calls: what a script can reach is read-only.
-#[derive(Debug)]
-struct Machine {
-    lua: Lua,
-    body: Function,
-    fuel: Arc<Fuel>,
+/// How an attempt ended that gave no value.
+enum Failure {
+    /// A limit of the rung, and what it is called.
+    Spent(Spent),
+    Other(String),
 }
 
 impl Script {
@@ -62,82 +75,145 @@ impl Script {
         body: &str,
         limits: Limits,
     ) -> Result<Self, Error> {
-        let script = Self {
+        let compiled = Compiled {
             source: source(arguments, body)?,
             argument_types: arguments.iter().map(|(_, ty)| ty.clone()).collect(),
             return_type: return_type.clone(),
+            rungs: rungs(&limits),
             limits,
+            first_rung: AtomicUsize::default(),
             idle: Mutex::default(),
         };
-        let machine = script.machine()?;
-        script.idle.lock().push(machine);
-        Ok(script)
+        let machine = compiled.machine()?;
+        compiled.idle.lock().push(machine);
+        Ok(Self(Arc::new(compiled)))
     }
 
-    /// Runs it. Nothing is null; arguments are in the order of the declaration.
+    /// Runs it. `None` is null; arguments are in the order of the declaration.
+    ///
+    /// A call has no effect but its result, so one that needs more memory or instructions than most do is run again from
+    /// its beginning, on a thread of its own: the caller waits for it until its deadline and no longer.
     ///
     /// # Errors
     /// [`Error::Failed`].
-    pub fn call(&self, arguments: &[Option<Bytes>]) -> Result<Option<Bytes>, Error> {
+    pub fn call(&self, arguments: &[Option<Bytes>], budget: &CallBudget) -> Result<Option<Bytes>, Error> {
+        let started = Instant::now();
+        let mut rung = self.0.first_rung(arguments);
+        loop {
+            let result = self.attempt(rung, arguments, started, budget);
+            let spent = match result {
+                Ok(value) => return Ok(value),
+                Err(Failure::Other(message)) => return Err(Error::Failed(message)),
+                Err(Failure::Spent(spent)) => spent,
+            };
+            if !self.0.goes_on(rung, spent) {
+                return Err(Error::Failed(spent.to_string()));
+            }
+            rung += 1;
+            if !matches!(spent, Spent::Time(_)) {
+                self.0.first_rung.fetch_max(rung, Relaxed);
+            }
+        }
+    }
+
+    fn attempt(
+        &self,
+        rung: usize,
+        arguments: &[Option<Bytes>],
+        started: Instant,
+        budget: &CallBudget,
+    ) -> Result<Option<Bytes>, Failure> {
+        let compiled = &self.0;
+        if !compiled.rungs[rung].is_apart {
+            let time = INLINE_TIME.min(compiled.limits.time);
+            return compiled.attempt(rung, arguments, (started + time, time));
+        }
+        if budget.left().is_zero() {
+            return Err(Failure::Other(budget.refusal()));
+        }
+        let time = compiled.limits.time.min(budget.left());
+        let deadline = started + time;
+        let (script, owned) = (compiled.clone(), arguments.to_vec());
+        let went_apart = Instant::now();
+        let result = threads::run_until(deadline, move || script.attempt(rung, &owned, (deadline, time)));
+        budget.spend(went_apart.elapsed());
+        let late = || Spent::Time(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+        match result {
+            Ok(result) => result,
+            Err(Lost::Late) => Err(Failure::Spent(late())),
+            Err(Lost::Broken) => Err(Failure::Other("no thread could run it to its end".to_owned())),
+        }
+    }
+}
+
+impl Compiled {
+    /// The rung that a call with these arguments begins with.
+    fn first_rung(&self, arguments: &[Option<Bytes>]) -> usize {
+        let bytes: usize = arguments.iter().flatten().map(Bytes::len).sum();
+        let room = bytes.saturating_mul(ARGUMENT_ROOM);
+        let fitting = self.rungs.iter().position(|rung| rung.memory_bytes >= room);
+        let last = self.rungs.len() - 1;
+        fitting.unwrap_or(last).max(self.first_rung.load(Relaxed))
+    }
+
+    /// True if the next rung may give what this one lacked.
+    fn goes_on(&self, rung: usize, spent: Spent) -> bool {
+        let is_last = rung + 1 >= self.rungs.len();
+        let is_apart = self.rungs[rung].is_apart;
+        match spent {
+            _ if is_last => false,
+            Spent::Memory => true,
+            Spent::Instructions(_) | Spent::Time(_) => !is_apart,
+        }
+    }
+
+    fn attempt(
+        &self,
+        rung: usize,
+        arguments: &[Option<Bytes>],
+        until: (Instant, Duration),
+    ) -> Result<Option<Bytes>, Failure> {
         let idle = self.idle.lock().pop();
-        let machine = match idle {
+        let mut machine = match idle {
             Some(machine) => machine,
-            None => self.machine()?,
+            None => self
+                .machine()
+                .map_err(|refused| Failure::Other(refused.to_string()))?,
         };
-        let result = self.run(&machine, arguments);
+        let result = machine.run(
+            &self.argument_types,
+            arguments,
+            &self.return_type,
+            &self.rungs[rung],
+            until,
+        );
         // A machine that failed may be left with little memory, so that it does not stay.
-        if result.is_ok() {
+        if result.is_ok() && machine.is_clean() {
             let mut idle = self.idle.lock();
             if idle.len() < IDLE_MAX {
                 idle.push(machine);
             }
         }
-        result.map_err(|failed| Error::Failed(reason(&failed)))
-    }
-
-    fn run(&self, machine: &Machine, arguments: &[Option<Bytes>]) -> mlua::Result<Option<Bytes>> {
-        machine.fuel.refill();
-        let types = self.argument_types.iter();
-        let values = types
-            .zip(arguments)
-            .map(|(ty, argument)| to_lua::value(&machine.lua, ty, argument.as_deref()))
-            .collect::<mlua::Result<MultiValue>>()?;
-        let returned: mlua::Value = machine.body.call(values)?;
-        let value = from_lua::value(&returned, &self.return_type)?;
-        Ok(value.map(Bytes::from))
+        result.map_err(|error| match spent_of(&error) {
+            Some(spent) => Failure::Spent(spent),
+            None => Failure::Other(reason(&error)),
+        })
     }
 
     fn machine(&self) -> Result<Machine, Error> {
-        self.new_machine()
+        Machine::new(&self.source, self.limits.memory_bytes)
             .map_err(|refused| Error::Source(reason(&refused)))
-    }
-
-    fn new_machine(&self) -> mlua::Result<Machine> {
-        let libraries = StdLib::STRING | StdLib::TABLE | StdLib::MATH | StdLib::UTF8;
-        let lua = Lua::new_with(libraries, LuaOptions::default())?;
-        let fuel = Arc::new(Fuel::new(self.limits.clone()));
-        let environment = sandbox::environment(&lua, &fuel)?;
-        let body = lua
-            .load(&self.source)
-            .set_name("=function")
-            .set_mode(ChunkMode::Text)
-            .set_environment(environment)
-            .into_function()?;
-        let watched = fuel.clone();
-        let triggers = HookTriggers::new().every_nth_instruction(INSTRUCTIONS_UNWATCHED);
-        lua.set_hook(triggers, move |_, _| {
-            watched
-                .burn(INSTRUCTIONS_UNWATCHED)
-                .map_err(mlua::Error::runtime)?;
-            Ok(VmState::Continue)
-        })?;
-        lua.set_memory_limit(lua.used_memory() + self.limits.memory_bytes)?;
-        Ok(Machine { lua, body, fuel })
     }
 }
 
 /// The chunk: the arguments stand on the first line of the body, so that line numbers in messages are those of the body.
 fn source(arguments: &[(String, CqlType)], body: &str) -> Result<String, Error> {
+    if body.len() > BODY_BYTES_MAX {
+        return Err(Error::Source(format!(
+            "the body has {} bytes, more than the {BODY_BYTES_MAX} that it may have",
+            body.len()
+        )));
+    }
     if let Some((name, _)) = arguments.iter().find(|(name, _)| !is_lua_name(name)) {
         return Err(Error::Source(format!(
             "argument name '{name}' cannot be used in Lua: it has to be of ASCII letters, digits and _, and no keyword"
@@ -157,17 +233,4 @@ fn is_lua_name(name: &str) -> bool {
         .is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
         && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
         && !KEYWORDS.contains(&name)
-}
-
-/// What went wrong, without the stack of the interpreter.
-fn reason(error: &mlua::Error) -> String {
-    match error {
-        mlua::Error::CallbackError { cause, .. } => reason(cause),
-        mlua::Error::MemoryError(_) => "it took more memory than it may".to_owned(),
-        mlua::Error::RuntimeError(message) | mlua::Error::SyntaxError { message, .. } => {
-            let message = message.split("\nstack traceback:").next().unwrap_or_default();
-            message.to_owned()
-        }
-        other => other.to_string(),
-    }
 }

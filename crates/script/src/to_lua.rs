@@ -9,16 +9,21 @@
 use ilion_types::{CqlType, Value};
 use mlua::{IntoLua, Lua, Table};
 
+use crate::fuel::Fuel;
+
 /// The Lua value of a serialized one.
-pub(crate) fn value(lua: &Lua, ty: &CqlType, bytes: Option<&[u8]>) -> mlua::Result<mlua::Value> {
+pub(crate) fn value(lua: &Lua, fuel: &Fuel, ty: &CqlType, bytes: Option<&[u8]>) -> mlua::Result<mlua::Value> {
     let Some(bytes) = bytes else {
         return Ok(mlua::Value::Nil);
     };
+    fuel.check_bytes(bytes.len())?;
+    fuel.burn_bytes(bytes.len())?;
     let decoded = Value::decode(ty, bytes).map_err(mlua::Error::external)?;
-    of(lua, ty, decoded)
+    of(lua, fuel, ty, decoded)
 }
 
-fn of(lua: &Lua, ty: &CqlType, value: Value) -> mlua::Result<mlua::Value> {
+fn of(lua: &Lua, fuel: &Fuel, ty: &CqlType, value: Value) -> mlua::Result<mlua::Value> {
+    fuel.burn(1)?;
     Ok(match value {
         Value::Null | Value::Empty => mlua::Value::Nil,
         Value::Text(text) => text.into_lua(lua)?,
@@ -39,6 +44,8 @@ fn of(lua: &Lua, ty: &CqlType, value: Value) -> mlua::Result<mlua::Value> {
         | Value::TimeUuid(_)
         | Value::Inet(_) => {
             let bytes = value.to_bytes(ty).map_err(mlua::Error::external)?;
+            // A byte is about two and a half digits.
+            fuel.burn_digits(bytes.len().saturating_mul(5) / 2)?;
             ty.print_plain(&bytes)
                 .map_err(mlua::Error::external)?
                 .into_lua(lua)?
@@ -53,17 +60,17 @@ fn of(lua: &Lua, ty: &CqlType, value: Value) -> mlua::Result<mlua::Value> {
         Value::List(values) | Value::Set(values) | Value::Vector(values) => {
             let element = element_type(ty);
             let members = values.into_iter().map(|value| (element, value));
-            mlua::Value::Table(sequence(lua, members)?)
+            mlua::Value::Table(sequence(lua, fuel, members)?)
         }
         Value::Tuple(values) => {
             let types: &[CqlType] = match ty {
                 CqlType::Tuple(types) => types,
                 _ => &[],
             };
-            mlua::Value::Table(sequence(lua, types.iter().zip(values))?)
+            mlua::Value::Table(sequence(lua, fuel, types.iter().zip(values))?)
         }
-        Value::Map(entries) => mlua::Value::Table(map(lua, ty, entries)?),
-        Value::Udt(values) => mlua::Value::Table(fields(lua, ty, values)?),
+        Value::Map(entries) => mlua::Value::Table(map(lua, fuel, ty, entries)?),
+        Value::Udt(values) => mlua::Value::Table(fields(lua, fuel, ty, values)?),
     })
 }
 
@@ -76,32 +83,36 @@ fn element_type(ty: &CqlType) -> &CqlType {
     }
 }
 
-fn sequence<'t>(lua: &Lua, members: impl Iterator<Item = (&'t CqlType, Value)>) -> mlua::Result<Table> {
+fn sequence<'t>(
+    lua: &Lua,
+    fuel: &Fuel,
+    members: impl Iterator<Item = (&'t CqlType, Value)>,
+) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     for (index, (ty, value)) in members.enumerate() {
-        table.raw_set(index + 1, of(lua, ty, value)?)?;
+        table.raw_set(index + 1, of(lua, fuel, ty, value)?)?;
     }
     Ok(table)
 }
 
-fn map(lua: &Lua, ty: &CqlType, entries: Vec<(Value, Value)>) -> mlua::Result<Table> {
+fn map(lua: &Lua, fuel: &Fuel, ty: &CqlType, entries: Vec<(Value, Value)>) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     let CqlType::Map { key, value, .. } = ty else {
         return Ok(table);
     };
     for (entry_key, entry_value) in entries {
-        table.raw_set(of(lua, key, entry_key)?, of(lua, value, entry_value)?)?;
+        table.raw_set(of(lua, fuel, key, entry_key)?, of(lua, fuel, value, entry_value)?)?;
     }
     Ok(table)
 }
 
-fn fields(lua: &Lua, ty: &CqlType, values: Vec<Value>) -> mlua::Result<Table> {
+fn fields(lua: &Lua, fuel: &Fuel, ty: &CqlType, values: Vec<Value>) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     let CqlType::Udt { definition, .. } = ty else {
         return Ok(table);
     };
     for ((name, ty), value) in definition.fields.iter().zip(values) {
-        table.raw_set(name.as_str(), of(lua, ty, value)?)?;
+        table.raw_set(name.as_str(), of(lua, fuel, ty, value)?)?;
     }
     Ok(table)
 }
