@@ -3,10 +3,11 @@
 //! Compat: rules, messages and warnings are those of `BatchStatement` of Cassandra 5.0.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
 use ilion_cql::ast;
 use ilion_rows::{DecoratedKey, Mutation};
-use ilion_schema::TableId;
+use ilion_schema::{TableId, TableSchema};
 use ilion_types::CqlType;
 
 use crate::consistency::{check_condition, check_counter, check_write};
@@ -69,6 +70,18 @@ impl BatchPlan {
             timestamp,
             members,
         })
+    }
+
+    /// Its statements.
+    pub fn members(&self) -> &[ModifyPlan] {
+        &self.members
+    }
+
+    /// The table that it changes, if it is one.
+    pub fn only_table(&self) -> Option<&Arc<TableSchema>> {
+        let first = self.members.first()?.table();
+        let is_of_first = |member: &ModifyPlan| member.table().id == first.id;
+        self.members.iter().all(is_of_first).then_some(first)
     }
 
     /// True if it reads before it writes.
@@ -204,6 +217,8 @@ pub(crate) fn execute(
     }
     if let Some(counter) = members.iter().find(|member| member.plan.is_counter()) {
         check_counter(execution.options, counter.plan.table())?;
+        let sizes = execution.query_options.batch_sizes.of(BatchKind::Counter);
+        sizes.record(members.len() as u64);
         return execute_counter_batch(members, timestamp_micros);
     }
     check_write(execution.options)?;
@@ -218,6 +233,8 @@ pub(crate) fn execute(
     let mutations = merge_partitions(mutations);
     check_size(&mutations, execution)?;
     warn_of_kind(kind, &mutations, execution);
+    let sizes = execution.query_options.batch_sizes.of(kind);
+    sizes.record(partition_count(&mutations) as u64);
     let write_type = match kind {
         BatchKind::Logged => WriteType::Batch,
         BatchKind::Unlogged | BatchKind::Counter => WriteType::UnloggedBatch,

@@ -1,11 +1,13 @@
 //! What planning and executing are given: the schema, the session's keyspace, the bind markers and their values.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ilion_cql::Marker;
 use ilion_cql::ast::QualifiedName;
 use ilion_schema::{Keyspace, Schema, TableSchema};
+use ilion_script::CallBudget;
 
 use crate::views::Views;
 use crate::{ColumnSpec, Error, ExecuteOptions, QueryOptions, Store, Value};
@@ -22,6 +24,7 @@ pub(crate) struct PlanContext<'a> {
     markers: RefCell<Vec<Option<ColumnSpec>>>,
     /// How often it was asked which function a call means.
     pub resolutions: Cell<u32>,
+    functions: RefCell<BTreeSet<(String, String)>>,
 }
 
 impl<'a> PlanContext<'a> {
@@ -41,7 +44,19 @@ impl<'a> PlanContext<'a> {
             marker_names: markers,
             markers: RefCell::new(vec![None; markers.len()]),
             resolutions: Cell::default(),
+            functions: RefCell::default(),
         }
+    }
+
+    /// Remembers that the statement may call a function or an aggregate of a user.
+    pub fn calls(&self, keyspace: &str, function: &str) {
+        let called = (keyspace.to_owned(), function.to_owned());
+        self.functions.borrow_mut().insert(called);
+    }
+
+    /// Functions and aggregates of users that the statement may call, by keyspace and name.
+    pub fn functions(&self) -> Vec<(String, String)> {
+        self.functions.take().into_iter().collect()
     }
 
     /// The keyspace that a name is in.
@@ -129,6 +144,8 @@ pub(crate) struct Execution<'a> {
     pub views: Option<&'a Arc<Views>>,
     /// Sentences for the client.
     pub warnings: &'a RefCell<Vec<String>>,
+    /// What calls of functions of users may still take.
+    pub calls: &'a CallBudget,
 }
 
 impl Execution<'_> {

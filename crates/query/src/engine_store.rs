@@ -55,9 +55,12 @@ impl From<EngineError> for StoreError {
             EngineError::Refused(reason) | EngineError::Log(LogError::Refused { rule: reason }) => {
                 Self::Invalid(reason)
             }
-            EngineError::Stopped(_) | EngineError::Log(_) | EngineError::Io(_) | EngineError::InUse(_) => {
-                Self::WriteRefused(error.to_string())
-            }
+            EngineError::SetAside { .. } => Self::Internal(error.to_string()),
+            EngineError::Stalled(_)
+            | EngineError::Stopped(_)
+            | EngineError::Log(_)
+            | EngineError::Io(_)
+            | EngineError::InUse(_) => Self::WriteRefused(error.to_string()),
         }
     }
 }
@@ -69,6 +72,10 @@ impl Store for EngineStore {
 
     fn apply(&self, mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError> {
         Ok(self.engine.apply(&mutations)?.map(LogPosition::from))
+    }
+
+    fn apply_decided(&self, mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError> {
+        Ok(self.engine.apply_decided(&mutations)?.map(LogPosition::from))
     }
 
     fn read_partition(

@@ -6,6 +6,7 @@ use bytes::Bytes;
 
 use crate::context::Execution;
 use crate::planned::Planned;
+use crate::term::functions::call_budget;
 use crate::{Error, ExecuteOptions, Outcome, QueryOptions, ResultSet, Store, Value};
 
 /// Carries out a statement; gives the cells of its rows, one row after the other. Requires: its table has no view. Nothing
@@ -30,6 +31,7 @@ pub(crate) fn run(
     };
     let planned = Planned::of(cql, None, store, &own)?;
     let (execute_options, warnings) = (ExecuteOptions::default(), RefCell::default());
+    let calls = call_budget(&own);
     let execution = Execution {
         store,
         schema: &schema,
@@ -38,6 +40,7 @@ pub(crate) fn run(
         query_options: &own,
         now_secs: store.now_micros().div_euclid(1_000_000),
         warnings: &warnings,
+        calls: &calls,
         views: None,
     };
     match planned.plan.execute(&execution)?.outcome {

@@ -9,6 +9,7 @@
 //! | `processor` | [`QueryProcessor`]: the public calls |
 //! | `request`, `result`, `error` | what comes in, what goes out |
 //! | `prepared`, `statement_cache` | [`Prepared`]; those that are known, in memory and in `system.prepared_statements` |
+//! | `invalidation` | which prepared statements a change of the schema makes invalid |
 //! | `internal` | statements of our own |
 //! | `store`, `engine_store` | [`Store`]: what is needed of the engine; [`EngineStore`]: the engine |
 //! | `context` | what planning and executing are given |
@@ -32,6 +33,7 @@
 
 mod aggregate;
 mod batch;
+mod batch_sizes;
 mod bind;
 mod consistency;
 mod context;
@@ -42,6 +44,7 @@ mod error;
 mod explain;
 mod guardrails;
 mod internal;
+mod invalidation;
 mod merge;
 mod plan;
 mod planned;
@@ -60,6 +63,7 @@ mod type_name;
 mod views;
 mod write;
 
+pub use batch_sizes::{BatchSizes, Sizes};
 pub use engine_store::EngineStore;
 pub use error::{Error, FailureReason, WriteType};
 pub use guardrails::{DiskUsage, Flag, Fullness, Guardrails, Threshold, ValueLists};

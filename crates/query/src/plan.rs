@@ -93,6 +93,17 @@ impl Plan {
         }
     }
 
+    /// Its tables: of a batch, those of its members.
+    pub fn tables(&self) -> impl Iterator<Item = &Arc<TableSchema>> {
+        let members = match self {
+            Self::Batch(batch) => batch.members(),
+            _ => &[],
+        };
+        self.table()
+            .into_iter()
+            .chain(members.iter().map(ModifyPlan::table))
+    }
+
     /// Carries it out.
     pub fn execute(&self, execution: &Execution<'_>) -> Result<Executed, Error> {
         match self {

@@ -30,6 +30,8 @@ pub(crate) struct Planned {
     pub result_columns: Option<Arc<[ColumnSpec]>>,
     /// True if every table has its keyspace before it, so that the session's does not matter.
     pub is_qualified: bool,
+    /// Functions and aggregates of users that it may call, by keyspace and name.
+    pub functions: Vec<(String, String)>,
 }
 
 impl Planned {
@@ -60,6 +62,7 @@ impl Planned {
             keyspace: keyspace.map(str::to_owned),
             schema_epoch: schema.epoch,
             is_qualified: is_qualified(&parsed.statement),
+            functions: context.functions(),
         })
     }
 
@@ -74,11 +77,19 @@ impl Planned {
 }
 
 fn shape_of(text: &str, plan: &Plan, keyspace: Option<&str>) -> Shape {
-    match plan.table() {
+    let table = match plan {
+        Plan::Batch(batch) => batch.only_table(),
+        _ => plan.table(),
+    };
+    match table {
         None => Shape::of(text, keyspace),
         Some(table) => {
             let shape = Shape::of(text, Some(&table.keyspace));
-            shape.on(&table.name, matches!(plan, Plan::Select(_)))
+            match plan {
+                Plan::Select(select) if select.is_by_key() => shape.on(&table.name, true),
+                Plan::Select(_) => shape.on(&table.name, true).scanning(),
+                _ => shape.on(&table.name, false),
+            }
         }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use md5::{Digest, Md5};
 
 use crate::planned::Planned;
+use crate::statement_cache::weight_of;
 use crate::{ClientState, ColumnSpec, Shape};
 
 /// What executing a statement may cost.
@@ -32,9 +33,11 @@ pub struct Prepared {
     /// What executing may cost.
     pub weight: StatementWeight,
     /// True if the result's columns were others once: clients that know no metadata ids (before protocol 5) may have
-    /// those, so that results have to carry their columns even where the client wants to do without.
+    /// those, and nothing in their requests tells.
     pub has_changed: bool,
     pub(crate) planned: Arc<Planned>,
+    /// About how many bytes it takes.
+    pub(crate) weight_bytes: u64,
 }
 
 impl Prepared {
@@ -48,6 +51,7 @@ impl Prepared {
             result_columns: planned.result_columns.clone(),
             weight: planned.plan.weight(),
             has_changed: false,
+            weight_bytes: weight_of(&planned.text),
             planned,
         }
     }
@@ -61,6 +65,11 @@ impl Prepared {
     /// Its text.
     pub fn text(&self) -> &str {
         &self.planned.text
+    }
+
+    /// The keyspace of its unqualified names.
+    pub fn keyspace(&self) -> Option<&str> {
+        self.planned.keyspace.as_deref()
     }
 
     /// What a client is told that prepares it: that it means another table in another keyspace, if it names none. Says so
@@ -83,11 +92,16 @@ impl Prepared {
         Some(warning)
     }
 
-    /// The same statement, planned again.
-    pub(crate) fn renewed(&self, planned: Arc<Planned>) -> Self {
-        let mut renewed = Self::new(self.id, planned);
-        renewed.has_changed = self.has_changed || renewed.result_metadata_id != self.result_metadata_id;
-        renewed
+    /// The same statement, planned again; `None` if its markers or its result's columns became others, so that clients have
+    /// to prepare it again.
+    pub(crate) fn renewed(&self, planned: Arc<Planned>) -> Option<Self> {
+        let renewed = Self {
+            has_changed: self.has_changed,
+            ..Self::new(self.id, planned)
+        };
+        let is_same =
+            renewed.result_metadata_id == self.result_metadata_id && renewed.variables == self.variables;
+        is_same.then_some(renewed)
     }
 }
 

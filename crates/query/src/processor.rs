@@ -5,17 +5,21 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use ilion_env::{spectrogram, trace};
-use parking_lot::Mutex;
+use ilion_script::CallBudget;
+use parking_lot::RwLock;
 use quick_cache::Equivalent;
 use quick_cache::sync::Cache;
 
+use crate::BatchSizes;
 use crate::batch::{self, Member};
 use crate::bind::{BoundBy, bind};
 use crate::context::Execution;
+use crate::invalidation::Invalidated;
 use crate::plan::Plan;
 use crate::planned::Planned;
 use crate::prepared::{metadata_id, statement_id};
 use crate::statement_cache::StatementCache;
+use crate::term::functions::call_budget;
 use crate::views::Views;
 use crate::{
     BatchKind, ClientState, Error, ExecuteOptions, Executed, Outcome, Prepared, QueryOptions, Shape, Store,
@@ -43,8 +47,9 @@ pub struct QueryProcessor {
     prepared: StatementCache,
     texts: Cache<TextKey, Arc<Planned>>,
     views: Arc<Views>,
-    /// Held while a schema statement is planned and carried out, so that it is planned against what it changes.
-    schema_turn: Mutex<()>,
+    /// Held alone while a schema statement is planned and carried out, so that it is planned against what it changes; held with
+    /// others while a statement is prepared, so that none is remembered that was planned before the change.
+    schema_turn: RwLock<()>,
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -78,8 +83,18 @@ impl QueryProcessor {
             prepared,
             texts: Cache::new(TEXTS_KEPT),
             options,
-            schema_turn: Mutex::new(()),
+            schema_turn: RwLock::new(()),
         }
+    }
+
+    /// How many partitions batches have changed.
+    pub fn batch_sizes(&self) -> &Arc<BatchSizes> {
+        &self.options.batch_sizes
+    }
+
+    /// Prepared statements in memory, and how many made place for others since the start.
+    pub fn prepared_counts(&self) -> (u64, u64) {
+        self.prepared.counts()
     }
 
     /// Returns when no materialized view is being built. For tests.
@@ -128,11 +143,12 @@ impl QueryProcessor {
         if let Some(known) = self.known(cql, keyspace) {
             return Ok(known);
         }
+        let _turn = self.schema_turn.read();
+        self.prepared.check_size(cql)?;
         let planned = self.plan(cql, keyspace)?;
         let id_keyspace = keyspace.filter(|_| !planned.is_qualified);
-        let prepared = Arc::new(Prepared::new(statement_id(cql, id_keyspace), Arc::new(planned)));
-        self.prepared.add(prepared.clone(), cql, id_keyspace);
-        Ok(prepared)
+        let prepared = Prepared::new(statement_id(cql, id_keyspace), Arc::new(planned));
+        Ok(self.prepared.add(prepared, cql, id_keyspace))
     }
 
     /// What is prepared of this text already.
@@ -150,15 +166,16 @@ impl QueryProcessor {
             .find(|known| is_meant(known))
     }
 
-    /// The statement prepared under `id`, planned against the schema as it is now if that is possible.
+    /// The statement prepared under `id`, planned against the schema as it is now; `None` if clients have to prepare it again.
     pub fn prepared(&self, id: &[u8]) -> Option<Arc<Prepared>> {
         let id: [u8; 16] = id.try_into().ok()?;
         let found = self.prepared.get(&id).or_else(|| self.restored(&id))?;
-        Some(self.current(&found).unwrap_or(found))
+        self.current(&found).ok()
     }
 
     /// A statement that is in memory no more: planned again, if it still can be.
     fn restored(&self, id: &[u8; 16]) -> Option<Arc<Prepared>> {
+        let _turn = self.schema_turn.read();
         let remembered = self.prepared.remembered(id)?;
         match self.plan(&remembered.text, remembered.keyspace.as_deref()) {
             Ok(planned) => {
@@ -167,7 +184,7 @@ impl QueryProcessor {
                 Some(prepared)
             }
             Err(_) => {
-                self.prepared.forget(id);
+                self.prepared.forget_on_disk(id);
                 None
             }
         }
@@ -225,8 +242,8 @@ impl QueryProcessor {
             .collect::<Result<Vec<_>, _>>()?;
         batch::check(kind, plans.iter().copied(), batch::OwnTimestamp::Absent)?;
         let schema = self.store.schema();
-        let warnings = RefCell::default();
-        let base = self.execution(&schema, &[], options, &warnings);
+        let (warnings, calls) = (RefCell::default(), call_budget(&self.options));
+        let base = self.execution(&schema, &[], options, &warnings, &calls);
         let members: Vec<Member<'_>> = plans
             .into_iter()
             .zip(&values)
@@ -252,18 +269,27 @@ impl QueryProcessor {
     }
 
     /// The statement as it is with the schema of now, replaced in the cache if it was older.
+    ///
+    /// # Errors
+    /// It is not what clients know any more, and they have to prepare it again.
     fn current(&self, prepared: &Arc<Prepared>) -> Result<Arc<Prepared>, Error> {
         let epoch = self.store.schema().epoch;
         if prepared.planned.schema_epoch == epoch {
             return Ok(prepared.clone());
         }
-        let latest = self.prepared.get(&prepared.id);
-        let latest = latest.as_ref().unwrap_or(prepared);
+        let unprepared = || Error::Unprepared {
+            id: prepared.id.to_vec(),
+        };
+        let latest = self.prepared.get(&prepared.id).ok_or_else(unprepared)?;
         if latest.planned.schema_epoch == epoch {
-            return Ok(latest.clone());
+            return Ok(latest);
         }
-        let planned = self.plan(&latest.planned.text, latest.planned.keyspace.as_deref())?;
-        let renewed = Arc::new(latest.renewed(Arc::new(planned)));
+        let planned = self.plan(&latest.planned.text, latest.planned.keyspace.as_deref());
+        let Some(renewed) = planned.ok().and_then(|planned| latest.renewed(Arc::new(planned))) else {
+            self.prepared.forget(&latest);
+            return Err(unprepared());
+        };
+        let renewed = Arc::new(renewed);
         self.prepared.renew(renewed.clone());
         Ok(renewed)
     }
@@ -312,12 +338,34 @@ impl QueryProcessor {
     }
 
     fn run_in_turn(&self, planned: &Planned, options: &ExecuteOptions) -> Result<Executed, Error> {
-        let _turn = self.schema_turn.lock();
+        let _turn = self.schema_turn.write();
         if planned.schema_epoch == self.store.schema().epoch {
-            return self.run_now(planned, &[], options);
+            return self.change_schema(planned, options);
         }
         let planned = self.plan(&planned.text, planned.keyspace.as_deref())?;
-        self.run_now(&planned, &[], options)
+        self.change_schema(&planned, options)
+    }
+
+    /// Carries out a schema statement and forgets the prepared statements that it makes invalid.
+    fn change_schema(&self, planned: &Planned, options: &ExecuteOptions) -> Result<Executed, Error> {
+        let Plan::Schema(change) = &planned.plan else {
+            return self.run_now(planned, &[], options);
+        };
+        // What cannot be done is refused when it is carried out, with what the operator says of it.
+        let applied = self
+            .store
+            .schema()
+            .apply(change.change(), self.store.now_micros());
+        let diffs = applied.map_or_else(|_| Vec::new(), |applied| applied.diffs);
+        let changed = Invalidated::by(&diffs);
+        if changed.is_empty() {
+            return self.run_now(planned, &[], options);
+        }
+        let invalid = self.prepared.invalid(&changed);
+        self.prepared.forget_before_change(&invalid);
+        let executed = self.run_now(planned, &[], options)?;
+        self.prepared.forget_after_change(&invalid);
+        Ok(executed)
     }
 
     fn run_now(
@@ -327,8 +375,8 @@ impl QueryProcessor {
         options: &ExecuteOptions,
     ) -> Result<Executed, Error> {
         let schema = self.store.schema();
-        let warnings = RefCell::default();
-        let execution = self.execution(&schema, values, options, &warnings);
+        let (warnings, calls) = (RefCell::default(), call_budget(&self.options));
+        let execution = self.execution(&schema, values, options, &warnings, &calls);
         let mut executed = planned.plan.execute(&execution)?;
         executed.warnings.extend(warnings.take());
         Ok(executed)
@@ -340,6 +388,7 @@ impl QueryProcessor {
         values: &'e [Value],
         options: &'e ExecuteOptions,
         warnings: &'e RefCell<Vec<String>>,
+        calls: &'e CallBudget,
     ) -> Execution<'e> {
         Execution {
             store: &*self.store,
@@ -352,6 +401,7 @@ impl QueryProcessor {
                 .now_secs
                 .map_or_else(|| self.store.now_micros().div_euclid(1_000_000), i64::from),
             warnings,
+            calls,
         }
     }
 }

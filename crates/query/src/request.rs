@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use ilion_rows::TombstoneLimits;
 
+use crate::BatchSizes;
 use crate::{DiskUsage, Guardrails};
 
 /// A consistency level by its code in the protocol. One node stores everything, so levels are checked and reported, not
@@ -129,6 +130,8 @@ pub struct ClientState {
 pub struct QueryOptions {
     /// Prepared statements that are remembered; the oldest go first.
     pub prepared_count_max: usize,
+    /// About how many bytes they may take together.
+    pub prepared_bytes_max: u64,
     /// Largest number of partitions that INs of one statement may name.
     pub in_partitions_max: usize,
     /// Largest number of clustering ranges that INs of one statement may make of each partition.
@@ -151,6 +154,8 @@ pub struct QueryOptions {
     pub guardrails: Guardrails,
     /// How full the disk is, as whoever watches it says.
     pub disk_usage: Arc<DiskUsage>,
+    /// How many partitions batches have changed.
+    pub batch_sizes: Arc<BatchSizes>,
     /// Whether materialized views may be created.
     pub materialized_views_enabled: bool,
     /// Whether CREATE INDEX may leave out what kind of index it wants.
@@ -171,6 +176,7 @@ impl Default for QueryOptions {
     fn default() -> Self {
         Self {
             prepared_count_max: 10_000,
+            prepared_bytes_max: 32 << 20,
             in_partitions_max: 10_000,
             in_slices_max: 10_000,
             page_bytes_max: 8 << 20,
@@ -183,6 +189,7 @@ impl Default for QueryOptions {
             allow_filtering: true,
             guardrails: Guardrails::default(),
             disk_usage: Arc::default(),
+            batch_sizes: Arc::default(),
             materialized_views_enabled: true,
             default_secondary_index_enabled: true,
             default_secondary_index: "legacy_local_table".to_owned(),

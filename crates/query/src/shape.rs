@@ -16,6 +16,8 @@ pub struct Shape {
     pub table: String,
     /// True if it reads the table.
     pub is_read: bool,
+    /// True if it reads partitions whose keys it does not say.
+    pub is_scan: bool,
     /// The text with `?` for each value.
     pub text: String,
 }
@@ -32,6 +34,14 @@ impl Shape {
         Self {
             table: table.to_owned(),
             is_read,
+            ..self
+        }
+    }
+
+    /// The same, reading partitions whose keys are not said.
+    pub(crate) fn scanning(self) -> Self {
+        Self {
+            is_scan: true,
             ..self
         }
     }
@@ -66,6 +76,7 @@ impl Shape {
             keyspace,
             table: String::new(),
             is_read: false,
+            is_scan: false,
             text,
         }
     }

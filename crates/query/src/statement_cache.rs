@@ -2,15 +2,18 @@
 //! restart when they are first asked for.
 //!
 //! Compat: rows as Cassandra keeps them. A statement that goes from memory to make place goes from the table too.
+//! Statements are limited by the memory that they take, which is reckoned from their text ([`weight_of`]).
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
 use quick_cache::sync::Cache;
-use quick_cache::{DefaultHashBuilder, Lifecycle, UnitWeighter};
+use quick_cache::{DefaultHashBuilder, Lifecycle, OptionsBuilder, Weighter};
 
 use crate::internal;
+use crate::invalidation::Invalidated;
 use crate::{Error, Prepared, QueryOptions, Store, Value};
 
 type Id = [u8; 16];
@@ -22,23 +25,61 @@ pub(crate) struct Remembered {
     pub keyspace: Option<String>,
 }
 
+/// The cache is in so many parts, each with its own lock; no statement may take more than one of them holds.
+const PARTS: u64 = 4;
+/// What a short statement takes with its plan and its columns.
+const STATEMENT_BYTES: u64 = 2048;
+/// What a term takes beside its text.
+const TERM_BYTES: u64 = 128;
+
+/// About how many bytes a prepared statement of this text takes: the text, the literals in its plan, and the terms, which are
+/// counted by their commas.
+pub(crate) fn weight_of(text: &str) -> u64 {
+    let commas = text.bytes().filter(|byte| *byte == b',').count() as u64;
+    STATEMENT_BYTES + 2 * text.len() as u64 + TERM_BYTES * commas
+}
+
+/// Weighs by bytes, and so that no more than a number of statements fit.
+#[derive(Clone, Debug)]
+struct Bytewise {
+    weight_min: u64,
+}
+
+impl Weighter<Id, Arc<Prepared>> for Bytewise {
+    fn weight(&self, _: &Id, prepared: &Arc<Prepared>) -> u64 {
+        prepared.weight_bytes.max(self.weight_min)
+    }
+}
+
 /// The prepared statements.
 pub(crate) struct StatementCache {
     store: Arc<dyn Store>,
     options: QueryOptions,
-    known: Cache<Id, Arc<Prepared>, UnitWeighter, DefaultHashBuilder, Evicted>,
+    known: Cache<Id, Arc<Prepared>, Bytewise, DefaultHashBuilder, Evicted>,
     evicted: Evicted,
+    /// Statements that were forgotten: clients may still have the columns that these had.
+    former: Cache<Id, Former>,
+    /// True if statements may be on disk that are not in memory.
+    has_unread: AtomicBool,
+    evicted_count: AtomicU64,
 }
 
-/// Ids that made place for others, to be removed from the table.
+/// What is known of a forgotten statement.
+#[derive(Clone, Copy)]
+struct Former {
+    result_metadata_id: Id,
+    has_changed: bool,
+}
+
+/// Those that made place for others, to be removed from the table.
 #[derive(Clone, Debug, Default)]
-struct Evicted(Arc<Mutex<Vec<Id>>>);
+struct Evicted(Arc<Mutex<Vec<Arc<Prepared>>>>);
 
 impl Lifecycle<Id, Arc<Prepared>> for Evicted {
     type RequestState = ();
 
-    fn on_evict(&self, (): &mut (), id: Id, _: Arc<Prepared>) {
-        self.0.lock().push(id);
+    fn on_evict(&self, (): &mut (), _: Id, prepared: Arc<Prepared>) {
+        self.0.lock().push(prepared);
     }
 }
 
@@ -46,19 +87,46 @@ impl StatementCache {
     /// Nothing is in memory yet.
     pub fn new(store: Arc<dyn Store>, options: QueryOptions) -> Self {
         let evicted = Evicted::default();
-        let count = options.prepared_count_max;
+        let bytes_max = options.prepared_bytes_max.max(1);
+        let count = options.prepared_count_max.max(1);
+        let mut parts = OptionsBuilder::new();
+        parts
+            .shards(usize::try_from(PARTS).unwrap_or(1))
+            .estimated_items_capacity(count)
+            .weight_capacity(bytes_max);
+        let weighter = Bytewise {
+            weight_min: (bytes_max / count as u64).max(1),
+        };
+        let hasher = DefaultHashBuilder::default();
+        let known = match parts.build() {
+            Ok(parts) => Cache::with_options(parts, weighter, hasher, evicted.clone()),
+            // It only refuses options that lack a capacity.
+            Err(_) => Cache::with(count, bytes_max, weighter, hasher, evicted.clone()),
+        };
         Self {
-            known: Cache::with(
-                count,
-                count as u64,
-                UnitWeighter,
-                DefaultHashBuilder::default(),
-                evicted.clone(),
-            ),
+            known,
             evicted,
+            former: Cache::new(count),
+            has_unread: AtomicBool::new(true),
+            evicted_count: AtomicU64::new(0),
             store,
             options,
         }
+    }
+
+    /// Refuses a text that no part of the cache could hold: it would go at once, and its client would prepare it for ever.
+    ///
+    /// Compat: `QueryProcessor.storePreparedStatement`.
+    pub fn check_size(&self, text: &str) -> Result<(), Error> {
+        let (size, max) = (weight_of(text), self.options.prepared_bytes_max / PARTS);
+        if size <= max {
+            return Ok(());
+        }
+        let start: String = text.chars().take(200).collect();
+        Err(Error::Invalid(format!(
+            "Prepared statement of size {size} bytes is larger than allowed maximum of {max} bytes (a quarter of \
+             prepared_statements_cache_size): {start}..."
+        )))
     }
 
     /// The statement, if it is in memory.
@@ -73,9 +141,13 @@ impl StatementCache {
     }
 
     /// Puts in a new statement, in memory and on disk.
-    pub fn add(&self, prepared: Arc<Prepared>, text: &str, keyspace: Option<&str>) {
+    pub fn add(&self, mut prepared: Prepared, text: &str, keyspace: Option<&str>) -> Arc<Prepared> {
         let id = prepared.id;
-        self.known.insert(id, prepared);
+        prepared.has_changed = self.former.get(&id).is_some_and(|former| {
+            former.has_changed || former.result_metadata_id != prepared.result_metadata_id
+        });
+        let prepared = Arc::new(prepared);
+        self.known.insert(id, prepared.clone());
         let keyspace = keyspace.map_or(Value::Null, internal::text);
         let values = [id_value(&id), keyspace, internal::text(text)];
         self.tell(self.run(
@@ -83,6 +155,7 @@ impl StatementCache {
             &values,
         ));
         self.remove_evicted();
+        prepared
     }
 
     /// A statement that was prepared before, maybe by a process before this one.
@@ -104,17 +177,86 @@ impl StatementCache {
         })
     }
 
+    /// Forgets a statement that is not what clients know any more.
+    pub fn forget(&self, prepared: &Prepared) {
+        self.forget_in_memory(prepared);
+        self.forget_on_disk(&prepared.id);
+    }
+
+    /// Statements in memory that a change of the schema makes invalid.
+    pub fn invalid(&self, changed: &Invalidated<'_>) -> Vec<Arc<Prepared>> {
+        let known = self.known.iter().map(|(_, prepared)| prepared);
+        known.filter(|prepared| changed.has(&prepared.planned)).collect()
+    }
+
+    /// Forgets these on disk, before the schema changes: a crash in between leaves none that clients know otherwise. Those that
+    /// nobody asked for since the start are forgotten, too, since it is not known what they depend on.
+    pub fn forget_before_change(&self, invalid: &[Arc<Prepared>]) {
+        invalid
+            .iter()
+            .for_each(|prepared| self.forget_on_disk(&prepared.id));
+        if !self.has_unread.load(Ordering::Relaxed) {
+            return;
+        }
+        let Some(ids) = self.tell(self.run("SELECT prepared_id FROM system.prepared_statements", &[])) else {
+            return;
+        };
+        let ids = ids.into_iter().flatten();
+        for id in ids.filter_map(|id| Id::try_from(&*id).ok()) {
+            if self.known.peek(&id).is_none() {
+                self.forget_on_disk(&id);
+            }
+        }
+        self.has_unread.store(false, Ordering::Relaxed);
+    }
+
+    /// Forgets these in memory, now that the schema has changed.
+    pub fn forget_after_change(&self, invalid: &[Arc<Prepared>]) {
+        invalid
+            .iter()
+            .for_each(|prepared| self.forget_in_memory(prepared));
+    }
+
+    fn forget_in_memory(&self, prepared: &Prepared) {
+        self.known.remove(&prepared.id);
+        self.note_former(prepared);
+    }
+
+    fn note_former(&self, prepared: &Prepared) {
+        let former = Former {
+            result_metadata_id: prepared.result_metadata_id,
+            has_changed: prepared.has_changed,
+        };
+        self.former.insert(prepared.id, former);
+    }
+
     /// Forgets a statement that can no longer be planned.
-    pub fn forget(&self, id: &Id) {
+    pub fn forget_on_disk(&self, id: &Id) {
         self.tell(self.run(
             "DELETE FROM system.prepared_statements WHERE prepared_id = ?",
             &[id_value(id)],
         ));
     }
 
+    /// Statements in memory, and how many made place for others since the start.
+    pub fn counts(&self) -> (u64, u64) {
+        (
+            self.known.len() as u64,
+            self.evicted_count.load(Ordering::Relaxed),
+        )
+    }
+
     fn remove_evicted(&self) {
         let evicted = std::mem::take(&mut *self.evicted.0.lock());
-        evicted.iter().for_each(|id| self.forget(id));
+        let count = evicted.len() as u64;
+        self.evicted_count.fetch_add(count, Ordering::Relaxed);
+        // One that was planned again is told, too: it has made place for itself.
+        for prepared in evicted {
+            if self.known.peek(&prepared.id).is_none() {
+                self.note_former(&prepared);
+                self.forget_on_disk(&prepared.id);
+            }
+        }
     }
 
     fn run(&self, cql: &str, values: &[Value]) -> Result<Vec<Option<Bytes>>, Error> {
@@ -130,4 +272,16 @@ impl StatementCache {
 
 fn id_value(id: &Id) -> Value {
     Value::Bytes(Bytes::copy_from_slice(id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_weighs_its_text_and_its_terms() {
+        assert_eq!(weight_of("SELECT a FROM t"), 2048 + 30);
+        let list = "1,".repeat(1000);
+        assert_eq!(weight_of(&list), 2048 + 4000 + 128_000);
+    }
 }

@@ -44,6 +44,14 @@ pub trait Store: Send + Sync {
     /// Nothing was applied.
     fn apply(&self, mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError>;
 
+    /// As [`Store::apply`], of what was decided by what was read before: after a loss it is not to be there without that.
+    ///
+    /// # Errors
+    /// As there.
+    fn apply_decided(&self, mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError> {
+        self.apply(mutations)
+    }
+
     /// One partition: merged, deletions applied to what they cover, tombstones and expired data still there.
     ///
     /// # Errors
@@ -223,7 +231,8 @@ pub enum StoreError {
     /// The schema's rules do not allow the change.
     #[error(transparent)]
     Schema(#[from] ilion_schema::Error),
-    /// Our own fault. Report it.
+    /// Neither the client's fault nor that of the request: a table that was set aside, or a fault of ours. The message says
+    /// who must act.
     #[error("{0}")]
     Internal(String),
 }

@@ -10,7 +10,7 @@ use ilion_types::CqlType;
 
 use crate::Error;
 
-/// Classes of types that Cassandra knows, whether or not Ilion knows more of them than their names.
+/// The package of Cassandra's types: names without a package are in it.
 const CASSANDRA_TYPES: &str = "org.apache.cassandra.db.marshal.";
 
 /// The type of this name, for a statement in `keyspace`. Where there is no keyspace, no user types are known.
@@ -120,18 +120,27 @@ pub(crate) fn native_type(native: NativeType) -> CqlType {
     }
 }
 
+/// Compat: `CQL3Type.Raw.RawCustom` and the messages of `TypeParser`, which names what it did not find only where nothing
+/// stands around it.
 fn custom_type(class: &str) -> Result<CqlType, Error> {
-    match CqlType::from_class(class) {
-        Ok((CqlType::Custom(unknown), _)) if !unknown.starts_with(CASSANDRA_TYPES) => {
-            let package = if class.contains('.') { "" } else { CASSANDRA_TYPES };
-            Err(Error::Syntax(format!(
-                "Error setting type {class}: Unable to find abstract-type class '{package}{class}'"
-            )))
+    let refused = |why: String| Err(Error::Syntax(format!("Error setting type {class}: {why}")));
+    let ty = match CqlType::from_class(class) {
+        Ok((ty, _)) => ty,
+        Err(error) => return refused(error.to_string()),
+    };
+    let full = |name: &str| {
+        let package = if name.contains('.') { "" } else { CASSANDRA_TYPES };
+        format!("{package}{name}")
+    };
+    match ty.unknown_class() {
+        None => Ok(ty),
+        Some(unknown) if unknown == class && !class.contains('(') => {
+            refused(format!("Unable to find abstract-type class '{}'", full(class)))
         }
-        Ok((ty, _)) => Ok(ty),
-        Err(refused) => Err(Error::Syntax(format!(
-            "Cannot parse comparator {class}: {refused}"
-        ))),
+        Some(_) => {
+            let outer = class.split('(').next().unwrap_or(class);
+            refused(format!("Invalid definition for comparator {}.", full(outer)))
+        }
     }
 }
 

@@ -36,6 +36,11 @@ impl SchemaPlan {
         change_of(statement, context).map(|change| Self { change })
     }
 
+    /// What the schema is to become.
+    pub fn change(&self) -> &SchemaChange {
+        &self.change
+    }
+
     /// Changes the schema.
     pub fn execute(&self, execution: &Execution<'_>) -> Result<Executed, Error> {
         check_given(&self.change, execution)?;

@@ -61,7 +61,7 @@ pub(super) fn clustering_order(given: &[(String, Direction)]) -> Vec<(String, Cl
     given.iter().map(order).collect()
 }
 
-/// The change with the compaction of tables that do not say.
+/// The change with the compaction of tables and views that do not say.
 pub(super) fn with_default_compaction<'c>(
     mut change: Cow<'c, SchemaChange>,
     execution: &Execution<'_>,
@@ -73,13 +73,22 @@ pub(super) fn with_default_compaction<'c>(
             .is_some_and(|class| release.lacks_compaction(class))
     };
     let default = execution.query_options.default_compaction.as_ref();
-    if let Some(default) = default.filter(is_known)
-        && matches!(*change, SchemaChange::CreateTable(_))
-        && let SchemaChange::CreateTable(create) = change.to_mut()
-    {
-        let given = create.properties.0.entry("compaction".to_owned());
-        given.or_insert_with(|| PropertyValue::Map(default.clone()));
+    let Some(default) = default.filter(is_known) else {
+        return change;
+    };
+    if !matches!(
+        *change,
+        SchemaChange::CreateTable(_) | SchemaChange::CreateView(_)
+    ) {
+        return change;
     }
+    let properties = match change.to_mut() {
+        SchemaChange::CreateTable(create) => &mut create.properties,
+        SchemaChange::CreateView(create) => &mut create.properties,
+        _ => return change,
+    };
+    let given = properties.0.entry("compaction".to_owned());
+    given.or_insert_with(|| PropertyValue::Map(default.clone()));
     change
 }
 

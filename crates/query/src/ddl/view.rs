@@ -6,12 +6,13 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use ilion_cql::ast::{self, Operator, Relation, Selection, Selector, Subject};
-use ilion_schema::{SchemaChange, TableSchema};
+use ilion_schema::{SchemaChange, TableKind, TableSchema};
 
 use super::table::clustering_order;
 use super::{keyspace, properties};
 use crate::context::{Execution, PlanContext};
 use crate::restrictions::row_filter;
+use crate::term::functions::call_budget;
 use crate::views::restricting;
 use crate::{Error, ExecuteOptions};
 
@@ -28,7 +29,9 @@ pub(super) fn create(create: &ast::CreateView, context: &PlanContext<'_>) -> Res
             "Bind variables are not allowed in CREATE MATERIALIZED VIEW statements",
         ));
     }
-    if let Some(base) = context.schema.table(&base_keyspace, &create.base.name) {
+    let base = context.schema.table(&base_keyspace, &create.base.name);
+    // What is no base is refused as such, whatever its columns.
+    if let Some(base) = base.filter(|base| base.kind != TableKind::View) {
         check_relations(create, base, context)?;
     }
     let columns = |is_wanted: fn(Operator) -> bool| {
@@ -100,6 +103,7 @@ fn check_relations(
         crate::restrictions::relation::existing(base, &name)?;
     }
     let (options, warnings) = (ExecuteOptions::default(), RefCell::default());
+    let calls = call_budget(context.options);
     let execution = Execution {
         store: context.store,
         schema: context.schema,
@@ -108,6 +112,7 @@ fn check_relations(
         query_options: context.options,
         now_secs: 0,
         warnings: &warnings,
+        calls: &calls,
         views: None,
     };
     row_filter(base, &restricting(&create.relations), context, &execution).map(|_| ())

@@ -1,6 +1,6 @@
 //! What the operator can limit, as values.
 
-/// When to warn, and when to refuse; nothing is never.
+/// When to warn, and when to refuse; `None` means never.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Threshold {
     /// Above this the client is warned.

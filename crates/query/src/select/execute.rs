@@ -1,7 +1,11 @@
 //! Putting a page of rows together.
 //!
-//! A page ends after exactly as many rows (or groups) as were asked for, and says where to go on only if something is left. A
-//! page whose rows take too many bytes ends before that; then it says where to go on without a look at what is left.
+//! A page ends after exactly as many rows (or groups) as were asked for, or before that if its rows take too many bytes. Then it
+//! says where to go on without a look at what is left, so that the page after it may be empty; it does not where LIMIT is
+//! reached, or the last of the partitions that were asked for can have no more ([`Scan::page_end`]).
+//!
+//! Compat: clients of Cassandra take a full page without a paging state for the end of what LIMIT allows, and some ask again
+//! while pages are full. `AbstractQueryPager`, `MultiPartitionPager`.
 
 use std::borrow::Cow;
 
@@ -45,10 +49,10 @@ impl Page {
         }
     }
 
-    /// True if these rows take as many bytes as a page may.
-    fn is_heavy(&self, out: &RowsOut) -> bool {
-        self.bytes_max
-            .is_some_and(|bytes_max| out.cells.len() >= bytes_max)
+    /// True if these are as many rows, or take as many bytes, as a page may.
+    fn is_full(&self, out: &RowsOut) -> bool {
+        let is_heavy = |bytes_max| out.cells.len() >= bytes_max;
+        self.size == Some(out.row_count) || self.bytes_max.is_some_and(is_heavy)
     }
 }
 
@@ -59,7 +63,7 @@ impl SelectPlan {
             return Ok(self.result(self.nearest(nearest, execution)?, None));
         }
         let page = self.page(execution)?;
-        if self.is_point() && page.resume.is_none() {
+        if self.is_point() && page.resume.is_none() && page.size != Some(1) {
             return Ok(self.result(self.point(execution)?, None));
         }
         if self.group_by.is_some() || self.selection.is_aggregate() {
@@ -183,18 +187,10 @@ impl SelectPlan {
         let mut left = page.rows_left();
         let mut page_end = None;
         while is_sorting || left != Some(0) {
-            let mut taken = match page_end {
-                None => self.plain_rows(&mut scan, page, left, &mut sink.out)?,
-                Some(_) => Taken::default(),
-            };
+            let mut taken = self.plain_rows(&mut scan, page, left, &mut sink.out)?;
             if taken.rows == 0 {
                 let row = match scan.advance()? {
-                    Step::End => {
-                        page_end = None;
-                        break;
-                    }
-                    // One row more than the page holds: there is a next page.
-                    _ if page_end.is_some() => break,
+                    Step::End => break,
                     Step::Row(row) => Some(row),
                     Step::StaticRow => None,
                 };
@@ -210,12 +206,8 @@ impl SelectPlan {
             left = left.map(|left| left.saturating_sub(taken.rows));
             let given = scan.count_given(taken.of_partition);
             let is_partition_done = page.limits.per_partition == Some(given);
-            let is_heavy = page.is_heavy(&sink.out);
-            if is_heavy || page.size == Some(sink.out.row_count) {
-                page_end = scan.position(is_partition_done, left);
-            }
-            // The next row may be as large: it is not read to know whether it is there.
-            if is_heavy {
+            if page.is_full(&sink.out) {
+                page_end = scan.page_end(is_partition_done, left);
                 break;
             }
             if is_partition_done {
@@ -347,16 +339,16 @@ impl SelectPlan {
             scan.mark(row);
             if page.size == Some(sink.out.row_count + 1) {
                 // Of a partition that is one group nothing is left when it ends.
-                page_end = scan.position(
-                    group_by.is_by_partition(),
-                    left.map(|left| left.saturating_sub(1)),
-                );
+                let left = left.map(|left| left.saturating_sub(1));
+                page_end = scan.group_end(group_by.is_by_partition(), page.limits.per_partition, left);
             }
         }
         if let Some(open) = current {
             open.close(&mut sink, execution)?;
+            left = left.map(|left| left.saturating_sub(1));
         }
-        Ok((sink.finish(page.limits.rows), None))
+        let is_full = page.size == Some(sink.out.row_count) && left != Some(0);
+        Ok((sink.finish(page.limits.rows), page_end.filter(|_| is_full)))
     }
 }
 

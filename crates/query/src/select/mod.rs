@@ -203,6 +203,11 @@ impl SelectPlan {
         self.restrictions.is_mutable_intersection()
     }
 
+    /// True if it says the keys of its partitions.
+    pub fn is_by_key(&self) -> bool {
+        self.restrictions.is_by_key()
+    }
+
     /// What executing may cost.
     pub fn weight(&self) -> StatementWeight {
         if self.restrictions.is_one_row() {

@@ -69,7 +69,7 @@ impl Position {
             }
             clustering = Some(Clustering::new(values));
         }
-        (reader.is_empty() && !key.is_empty() && rows_left > 0).then_some(Self {
+        (reader.is_empty() && rows_left > 0).then_some(Self {
             key,
             clustering,
             given_of_partition,

@@ -205,16 +205,45 @@ impl<'e> Scan<'e> {
         }
     }
 
-    /// Where a page may end now. `is_partition_done`: nothing more is wanted of the partition.
-    pub fn position(&self, is_partition_done: bool, rows_left: Option<u32>) -> Option<Position> {
+    /// Where a page ends now; `None` if no more can come. `is_partition_done`: no more is wanted of the partition.
+    pub fn page_end(&self, is_partition_done: bool, rows_left: Option<u32>) -> Option<Position> {
         let partition = self.partition.as_ref()?;
         let is_done = is_partition_done || self.plan.is_distinct;
+        if self.is_on_last_key() && (is_done || self.has_one_row(partition)) {
+            return None;
+        }
         Some(Position {
             key: partition.key.key.clone(),
             clustering: partition.last.clone().filter(|_| !is_done),
             given_of_partition: partition.given,
             rows_left,
         })
+    }
+
+    /// The same after a row of a group, which more rows may come to. Compat: that a partition is one group is not taken for
+    /// its end.
+    pub fn group_end(
+        &self,
+        is_by_partition: bool,
+        per_partition: Option<u32>,
+        rows_left: Option<u32>,
+    ) -> Option<Position> {
+        let given = self.partition.as_ref().map(|partition| partition.given);
+        let mut position = self.page_end(given.is_some() && given == per_partition, rows_left)?;
+        if is_by_partition {
+            position.clustering = None;
+        }
+        Some(position)
+    }
+
+    /// True if the statement says its partitions, and the current one is the last of them.
+    fn is_on_last_key(&self) -> bool {
+        self.plan.restrictions.is_by_key() && self.segments.is_empty()
+    }
+
+    /// True if the partition has one row at most, which was given.
+    fn has_one_row(&self, partition: &Partition) -> bool {
+        partition.last.is_none() || self.plan.table.clustering().len() == 0
     }
 
     /// The next row that passes.

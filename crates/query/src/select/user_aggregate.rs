@@ -36,6 +36,7 @@ impl UserAggregate {
         schema: &Arc<AggregateSchema>,
         context: &PlanContext<'_>,
     ) -> Result<Self, Error> {
+        context.calls(&keyspace.name, &schema.name);
         let types: Vec<CqlType> = iter::once(&schema.state_type)
             .chain(&schema.argument_types)
             .cloned()

@@ -46,10 +46,9 @@ pub(crate) fn takes_values_of(to: &CqlType, from: &CqlType) -> bool {
         (T::Blob, _) => true,
         (T::Text, T::Ascii)
         | (T::Varint, T::Int | T::BigInt | T::Timestamp)
-        | (T::BigInt | T::Time, T::Timestamp | T::BigInt | T::Counter)
-        | (T::Timestamp, T::BigInt)
+        | (T::BigInt, T::Timestamp)
+        | (T::Timestamp | T::Time, T::BigInt)
         | (T::Date, T::Int)
-        | (T::Counter, T::BigInt)
         | (T::Uuid, T::TimeUuid) => true,
         (T::List { element: to, .. }, T::List { element: from, .. })
         | (T::Set { element: to, .. }, T::Set { element: from, .. }) => takes_values_of(to, from),

@@ -24,6 +24,7 @@ use bytes::Bytes;
 use ilion_cql::ast;
 use ilion_types::CqlType;
 
+use crate::aggregate;
 use crate::context::{Execution, PlanContext};
 use crate::{ColumnSpec, Error, Value};
 
@@ -232,8 +233,15 @@ fn plan_call(
     finish_call(function, &arguments, receiver, context)
 }
 
-/// True if users have made an aggregate of this name.
+/// True if an aggregate has this name, a native one or one that users have made.
 fn is_aggregate(name: &ast::QualifiedName, context: &PlanContext<'_>) -> bool {
+    let may_be_native = name
+        .keyspace
+        .as_deref()
+        .is_none_or(|keyspace| keyspace == "system");
+    if may_be_native && aggregate::Kind::named(&name.name).is_some() {
+        return true;
+    }
     let keyspace = context.keyspace_of(name).ok();
     let keyspace = keyspace.and_then(|keyspace| context.schema.keyspace(keyspace));
     keyspace.is_some_and(|keyspace| keyspace.aggregates.iter().any(|known| known.name == name.name))

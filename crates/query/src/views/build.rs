@@ -195,7 +195,9 @@ impl Views {
         if merged.is_empty() {
             return Ok(());
         }
-        self.store.apply(merged).map_err(StoreError::of_statement)?;
+        self.store
+            .apply_decided(merged)
+            .map_err(StoreError::of_statement)?;
         Ok(())
     }
 }

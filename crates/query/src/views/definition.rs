@@ -10,6 +10,7 @@ use ilion_types::Partitioner;
 use super::Views;
 use crate::context::{Execution, PlanContext};
 use crate::restrictions::{RowFilter, row_filter};
+use crate::term::functions::call_budget;
 use crate::{Error, ExecuteOptions, QueryOptions, Store};
 
 /// Where a column of a view's primary key comes from.
@@ -136,6 +137,7 @@ fn filter_of(
     let relations = relations_of(clause)?;
     let context = PlanContext::new(store, schema, options, Some(&base.keyspace), &[]);
     let (execute_options, warnings) = (ExecuteOptions::default(), RefCell::default());
+    let calls = call_budget(options);
     let execution = Execution {
         store,
         schema,
@@ -144,6 +146,7 @@ fn filter_of(
         query_options: options,
         now_secs: 0,
         warnings: &warnings,
+        calls: &calls,
         views: None,
     };
     row_filter(base, &restricting(&relations), &context, &execution)

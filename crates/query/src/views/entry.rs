@@ -116,7 +116,8 @@ fn liveness_of_row(plan: &ViewPlan, row: &Row, now_secs: u32) -> Liveness {
         .unwrap_or(Liveness::NONE)
 }
 
-/// The primary key of the entry; nothing where a view has no place for it: a partition key of one empty value.
+/// The primary key of the entry; `None` if a value of it is null. Compat: a view may have an empty partition key, which no client can
+/// write or ask for.
 fn place(plan: &ViewPlan, key: &[Bytes], row: &Row) -> Result<Option<Place>, Error> {
     let value = |source: &Source| match source {
         Source::PartitionKey(position) => key.get(*position).cloned(),
@@ -132,7 +133,6 @@ fn place(plan: &ViewPlan, key: &[Bytes], row: &Row) -> Result<Option<Place>, Err
         return Ok(None);
     };
     let raw = match partition_key.as_slice() {
-        [only] if only.is_empty() => return Ok(None),
         [only] => only.clone(),
         components => {
             let mut composite = Vec::new();

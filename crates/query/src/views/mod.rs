@@ -173,7 +173,7 @@ impl Views {
         };
         let refused = |refused: StoreError| refused.of_write(execution.options.consistency, write_type);
         if index.is_empty() {
-            return self.store.apply(mutations).map_err(refused);
+            return apply_alone(&*self.store, mutations, locked, write_type).map_err(refused);
         }
         let mut unlocked: Vec<(TableId, DecoratedKey)> = Vec::new();
         let mut has_views = false;
@@ -187,7 +187,7 @@ impl Views {
             }
         }
         if !has_views {
-            return self.store.apply(mutations).map_err(refused);
+            return apply_alone(&*self.store, mutations, locked, write_type).map_err(refused);
         }
         unlocked.retain(|partition| !locked.contains(partition));
         if !unlocked.is_empty() && !locked.is_empty() {
@@ -204,7 +204,7 @@ impl Views {
             }
         }
         mutations.extend(merge_partitions(updates));
-        let applied = self.store.apply(mutations).map_err(refused);
+        let applied = self.store.apply_decided(mutations).map_err(refused);
         drop(guard);
         applied
     }
@@ -228,10 +228,26 @@ pub(crate) fn apply(
 ) -> Result<Option<LogPosition>, Error> {
     match execution.views {
         Some(views) => views.apply(execution, mutations, locked, write_type),
+        // Statements of our own: how far views are built.
         None => execution
             .store
-            .apply(mutations)
+            .apply_decided(mutations)
             .map_err(|refused| refused.of_write(execution.options.consistency, write_type)),
+    }
+}
+
+/// Applies mutations that concern no view. Those whose partitions are locked were decided by what was read; counts contain the ones
+/// before them.
+fn apply_alone(
+    store: &dyn Store,
+    mutations: Vec<Mutation>,
+    locked: &[(TableId, DecoratedKey)],
+    write_type: WriteType,
+) -> Result<Option<LogPosition>, StoreError> {
+    if locked.is_empty() || write_type == WriteType::Counter {
+        store.apply(mutations)
+    } else {
+        store.apply_decided(mutations)
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use ilion_rows::{Clustering, ClusteringComparator, DecoratedKey, Mutation, Slice};
+use ilion_rows::{Clustering, ClusteringComparator, DecoratedKey, Mutation, NO_TIMESTAMP, Slice};
 use ilion_schema::{Column, ColumnId, TableSchema};
 
 use super::answer::{applied, refused};
@@ -129,7 +129,8 @@ fn decide(
             .map(Outcome::Rows)
             .map(Executed::of);
     }
-    let mutations = write(bound, key)?;
+    let newest = request.newest_written(bound, table, key, execution)?;
+    let mutations = write(bound, key, current.newest_micros().max(newest))?;
     let mut executed = apply(execution, mutations, &locked, WriteType::Cas)?;
     drop(guard);
     executed.outcome = Outcome::Rows(applied(table));
@@ -137,11 +138,11 @@ fn decide(
 }
 
 /// Everything is written with one new timestamp, whatever the request says; what is deleted goes before what is set.
-fn write(bound: &[Bound<'_>], key: &DecoratedKey) -> Result<Vec<Mutation>, Error> {
+fn write(bound: &[Bound<'_>], key: &DecoratedKey, newest_micros: i64) -> Result<Vec<Mutation>, Error> {
     let Some(first) = bound.first() else {
         return Ok(Vec::new());
     };
-    let timestamp_micros = first.execution.store.unique_micros();
+    let timestamp_micros = timestamp_above(newest_micros, first.execution.store.unique_micros())?;
     let mut mutations = Vec::with_capacity(bound.len());
     for Bound {
         plan,
@@ -155,6 +156,17 @@ fn write(bound: &[Bound<'_>], key: &DecoratedKey) -> Result<Vec<Mutation>, Error
         mutate::push(plan, key.clone(), update, &mut mutations);
     }
     Ok(merge_partitions(mutations))
+}
+
+/// The timestamp of a conditional write: what it was decided on is older, or it would say that it was applied and change nothing.
+/// Clients may have written with any timestamp; that moves this write and not the clock. Pure.
+fn timestamp_above(newest_micros: i64, now_micros: i64) -> Result<i64, Error> {
+    match newest_micros.checked_add(1) {
+        Some(above) => Ok(now_micros.max(above)),
+        None => Err(Error::Invalid(format!(
+            "The row has a value or deletion of the timestamp {newest_micros}, and no conditional write can be newer"
+        ))),
+    }
 }
 
 impl<'a> Request<'a> {
@@ -260,6 +272,37 @@ impl<'a> Request<'a> {
         }
         let slices = self.rows.iter().map(|(clustering, _)| Slice::exactly(clustering));
         Current::read_slices(table, key, slices.collect(), usize::MAX, execution)
+    }
+
+    /// The newest timestamp of rows that are written by their whole key without a condition of their own. Of what a range deletion
+    /// in a batch covers, rows are not read: that may be a whole partition.
+    fn newest_written(
+        &self,
+        bound: &[Bound<'_>],
+        table: &Arc<TableSchema>,
+        key: &DecoratedKey,
+        execution: &Execution<'_>,
+    ) -> Result<i64, Error> {
+        let comparator = ClusteringComparator::of(table);
+        let is_read = |clustering: &Clustering| {
+            let found = self
+                .rows
+                .binary_search_by(|(known, _)| comparator.compare(known, clustering));
+            found.is_ok()
+        };
+        let mut others: Vec<&Clustering> = Vec::new();
+        for member in bound {
+            if let Rows::Each(clusterings) = &member.rows {
+                others.extend(clusterings.iter().filter(|clustering| !is_read(clustering)));
+            }
+        }
+        if others.is_empty() {
+            return Ok(NO_TIMESTAMP);
+        }
+        others.sort_by(|a, b| comparator.compare(a, b));
+        others.dedup_by(|a, b| comparator.compare(a, b).is_eq());
+        let slices = others.into_iter().map(Slice::exactly).collect();
+        Ok(Current::read_slices(table, key, slices, usize::MAX, execution)?.newest_micros())
     }
 
     fn holds(&self, current: &Current) -> Result<bool, Error> {

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use ilion_env::cost::{self, Count};
 use ilion_rows::{
-    Clustering, ClusteringComparator, ClusteringFilter, DecoratedKey, ReadError, Row, Slice, Unfiltered,
+    Clustering, ClusteringComparator, ClusteringFilter, DecoratedKey, NO_TIMESTAMP, ReadError, Row, Slice,
+    Unfiltered,
 };
 use ilion_schema::{ColumnId, TableSchema};
 
@@ -19,6 +20,7 @@ pub(super) struct Current {
     comparator: ClusteringComparator,
     static_row: Option<Row>,
     rows: Vec<Row>,
+    newest_micros: i64,
 }
 
 impl Current {
@@ -57,18 +59,26 @@ impl Current {
             comparator: ClusteringComparator::of(table),
             static_row: None,
             rows: Vec::new(),
+            newest_micros: NO_TIMESTAMP,
         };
         let Some(head) = cursor.next_partition().map_err(failed)? else {
             return Ok(current);
         };
         cost::add(Count::Partitions, 1);
         let now_secs = now_secs(execution);
+        let of_static = head.static_row.as_ref().map(Row::newest_micros);
+        current.newest_micros = head
+            .deletion
+            .marked_at_micros
+            .max(of_static.unwrap_or(NO_TIMESTAMP));
         current.static_row = head.static_row.and_then(|row| live(row, now_secs, table));
         while current.rows.len() < limit {
-            match cursor.next_unfiltered().map_err(failed)? {
-                None => break,
-                Some(Unfiltered::Marker(_)) => {}
-                Some(Unfiltered::Row(row)) => current.rows.extend(live(row, now_secs, table)),
+            let Some(unfiltered) = cursor.next_unfiltered().map_err(failed)? else {
+                break;
+            };
+            current.newest_micros = current.newest_micros.max(unfiltered.newest_micros());
+            if let Unfiltered::Row(row) = unfiltered {
+                current.rows.extend(live(row, now_secs, table));
             }
         }
         cost::add(Count::Rows, current.rows.len() as u64);
@@ -77,6 +87,11 @@ impl Current {
 
     pub(super) fn static_row(&self) -> Option<&Row> {
         self.static_row.as_ref()
+    }
+
+    /// The newest timestamp of all that was read, of what is deleted and of deletions as well.
+    pub(super) fn newest_micros(&self) -> i64 {
+        self.newest_micros
     }
 
     pub(super) fn rows(&self) -> &[Row] {

@@ -59,24 +59,31 @@ fn a_query_waits_for_the_index_that_it_needs() {
 }
 
 #[test]
-fn what_is_prepared_is_planned_anew_when_an_index_comes_or_goes() {
+fn what_is_prepared_has_to_be_prepared_again_when_an_index_comes_or_goes() {
     let mut client = Client::new();
     client.query("CREATE INDEX ON t (v)");
-    let prepared = client
-        .processor
-        .prepare(&client.state, "SELECT k FROM t WHERE v = 10", None)
-        .unwrap();
-    let execute = |client: &mut Client| {
+    let prepare = |client: &Client| {
+        let text = "SELECT k FROM t WHERE v = 10";
+        client.processor.prepare(&client.state, text, None)
+    };
+    let execute = |client: &mut Client, prepared| {
         let options = ExecuteOptions::default();
-        let executed = client.processor.execute(&mut client.state, &prepared, &options);
+        let executed = client.processor.execute(&mut client.state, prepared, &options);
         executed.map(|executed| match executed.outcome {
             Outcome::Rows(rows) => rows.row_count,
             other => panic!("rows, not {other:?}"),
         })
     };
-    assert_eq!(execute(&mut client).unwrap(), 1);
+    let prepared = prepare(&client).unwrap();
+    let unprepared = Err(ilion_query::Error::Unprepared {
+        id: prepared.id.to_vec(),
+    });
+    assert_eq!(execute(&mut client, &prepared), Ok(1));
     client.query("DROP INDEX t_v_idx");
-    assert!(execute(&mut client).is_err());
+    assert_eq!(execute(&mut client, &prepared), unprepared);
+    assert!(prepare(&client).is_err());
     client.query("CREATE INDEX ON t (v) USING 'sai'");
-    assert_eq!(execute(&mut client).unwrap(), 1);
+    assert_eq!(execute(&mut client, &prepared), unprepared);
+    let prepared = prepare(&client).unwrap();
+    assert_eq!(execute(&mut client, &prepared), Ok(1));
 }

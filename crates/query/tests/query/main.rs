@@ -25,6 +25,7 @@
 
 mod clock;
 mod concurrent;
+mod ddl_law;
 mod engine;
 mod explain;
 mod guardrails;

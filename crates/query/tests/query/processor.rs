@@ -94,6 +94,28 @@ fn statements_are_forgotten_when_there_are_too_many() {
 }
 
 #[test]
+fn prepared_statements_are_limited_by_their_bytes() {
+    let session = Session::new(QueryOptions {
+        prepared_bytes_max: 4 << 20,
+        ..QueryOptions::default()
+    });
+    let text = |number: usize| format!("TRUNCATE one.t -- {number} {}", "x".repeat(200_000));
+    let ids: Vec<[u8; 16]> = (0..60).map(|number| session.prepare(&text(number)).id).collect();
+    let known = ids.iter().filter(|id| session.processor.prepared(*id).is_some());
+    let bytes = known.count() * 200_000;
+    assert!(
+        (200_000..=2 << 20).contains(&bytes),
+        "{bytes} bytes of text are kept"
+    );
+    let large = format!("TRUNCATE one.t -- {}", "x".repeat(600_000));
+    let refused = session.processor.prepare(&ClientState::default(), &large, None);
+    let Err(Error::Invalid(message)) = refused else {
+        panic!("{refused:?}");
+    };
+    assert!(message.contains("larger than allowed maximum"), "{message}");
+}
+
+#[test]
 fn a_prepared_statement_outlives_the_process() {
     let store = Arc::new(MemoryStore::new());
     let open = || QueryProcessor::new(store.clone(), QueryOptions::default());
@@ -126,17 +148,117 @@ fn a_prepared_statement_outlives_the_process() {
 }
 
 #[test]
-fn a_dropped_table_is_told_when_its_statement_is_executed() {
-    let mut session = Session::new(QueryOptions::default());
-    let prepared = session.prepare("TRUNCATE one.t");
-    session.run("DROP TABLE one.t");
-    assert!(session.processor.prepared(&prepared.id).is_some());
+fn a_statement_is_prepared_no_more_when_what_it_uses_has_changed() {
+    let select = "SELECT * FROM one.t";
+    let call = "SELECT one.f(k) FROM two.t";
+    let batch = "BEGIN BATCH INSERT INTO one.t (k) VALUES (1); INSERT INTO two.t (k) VALUES (1) APPLY BATCH";
+    let function = "FUNCTION one.f(x int) RETURNS NULL ON NULL INPUT RETURNS int LANGUAGE lua AS 'return x'";
+    for (change, invalid) in [
+        ("ALTER TABLE one.t ADD w int".to_owned(), vec![select, batch]),
+        (
+            "ALTER TABLE one.t WITH gc_grace_seconds = 1".to_owned(),
+            vec![select, batch],
+        ),
+        ("ALTER TABLE one.t WITH comment = 'x'".to_owned(), vec![]),
+        ("CREATE INDEX ON one.t (v)".to_owned(), vec![select, batch]),
+        ("ALTER TYPE one.ty ADD b int".to_owned(), vec![select, batch]),
+        (
+            format!("CREATE OR REPLACE {} + 1'", function.trim_end_matches('\'')),
+            vec![call],
+        ),
+        (
+            "CREATE FUNCTION one.f(x text) RETURNS NULL ON NULL INPUT RETURNS int LANGUAGE lua AS 'return 1'"
+                .to_owned(),
+            vec![call],
+        ),
+        ("DROP FUNCTION one.f".to_owned(), vec![call]),
+        ("DROP TABLE one.t".to_owned(), vec![select, batch]),
+        ("DROP KEYSPACE one".to_owned(), vec![select, batch, call]),
+    ] {
+        let mut session = Session::new(QueryOptions::default());
+        session.run("CREATE TYPE one.ty (a int)");
+        session.run("ALTER TABLE one.t ADD u frozen<ty>");
+        session.run(&format!("CREATE {function}"));
+        let ids: Vec<_> = [select, call, batch]
+            .into_iter()
+            .map(|text| (text, session.prepare(text)))
+            .collect();
+        session.run(&change);
+        for (text, prepared) in ids {
+            let is_known = session.processor.prepared(&prepared.id).is_some();
+            assert_eq!(is_known, !invalid.contains(&text), "{change}: {text}");
+            // Whoever found it before the change is told the same.
+            let options = ExecuteOptions::default();
+            let executed = session
+                .processor
+                .execute(&mut session.client, &prepared, &options);
+            let unprepared = Error::Unprepared {
+                id: prepared.id.to_vec(),
+            };
+            assert_eq!(
+                executed.err() == Some(unprepared),
+                invalid.contains(&text),
+                "{change}: {text}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_statement_that_was_prepared_before_a_change_is_unknown_after_a_restart() {
+    let store = Arc::new(MemoryStore::new());
+    let open = || QueryProcessor::new(store.clone(), QueryOptions::default());
+    let mut client = ClientState::default();
     let options = ExecuteOptions::default();
-    let refused = session
-        .processor
-        .execute(&mut session.client, &prepared, &options)
-        .unwrap_err();
-    assert_eq!(refused, Error::Invalid("table t does not exist".into()));
+    let first = open();
+    for cql in [
+        "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+        "CREATE TABLE ks.t (k int PRIMARY KEY)",
+        "CREATE TABLE ks.u (k int PRIMARY KEY)",
+    ] {
+        first.query(&mut client, cql, &options).unwrap();
+    }
+    let of_t = first.prepare(&client, "SELECT * FROM ks.t", None).unwrap();
+    let of_u = first.prepare(&client, "SELECT * FROM ks.u", None).unwrap();
+    drop(first);
+    // After the start nobody has asked for either of them when the table changes.
+    let second = open();
+    second
+        .query(&mut client, "ALTER TABLE ks.t ADD v int", &options)
+        .unwrap();
+    assert!(second.prepared(&of_t.id).is_none());
+    let again = second.prepare(&client, "SELECT * FROM ks.u", None).unwrap();
+    assert_eq!(again.id, of_u.id);
+    second
+        .query(&mut client, "ALTER TABLE ks.t ADD w int", &options)
+        .unwrap();
+    drop(second);
+    let third = open();
+    assert!(third.prepared(&of_t.id).is_none());
+    assert!(third.prepared(&of_u.id).is_some());
+}
+
+#[test]
+fn a_statement_that_a_change_leaves_alone_is_known_after_a_restart() {
+    let store = Arc::new(MemoryStore::new());
+    let open = || QueryProcessor::new(store.clone(), QueryOptions::default());
+    let mut client = ClientState::default();
+    let options = ExecuteOptions::default();
+    let first = open();
+    for cql in [
+        "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+        "CREATE TABLE ks.t (k int PRIMARY KEY)",
+    ] {
+        first.query(&mut client, cql, &options).unwrap();
+    }
+    let prepared = first.prepare(&client, "SELECT * FROM ks.t", None).unwrap();
+    first
+        .query(&mut client, "CREATE TABLE ks.u (k int PRIMARY KEY)", &options)
+        .unwrap();
+    // It is planned again, since the schema is another one.
+    assert!(first.prepared(&prepared.id).is_some());
+    drop(first);
+    assert!(open().prepared(&prepared.id).is_some());
 }
 
 #[test]

@@ -46,7 +46,7 @@ use crate::{ColumnSpec, Error};
 
 pub(crate) use collection::{Score, floats, score_function};
 pub(crate) use number::Number;
-pub(crate) use user::{USER_FUNCTIONS_DISABLED, limits};
+pub(crate) use user::{USER_FUNCTIONS_DISABLED, call_budget, limits};
 
 /// What a function gets: one entry an argument, nothing is null.
 pub(crate) type Arguments<'a> = &'a [Option<Bytes>];

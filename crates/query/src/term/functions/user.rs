@@ -5,11 +5,11 @@
 
 use bytes::Bytes;
 use ilion_schema::{FunctionSchema, Keyspace};
-use ilion_script::{Limits, Script};
+use ilion_script::{CallBudget, Limits, Script};
 use ilion_types::CqlType;
 
 use super::{Arguments, ScalarFunction, failure_of};
-use crate::context::PlanContext;
+use crate::context::{Execution, PlanContext};
 use crate::ddl::script_of;
 use crate::{Error, QueryOptions};
 
@@ -19,6 +19,7 @@ pub(super) fn make(
     function: &FunctionSchema,
     context: &PlanContext<'_>,
 ) -> ScalarFunction {
+    context.calls(&keyspace.name, &function.name);
     let user = UserFunction {
         keyspace: keyspace.name.clone(),
         name: function.name.clone(),
@@ -31,7 +32,7 @@ pub(super) fn make(
         name: function.name.clone(),
         arguments: user.argument_types.clone(),
         result: function.return_type.clone(),
-        body: Box::new(move |arguments, execution| user.call(arguments, execution.query_options)),
+        body: Box::new(move |arguments, execution| user.call(arguments, execution)),
     }
 }
 
@@ -45,8 +46,8 @@ struct UserFunction {
 }
 
 impl UserFunction {
-    fn call(&self, arguments: Arguments<'_>, options: &QueryOptions) -> Result<Option<Bytes>, Error> {
-        if !options.user_functions_enabled {
+    fn call(&self, arguments: Arguments<'_>, execution: &Execution<'_>) -> Result<Option<Bytes>, Error> {
+        if !execution.query_options.user_functions_enabled {
             return Err(Error::invalid(USER_FUNCTIONS_DISABLED));
         }
         if !self.is_called_on_null && self.has_null(arguments) {
@@ -58,7 +59,7 @@ impl UserFunction {
                 self.keyspace, self.name
             ))
         })?;
-        script.call(arguments).map_err(|failed| {
+        script.call(arguments, execution.calls).map_err(|failed| {
             let types = self.argument_types.iter().map(ToString::to_string).collect();
             failure_of(&self.keyspace, &self.name, types, failed)
         })
@@ -92,4 +93,12 @@ pub(crate) fn limits(options: &QueryOptions) -> Limits {
         time: options.user_function_time_max,
         ..Limits::default()
     }
+}
+
+/// Calls of one statement that take long may together take as long as this many that reach their limit.
+const LONG_CALLS_MAX: u32 = 8;
+
+/// What the calls of one statement may take together.
+pub(crate) fn call_budget(options: &QueryOptions) -> CallBudget {
+    CallBudget::new(options.user_function_time_max.saturating_mul(LONG_CALLS_MAX))
 }

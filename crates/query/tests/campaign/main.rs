@@ -1,0 +1,42 @@
+//! Attacks on a node whose disk is in memory: CQL on the engine, and a law for each.
+//!
+//! | attack | law |
+//! | --- | --- |
+//! | `crash` | after a power loss at any sync or rename the node shows what it had acknowledged, or the statement under way besides |
+//! | `disk` | while the disk fails or is full, answers are right or errors; afterwards as after a power loss |
+//! | `clock` | a clock that steps changes no answer |
+//!
+//! Statements come from a seed. `ILION_CAMPAIGN_TRIALS` is the number of trials (a few if it is not given),
+//! `ILION_CAMPAIGN_SEED` the first seed; each attack prints a line that `scripts/campaign` gathers.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "helpers of tests fail where the test fails"
+)]
+
+mod clock;
+mod crash;
+mod disk;
+mod node;
+#[path = "../query/print.rs"]
+#[allow(dead_code, reason = "the other tests print more")]
+mod print;
+mod random;
+mod reference;
+mod workload;
+
+use std::fmt::Display;
+
+/// What the environment says, or a few.
+fn trials(few: u64) -> u64 {
+    std::env::var("ILION_CAMPAIGN_TRIALS").map_or(few, |trials| trials.parse().unwrap())
+}
+
+fn first_seed() -> u64 {
+    std::env::var("ILION_CAMPAIGN_SEED").map_or(1, |seed| seed.parse().unwrap())
+}
+
+fn tell(attack: &str, trials: u64, outcome: impl Display) {
+    println!("campaign | {attack} | {trials} | {outcome}");
+}
