@@ -52,7 +52,9 @@ pub fn run(data: &[u8]) {
     });
     let mut files = whole.files.clone();
     // No checksums over Data.db, so that what is changed is decoded.
-    files.remove(&Component::Crc);
+    for component in [Component::Crc, Component::Toc, Component::Checksums] {
+        files.remove(&component);
+    }
     edit(&mut files, edits);
     if let Some(tokens) = files.get_mut(&Component::Tokens) {
         seal(tokens);

@@ -165,8 +165,6 @@ def test_a_statement_that_the_server_does_not_know_is_prepared_again(spoken, fre
 
 
 def test_a_prepared_star_sees_a_new_column(spoken, fresh, dialect):
-    if dialect.version < 5:
-        pytest.skip("before v5 a driver is not told that the result changed")
     name = fresh("star")
     spoken.execute(f"CREATE TABLE {name} (k int PRIMARY KEY, a int)")
     spoken.execute(f"INSERT INTO {name} (k, a) VALUES (1, 2)")
@@ -174,7 +172,35 @@ def test_a_prepared_star_sees_a_new_column(spoken, fresh, dialect):
     assert spoken.execute(select, (1,)).one()._fields == ("k", "a")
     spoken.execute(f"ALTER TABLE {name} ADD b int")
     spoken.execute(f"UPDATE {name} SET b = 3 WHERE k = 1")
+    before = select.result_metadata_id
     assert spoken.execute(select, (1,)).one()._asdict() == {"k": 1, "a": 2, "b": 3}
+    # The driver has prepared it again: it takes no other way to learn the new columns for good.
+    assert [column[2] for column in select.result_metadata] == ["k", "a", "b"]
+    if dialect.version >= 5:
+        assert select.result_metadata_id != before
+
+
+def test_a_statement_of_a_dropped_table_says_what_is_wrong(spoken, fresh):
+    name = fresh("gone")
+    spoken.execute(f"CREATE TABLE {name} (k int PRIMARY KEY)")
+    select = spoken.prepare(f"SELECT * FROM {name} WHERE k = ?")
+    spoken.execute(f"DROP TABLE {name}")
+    with pytest.raises(InvalidRequest, match="does not exist"):
+        spoken.execute(select, (1,))
+
+
+def test_a_page_that_is_full_at_the_end_is_followed_by_an_empty_one(spoken, fresh):
+    name = fresh("full")
+    spoken.execute(f"CREATE TABLE {name} (k int, c int, PRIMARY KEY (k, c))")
+    for c in range(4):
+        spoken.execute(f"INSERT INTO {name} (k, c) VALUES (1, {c})")
+    result = spoken.execute(SimpleStatement(f"SELECT c FROM {name} WHERE k = 1", fetch_size=2))
+    pages = [len(result.current_rows)]
+    while result.has_more_pages:
+        result.fetch_next_page()
+        pages.append(len(result.current_rows))
+    assert pages == [2, 2, 0]
+    assert len(list(spoken.execute(SimpleStatement(f"SELECT c FROM {name} WHERE k = 1", fetch_size=2)))) == 4
 
 
 def test_timestamps_and_ttls_of_the_client_are_kept(spoken, fresh):

@@ -1,6 +1,7 @@
 """kill -9 under load: what was acknowledged is there after a restart."""
 
 import os
+import random
 import threading
 
 import pytest
@@ -11,8 +12,15 @@ from conftest import connect, create_keyspace
 from node import OwnNode
 
 CLIENTS = 8
-# The node is killed when so many more writes were acknowledged: with some of the next under way.
-ACKNOWLEDGED = [300, 2000, 5000]
+
+
+def goals():
+    """The node is killed when so many more writes were acknowledged: with some of the next under way."""
+    rounds = os.environ.get("ILION_CAMPAIGN_TRIALS")
+    if rounds is None:
+        return [300, 2000, 5000]
+    chance = random.Random(int(os.environ.get("ILION_CAMPAIGN_SEED", "1")))
+    return [int(20 * 100 ** chance.random()) for _ in range(int(rounds))]
 
 
 # Memtables so small that files are flushed and compacted all the time.
@@ -77,7 +85,7 @@ def rows_of(session):
     return {tuple(row) for row in session.execute("SELECT k, c, v FROM kept")}
 
 
-def test_every_acknowledged_write_survives_a_kill(victim):
+def test_every_acknowledged_write_survives_a_kill(victim, request):
     cluster = connect(victim)
     session = cluster.connect()
     keyspace = create_keyspace(session)
@@ -85,7 +93,7 @@ def test_every_acknowledged_write_survives_a_kill(victim):
     cluster.shutdown()
 
     attempted, acknowledged = set(), set()
-    for number, goal in enumerate(ACKNOWLEDGED):
+    for number, goal in enumerate(goals()):
         cluster = connect(victim)
         load = Load(cluster.connect(keyspace), first=number * CLIENTS)
         load.run_until(goal)
@@ -101,6 +109,7 @@ def test_every_acknowledged_write_survives_a_kill(victim):
         cluster.shutdown()
         assert not acknowledged - rows, "acknowledged writes are lost"
         assert not rows - attempted, "rows that nobody wrote"
+    print(f"\ncampaign | kill -9 ({request.node.callspec.id}) | {len(goals())} | none of {len(acknowledged)} acknowledged writes lost")
 
 
 def test_a_schema_survives_a_kill(victim):

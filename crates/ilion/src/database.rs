@@ -49,6 +49,13 @@ pub(crate) struct Paged {
     paging_state: Vec<u8>,
 }
 
+/// The operating system, with permissions as the settings say.
+fn real_env(settings: &Settings) -> Arc<dyn Env> {
+    let env = RealEnv::new();
+    env.set_umask(settings.umask.0);
+    env
+}
+
 impl Database {
     /// Opens a directory, created if absent, and recovers what was written before. Writes are durable when they return.
     ///
@@ -67,7 +74,7 @@ impl Database {
     /// # Errors
     /// As [`Self::open`].
     pub fn open_with(settings: &Settings) -> Result<Self, Error> {
-        Self::open_on(RealEnv::new(), settings)
+        Self::open_on(real_env(settings), settings)
     }
 
     /// Opens with more classes of indexes than Ilion brings: `CREATE CUSTOM INDEX .. USING` finds them by their names. A table with an
@@ -77,7 +84,7 @@ impl Database {
     /// As [`Self::open`].
     pub fn open_with_indexes(settings: &Settings, classes: IndexClasses) -> Result<Self, Error> {
         Ok(Self::over(Node::open_with_indexes(
-            RealEnv::new(),
+            real_env(settings),
             settings,
             classes,
         )?))
@@ -193,13 +200,32 @@ impl Database {
                 let mut client = self.inner.client.lock().clone();
                 processor.query(&mut client, cql, options)
             }
-            // It knows its keyspace: no lock that all threads would want.
-            Source::Prepared(prepared) => processor.execute(&mut ClientState::default(), prepared, options),
+            Source::Prepared(prepared) => self.execute_prepared(prepared, options),
         }?;
         if let Outcome::SetKeyspace(keyspace) = &executed.outcome {
             self.inner.client.lock().keyspace = Some(keyspace.clone());
         }
         Ok(executed)
+    }
+}
+
+impl Database {
+    /// Executes a prepared statement; one that the schema made invalid is prepared again, as drivers do.
+    fn execute_prepared(
+        &self,
+        prepared: &Arc<Prepared>,
+        options: &ExecuteOptions,
+    ) -> Result<Executed, ilion_query::Error> {
+        let processor = self.inner.node.processor();
+        // It knows its keyspace: no lock that all threads would want.
+        let mut client = ClientState::default();
+        match processor.execute(&mut client, prepared, options) {
+            Err(ilion_query::Error::Unprepared { .. }) => {
+                let again = processor.prepare(&client, prepared.text(), prepared.keyspace())?;
+                processor.execute(&mut client, &again, options)
+            }
+            executed => executed,
+        }
     }
 }
 

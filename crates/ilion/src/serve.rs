@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ilion_env::{Env, RealEnv};
+use ilion_env::{Env, RealEnv, raise_descriptor_limit};
 use ilion_server::admin::{Access, AdminDoor, EngineAdmin};
-use ilion_server::settings::{Loaded, Settings};
+use ilion_server::settings::{Loaded, SETTINGS, Settings};
 use ilion_server::{
     Entrance, Node, OpenError, Port, Server, ServerOptions, start_logging, wait_for_stop_signal,
 };
@@ -20,12 +20,19 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Serves until a signal.
 pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
-    let env: Arc<dyn Env> = RealEnv::new();
+    let real = RealEnv::new();
+    let env: Arc<dyn Env> = real.clone();
     let loaded = load(&*env, arguments)?;
     let settings = loaded.settings;
+    real.set_umask(settings.umask.0);
     let log_path = start_logging(&env, &settings.log_path(), &settings.log_level).map_err(Failure::Failed)?;
+    let began = env.monotonic_nanos();
+    tell_start(&settings);
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
+    }
+    if let Some(descriptors) = raise_descriptor_limit() {
+        tracing::info!(descriptors, "files and sockets that may be open");
     }
     let access = Access::of(&*env, &settings).map_err(|error| Failure::Usage(error.to_string()))?;
     let options = ServerOptions::of(&settings);
@@ -33,21 +40,61 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let take = |entrance, address| Port::take(entrance, address).map_err(failed("cannot start"));
     let port = take(Entrance::Clients, options.address)?;
     let admin_port = take(Entrance::Administration, admin_address)?;
-    let node = Node::open(env, &settings).map_err(|error| match error {
+    let node = Node::open(env.clone(), &settings).map_err(|error| match error {
         OpenError::Settings(_) => Failure::Usage(error.to_string()),
         error => failed("cannot open the data directory")(error),
     })?;
     let server = node.serve_at(port, &options).map_err(failed("cannot start"))?;
     let admin = Arc::new(EngineAdmin::new(&node, &server, &settings));
-    let door = AdminDoor::open(admin_port, access, admin).map_err(failed("cannot start"))?;
+    let door =
+        AdminDoor::open(admin_port, access, admin, settings.admin_timeout).map_err(failed("cannot start"))?;
+    tell_serving(&node, &server, &door, env.monotonic_nanos().saturating_sub(began));
     greet(&settings, &server, &door, &log_path);
     let signal = wait_for_stop_signal().map_err(failed("cannot wait for signals"))?;
+    let began = env.monotonic_nanos();
     tracing::info!(signal, "stopping");
     server.stop(PATIENCE);
     drop(door);
     node.engine().drain().map_err(failed("cannot drain"))?;
-    tracing::info!("stopped");
+    // Threads of the background end with it; they may have something to say.
+    drop(node);
+    let millis = env.monotonic_nanos().saturating_sub(began) / 1_000_000;
+    tracing::info!(millis, "stopped");
     Ok(())
+}
+
+/// What starts, and what the operator has chosen.
+fn tell_start(settings: &Settings) {
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        pid = std::process::id(),
+        data = %absolute(&settings.data_path()).display(),
+        commitlog = %absolute(&settings.commitlog_path()).display(),
+        "Ilion starts"
+    );
+    let chosen: Vec<String> = SETTINGS
+        .iter()
+        .zip(settings.printed())
+        .filter(|(setting, (_, value))| setting.default != value)
+        .map(|(_, (name, value))| format!("{name}={value}"))
+        .collect();
+    match chosen.is_empty() {
+        true => tracing::info!("all settings have their defaults"),
+        false => tracing::info!("settings that differ from their defaults: {}", chosen.join(", ")),
+    }
+}
+
+fn tell_serving(node: &Node, server: &Server, door: &AdminDoor, elapsed_nanos: u64) {
+    let tables = node.engine().table_facts();
+    tracing::info!(
+        cql = %server.address(),
+        admin = %door.address(),
+        tables = tables.len(),
+        sstables = tables.iter().map(|table| table.sstables).sum::<u64>(),
+        sstable_bytes = tables.iter().map(|table| table.sstable_bytes).sum::<u64>(),
+        millis = elapsed_nanos / 1_000_000,
+        "serving"
+    );
 }
 
 /// For what fails while there is a log: it says so on stderr, too.

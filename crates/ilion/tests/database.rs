@@ -154,6 +154,39 @@ fn what_was_written_survives_a_restart_and_a_power_loss() {
     assert_eq!(host_id_of(&database), host_id);
 }
 
+/// Columns are numbered anew when the schema is read; rows that were replayed before have the old numbers.
+#[test]
+fn rows_written_before_a_column_was_added_or_dropped_are_the_same_after_kill_9() {
+    let (env, database) = fresh();
+    let run = |database: &Database, cql: &str| drop(database.execute(cql, ()).unwrap());
+    let rows = |database: &Database| -> Vec<Vec<Value>> {
+        let rows = database
+            .execute("SELECT a, v, x FROM ks.t WHERE k = 1", ())
+            .unwrap();
+        rows.map(|row| row.unwrap().values().unwrap()).collect()
+    };
+    let kill = |env: &MemEnv, database: Database| {
+        let after = Arc::new(env.crash(ilion_env::CrashRule::KeepAll));
+        drop(database);
+        let database = open(&after);
+        (after, database)
+    };
+    let text = |text: &str| Value::Text(text.to_owned());
+    run(&database, "CREATE TABLE t (k int PRIMARY KEY, v text, x text)");
+    run(&database, "INSERT INTO t (k, v, x) VALUES (1, 'v', 'x')");
+    run(&database, "ALTER TABLE t ADD a text");
+    run(&database, "INSERT INTO t (k, v) VALUES (2, 'v')");
+    let (env, database) = kill(&env, database);
+    assert_eq!(rows(&database), [[Value::Null, text("v"), text("x")]]);
+    run(&database, "ALTER TABLE ks.t DROP x");
+    run(&database, "INSERT INTO ks.t (k, v) VALUES (2, 'v')");
+    let (env, database) = kill(&env, database);
+    run(&database, "ALTER TABLE ks.t ADD x text");
+    assert_eq!(rows(&database), [[Value::Null, text("v"), Value::Null]]);
+    let (_, database) = kill(&env, database);
+    assert_eq!(rows(&database), [[Value::Null, text("v"), Value::Null]]);
+}
+
 fn host_id_of(database: &Database) -> (Uuid, Vec<Value>) {
     let row = database
         .execute("SELECT host_id, tokens FROM system.local WHERE key = 'local'", ())
@@ -257,4 +290,26 @@ fn statements_of_the_program_are_counted_with_what_they_cost() {
     assert_eq!(counted("INSERT INTO t(k, v) VALUES (?, ?)"), (3, 0, 0));
     assert_eq!(counted("SELECT v FROM t WHERE k = ?"), (2, 0, 1));
     assert_eq!(counted("SELECT w FROM t WHERE k = ?"), (1, 1, 0));
+}
+
+#[test]
+fn a_prepared_statement_of_the_program_goes_on_when_its_table_has_changed() {
+    let (_env, database) = fresh();
+    database
+        .execute("CREATE TABLE t (k int PRIMARY KEY, v text)", ())
+        .unwrap();
+    let insert = database.prepare("INSERT INTO t (k, v) VALUES (?, ?)").unwrap();
+    let select = database.prepare("SELECT * FROM t").unwrap();
+    insert.execute((1, "x")).unwrap();
+    database.execute("ALTER TABLE t ADD w int", ()).unwrap();
+    insert.execute((2, "y")).unwrap();
+    let rows: Vec<_> = select.execute(()).unwrap().map(Result::unwrap).collect();
+    assert_eq!(rows.len(), 2);
+    assert_eq!(rows[0].get::<Option<i32>>("w").unwrap(), None);
+    database.execute("DROP TABLE t", ()).unwrap();
+    let refused = insert.execute((3, "z")).err().unwrap();
+    assert!(
+        refused.to_string().contains("table t does not exist"),
+        "{refused}"
+    );
 }

@@ -96,6 +96,61 @@ fn a_node_says_where_things_are_serves_and_ends_in_order() {
 }
 
 #[test]
+fn the_log_tells_the_life_of_a_node_and_ends_with_stopped() {
+    let directory = tempfile::tempdir().unwrap();
+    for _ in 0..2 {
+        let process = Process::start(directory.path());
+        let port = process.admin_port();
+        for command in [["flush", "system", "local"], ["compact", "system", "local"]] {
+            let done = ilion(&[&command[..], &["--admin-port", &port]].concat());
+            assert!(done.status.success(), "{}", stderr_of(&done));
+        }
+        assert_eq!(process.end("-TERM").code(), Some(0));
+    }
+    let log = std::fs::read_to_string(directory.path().join("logs/ilion.log")).unwrap();
+    let start = format!("Ilion starts version=\"{}\" pid=", env!("CARGO_PKG_VERSION"));
+    for told in [
+        start.as_str(),
+        "settings that differ from their defaults: directory=",
+        "native_transport_port=0",
+        "serving cql=127.0.0.1:",
+        "flushed table=system.local sstable=",
+        "compacted table=system.local sstables=2",
+        "stopping signal=\"SIGTERM\"",
+    ] {
+        assert!(log.contains(told), "{told} in {log}");
+    }
+    let last = log.lines().last().unwrap();
+    assert!(last.contains("stopped millis="), "{last}");
+}
+
+#[test]
+fn everything_that_a_node_makes_is_its_owners_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = tempfile::tempdir().unwrap();
+    let process = Process::start(directory.path());
+    let flushed = ilion(&["flush", "--admin-port", &process.admin_port()]);
+    assert!(flushed.status.success(), "{}", stderr_of(&flushed));
+    assert_eq!(process.end("-TERM").code(), Some(0));
+    let mut files = 0;
+    let mut left = vec![directory.path().to_path_buf()];
+    while let Some(place) = left.pop() {
+        for entry in std::fs::read_dir(&place).unwrap() {
+            let entry = entry.unwrap();
+            let found = entry.metadata().unwrap();
+            let expected = if found.is_dir() { 0o700 } else { 0o600 };
+            let mode = found.permissions().mode() & 0o777;
+            assert_eq!(mode, expected, "{}: {mode:o}", entry.path().display());
+            match found.is_dir() {
+                true => left.push(entry.path()),
+                false => files += 1,
+            }
+        }
+    }
+    assert!(files > 10, "{files} files: data, commit log, logs");
+}
+
+#[test]
 fn the_commands_for_operators_reach_the_node() {
     let directory = tempfile::tempdir().unwrap();
     let process = Process::start(directory.path());

@@ -47,9 +47,11 @@ function state(text, kind) {
 async function live() {
   const [text, status, compactions] = await Promise.all([ask.text("/metrics"), ask.json("/admin/status"), ask.json("/admin/compactions")]);
   const now = { seconds: performance.now() / 1000, at: Date.now() / 1000, metrics: metrics.parse(text), status, compactions };
-  state(status.failure ? "writes are refused" : "serving", status.failure ? "bad" : "good");
-  at("failure").hidden = !status.failure;
-  at("failure").textContent = status.failure ? `Writes are refused: ${status.failure}` : "";
+  const stalled = status.stalled ? `Flushes fail and are tried again: ${status.stalled}` : "";
+  const trouble = status.failure ? `Writes are refused: ${status.failure}` : stalled;
+  state(status.failure ? "writes are refused" : stalled ? "flushes fail" : "serving", trouble ? "bad" : "good");
+  at("failure").hidden = !trouble;
+  at("failure").textContent = trouble;
   if (before && now.status.requests >= before.status.requests) draw(before, now);
   before = now;
 }

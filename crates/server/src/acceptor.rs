@@ -5,12 +5,15 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use ilion_env::Env;
 use parking_lot::Mutex;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::client_memory::ClientMemory;
 use crate::connection::{Connection, ConnectionLimits};
+use crate::descriptors::DescriptorReserve;
 use crate::events::Events;
 use crate::metrics::ServerMetrics;
 use crate::options::ServerOptions;
@@ -20,10 +23,13 @@ use crate::workers::Queues;
 /// Takes connections.
 pub(crate) struct Acceptor {
     options: ServerOptions,
+    clock: Arc<dyn Env>,
     events: Arc<Events>,
     metrics: Arc<ServerMetrics>,
     queues: Queues,
+    memory: Arc<ClientMemory>,
     stopping: watch::Receiver<bool>,
+    reserve: DescriptorReserve,
     /// Open connections by the client's address.
     by_address: Arc<Mutex<HashMap<IpAddr, u64>>>,
     next_id: u64,
@@ -35,16 +41,21 @@ const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 impl Acceptor {
     pub fn new(
         options: ServerOptions,
+        clock: Arc<dyn Env>,
         events: Arc<Events>,
         metrics: Arc<ServerMetrics>,
         queues: Queues,
+        memory: Arc<ClientMemory>,
         stopping: watch::Receiver<bool>,
     ) -> Self {
         Self {
+            reserve: DescriptorReserve::of_clients(options.descriptors_max),
             options,
+            clock,
             events,
             metrics,
             queues,
+            memory,
             stopping,
             by_address: Arc::default(),
             next_id: 0,
@@ -78,6 +89,10 @@ impl Acceptor {
             tracing::warn!(%peer, "a connection was refused: there are too many (native_transport_max_concurrent_connections)");
             return;
         }
+        if !self.reserve.admits(&stream) {
+            self.metrics.connections_refused.inc();
+            return;
+        }
         // Answers are written whole; waiting for more to send would only delay them.
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%peer, %error, "a connection broke");
@@ -103,15 +118,18 @@ impl Acceptor {
             request_bytes_max: self.options.request_bytes_max,
             queued_bytes_max: self.options.queued_bytes_max,
         };
-        let session = Arc::new(Session::new(self.next_id, peer, stream.clone(), limits));
+        let account = self.memory.account(peer.ip());
+        let session = Arc::new(Session::new(self.next_id, peer, stream.clone(), limits, account));
         let connection_limits = ConnectionLimits {
             frame_bytes_max: self.options.frame_bytes_max,
             startup_timeout: self.options.startup_timeout,
             idle_timeout: self.options.idle_timeout,
+            stall_timeout: self.options.stall_timeout,
         };
         let connection = Connection::new(
             session.clone(),
             stream,
+            self.clock.clone(),
             self.queues.clone(),
             self.metrics.clone(),
             connection_limits,

@@ -1,18 +1,25 @@
 //! The task of one connection: it reads, cuts bytes into frames and hands them over; it sends what the workers could not.
+//!
+//! While all clients together hold all the memory that they may, nothing is read for a moment; if there is no room by then,
+//! requests are answered with 0x1001, and what has come of an incomplete one is dropped. A client that stops amid a request, or takes
+//! none of its answers, is closed after a while, and sooner if memory is short.
 
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use ilion_protocol::{Frame, FrameDecoder, FrameError, Limits, Recovery, Role};
+use ilion_env::Env;
+use ilion_protocol::{Frame, FrameDecoder, FrameError, Limits, Recovery, Role, Version};
 use ilion_query::StatementWeight;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
+use crate::client_memory::Account;
 use crate::handshake;
 use crate::metrics::ServerMetrics;
+use crate::overload;
 use crate::session::{Cost, Sender, Session, Stage, Work};
 use crate::workers::{Queues, Task};
 
@@ -22,6 +29,15 @@ const TASK_REQUESTS_MAX: usize = 32;
 /// Room that is made for each read.
 const READ_BYTES: usize = 32 << 10;
 
+/// Longest body before STARTUP is answered.
+const STARTUP_BYTES_MAX: u32 = 64 << 10;
+/// So much of a request that is not complete is received whatever others hold.
+const PARTIAL_BYTES_FREE: usize = 16 << 10;
+/// How long a request waits for memory that other clients hold before it is refused.
+const MEMORY_PATIENCE: Duration = Duration::from_secs(2);
+/// Without memory for others, a client that takes none of its answers is closed after this.
+const UNREAD_PATIENCE: Duration = Duration::from_secs(5);
+
 /// Timeouts and limits of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ConnectionLimits {
@@ -29,6 +45,8 @@ pub(crate) struct ConnectionLimits {
     pub startup_timeout: Duration,
     /// Zero is never.
     pub idle_timeout: Duration,
+    /// Amid a request, or with answers to take. Zero is never.
+    pub stall_timeout: Duration,
 }
 
 pub(crate) struct Connection {
@@ -36,17 +54,26 @@ pub(crate) struct Connection {
     stream: Arc<TcpStream>,
     decoder: FrameDecoder,
     buffer: BytesMut,
+    clock: Arc<dyn Env>,
+    /// When the last byte of `buffer` came.
+    received_nanos: u64,
     queues: Queues,
     metrics: Arc<ServerMetrics>,
     limits: ConnectionLimits,
     startup_deadline: Instant,
     stopping: watch::Receiver<bool>,
+    /// Bytes received and not decoded, as they are counted.
+    received: usize,
+    /// There was no memory for too long: what is there is refused.
+    is_refusing: bool,
 }
 
 /// What decoding stopped at.
 enum Stop {
     NeedsBytes,
     NeedsRoom,
+    /// All clients together hold too much.
+    NeedsMemory,
     End(End),
 }
 
@@ -62,6 +89,7 @@ impl Connection {
     pub fn new(
         session: Arc<Session>,
         stream: Arc<TcpStream>,
+        clock: Arc<dyn Env>,
         queues: Queues,
         metrics: Arc<ServerMetrics>,
         limits: ConnectionLimits,
@@ -73,22 +101,26 @@ impl Connection {
             decoder: FrameDecoder::new(
                 Role::Server,
                 Limits {
-                    max_frame_bytes: limits.frame_bytes_max,
+                    max_frame_bytes: limits.frame_bytes_max.min(STARTUP_BYTES_MAX),
                 },
             ),
             buffer: BytesMut::new(),
+            clock,
+            received_nanos: 0,
             queues,
             metrics,
             limits,
             startup_deadline: Instant::now() + limits.startup_timeout,
             stopping,
+            received: 0,
+            is_refusing: false,
         }
     }
 
     /// Serves the client until one of both has had enough.
     pub async fn run(mut self) {
         let session = self.session.clone();
-        let sending = send_all(session.clone(), self.stream.clone(), self.queues.clone());
+        let sending = self.sending();
         let reading = async {
             match self.read_all().await {
                 Ok(End::AfterAnswers) => wait_until_idle(&self.session).await,
@@ -105,14 +137,34 @@ impl Connection {
             }
         }
         session.close();
+        self.buffer = BytesMut::new();
+        session.account.shrink(self.received);
+    }
+
+    fn sending(&self) -> impl Future<Output = io::Result<()>> + use<> {
+        send_all(
+            self.session.clone(),
+            self.stream.clone(),
+            self.queues.clone(),
+            self.metrics.clone(),
+            self.limits.stall_timeout,
+        )
     }
 
     async fn read_all(&mut self) -> io::Result<End> {
         loop {
-            match self.decode_all() {
+            let stop = self.decode_all();
+            self.count_received();
+            match stop {
                 Stop::End(end) => return Ok(end),
                 Stop::NeedsRoom => self.session.wait_for_room().await,
+                Stop::NeedsMemory => {
+                    let account = &self.session.account;
+                    self.is_refusing = !account.wait_until(Account::has_room, MEMORY_PATIENCE).await;
+                }
                 Stop::NeedsBytes => {
+                    self.is_refusing = false;
+                    self.make_room_to_receive().await;
                     if let Some(end) = self.read().await? {
                         return Ok(end);
                     }
@@ -124,6 +176,34 @@ impl Connection {
         }
     }
 
+    /// Counts what is received and not decoded in the budget of all clients.
+    fn count_received(&mut self) {
+        let now = self.buffer.capacity() + self.decoder.held_bytes();
+        self.session.account.change(self.received, now);
+        self.received = now;
+    }
+
+    /// Waits until the rest of a large request may come; if that takes too long, drops and refuses it.
+    async fn make_room_to_receive(&mut self) {
+        let account = &self.session.account;
+        if self.decoder.partial_bytes(&self.buffer) <= PARTIAL_BYTES_FREE
+            || account.wait_until(Account::may_receive, MEMORY_PATIENCE).await
+        {
+            return;
+        }
+        if let Some((version, stream)) = self.decoder.give_up(&mut self.buffer) {
+            self.refuse_overloaded(version, stream);
+            if self.buffer.is_empty() {
+                self.buffer = BytesMut::new();
+            }
+            self.count_received();
+        }
+    }
+
+    fn refuse_overloaded(&self, version: Version, stream: i16) {
+        overload::refuse(&self.session, &self.metrics, version, stream, Cost::default());
+    }
+
     /// Hands over all requests that are there and that there is room for.
     fn decode_all(&mut self) -> Stop {
         let mut work = Vec::new();
@@ -131,12 +211,23 @@ impl Connection {
             if !self.session.has_room() {
                 break Stop::NeedsRoom;
             }
+            let is_established = self.session.stage() == Stage::Established;
+            let has_memory = self.session.account.has_room() || is_established;
+            let is_refusing = self.is_refusing && !has_memory;
+            if !has_memory && !is_refusing && self.has_bytes() {
+                break Stop::NeedsMemory;
+            }
             match self.decoder.decode(&mut self.buffer) {
                 Ok(None) => break Stop::NeedsBytes,
-                Ok(Some(frame)) if self.session.stage() == Stage::Established => self.shake_hands(&frame),
+                Ok(Some(frame)) if is_established => self.shake_hands(&frame),
+                Ok(Some(frame)) if is_refusing => self.refuse_overloaded(frame.version, frame.stream),
                 Ok(Some(frame)) => {
                     self.session.begin(Cost::of(&frame));
-                    work.push(Work::Frame(frame));
+                    let received_nanos = self.received_nanos;
+                    work.push(Work::Frame {
+                        frame,
+                        received_nanos,
+                    });
                 }
                 Err(error) => {
                     if let Some(end) = self.refuse(&error) {
@@ -156,6 +247,11 @@ impl Connection {
 
     fn shake_hands(&mut self, frame: &Frame) {
         let answer = handshake::answer(&self.session, &mut self.decoder, frame);
+        if self.session.stage() != Stage::Established {
+            self.decoder.set_limits(Limits {
+                max_frame_bytes: self.limits.frame_bytes_max,
+            });
+        }
         self.session.deliver(answer, Cost::default(), Sender::Itself);
     }
 
@@ -171,12 +267,14 @@ impl Connection {
         }
         let mut answer = Vec::new();
         error.encode_answer(&mut answer);
-        let packed = match self.session.wire() {
-            Some(wire) => wire.pack(answer),
-            None => answer,
-        };
+        let packed = self.session.pack(answer);
         self.session.deliver(packed, Cost::default(), Sender::Itself);
         (error.recovery == Recovery::AnswerAndClose).then_some(End::AfterAnswers)
+    }
+
+    /// True if something was received that is not decoded.
+    fn has_bytes(&self) -> bool {
+        !self.buffer.is_empty() || self.decoder.held_bytes() > 0
     }
 
     /// Reads what has come, after waiting for it.
@@ -184,11 +282,21 @@ impl Connection {
         if self.buffer.is_empty() {
             // An idle connection holds no buffer.
             self.buffer = BytesMut::new();
+            self.count_received();
         }
+        let silence = Silence {
+            limits: self.limits,
+            startup_deadline: self.startup_deadline,
+            is_amid_request: self.has_bytes(),
+        };
         loop {
             tokio::select! {
-                ready = wait_readable(&self.stream, &self.session, &self.limits, self.startup_deadline) => {
+                ready = wait_readable(&self.stream, &self.session, &silence) => {
                     if !ready? {
+                        if silence.is_amid_request && self.session.stage() == Stage::Ready {
+                            tracing::info!(peer = %self.session.peer, "a connection is closed: its client stopped amid a request (native_transport_stall_timeout)");
+                            self.metrics.connections_stalled.inc();
+                        }
                         return Ok(Some(End::Now));
                     }
                 }
@@ -198,6 +306,7 @@ impl Connection {
             match self.stream.try_read_buf(&mut self.buffer) {
                 Ok(0) => return Ok(Some(End::Now)),
                 Ok(size) => {
+                    self.received_nanos = self.clock.monotonic_nanos();
                     self.metrics.received_bytes.inc_by(size as u64);
                     return Ok(None);
                 }
@@ -208,27 +317,58 @@ impl Connection {
     }
 }
 
-/// False if the client was silent for too long.
-async fn wait_readable(
-    stream: &TcpStream,
-    session: &Session,
-    limits: &ConnectionLimits,
+/// How long a client may be silent.
+struct Silence {
+    limits: ConnectionLimits,
     startup_deadline: Instant,
-) -> io::Result<bool> {
+    is_amid_request: bool,
+}
+
+impl Silence {
+    /// Until when from now on, and whether that holds for one that waits for an answer, too. `None` is for ever.
+    fn deadline(&self, stage: Stage) -> Option<(Instant, bool)> {
+        let after = |timeout: Duration| (!timeout.is_zero()).then(|| Instant::now() + timeout);
+        match stage {
+            Stage::Established | Stage::Authenticating => Some((self.startup_deadline, true)),
+            Stage::Ready if self.is_amid_request => Some((after(self.limits.stall_timeout)?, true)),
+            Stage::Ready => Some((after(self.limits.idle_timeout)?, false)),
+        }
+    }
+}
+
+/// False if the client was silent for too long.
+async fn wait_readable(stream: &TcpStream, session: &Session, silence: &Silence) -> io::Result<bool> {
     loop {
-        let deadline = match session.stage() {
-            Stage::Ready if limits.idle_timeout.is_zero() => {
-                stream.readable().await?;
-                return Ok(true);
-            }
-            Stage::Ready => Instant::now() + limits.idle_timeout,
-            Stage::Established | Stage::Authenticating => startup_deadline,
+        let Some((deadline, is_for_all)) = silence.deadline(session.stage()) else {
+            stream.readable().await?;
+            return Ok(true);
         };
         match timeout_at(deadline, stream.readable()).await {
             Ok(readable) => return readable.map(|()| true),
             // Who waits for an answer is not idle.
-            Err(_) if session.stage() == Stage::Ready && !session.is_idle() => {}
+            Err(_) if !is_for_all && !session.is_idle() => {}
             Err(_) => return Ok(false),
+        }
+    }
+}
+
+/// False if the client takes none of its answers for too long.
+async fn wait_writable(stream: &TcpStream, session: &Session, stall_timeout: Duration) -> io::Result<bool> {
+    let since = Instant::now();
+    let never = stall_timeout.is_zero();
+    let look_after = if never {
+        UNREAD_PATIENCE
+    } else {
+        stall_timeout.min(UNREAD_PATIENCE)
+    };
+    loop {
+        if let Ok(writable) = timeout(look_after, stream.writable()).await {
+            return writable.map(|()| true);
+        }
+        let waited = since.elapsed();
+        let is_stalled = !never && waited >= stall_timeout;
+        if is_stalled || (waited >= UNREAD_PATIENCE && !session.account.has_room()) {
+            return Ok(false);
         }
     }
 }
@@ -240,12 +380,36 @@ async fn wait_until_idle(session: &Session) {
 }
 
 /// Sends what workers have left, and takes up what they have parked.
-async fn send_all(session: Arc<Session>, stream: Arc<TcpStream>, queues: Queues) -> io::Result<()> {
+async fn send_all(
+    session: Arc<Session>,
+    stream: Arc<TcpStream>,
+    queues: Queues,
+    metrics: Arc<ServerMetrics>,
+    stall_timeout: Duration,
+) -> io::Result<()> {
     while !session.is_gone() {
         let (parked, is_full) = session.flush()?;
         resume(&session, &queues, parked);
         if is_full {
-            stream.writable().await?;
+            if !wait_writable(&stream, &session, stall_timeout).await? {
+                tracing::info!(
+                    peer = %session.peer,
+                    unread_bytes = session.queued_bytes(),
+                    "a connection is closed: its client takes none of its answers (native_transport_stall_timeout)"
+                );
+                metrics.connections_stalled.inc();
+                return Ok(());
+            }
+        } else if session.has_parked() {
+            tokio::select! {
+                () = session.wake_sender.notified() => {}
+                has_room = session.account.wait_until(Account::has_room, MEMORY_PATIENCE) => if !has_room {
+                    for work in session.take_parked() {
+                        let (version, stream, cost) = work.place();
+                        overload::refuse(&session, &metrics, version, stream, cost);
+                    }
+                },
+            }
         } else {
             session.wake_sender.notified().await;
         }
@@ -256,7 +420,7 @@ async fn send_all(session: Arc<Session>, stream: Arc<TcpStream>, queues: Queues)
 fn resume(session: &Arc<Session>, queues: &Queues, parked: Vec<Work>) {
     let (heavy, point): (Vec<Work>, Vec<Work>) = parked
         .into_iter()
-        .partition(|work| matches!(work, Work::Heavy(..)));
+        .partition(|work| matches!(work, Work::Heavy { .. }));
     let put = |weight, work| {
         let session = session.clone();
         queues.put(weight, Task { session, work });

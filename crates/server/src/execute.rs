@@ -8,21 +8,24 @@ use std::sync::Arc;
 use std::thread;
 
 use crossbeam_channel::bounded;
+use ilion_codec::Rope;
 use ilion_env::cost::{self, Count};
 use ilion_env::{Env, trace};
 use ilion_protocol::{ErrorResponse, Frame, RequestFrame, Response, ResponseHead, encode_response};
 use ilion_query::{ClientState, LogPosition, StatementWeight};
 
 use parking_lot::Mutex;
+use smallvec::SmallVec;
 
 use crate::answer::{Columns, Reply, encode, encode_shared};
+use crate::answer_times::{AnswerTimes, Timed};
 use crate::costs::{CostShard, Spent};
 use crate::durability::Durability;
 use crate::events::Events;
 use crate::metrics::ServerMetrics;
 use crate::observers::{Observers, payload};
 use crate::request::{Answered, Requests, weigh_request};
-use crate::request_times::RequestTimes;
+use crate::request_times::{Kind, RequestTimes};
 use crate::session::{Cost, Sender, Session, Wire, Work};
 use crate::workers::{Queues, Task};
 
@@ -52,6 +55,13 @@ pub(crate) struct Worker {
     follows_nanos: Option<u64>,
 }
 
+/// What is known of a request before it is carried out.
+#[derive(Clone, Copy)]
+struct Arrived {
+    cost: Cost,
+    received_nanos: u64,
+}
+
 /// Answers of a task that were not sent yet.
 #[derive(Default)]
 struct Answers {
@@ -61,8 +71,6 @@ struct Answers {
     /// These leave when the log is durable up to `durable_at`.
     waiting: Batch,
     waiting_streams: Vec<i16>,
-    /// Their statements, and when they began.
-    waiting_statements: Vec<(u64, u64)>,
     durable_at: Option<LogPosition>,
 }
 
@@ -70,6 +78,7 @@ struct Answers {
 struct Batch {
     envelopes: Vec<u8>,
     cost: Cost,
+    requests: SmallVec<[Timed; 2]>,
 }
 
 impl Worker {
@@ -103,7 +112,7 @@ impl Worker {
             }
             self.run_item(&session, wire, &mut client, item, &mut answers);
             if answers.ready.envelopes.len() + answers.sent_bytes >= READY_BYTES_MAX {
-                send_ready(&session, wire, &mut answers);
+                self.send_ready(&session, wire, &mut answers);
                 self.follows_nanos = None;
                 match session.park(rest.collect()) {
                     Ok(()) => break,
@@ -111,7 +120,7 @@ impl Worker {
                 }
             }
         }
-        send_ready(&session, wire, &mut answers);
+        self.send_ready(&session, wire, &mut answers);
         self.send_when_durable(&session, wire, answers);
     }
 
@@ -124,8 +133,18 @@ impl Worker {
         answers: &mut Answers,
     ) {
         match item {
-            Work::Frame(frame) => self.run_frame(session, wire, client, &frame, answers),
-            Work::Heavy(request, cost) => self.run_request(session, wire, client, &request, cost, answers),
+            Work::Frame {
+                frame,
+                received_nanos,
+            } => self.run_frame(session, wire, client, &frame, received_nanos, answers),
+            Work::Heavy {
+                request,
+                cost,
+                received_nanos,
+            } => {
+                let arrived = Arrived { cost, received_nanos };
+                self.run_request(session, wire, client, &request, arrived, answers);
+            }
         }
     }
 
@@ -135,6 +154,7 @@ impl Worker {
         wire: Wire,
         client: &mut ClientState,
         frame: &Frame,
+        received_nanos: u64,
         answers: &mut Answers,
     ) {
         let cost = Cost::of(frame);
@@ -149,12 +169,17 @@ impl Worker {
         };
         let weight = weigh_request(&*self.executor.requests.statements, &request.request);
         if weight == StatementWeight::Heavy && self.pool == StatementWeight::Point {
-            let work = vec![Work::Heavy(Box::new(request), cost)];
+            let work = vec![Work::Heavy {
+                request: Box::new(request),
+                cost,
+                received_nanos,
+            }];
             let session = session.clone();
             self.queues.put(weight, Task { session, work });
             return;
         }
-        self.run_request(session, wire, client, &request, cost, answers);
+        let arrived = Arrived { cost, received_nanos };
+        self.run_request(session, wire, client, &request, arrived, answers);
     }
 
     fn run_request(
@@ -163,7 +188,7 @@ impl Worker {
         wire: Wire,
         client: &mut ClientState,
         request: &RequestFrame,
-        cost: Cost,
+        arrived: Arrived,
         answers: &mut Answers,
     ) {
         let executor = &*self.executor;
@@ -187,8 +212,9 @@ impl Worker {
         for event in &answered.events {
             executor.events.send(event);
         }
+        let mut waited_nanos = 0;
         if observed.is_traced() {
-            executor.wait_until_durable(&mut answered);
+            waited_nanos = executor.wait_until_durable(&mut answered);
             answered.tracing_id = executor.observers.end_trace(
                 &*executor.env,
                 &mut observed,
@@ -199,30 +225,66 @@ impl Worker {
         }
         answered.payload = payload(request, &observed);
         let stream = request.stream;
-        match send_shared(session, wire, stream, &answered, cost, &mut self.columns) {
-            Some(bytes) => answers.sent_bytes += bytes,
-            None => answers.add(wire, stream, &answered, cost, &mut self.columns),
+        let shared = shared_envelope(wire, stream, &answered, &mut self.columns);
+        if shared.is_none() {
+            answers.add(wire, stream, &answered, arrived.cost, &mut self.columns);
         }
         let started = observed.started_nanos();
         let ended = executor.env.monotonic_nanos();
         self.follows_nanos = Some(ended);
-        let elapsed = ended.saturating_sub(started);
-        self.times.count(&request.request, elapsed);
         executor.metrics.count_error(&answered.reply);
         if let Some(id) = answered.subject.id() {
-            let waits = answered.durable_at.is_some();
-            if waits {
-                answers.waiting_statements.push((id, started));
-            }
             let spent = Spent {
                 cost: observed.scope(),
-                elapsed_nanos: (!waits).then_some(elapsed),
+                elapsed_nanos: None,
                 is_error: answered.reply.error_code().is_some(),
             };
             let subject = &answered.subject;
             self.costs.lock().record(id, || subject.shape(), &spent);
+            let elapsed = ended.saturating_sub(started);
             let observers = &executor.observers;
             observers.tell_if_slow(request, subject, &observed, elapsed);
+        }
+        let timed = Timed {
+            kind: Kind::of(&request.request),
+            statement: answered.subject.id(),
+            received_nanos: arrived.received_nanos,
+            started_nanos: started,
+            ended_nanos: ended,
+            waited_nanos,
+        };
+        match shared {
+            Some(envelope) => {
+                answers.sent_bytes += envelope.len();
+                let times = self.times_of(SmallVec::from_iter([timed]), None);
+                session.deliver_timed(
+                    wire.pack_shared(envelope),
+                    arrived.cost,
+                    Sender::Itself,
+                    Some(times),
+                );
+            }
+            None => answers.batch_of(&answered).requests.push(timed),
+        }
+    }
+
+    fn times_of(&self, requests: SmallVec<[Timed; 2]>, durable_nanos: Option<u64>) -> AnswerTimes {
+        AnswerTimes {
+            clock: self.executor.env.clone(),
+            costs: self.costs.clone(),
+            times: self.times.clone(),
+            durable_nanos,
+            requests,
+        }
+    }
+
+    fn send_ready(&self, session: &Session, wire: Wire, answers: &mut Answers) {
+        let ready = std::mem::take(&mut answers.ready);
+        answers.sent_bytes = 0;
+        if ready.cost.requests > 0 {
+            let times = self.times_of(ready.requests, None);
+            let packed = wire.pack(ready.envelopes);
+            session.deliver_timed(packed, ready.cost, Sender::Itself, Some(times));
         }
     }
 
@@ -233,16 +295,15 @@ impl Worker {
         let Answers {
             waiting,
             waiting_streams,
-            waiting_statements,
             ..
         } = answers;
-        let (env, costs) = (self.executor.env.clone(), self.costs.clone());
-        let handed = env.monotonic_nanos();
+        let mut times = self.times_of(waiting.requests, None);
         let packed = wire.pack(waiting.envelopes);
         let cost = waiting.cost;
         let session = session.clone();
         let caller = thread::current().id();
         let callback = move |durable: Result<(), String>| {
+            times.durable_nanos = Some(times.clock.monotonic_nanos());
             let packed = match durable {
                 Ok(()) => packed,
                 Err(reason) => wire.pack(refusals(wire, &waiting_streams, &reason)),
@@ -253,48 +314,35 @@ impl Worker {
             } else {
                 Sender::Task
             };
-            session.deliver(packed, cost, sender);
-            let now = env.monotonic_nanos();
-            let mut costs = costs.lock();
-            for (id, started) in waiting_statements {
-                let waited = now.saturating_sub(handed);
-                costs.record_wait(id, now.saturating_sub(started), waited);
-            }
+            session.deliver_timed(packed, cost, sender, Some(times));
         };
         self.executor.durability.on_durable(position, Box::new(callback));
     }
 }
 
 impl Executor {
-    /// For a request that is traced: its trace ends with the sync that its answer waits for.
-    fn wait_until_durable(&self, answered: &mut Answered) {
+    /// For a request that is traced: its trace ends with the sync that its answer waits for. Gives how long that took.
+    fn wait_until_durable(&self, answered: &mut Answered) -> u64 {
         let Some(position) = answered.durable_at.take() else {
-            return;
+            return 0;
         };
+        let began = self.env.monotonic_nanos();
         let (sender, receiver) = bounded(1);
         let tell = move |durable| drop(sender.send(durable));
-        let durable = cost::timed(Count::LogNanos, || {
-            self.durability.on_durable(position, Box::new(tell));
-            receiver.recv()
-        });
-        match durable {
+        self.durability.on_durable(position, Box::new(tell));
+        match receiver.recv() {
             Ok(Ok(())) => trace::note(|| "Commitlog is durable"),
             Ok(Err(reason)) => answered.reply = refusal(&reason),
             Err(_) => answered.reply = refusal("it was closed"),
         }
+        let waited = self.env.monotonic_nanos().saturating_sub(began);
+        cost::add(Count::LogNanos, waited);
+        waited
     }
 }
 
 fn refusal(reason: &str) -> Reply {
     Reply::error(ErrorResponse::server(format!("the commit log failed: {reason}")))
-}
-
-fn send_ready(session: &Session, wire: Wire, answers: &mut Answers) {
-    let ready = std::mem::take(&mut answers.ready);
-    answers.sent_bytes = 0;
-    if ready.cost.requests > 0 {
-        session.deliver(wire.pack(ready.envelopes), ready.cost, Sender::Itself);
-    }
 }
 
 /// What writes are answered with whose commit log has failed: they may be lost.
@@ -309,24 +357,12 @@ fn refusals(wire: Wire, streams: &[i16], reason: &str) -> Vec<u8> {
     envelopes
 }
 
-/// Sends an answer that has large values, which are not copied, and tells its bytes; nothing if it
-/// has none, or they have to be compressed in one piece.
-fn send_shared(
-    session: &Session,
-    wire: Wire,
-    stream: i16,
-    answered: &Answered,
-    cost: Cost,
-    columns: &mut Columns,
-) -> Option<usize> {
+/// An answer that has large values, which are not copied; `None` if it has none, or they have to be compressed in one piece.
+fn shared_envelope(wire: Wire, stream: i16, answered: &Answered, columns: &mut Columns) -> Option<Rope> {
     if wire.of_envelopes().is_some() || answered.durable_at.is_some() {
         return None;
     }
-    let head = head_of(wire, stream, answered);
-    let envelope = encode_shared(&head, &answered.reply, columns)?;
-    let bytes = envelope.len();
-    session.deliver(wire.pack_shared(envelope), cost, Sender::Itself);
-    Some(bytes)
+    encode_shared(&head_of(wire, stream, answered), &answered.reply, columns)
 }
 
 fn head_of(wire: Wire, stream: i16, answered: &Answered) -> ResponseHead<'_> {
@@ -338,15 +374,20 @@ fn head_of(wire: Wire, stream: i16, answered: &Answered) -> ResponseHead<'_> {
 }
 
 impl Answers {
-    fn add(&mut self, wire: Wire, stream: i16, answered: &Answered, cost: Cost, columns: &mut Columns) {
-        let batch = match answered.durable_at {
-            Some(position) => {
-                self.waiting_streams.push(stream);
-                self.durable_at = self.durable_at.max(Some(position));
-                &mut self.waiting
-            }
+    /// Those that it leaves with.
+    fn batch_of(&mut self, answered: &Answered) -> &mut Batch {
+        match answered.durable_at {
+            Some(_) => &mut self.waiting,
             None => &mut self.ready,
-        };
+        }
+    }
+
+    fn add(&mut self, wire: Wire, stream: i16, answered: &Answered, cost: Cost, columns: &mut Columns) {
+        if let Some(position) = answered.durable_at {
+            self.waiting_streams.push(stream);
+            self.durable_at = self.durable_at.max(Some(position));
+        }
+        let batch = self.batch_of(answered);
         batch.cost.add(cost);
         let head = head_of(wire, stream, answered);
         encode(

@@ -10,13 +10,14 @@
 //! | `server`, `acceptor`, `options` | [`Server`]: starting and stopping; taking connections |
 //! | `port` | [`Port`]: a port that is taken, and not yet listened on |
 //! | `connection`, `handshake` | the task of a connection; OPTIONS and STARTUP |
+//! | `client_memory`, `descriptors`, `overload` | what all clients together may hold: memory; file descriptors; what is beyond it |
 //! | `session` | what is shared about a connection; its limits; answers on their way |
 //! | `workers`, `execute`, `weight` | pools, and what a thread does with a task |
 //! | `request`, `answer`, `error_table` | requests to statements, results to answers |
 //! | `observers` | [`Observers`]: what requests cost, which are slow, which are traced |
 //! | [`costs`], `traces`, `described` | costs by shape and the slow-query log; traces; requests in words |
 //! | `counted` | statements that came by no session, counted too |
-//! | `request_times` | how long requests took, by worker |
+//! | `answer_times`, `request_times` | the stages of a request; how long requests took, by worker |
 //! | `events` | SCHEMA_CHANGE and the like, for those who registered |
 //! | `statements`, `durability` | what is needed of the layers below |
 //! | `system` | the tables that the server fills |
@@ -24,7 +25,7 @@
 //! | [`settings`] | what the operator wants |
 //! | [`admin`] | the door for operators |
 //! | [`dashboard`] | the page for people behind it |
-//! | `log_file`, `signals` | logs; being told to stop |
+//! | `log_file`, `recent_log`, `signals` | logs; being told to stop |
 //!
 //! The border between tokio and plain threads is the queue in `workers`: tasks of tokio never execute a statement, threads
 //! never wait for a socket. When you add a limit, add it to `settings`, and let it hold in `Session`.
@@ -32,11 +33,14 @@
 mod acceptor;
 pub mod admin;
 mod answer;
+mod answer_times;
+mod client_memory;
 mod connection;
 pub mod costs;
 mod counted;
 pub mod dashboard;
 mod described;
+mod descriptors;
 mod disk_watch;
 mod durability;
 mod error_table;
@@ -50,7 +54,9 @@ mod metrics;
 mod node;
 mod observers;
 mod options;
+mod overload;
 mod port;
+mod recent_log;
 mod request;
 mod request_times;
 mod server;

@@ -14,6 +14,7 @@ use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
+use crate::recent_log::Keeper;
 use crate::settings::LogFilter;
 
 const NAME: &str = "ilion.log";
@@ -37,6 +38,7 @@ pub fn start_logging(env: &Arc<dyn Env>, directory: &Path, filter: &LogFilter) -
         .with(filter)
         .with(of_stderr)
         .with(of_file)
+        .with(Keeper)
         .try_init()
         .map_err(|error| error.to_string())?;
     std::panic::set_hook(Box::new(log_panic));

@@ -9,6 +9,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::answer::Reply;
+use crate::client_memory::ClientMemory;
 use crate::request_times::AllRequestTimes;
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -24,17 +25,21 @@ pub struct ServerMetrics {
     pub(crate) connections: Gauge,
     pub(crate) connections_total: Counter,
     pub(crate) connections_refused: Counter,
+    pub(crate) connections_stalled: Counter,
+    memory: Arc<ClientMemory>,
     pub(crate) received_bytes: Counter,
 }
 
 impl ServerMetrics {
-    pub(crate) fn new() -> Arc<Self> {
+    pub(crate) fn new(memory: Arc<ClientMemory>) -> Arc<Self> {
         Arc::new(Self {
             times: AllRequestTimes::default(),
             errors: Family::default(),
             connections: Gauge::default(),
             connections_total: Counter::default(),
             connections_refused: Counter::default(),
+            connections_stalled: Counter::default(),
+            memory,
             received_bytes: Counter::default(),
         })
     }
@@ -56,8 +61,19 @@ impl ServerMetrics {
         );
         registry.register(
             "connections_refused",
-            "Connections closed for being too many",
+            "Connections closed for being too many, or for lack of file descriptors",
             self.connections_refused.clone(),
+        );
+        registry.register(
+            "connections_stalled",
+            "Connections closed since their clients stopped amid a request, or took none of their answers",
+            self.connections_stalled.clone(),
+        );
+        registry.register_with_unit(
+            "memory",
+            "Requests and answers that are held for clients, as native_transport_max_request_data_in_flight counts them",
+            Unit::Bytes,
+            self.memory.gauge().clone(),
         );
         registry.register_with_unit(
             "received",
@@ -72,6 +88,11 @@ impl ServerMetrics {
             let code = format!("{:#06x}", code.number());
             self.errors.get_or_create(&CodeLabel { code }).inc();
         }
+    }
+
+    /// Bytes of requests and answers that are held for clients.
+    pub fn client_bytes(&self) -> u64 {
+        u64::try_from(self.memory.gauge().get()).unwrap_or(0)
     }
 
     /// Requests that were answered.

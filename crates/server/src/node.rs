@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ilion_commitlog::Mode;
+use ilion_commitlog::{Damage, Mode};
 use ilion_engine::{CacheOptions, Engine, EngineOptions, Finding, LargeLimits, SSTableVersion};
 use ilion_env::cost::timed;
 use ilion_env::{Count, Env};
@@ -89,15 +89,22 @@ impl Node {
         let local = Arc::new(LocalNode::open(store, node_facts(settings, &engine))?);
         if local.is_of_another_version() {
             // Read before the commit log is, at the next start.
-            engine.flush(TableId::of_system_table("system", "local"))?;
+            let flushed = engine.flush(TableId::of_system_table("system", "local"));
+            if let Err(error) = flushed
+                && !error.is_shortage()
+            {
+                return Err(error.into());
+            }
         }
         let store: Arc<dyn Store> = Arc::new(EngineStore::new(engine.clone(), local.cluster()));
-        let query_options = query_options(settings);
+        let query_options = query_options(settings, machine_bytes(&**engine.env()));
         let disk_watch = DiskWatch::start(&engine, settings, query_options.disk_usage.clone())?;
         let processor = Arc::new(QueryProcessor::new(store.clone(), query_options));
         system::register(&engine, settings);
         let observers = Arc::new(observers(&engine, store, settings)?);
         system::register_costs(&engine, &observers.costs);
+        system::register_ring(&engine, &local);
+        system::register_batches(&engine, processor.batch_sizes());
         Ok(Self {
             engine,
             processor,
@@ -159,7 +166,7 @@ impl Node {
             observers: self.observers.clone(),
         };
         let server = Server::start(port, options, services)?;
-        system::register_clients(&self.engine, &server.clients());
+        system::register_clients(&self.engine, &self.processor, &server.clients());
         self.local.listens_on(server.address().port());
         Ok(server)
     }
@@ -210,8 +217,10 @@ fn node_facts(settings: &Settings, engine: &Engine) -> NodeFacts {
     }
 }
 
-fn query_options(settings: &Settings) -> QueryOptions {
+fn query_options(settings: &Settings, machine_bytes: u64) -> QueryOptions {
+    let prepared_bytes = settings.prepared_statements_cache_size.map(|size| size.0);
     QueryOptions {
+        prepared_bytes_max: prepared_bytes.unwrap_or((machine_bytes / 256).max(PREPARED_BYTES_AUTO_MIN)),
         prepared_count_max: settings.prepared_statements_max,
         page_bytes_max: bytes(settings.native_transport_max_page_size.0),
         batch_size_warn_bytes: bytes(settings.batch_size_warn_threshold.0),
@@ -241,6 +250,8 @@ fn compactors_auto() -> usize {
     (processors / 2).clamp(2, 8)
 }
 
+/// Compat: `prepared_statements_cache_size` of Cassandra.
+const PREPARED_BYTES_AUTO_MIN: u64 = 10 << 20;
 const MEMTABLE_BYTES_AUTO: std::ops::RangeInclusive<u64> = (64 << 20)..=(4 << 30);
 const KEY_CACHE_BYTES_AUTO: u64 = 16 << 20;
 const FILE_CACHE_BYTES_AUTO_MAX: u64 = 512 << 20;
@@ -256,6 +267,7 @@ struct Budgets {
     rows: u64,
     counters: u64,
     summaries: u64,
+    pages: u64,
 }
 
 impl Budgets {
@@ -271,6 +283,7 @@ impl Budgets {
             ),
             keys: chosen(settings.key_cache_size, KEY_CACHE_BYTES_AUTO),
             summaries: chosen(settings.index_summary_capacity, machine / 20),
+            pages: chosen(settings.index_page_capacity, machine / 4),
             rows: settings.row_cache_size.0,
             counters: chosen(
                 settings.counter_cache_size,
@@ -281,7 +294,9 @@ impl Budgets {
 
     fn sum(&self) -> u64 {
         let caches = [self.chunks, self.keys, self.rows, self.counters];
-        let all = caches.into_iter().chain([self.memtables, self.summaries]);
+        let all = caches
+            .into_iter()
+            .chain([self.memtables, self.summaries, self.pages]);
         all.fold(0, u64::saturating_add)
     }
 
@@ -295,6 +310,7 @@ impl Budgets {
             rows_mib = mebibytes(self.rows),
             counters_mib = mebibytes(self.counters),
             summaries_mib = mebibytes(self.summaries),
+            pages_mib = mebibytes(self.pages),
             sum_mib = mebibytes(self.sum()),
             machine_mib = mebibytes(self.machine),
             "memory that memtables and caches may take"
@@ -302,7 +318,7 @@ impl Budgets {
         if self.sum() > self.machine / 10 * 9 {
             tracing::warn!(
                 "memtables and caches may take more memory than the machine has: lower memtable_heap_space, \
-                 file_cache_size, row_cache_size or counter_cache_size"
+                 file_cache_size, index_page_capacity, row_cache_size or counter_cache_size"
             );
         }
     }
@@ -338,6 +354,10 @@ fn engine_options(env: &dyn Env, settings: &Settings) -> Result<EngineOptions, O
                 ))
             })?,
             mode: log_mode(settings),
+            damage: match settings.commitlog_ignore_replay_errors {
+                true => Damage::Skip,
+                false => Damage::Refuse,
+            },
             ..ilion_commitlog::Options::default()
         },
         commit_log_bytes_max: settings.commitlog_total_space.0,
@@ -364,6 +384,7 @@ fn engine_options(env: &dyn Env, settings: &Settings) -> Result<EngineOptions, O
             cell_bytes: settings.cell_size_warn_threshold.map(|size| size.0),
         },
         index_summary_bytes: budgets.summaries,
+        index_page_bytes: budgets.pages,
         index_summary_resize_interval_secs: match settings.index_summary_resize_interval.as_secs() {
             0 => None,
             secs => Some(secs),
@@ -421,7 +442,7 @@ mod tests {
     fn memtables_and_caches_fit_machines_of_any_size() {
         for machine in [1 << 30, 4 << 30, 24 << 30, 1 << 40] {
             let budgets = Budgets::of(&Settings::default(), machine);
-            assert!(budgets.sum() <= machine / 2, "{budgets:?}");
+            assert!(budgets.sum() <= machine / 4 * 3, "{budgets:?}");
         }
         let small = Budgets::of(&Settings::default(), 256 << 20);
         assert_eq!(small.memtables, 64 << 20);

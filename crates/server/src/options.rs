@@ -27,6 +27,14 @@ pub struct ServerOptions {
     pub startup_timeout: Duration,
     /// How long a client may be silent; zero is for ever.
     pub idle_timeout: Duration,
+    /// How long a client may stop amid a request, or take none of its answers; zero is for ever.
+    pub stall_timeout: Duration,
+    /// Bytes of requests and answers that are held for all connections together. `None`: a share of the machine's memory.
+    pub client_bytes_max: Option<u64>,
+    /// The same for the connections of an address. `None`: a quarter of it.
+    pub client_bytes_per_address_max: Option<u64>,
+    /// Files and sockets that the process may have open. `None` is no limit.
+    pub descriptors_max: Option<u64>,
     /// Requests in flight of a connection.
     pub requests_in_flight_max: usize,
     /// Their bytes.
@@ -54,12 +62,37 @@ impl ServerOptions {
             connections_per_address_max: settings.native_transport_max_concurrent_connections_per_ip.0,
             startup_timeout: settings.native_transport_startup_timeout,
             idle_timeout: settings.native_transport_idle_timeout,
+            stall_timeout: settings.native_transport_stall_timeout,
+            client_bytes_max: settings
+                .native_transport_max_request_data_in_flight
+                .map(|size| size.0),
+            client_bytes_per_address_max: settings
+                .native_transport_max_request_data_in_flight_per_ip
+                .map(|size| size.0),
+            descriptors_max: ilion_env::descriptor_limit(),
             requests_in_flight_max: settings.native_transport_max_requests_in_flight as usize,
             request_bytes_max: bytes(settings.native_transport_receive_queue_capacity.0),
             queued_bytes_max: bytes(settings.native_transport_send_queue_capacity.0),
         }
     }
 }
+
+impl ServerOptions {
+    /// Bytes that may be held for all connections, and for those of an address.
+    pub(crate) fn client_memory(&self, machine_bytes: u64) -> (usize, usize) {
+        let bytes = |size: u64| usize::try_from(size).unwrap_or(usize::MAX);
+        let all = self.client_bytes_max;
+        let all = all.unwrap_or((machine_bytes / CLIENT_MEMORY_SHARE).max(CLIENT_BYTES_MIN));
+        let of_address = self.client_bytes_per_address_max;
+        let of_address = of_address.unwrap_or((all / 4).max(CLIENT_BYTES_MIN / 2));
+        (bytes(all), bytes(of_address))
+    }
+}
+
+/// What clients may take of the machine's memory. Compat: a tenth of the heap in Cassandra, whose heap is a quarter of the memory.
+const CLIENT_MEMORY_SHARE: u64 = 40;
+/// Some of the largest requests fit, however small the machine is.
+const CLIENT_BYTES_MIN: u64 = 64 << 20;
 
 /// The largest body that the protocol has.
 const FRAME_BYTES_MAX: u32 = 256 << 20;

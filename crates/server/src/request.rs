@@ -90,9 +90,9 @@ impl Requests {
             }
             // `expect_in_stage` has refused it.
             Request::Startup(_) => return Answered::of(Reply::error(second_startup())),
-            Request::Prepare(prepare) => self.prepare(client, prepare),
+            Request::Prepare(prepare) => self.prepare(session, client, prepare),
             Request::Query(query) => self.query(client, query),
-            Request::Execute(execute) => self.execute(client, execute, frame.version),
+            Request::Execute(execute) => self.execute(session, client, execute, frame.version),
             Request::Batch(batch) => self.batch(client, batch),
         };
         answered.unwrap_or_else(|error| self.refused(error))
@@ -118,6 +118,7 @@ impl Requests {
 
     fn execute(
         &self,
+        session: &Session,
         client: &mut ClientState,
         execute: &Execute,
         version: Version,
@@ -128,9 +129,11 @@ impl Requests {
             .ok_or_else(|| unprepared(&execute.id))?;
         let options = options_of(&execute.params);
         let answered = match self.statements.execute(client, &prepared, &options) {
-            Ok(executed) => self.answered(executed, |result| Reply::PreparedRows {
-                metadata: metadata_of(&result, &prepared, execute, version),
-                result,
+            Ok(executed) => self.answered(executed, |result| {
+                match metadata_of(&result, &prepared, execute, version, session) {
+                    Some(metadata) => Reply::PreparedRows { metadata, result },
+                    None => Reply::error(error_response(unprepared(&execute.id), self.node)),
+                }
             }),
             Err(error) => self.refused(error),
         };
@@ -140,9 +143,17 @@ impl Requests {
         })
     }
 
-    fn prepare(&self, client: &mut ClientState, prepare: &Prepare) -> Result<Answered, Error> {
+    fn prepare(
+        &self,
+        session: &Session,
+        client: &mut ClientState,
+        prepare: &Prepare,
+    ) -> Result<Answered, Error> {
         let keyspace = prepare.keyspace.as_deref();
         let prepared = self.statements.prepare(client, &prepare.text, keyspace)?;
+        if prepared.has_changed {
+            session.told.note(prepared.id, prepared.result_metadata_id);
+        }
         let warnings = prepared.warning(client, keyspace).into_iter().collect();
         let result = match &prepared.result_columns {
             Some(columns) => RowsMetadata::new(convert_columns(columns)),
@@ -289,21 +300,39 @@ fn unprepared(id: &[u8]) -> Error {
     Error::Unprepared { id: id.to_vec() }
 }
 
+/// How rows tell their columns; `None` if the client does without, yet may have others in mind, so that it has to prepare the
+/// statement again.
+///
 /// Compat: `ExecuteMessage` of Cassandra 5.0: conditional statements, whose columns depend on the outcome and have no id,
-/// always tell them.
-fn metadata_of(result: &ResultSet, prepared: &Prepared, execute: &Execute, version: Version) -> Metadata {
+/// always tell them. Before protocol 5 Cassandra takes the columns of whoever prepared last for those that every client
+/// knows; drivers that rely on that show values under wrong names.
+fn metadata_of(
+    result: &ResultSet,
+    prepared: &Prepared,
+    execute: &Execute,
+    version: Version,
+    session: &Session,
+) -> Option<Metadata> {
     let Some(id) = result.metadata_id else {
-        return Metadata::Full;
+        return Some(Metadata::Full);
     };
-    let is_known = match version {
-        Version::V5 => execute.result_metadata_id == id[..],
-        Version::V3 | Version::V4 => !prepared.has_changed && prepared.result_metadata_id == id,
-    };
-    match (is_known, version) {
-        (true, _) if execute.params.skip_metadata => Metadata::Skip,
-        (false, Version::V5) => Metadata::Changed(id),
-        _ => Metadata::Full,
+    if version >= Version::V5 {
+        let is_known = execute.result_metadata_id == id[..];
+        return Some(match (is_known, execute.params.skip_metadata) {
+            (true, true) => Metadata::Skip,
+            (true, false) => Metadata::Full,
+            (false, _) => Metadata::Changed(id),
+        });
     }
+    if !execute.params.skip_metadata || prepared.result_columns.is_none() {
+        return Some(Metadata::Full);
+    }
+    let is_known = if prepared.has_changed {
+        session.told.has(&prepared.id, &id)
+    } else {
+        prepared.result_metadata_id == id
+    };
+    is_known.then_some(Metadata::Skip)
 }
 
 fn options_of(params: &QueryParams) -> ExecuteOptions {

@@ -7,48 +7,85 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use ilion_protocol::Request;
 use parking_lot::Mutex;
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, NoLabelSet};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Unit;
 
+use crate::costs::Stages;
+
 /// Requests that are timed, by opcode.
-const KINDS: [&str; 5] = ["query", "prepare", "execute", "batch", "other"];
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Query,
+    Prepare,
+    Execute,
+    Batch,
+    Other,
+}
+
+impl Kind {
+    /// Their names, in the same order.
+    const NAMES: [&str; 5] = ["query", "prepare", "execute", "batch", "other"];
+
+    pub fn of(request: &Request) -> Self {
+        match request {
+            Request::Query(_) => Self::Query,
+            Request::Prepare(_) => Self::Prepare,
+            Request::Execute(_) => Self::Execute,
+            Request::Batch(_) => Self::Batch,
+            _ => Self::Other,
+        }
+    }
+}
+
 /// Upper bound of the first bucket; each of the next ones is twice that before.
-const FIRST_NANOS: u64 = 32_000;
-/// Buckets with an upper bound.
-const BUCKETS: usize = 18;
+const FIRST_NANOS: u64 = 1000;
+/// Buckets with an upper bound: up to 4.2 s.
+const BUCKETS: usize = 23;
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct KindLabel {
     kind: &'static str,
 }
 
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct StageLabel {
+    stage: &'static str,
+}
+
 /// The numbers of one worker.
 #[derive(Debug, Default)]
-pub(crate) struct RequestTimes([OfKind; KINDS.len()]);
+pub(crate) struct RequestTimes {
+    kinds: [Times; Kind::NAMES.len()],
+    stages: [Times; Stages::COUNT],
+}
 
-/// Requests of one kind.
+/// How long some requests took, or a stage of them.
 #[derive(Debug, Default)]
-struct OfKind {
+struct Times {
     sum_nanos: AtomicU64,
     /// By time; the last bucket is of the longest.
     counts: [AtomicU64; BUCKETS + 1],
 }
 
+impl Times {
+    #[inline]
+    fn count(&self, nanos: u64) {
+        add(&self.sum_nanos, nanos);
+        add(&self.counts[bucket_of(nanos)], 1);
+    }
+}
+
 impl RequestTimes {
     /// One more request. Requires: no other thread counts here.
     #[inline]
-    pub(crate) fn count(&self, request: &Request, nanos: u64) {
-        let kind = match request {
-            Request::Query(_) => 0,
-            Request::Prepare(_) => 1,
-            Request::Execute(_) => 2,
-            Request::Batch(_) => 3,
-            _ => 4,
-        };
-        let of_kind = &self.0[kind];
-        add(&of_kind.sum_nanos, nanos);
-        add(&of_kind.counts[bucket_of(nanos)], 1);
+    pub(crate) fn count(&self, kind: Kind, stages: &Stages) {
+        self.kinds[kind as usize].count(stages.sum());
+        for (times, nanos) in self.stages.iter().zip(stages.each()) {
+            if let Some(nanos) = nanos {
+                times.count(nanos);
+            }
+        }
     }
 }
 
@@ -76,20 +113,26 @@ impl AllRequestTimes {
         times
     }
 
+    /// Statements as text, and prepared ones.
+    pub(crate) fn statement_counts(&self) -> (u64, u64) {
+        let count = |kind: Kind| self.sum_of(|times| &times.kinds[kind as usize]).1.iter().sum();
+        (count(Kind::Query), count(Kind::Execute))
+    }
+
     /// Requests of all kinds.
     pub(crate) fn request_count(&self) -> u64 {
-        (0..KINDS.len())
-            .map(|kind| self.sum_of(kind).1.iter().sum::<u64>())
+        (0..Kind::NAMES.len())
+            .map(|kind| self.sum_of(|times| &times.kinds[kind]).1.iter().sum::<u64>())
             .sum()
     }
 
     /// Nanoseconds, and requests by time.
-    fn sum_of(&self, kind: usize) -> (u64, [u64; BUCKETS + 1]) {
+    fn sum_of(&self, pick: impl Fn(&RequestTimes) -> &Times) -> (u64, [u64; BUCKETS + 1]) {
         let (mut nanos, mut counts) = (0_u64, [0; BUCKETS + 1]);
         for times in self.0.lock().iter() {
-            let of_kind = &times.0[kind];
-            nanos = nanos.wrapping_add(of_kind.sum_nanos.load(Relaxed));
-            for (sum, count) in counts.iter_mut().zip(&of_kind.counts) {
+            let times = pick(times);
+            nanos = nanos.wrapping_add(times.sum_nanos.load(Relaxed));
+            for (sum, count) in counts.iter_mut().zip(&times.counts) {
                 *sum += count.load(Relaxed);
             }
         }
@@ -102,19 +145,36 @@ fn seconds(nanos: u64) -> f64 {
     nanos as f64 / 1e9
 }
 
+fn encode_times(
+    encoder: &mut MetricEncoder<'_>,
+    label: &impl EncodeLabelSet,
+    (nanos, counts): (u64, [u64; BUCKETS + 1]),
+) -> fmt::Result {
+    let bounds = (0..BUCKETS).map(|doublings| seconds(FIRST_NANOS << doublings));
+    let buckets: Vec<(f64, u64)> = bounds.chain([f64::INFINITY]).zip(counts).collect();
+    encoder.encode_family(label)?.encode_histogram::<NoLabelSet>(
+        seconds(nanos),
+        counts.iter().sum(),
+        &buckets,
+        None,
+    )
+}
+
 impl Collector for AllRequestTimes {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        let help = "Time from a request's turn to its answer, waiting for the commit log left out.";
-        let mut family =
-            encoder.encode_descriptor("request", help, Some(&Unit::Seconds), MetricType::Histogram)?;
-        for (number, kind) in KINDS.into_iter().enumerate() {
-            let (nanos, counts) = self.sum_of(number);
-            let bounds = (0..BUCKETS).map(|doublings| seconds(FIRST_NANOS << doublings));
-            let buckets: Vec<(f64, u64)> = bounds.chain([f64::INFINITY]).zip(counts).collect();
-            let requests = counts.iter().sum();
-            family
-                .encode_family(&KindLabel { kind })?
-                .encode_histogram::<NoLabelSet>(seconds(nanos), requests, &buckets, None)?;
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "Time from the last byte of a request to the first byte of its answer.";
+        let (unit, histogram) = (Some(&Unit::Seconds), MetricType::Histogram);
+        let mut family = encoder.encode_descriptor("request", help, unit, histogram)?;
+        for (number, kind) in Kind::NAMES.into_iter().enumerate() {
+            let sums = self.sum_of(|times| &times.kinds[number]);
+            encode_times(&mut family, &KindLabel { kind }, sums)?;
+        }
+        let help = "Time of a stage of requests: queue until a thread takes it, execute until the answer is there, log_wait \
+                    until the commit log has what was written, send until the answer's first byte leaves.";
+        let mut family = encoder.encode_descriptor("request_stage", help, unit, histogram)?;
+        for (number, stage) in Stages::NAMES.into_iter().enumerate() {
+            let sums = self.sum_of(|times| &times.stages[number]);
+            encode_times(&mut family, &StageLabel { stage }, sums)?;
         }
         Ok(())
     }
@@ -128,8 +188,8 @@ mod tests {
 
     #[test]
     fn buckets_hold_the_times_up_to_their_bounds() {
-        assert_eq!([0, 1, 32_000].map(bucket_of), [0; 3]);
-        assert_eq!([32_001, 64_000, 64_001].map(bucket_of), [1, 1, 2]);
+        assert_eq!([0, 1, 1000].map(bucket_of), [0; 3]);
+        assert_eq!([1001, 2000, 2001].map(bucket_of), [1, 1, 2]);
         let longest = FIRST_NANOS << (BUCKETS - 1);
         assert_eq!(
             [longest, longest + 1, u64::MAX].map(bucket_of),
@@ -142,8 +202,14 @@ mod tests {
         let all = AllRequestTimes::default();
         let workers = [all.new_worker(), all.new_worker()];
         for worker in &workers {
-            worker.count(&Request::Options, 1_000_000);
-            worker.count(&Request::Options, 10);
+            let stages = Stages {
+                queue: 10_000,
+                execute: 20_000,
+                log_wait: Some(960_000),
+                send: 10_000,
+            };
+            worker.count(Kind::Other, &stages);
+            worker.count(Kind::Other, &Stages::default());
         }
         assert_eq!(all.request_count(), 4);
         let mut registry = Registry::with_prefix("ilion_cql");
@@ -153,9 +219,14 @@ mod tests {
         for line in [
             "# TYPE ilion_cql_request_seconds histogram",
             "ilion_cql_request_seconds_count{kind=\"other\"} 4",
-            "ilion_cql_request_seconds_bucket{le=\"0.000032\",kind=\"other\"} 2",
+            "ilion_cql_request_seconds_bucket{le=\"0.000001\",kind=\"other\"} 2",
+            "ilion_cql_request_seconds_bucket{le=\"0.000512\",kind=\"other\"} 2",
             "ilion_cql_request_seconds_bucket{le=\"0.001024\",kind=\"other\"} 4",
             "ilion_cql_request_seconds_bucket{le=\"+Inf\",kind=\"query\"} 0",
+            "ilion_cql_request_stage_seconds_bucket{le=\"0.000016\",stage=\"execute\"} 2",
+            "ilion_cql_request_stage_seconds_bucket{le=\"0.000032\",stage=\"execute\"} 4",
+            "ilion_cql_request_stage_seconds_count{stage=\"log_wait\"} 2",
+            "ilion_cql_request_stage_seconds_sum{stage=\"log_wait\"} 0.00192",
         ] {
             assert!(text.contains(line), "{line} in {text}");
         }

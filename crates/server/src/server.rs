@@ -14,9 +14,11 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::acceptor::Acceptor;
+use crate::client_memory::ClientMemory;
 use crate::durability::Durability;
 use crate::events::Events;
 use crate::execute::Executor;
+use crate::memory::machine_bytes;
 use crate::metrics::ServerMetrics;
 use crate::observers::Observers;
 use crate::options::ServerOptions;
@@ -99,8 +101,11 @@ impl Server {
             .map_err(StartError::Threads)?;
         let address = port.address();
         let listener = runtime.block_on(async { port.listen() })?;
-        let metrics = ServerMetrics::new();
+        let (all_bytes, address_bytes) = options.client_memory(machine_bytes(&*services.env));
+        let memory = ClientMemory::new(all_bytes, address_bytes);
+        let metrics = ServerMetrics::new(memory.clone());
         let events = Arc::new(Events::default());
+        let clock = services.env.clone();
         let executor = Arc::new(Executor {
             env: services.env,
             requests: Requests {
@@ -121,9 +126,11 @@ impl Server {
         let (stopping, stopped) = watch::channel(false);
         let acceptor = Acceptor::new(
             options.clone(),
+            clock,
             events.clone(),
             metrics.clone(),
             workers.queues.clone(),
+            memory,
             stopped,
         );
         let accepting = runtime.spawn(acceptor.run(listener));
@@ -211,6 +218,11 @@ impl Clients {
         self.events.send(event);
     }
 
+    /// Statements that came as text, and those that were prepared, since the start.
+    pub fn statement_counts(&self) -> (u64, u64) {
+        self.metrics.times.statement_counts()
+    }
+
     /// Requests answered since the start.
     pub fn request_count(&self) -> u64 {
         self.metrics.request_count()
@@ -222,10 +234,15 @@ impl Clients {
             ("Native-Transport-Requests", StatementWeight::Point),
             ("Heavy-Statements", StatementWeight::Heavy),
         ]
-        .map(|(name, pool)| PoolFacts {
-            name,
-            threads: self.queues.thread_count(pool),
-            waiting: self.queues.waiting(pool),
+        .map(|(name, pool)| {
+            let (active, completed) = self.queues.done(pool);
+            PoolFacts {
+                name,
+                threads: self.queues.thread_count(pool),
+                waiting: self.queues.waiting(pool),
+                active,
+                completed,
+            }
         })
     }
 }
@@ -239,4 +256,8 @@ pub struct PoolFacts {
     pub threads: usize,
     /// Tasks that wait for one of them.
     pub waiting: usize,
+    /// Tasks that are being done.
+    pub active: usize,
+    /// Tasks that were done since the start.
+    pub completed: u64,
 }

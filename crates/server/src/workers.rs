@@ -3,10 +3,12 @@
 //! Invariant: a queue never holds more than its sessions allow to be in flight, so queues need no bound of their own.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use ilion_query::StatementWeight;
+use parking_lot::Mutex;
 
 use crate::execute::{Executor, Worker};
 use crate::session::{Session, Work};
@@ -29,6 +31,18 @@ pub(crate) struct Queues {
     point: Sender<Message>,
     heavy: Sender<Message>,
     sizes: PoolSizes,
+    doing: Arc<Mutex<Vec<OfThread>>>,
+}
+
+/// A thread's pool, and what it does.
+type OfThread = (StatementWeight, Arc<Doing>);
+
+/// What one thread does: it alone writes here, so that counting waits for nobody.
+#[derive(Debug, Default)]
+struct Doing {
+    /// Tasks that it has begun.
+    begun: AtomicU64,
+    completed: AtomicU64,
 }
 
 /// How many threads each pool has.
@@ -56,6 +70,18 @@ impl Queues {
         self.queue(weight).len()
     }
 
+    /// Tasks that are being done, and those that were since the start.
+    pub fn done(&self, weight: StatementWeight) -> (usize, u64) {
+        let (mut active, mut completed) = (0, 0);
+        let threads = self.doing.lock();
+        for (_, doing) in threads.iter().filter(|(pool, _)| *pool == weight) {
+            let done = doing.completed.load(Relaxed);
+            active += usize::from(doing.begun.load(Relaxed) > done);
+            completed += done;
+        }
+        (active, completed)
+    }
+
     /// How many threads take from a queue.
     pub fn thread_count(&self, weight: StatementWeight) -> usize {
         match weight {
@@ -78,7 +104,12 @@ impl Workers {
         let (point, point_messages) = unbounded();
         let (heavy, heavy_messages) = unbounded();
         let mut workers = Self {
-            queues: Queues { point, heavy, sizes },
+            queues: Queues {
+                point,
+                heavy,
+                sizes,
+                doing: Arc::default(),
+            },
             threads: Vec::new(),
         };
         for index in 0..sizes.point {
@@ -102,10 +133,12 @@ impl Workers {
             StatementWeight::Heavy => format!("ilion-heavy-{index}"),
         };
         let worker = Worker::new(executor.clone(), self.queues.clone(), pool);
+        let doing = Arc::<Doing>::default();
+        self.queues.doing.lock().push((pool, doing.clone()));
         let messages = messages.clone();
         let thread = std::thread::Builder::new()
             .name(name)
-            .spawn(move || run(worker, &messages))?;
+            .spawn(move || run(worker, &messages, &doing))?;
         self.threads.push(thread);
         Ok(())
     }
@@ -126,8 +159,11 @@ impl Workers {
     }
 }
 
-fn run(mut worker: Worker, messages: &Receiver<Message>) {
+fn run(mut worker: Worker, messages: &Receiver<Message>, doing: &Doing) {
     while let Ok(Message::Task(task)) = messages.recv() {
+        let number = doing.completed.load(Relaxed) + 1;
+        doing.begun.store(number, Relaxed);
         worker.run(task);
+        doing.completed.store(number, Relaxed);
     }
 }

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use ilion_server::settings::{CommitLogSync, Loaded, SETTINGS, Settings, Size, document};
+use ilion_server::settings::{CommitLogSync, Loaded, SETTINGS, SSTableFormat, Settings, Size, document};
 
 fn from_text(text: &str) -> Result<Loaded, String> {
     let mut loaded = Loaded::default();
@@ -112,22 +112,110 @@ fn cassandras_settings_without_use_are_told_apart() {
     assert_eq!(
         loaded.warnings,
         [
-            "ilion.yaml, line 1: seed_provider is passed over: it is about other nodes, and Ilion is one node",
-            "ilion.yaml, line 5: num_tokens is passed over: it is about other nodes, and Ilion is one node",
+            "ilion.yaml: passed over, since it is about other nodes, and Ilion is one node: seed_provider, num_tokens",
         ]
-    );
-    assert_eq!(
-        problem_of("sstable:\n  selected_format: bti\n"),
-        "ilion.yaml, line 2: sstable_selected_format: bti is refused: sstable_format says which format is written"
     );
     assert!(from_text("cdc_enabled: false\n").is_ok());
     assert_eq!(
         problem_of("cdc_enabled: true\n"),
         "ilion.yaml, line 1: cdc_enabled: true is refused: it asks for something that Ilion does not do"
     );
-    assert!(
-        problem_of("client_encryption_options:\n  enabled: true\n").contains("client_encryption_options")
+    for block in [
+        "client_encryption_options:\n  enabled: true\n",
+        "server_encryption_options:\n  internode_encryption: all\n",
+        "audit_logging_options:\n  enabled: true\n  logger:\n    - class_name: BinAuditLogger\n",
+        "start_native_transport: false\n",
+        "incremental_backups: true\n",
+    ] {
+        let told = problem_of(block);
+        let (name, _) = block.split_once(':').unwrap();
+        assert!(told.contains(&format!("line 1: {name}: ")), "{told}");
+    }
+    let mut loaded = Loaded::default();
+    loaded.set("num_tokens", "16", || "--set".to_owned()).unwrap();
+    assert_eq!(
+        loaded.warnings,
+        ["--set: num_tokens is passed over, since it is about other nodes, and Ilion is one node"]
     );
+}
+
+#[test]
+fn a_umask_is_three_octal_digits() {
+    for (text, umask) in [
+        ("077", 0o077),
+        ("'027'", 0o027),
+        ("027", 0o027),
+        ("000", 0),
+        ("22", 0o022),
+    ] {
+        let loaded = from_text(&format!("umask: {text}\n")).unwrap();
+        assert_eq!(loaded.settings.umask.0, umask, "{text}");
+    }
+    for text in ["700", "079", "0777", "private", "''"] {
+        let told = problem_of(&format!("umask: {text}\n"));
+        assert!(
+            told.contains("umask: expected three octal digits"),
+            "{text}: {told}"
+        );
+    }
+}
+
+fn stock(file: &str) -> Loaded {
+    let path = format!("{}/testdata/settings/{file}", env!("CARGO_MANIFEST_DIR"));
+    from_text(&std::fs::read_to_string(path).unwrap()).unwrap_or_else(|problem| panic!("{file}: {problem}"))
+}
+
+const STOCK: [&str; 4] = [
+    "cassandra-4.0.yaml",
+    "cassandra-4.1.yaml",
+    "cassandra-5.0.yaml",
+    "cassandra_latest-5.0.yaml",
+];
+
+#[test]
+fn a_stock_file_of_cassandra_is_taken_and_names_what_is_passed_over_once() {
+    for file in STOCK {
+        let loaded = stock(file);
+        assert!(loaded.warnings.len() <= 6, "{file}: {:#?}", loaded.warnings);
+        let mut passed_over: Vec<&str> = loaded
+            .warnings
+            .iter()
+            .flat_map(|line| line.rsplit_once(": ").unwrap().1.split(", "))
+            .collect();
+        passed_over.sort_unstable();
+        let all = passed_over.len();
+        passed_over.dedup();
+        assert!(all > 40 && all == passed_over.len(), "{file}: {passed_over:?}");
+        let settings = loaded.settings;
+        assert_eq!(settings.cluster_name, "Test Cluster", "{file}");
+        assert_eq!(settings.commitlog_sync, CommitLogSync::Periodic, "{file}");
+        assert_eq!(settings.commitlog_sync_period, Duration::from_secs(10), "{file}");
+        assert_eq!(
+            settings.counter_cache_save_period,
+            Duration::from_secs(7200),
+            "{file}"
+        );
+        assert_eq!(settings.batch_size_fail_threshold, Size(50 << 10), "{file}");
+        assert_eq!(
+            settings.partition_size_warn_threshold,
+            Some(Size(100 << 20)),
+            "{file}"
+        );
+        assert!(!settings.user_defined_functions_enabled, "{file}");
+        assert!(!settings.materialized_views_enabled, "{file}");
+    }
+    let latest = stock("cassandra_latest-5.0.yaml").settings;
+    assert_eq!(latest.sstable_format, SSTableFormat::Da);
+    assert_eq!(latest.default_secondary_index, "sai");
+}
+
+#[test]
+fn every_name_of_cassandras_configuration_is_known() {
+    for name in include_str!("../testdata/settings/names.txt").split_whitespace() {
+        if let Err(problem) = from_text(&format!("{name}: some value\n")) {
+            assert!(!problem.contains("unknown setting"), "{problem}");
+        }
+    }
 }
 
 #[test]

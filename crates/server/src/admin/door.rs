@@ -2,7 +2,9 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
+use axum::body::to_bytes;
 use axum::extract::{Query, Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::{self, Next};
@@ -12,6 +14,7 @@ use axum::{Json, Router};
 use serde_json::json;
 use tokio::runtime::Runtime;
 
+use super::listen::serve;
 use super::{
     Access, Admin, AdminError, AutoCompactionOrder, CacheChoice, CacheOrder, CompactionOrder, IndexOrder,
     StopOrder, TableChoice, TablePlace, ThroughputOrder, TopPartitionsOrder, TraceProbabilityReport,
@@ -27,11 +30,17 @@ pub struct AdminDoor {
 }
 
 impl AdminDoor {
-    /// Listens on the port.
+    /// Listens on the port. A request that has not come whole after `timeout` is refused, and a connection that has none is
+    /// closed.
     ///
     /// # Errors
     /// See [`StartError`].
-    pub fn open(port: Port, access: Access, admin: Arc<dyn Admin>) -> Result<Self, StartError> {
+    pub fn open(
+        port: Port,
+        access: Access,
+        admin: Arc<dyn Admin>,
+        timeout: Duration,
+    ) -> Result<Self, StartError> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name("ilion-admin")
@@ -40,11 +49,7 @@ impl AdminDoor {
             .map_err(StartError::Threads)?;
         let address = port.address();
         let listener = runtime.block_on(async { port.listen() })?;
-        runtime.spawn(async move {
-            if let Err(error) = axum::serve(listener, router(access, admin)).await {
-                tracing::error!(%error, "the door for administration has closed");
-            }
-        });
+        runtime.spawn(serve(listener, router(access, admin, timeout), timeout));
         Ok(Self {
             address,
             runtime: Some(runtime),
@@ -67,7 +72,10 @@ impl Drop for AdminDoor {
 
 type Shared = State<Arc<dyn Admin>>;
 
-fn router(access: Access, admin: Arc<dyn Admin>) -> Router {
+/// As axum limits bodies itself.
+const BODY_BYTES_MAX: usize = 2 << 20;
+
+fn router(access: Access, admin: Arc<dyn Admin>, timeout: Duration) -> Router {
     Router::new()
         .route("/metrics", get(metrics))
         .route("/admin/status", get(status))
@@ -97,18 +105,29 @@ fn router(access: Access, admin: Arc<dyn Admin>) -> Router {
         .route("/api/slowest", get(slowest))
         .route("/api/query", post(query))
         .merge(dashboard::pages())
-        .layer(middleware::from_fn_with_state(Arc::new(access), admit))
+        .layer(middleware::from_fn_with_state((Arc::new(access), timeout), admit))
         .with_state(admin)
 }
 
-async fn admit(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
+/// Lets a request in that may ask, once it has come whole.
+async fn admit(
+    State((access, timeout)): State<(Arc<Access>, Duration)>,
+    request: Request,
+    next: Next,
+) -> Response {
     match access.check(request.uri().path(), request.headers()) {
-        Ok(()) => next.run(request).await,
+        Ok(()) => {}
         Err(StatusCode::UNAUTHORIZED) => {
             let reason = "show the node's token: Authorization: Bearer <token> (admin_token_file)";
-            (StatusCode::UNAUTHORIZED, Json(json!({ "error": reason }))).into_response()
+            return (StatusCode::UNAUTHORIZED, Json(json!({ "error": reason }))).into_response();
         }
-        Err(status) => status.into_response(),
+        Err(status) => return status.into_response(),
+    }
+    let (head, body) = request.into_parts();
+    match tokio::time::timeout(timeout, to_bytes(body, BODY_BYTES_MAX)).await {
+        Ok(Ok(body)) => next.run(Request::from_parts(head, body.into())).await,
+        Ok(Err(_)) => StatusCode::PAYLOAD_TOO_LARGE.into_response(),
+        Err(_) => StatusCode::REQUEST_TIMEOUT.into_response(),
     }
 }
 

@@ -40,6 +40,19 @@ impl Collector for EngineMetrics {
         for cache in facts.caches.iter().filter(|cache| is_of_rows_or_counters(cache)) {
             encode_cache(&mut encoder, cache)?;
         }
+        encode_gauge(
+            &mut encoder,
+            "set_aside",
+            "Tables and other objects of the schema that the start could not open",
+            self.0.set_aside().len() as u64,
+        )?;
+        let is_stalled = u64::from(self.0.stalled().is_some());
+        encode_gauge(
+            &mut encoder,
+            "flushes_failing",
+            "1 while memtables cannot be flushed (a full disk, too few file descriptors), which is tried again",
+            is_stalled,
+        )?;
         let is_refusing = u64::from(self.0.failure().is_some());
         encode_gauge(
             &mut encoder,
@@ -150,8 +163,34 @@ fn of_commit_log(facts: &EngineFacts) -> [Metric; 3] {
     ]
 }
 
-fn sizes(facts: &EngineFacts) -> [Metric; 7] {
+fn sizes(facts: &EngineFacts) -> [Metric; 14] {
+    let lost = &facts.log_losses;
     [
+        (
+            "commit_log_lost_places",
+            "Damaged places that the start found in the commit log",
+            lost.places,
+        ),
+        (
+            "commit_log_lost_bytes",
+            "Bytes of these, as far as that is known",
+            lost.bytes,
+        ),
+        (
+            "commit_log_given_up_records",
+            "Records of the commit log that the start gave up, since they were decided by what was lost",
+            lost.records_given_up,
+        ),
+        (
+            "commit_log_gaps",
+            "Times that the start found segments of the commit log missing",
+            lost.gaps,
+        ),
+        (
+            "clock_behind_seconds",
+            "How far the clock stands before the newest timestamp that the node gave",
+            facts.clock_behind_micros / 1_000_000,
+        ),
         ("memtable_bytes", "Memory of memtables", facts.memtable_bytes),
         (
             "memtable_bytes_max",
@@ -168,10 +207,16 @@ fn sizes(facts: &EngineFacts) -> [Metric; 7] {
             "Memory of the key cache",
             facts.key_cache_bytes,
         ),
+        ("token_map_bytes", "Bytes of token maps", facts.token_map_bytes),
         (
-            "token_map_bytes",
-            "Bytes of token maps, which are mapped",
-            facts.token_map_bytes,
+            "index_page_bytes",
+            "Memory of pages of token maps, cell maps and indexes that were read",
+            facts.index_page_bytes,
+        ),
+        (
+            "index_page_bytes_max",
+            "What these pages may take",
+            facts.index_page_bytes_max,
         ),
         (
             "commit_log_bytes",

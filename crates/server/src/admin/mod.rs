@@ -31,10 +31,12 @@ mod compaction;
 mod door;
 mod engine_metrics;
 mod indexes;
+mod listen;
 mod of_engine;
 mod report;
 mod statements;
 mod table_stats;
+mod table_times;
 mod top_partitions;
 
 pub use access::{Access, AccessError, read_token};
@@ -47,7 +49,8 @@ pub use door::AdminDoor;
 pub use indexes::{IndexOrder, IndexReport};
 pub use of_engine::EngineAdmin;
 pub use report::{
-    CacheReport, ExportReport, ImportReport, ImportedFile, InfoReport, LeftFile, StatusReport, TableReport,
+    CacheReport, ExportReport, ImportReport, ImportedFile, InfoReport, LeftFile, LogLossReport, StatusReport,
+    TableReport,
 };
 
 pub use statements::{StatementReport, StatementsReport, TraceProbabilityReport};

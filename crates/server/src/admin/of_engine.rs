@@ -5,17 +5,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ilion_engine::{CacheFacts, CompactionRequest, Engine, ImportSource, TableFacts};
+use ilion_engine::{CacheFacts, CompactionRequest, Engine, ImportSource, LogLosses, TableFacts};
 use ilion_schema::{TableId, TableSchema};
 use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
 
 use super::engine_metrics::EngineMetrics;
+use super::table_times::TableTimes;
 use super::{
     Admin, AdminError, AutoCompactionOrder, CacheOrder, CacheReport, CompactionOrder, CompactionReport,
     ExportReport, ImportReport, ImportedFile, ImportedFrom, IndexOrder, IndexReport, InfoReport, LeftFile,
-    StatementsReport, StatusReport, StopOrder, TableChoice, TablePlace, TableReport, TableStats,
-    TableStatsReport, ThroughputOrder, TopPartitionsOrder, TopPartitionsReport,
+    LogLossReport, StatementsReport, StatusReport, StopOrder, TableChoice, TablePlace, TableReport,
+    TableStats, TableStatsReport, ThroughputOrder, TopPartitionsOrder, TopPartitionsReport,
 };
 use crate::costs::TableCosts;
 use crate::dashboard::{self, QueryOrder, QueryReport, SlowestOrder, SlowestReport};
@@ -46,6 +47,7 @@ impl EngineAdmin {
         let mut registry = Registry::with_prefix("ilion");
         server.register_metrics(&mut registry);
         registry.register_collector(Box::new(EngineMetrics(node.engine().clone())));
+        registry.register_collector(Box::new(TableTimes(node.observers().costs.clone())));
         let info = InfoReport {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             release_version: RELEASE_VERSION.to_owned(),
@@ -153,6 +155,16 @@ fn failed(error: ilion_engine::Error) -> AdminError {
     }
 }
 
+fn loss_report(lost: &LogLosses) -> Option<LogLossReport> {
+    let report = LogLossReport {
+        places: lost.places,
+        bytes: lost.bytes,
+        records_given_up: lost.records_given_up,
+        gaps: lost.gaps,
+    };
+    lost.is_any().then_some(report)
+}
+
 impl EngineAdmin {
     /// The table of an index.
     fn table_of_index(&self, order: &IndexOrder) -> Result<Arc<TableSchema>, AdminError> {
@@ -185,6 +197,13 @@ impl Admin for EngineAdmin {
         let clients = self.clients.list();
         StatusReport {
             failure: self.engine().failure(),
+            set_aside: self
+                .engine()
+                .set_aside()
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
+            stalled: self.engine().stalled(),
             clients: clients.len() as u64,
             requests: self.clients.request_count(),
             memtable_bytes: facts.memtable_bytes,
@@ -193,6 +212,8 @@ impl Admin for EngineAdmin {
             compactions: facts.compactions,
             compactions_failed: facts.compactions_failed,
             disk_read_bytes: self.engine().io().bytes_read,
+            clock_behind_secs: facts.clock_behind_micros / 1_000_000,
+            log_losses: loss_report(&facts.log_losses),
             tables: tables.into_iter().filter(is_of_user).map(report).collect(),
         }
     }

@@ -10,6 +10,12 @@ use serde::{Deserialize, Serialize};
 pub struct StatusReport {
     /// Why writes are refused, if they are.
     pub failure: Option<String>,
+    /// What the start could not open, and why.
+    #[serde(default)]
+    pub set_aside: Vec<String>,
+    /// Why memtables cannot be flushed for now, if they cannot; it is tried again.
+    #[serde(default)]
+    pub stalled: Option<String>,
     /// Connected clients.
     pub clients: u64,
     /// Requests answered since the start.
@@ -26,8 +32,27 @@ pub struct StatusReport {
     pub compactions_failed: u64,
     /// Bytes read from files since the start.
     pub disk_read_bytes: u64,
+    /// How far the clock stands before the newest timestamp that the node gave, in seconds.
+    #[serde(default)]
+    pub clock_behind_secs: u64,
+    /// What the start could not read of the commit log, if anything.
+    #[serde(default)]
+    pub log_losses: Option<LogLossReport>,
     /// Tables of users.
     pub tables: Vec<TableReport>,
+}
+
+/// What the start could not read of the commit log.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LogLossReport {
+    /// Damaged places, and an end in the middle of a record.
+    pub places: u64,
+    /// Their bytes, as far as that is known.
+    pub bytes: u64,
+    /// Whole records that were given up, since they had been decided by what was lost.
+    pub records_given_up: u64,
+    /// Times that segments are missing between others or at an end.
+    pub gaps: u64,
 }
 
 /// A table.
@@ -166,9 +191,18 @@ impl fmt::Display for Bytes {
 
 impl fmt::Display for StatusReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.failure {
-            None => writeln!(f, "state        serving")?,
-            Some(reason) => writeln!(f, "state        WRITES ARE REFUSED: {reason}")?,
+        match (&self.failure, &self.stalled) {
+            (None, None) => writeln!(f, "state        serving")?,
+            (None, Some(reason)) => {
+                writeln!(
+                    f,
+                    "state        serving, but FLUSHES FAIL and are tried again: {reason}"
+                )?;
+            }
+            (Some(reason), _) => writeln!(f, "state        WRITES ARE REFUSED: {reason}")?,
+        }
+        for object in &self.set_aside {
+            writeln!(f, "SET ASIDE    {object}")?;
         }
         writeln!(f, "clients      {}", self.clients)?;
         writeln!(f, "requests     {}", self.requests)?;
@@ -185,6 +219,23 @@ impl fmt::Display for StatusReport {
             self.compactions, self.compactions_failed
         )?;
         write!(f, "files        {} read", Bytes(self.disk_read_bytes))?;
+        if let Some(lost) = &self.log_losses {
+            write!(
+                f,
+                "\ncommit log   LOST AT THE START: {} places of {}, {} records given up, missing segments in {} places; the log tells where",
+                lost.places,
+                Bytes(lost.bytes),
+                lost.records_given_up,
+                lost.gaps
+            )?;
+        }
+        if self.clock_behind_secs > 0 {
+            write!(
+                f,
+                "\nclock        {} s BEFORE THE NEWEST TIMESTAMP THAT THIS NODE GAVE: mend it if it is wrong",
+                self.clock_behind_secs
+            )?;
+        }
         for table in &self.tables {
             write!(f, "\n{table}")?;
         }

@@ -124,7 +124,7 @@ impl Percentiles {
 impl TableStats {
     pub(super) fn of(details: &TableDetails, costs: &TableCosts) -> Self {
         let facts = &details.facts;
-        let (reads, writes) = (&costs.reads, &costs.writes);
+        let (reads, writes) = (costs.all_reads(), &costs.writes);
         Self {
             keyspace: facts.keyspace.clone(),
             table: facts.table.clone(),
@@ -142,8 +142,8 @@ impl TableStats {
             reads_failed: reads.errors,
             writes: writes.calls,
             writes_failed: writes.errors,
-            read_micros: Percentiles::of(&reads.latency, 1000.0),
-            write_micros: Percentiles::of(&writes.latency, 1000.0),
+            read_micros: Percentiles::of(&reads.local_latency, 1000.0),
+            write_micros: Percentiles::of(&writes.local_latency, 1000.0),
             sstables_per_read: Percentiles::of(&reads.sstables, 1.0),
             rows_per_read: Percentiles::of(&reads.rows, 1.0),
             tombstones_per_read: Percentiles::of(&reads.tombstones, 1.0),

@@ -90,6 +90,15 @@ impl Histogram {
         self.zeros + self.counts.iter().sum::<u64>()
     }
 
+    /// How many values are not above each bound, which are powers of two less one and ascend.
+    pub fn counts_up_to<const N: usize>(&self, bounds: [u64; N]) -> [u64; N] {
+        bounds.map(|bound| {
+            let steps = self.counts.iter().enumerate();
+            let below = steps.take_while(|(step, _)| top_of(*step) <= bound);
+            self.zeros + below.map(|(_, count)| count).sum::<u64>()
+        })
+    }
+
     /// The usual percentiles.
     pub fn summary(&self) -> Summary {
         Summary {
@@ -164,6 +173,14 @@ mod tests {
         assert!((950..=1000).contains(&summary.p95), "{summary:?}");
         assert!((990..=1000).contains(&summary.p99), "{summary:?}");
         assert_eq!((summary.max, summary.sum), (1000, 500_500));
+    }
+
+    #[test]
+    fn counts_up_to_powers_of_two_are_exact() {
+        let mut histogram = Histogram::default();
+        (0..=4096).for_each(|value| histogram.record(value));
+        let counts = histogram.counts_up_to([0, 15, 1023, 4095, 8191]);
+        assert_eq!(counts, [1, 16, 1024, 4096, 4097]);
     }
 
     #[test]

@@ -6,11 +6,13 @@
 mod histogram;
 mod shard;
 mod slow;
+mod stages;
 mod tally;
 
 pub use histogram::{Histogram, Summary};
 pub use shard::{CostShard, ShapeCosts, Spent};
 pub use slow::{SlowLog, SlowStatement};
+pub use stages::Stages;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -47,10 +49,21 @@ pub struct StatementFacts {
 /// What statements on a table have cost.
 #[derive(Clone, Debug, Default)]
 pub struct TableCosts {
-    /// Those that read it.
+    /// Those that read partitions by their keys.
     pub reads: ShapeCosts,
+    /// Those that read partitions whose keys they do not say.
+    pub scans: ShapeCosts,
     /// Those that change it.
     pub writes: ShapeCosts,
+}
+
+impl TableCosts {
+    /// All that read it.
+    pub fn all_reads(&self) -> ShapeCosts {
+        let mut all = self.reads.clone();
+        all.merge(&self.scans);
+        all
+    }
 }
 
 impl StatementCosts {
@@ -97,9 +110,10 @@ impl StatementCosts {
             }
             let key = (shape.keyspace.clone(), shape.table.clone());
             let table = tables.entry(key).or_default();
-            match shape.is_read {
-                true => table.reads.merge(&costs),
-                false => table.writes.merge(&costs),
+            match (shape.is_read, shape.is_scan) {
+                (true, false) => table.reads.merge(&costs),
+                (true, true) => table.scans.merge(&costs),
+                (false, _) => table.writes.merge(&costs),
             }
         }
         tables

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
+use ilion_env::Cost;
 use ilion_env::cost::CostScope;
-use ilion_env::{Cost, Count};
 use ilion_query::Shape;
 
-use super::Histogram;
 use super::tally::Tally;
+use super::{Histogram, Stages};
 
 /// Shapes that a thread tells apart.
 const SHAPES_MAX: usize = 500;
@@ -23,8 +23,12 @@ pub struct ShapeCosts {
     pub errors: u64,
     /// Sums of everything.
     pub total: Cost,
-    /// Nanoseconds from the request's turn to its answer, waiting for the commit log included.
+    /// Nanoseconds from a request's last byte to the first one of its answer.
     pub latency: Histogram,
+    /// Nanoseconds of that without waiting for a thread or for the socket.
+    pub local_latency: Histogram,
+    /// Nanoseconds of each stage, all executions together; in the order of [`Stages::each`].
+    pub stage_nanos: [u64; Stages::COUNT],
     /// Bytes read from disk.
     pub disk_bytes: Histogram,
     /// Bytes read from disk for a hundred bytes of answer.
@@ -44,6 +48,10 @@ impl ShapeCosts {
         self.errors += other.errors;
         self.total += &other.total;
         self.latency.merge(&other.latency);
+        self.local_latency.merge(&other.local_latency);
+        for (sum, more) in self.stage_nanos.iter_mut().zip(other.stage_nanos) {
+            *sum = sum.wrapping_add(more);
+        }
         self.disk_bytes.merge(&other.disk_bytes);
         self.amplification.merge(&other.amplification);
         self.rows.merge(&other.rows);
@@ -57,7 +65,7 @@ impl ShapeCosts {
 pub struct Spent<'c> {
     /// Everything but the time.
     pub cost: &'c CostScope,
-    /// The time; nothing if it is not over: the answer waits for the commit log.
+    /// The time; `None` if [`CostShard::record_times`] tells it later, when the answer leaves.
     pub elapsed_nanos: Option<u64>,
     /// It ended with an error.
     pub is_error: bool,
@@ -90,8 +98,8 @@ pub struct CostShard {
     others: BTreeMap<OthersKey, Others>,
 }
 
-/// Keyspace, table, and whether it is read.
-type OthersKey = (String, String, bool);
+/// Keyspace, table, whether it is read, and whether by its keys.
+type OthersKey = (String, String, bool, bool);
 
 impl CostShard {
     /// Adds an execution of a shape. `shape` is asked for only if it is new.
@@ -123,13 +131,16 @@ impl CostShard {
         place
     }
 
-    /// Adds the time of an execution whose answer waited for the commit log.
-    pub fn record_wait(&mut self, id: u64, elapsed_nanos: u64, log_nanos: u64) {
+    /// Adds the time of an execution that was recorded without, once its answer leaves.
+    #[inline]
+    pub fn record_times(&mut self, id: u64, stages: &Stages) {
+        let place = match self.last {
+            (last, place) if last == id => Some(place),
+            _ => self.places.get(&id).copied(),
+        };
         // A shape that had to make room meanwhile is not looked for.
-        let place = self.places.get(&id);
-        if let Some(known) = place.and_then(|place| self.known.get_mut(*place)) {
-            known.tally.latency.record(elapsed_nanos);
-            known.tally.total += &Cost::default().with(Count::LogNanos, log_nanos);
+        if let Some(known) = place.and_then(|place| self.known.get_mut(place)) {
+            known.tally.record_times(stages);
         }
     }
 
@@ -148,7 +159,12 @@ impl CostShard {
 
     fn make_one_of_others(&mut self, known: &Known) {
         let shape = &known.shape;
-        let key = (shape.keyspace.clone(), shape.table.clone(), shape.is_read);
+        let key = (
+            shape.keyspace.clone(),
+            shape.table.clone(),
+            shape.is_read,
+            shape.is_scan,
+        );
         let others = self.others.entry(key).or_insert_with(|| Others {
             shape: Arc::new(Shape {
                 text: others_of(shape),
@@ -179,6 +195,7 @@ impl CostShard {
 fn others_of(shape: &Shape) -> String {
     match (shape.table.as_str(), shape.is_read) {
         ("", _) => "(other statements)".to_owned(),
+        (table, true) if shape.is_scan => format!("(other scans of {table})"),
         (table, true) => format!("(other reads of {table})"),
         (table, false) => format!("(other writes of {table})"),
     }
@@ -186,7 +203,7 @@ fn others_of(shape: &Shape) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ilion_env::cost;
+    use ilion_env::{Count, cost};
 
     use super::*;
 
@@ -238,12 +255,20 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_for_the_log_belongs_to_its_statement() {
+    fn every_stage_of_a_request_belongs_to_its_statement() {
         let mut shard = CostShard::default();
         record(&mut shard, 7, 1, None);
-        shard.record_wait(7, 5000, 4000);
+        let stages = Stages {
+            queue: 600,
+            execute: 300,
+            log_wait: Some(4000),
+            send: 100,
+        };
+        shard.record_times(7, &stages);
         let (_, costs) = shard.known().next().unwrap();
         assert_eq!(costs.latency.summary().max, 5000);
+        assert_eq!(costs.local_latency.summary().max, 4300);
+        assert_eq!(costs.stage_nanos, [600, 300, 4000, 100]);
         assert_eq!(costs.total.of(Count::LogNanos), 4000);
         assert_eq!(costs.calls, 1);
     }

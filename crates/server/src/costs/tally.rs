@@ -7,10 +7,12 @@ use ilion_env::cost::amplification_percent;
 use ilion_env::{Cost, Count};
 
 use super::shard::Spent;
-use super::{Histogram, ShapeCosts};
+use super::{Histogram, ShapeCosts, Stages};
 
 /// Numbers of rows and of SSTables below this, and half as many tombstones, are small.
 const SMALL: u64 = 4;
+/// Place of the stage in [`Stages::each`].
+const LOG_WAIT: usize = 2;
 /// Combinations of small numbers.
 const COMBINATIONS: usize = (SMALL * SMALL * SMALL / 2) as usize;
 
@@ -20,6 +22,8 @@ pub(super) struct Tally {
     pub errors: u64,
     pub total: Cost,
     pub latency: Histogram,
+    pub local_latency: Histogram,
+    pub stage_nanos: [u64; Stages::COUNT],
     /// Executions that read nothing from disk, by rows, SSTables and tombstones.
     small: [u64; COMBINATIONS],
     others: Others,
@@ -61,8 +65,23 @@ impl Tally {
             Some(count) => *count += 1,
             None => self.others.record(numbers, cost.of(Count::BytesReturned)),
         }
-        if let Some(nanos) = spent.elapsed_nanos {
-            self.latency.record(nanos);
+        if let Some(elapsed) = spent.elapsed_nanos {
+            let log = cost.of(Count::LogNanos);
+            self.record_times(&Stages {
+                execute: elapsed.saturating_sub(log),
+                log_wait: (log > 0).then_some(log),
+                ..Stages::default()
+            });
+        }
+    }
+
+    /// How long one of them took.
+    #[inline]
+    pub fn record_times(&mut self, stages: &Stages) {
+        self.latency.record(stages.sum());
+        self.local_latency.record(stages.local());
+        for (sum, nanos) in self.stage_nanos.iter_mut().zip(stages.each()) {
+            *sum = sum.wrapping_add(nanos.unwrap_or(0));
         }
     }
 
@@ -76,8 +95,11 @@ impl Tally {
         let mut costs = ShapeCosts {
             calls: self.calls(),
             errors: self.errors,
-            total: self.total,
+            // Most waits for the log are over only when the answer leaves.
+            total: self.total.with(Count::LogNanos, self.stage_nanos[LOG_WAIT]),
             latency: self.latency.clone(),
+            local_latency: self.local_latency.clone(),
+            stage_nanos: self.stage_nanos,
             disk_bytes: self.others.disk_bytes.clone(),
             amplification: self.others.amplification.clone(),
             rows: self.others.rows.clone(),

@@ -2,9 +2,10 @@
 //!
 //! A request is counted when it is decoded and until its answer is queued; answers are counted until the socket has taken
 //! them. Over either limit nothing more is read from the socket, so that a client holds no more memory than that, however
-//! slowly it reads and however quickly it asks.
+//! slowly it reads and however quickly it asks. All of it counts in the budget of all clients, too (`client_memory`).
 
 mod outbox;
+mod told;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,8 +20,11 @@ use parking_lot::Mutex;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
+use crate::answer_times::AnswerTimes;
+use crate::client_memory::Account;
 use crate::server::ClientFacts;
 use outbox::{Outbox, Remainder};
+use told::Told;
 
 /// How bytes travel since STARTUP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,10 +63,24 @@ impl Wire {
 
 /// A request that a worker is to execute.
 pub(crate) enum Work {
-    /// As it came.
-    Frame(Frame),
+    /// As it came, and when its last byte had.
+    Frame { frame: Frame, received_nanos: u64 },
     /// Decoded, and found to be for the threads that may take long.
-    Heavy(Box<RequestFrame>, Cost),
+    Heavy {
+        request: Box<RequestFrame>,
+        cost: Cost,
+        received_nanos: u64,
+    },
+}
+
+impl Work {
+    /// By what it is answered, and what it counts for.
+    pub fn place(&self) -> (Version, i16, Cost) {
+        match self {
+            Self::Frame { frame, .. } => (frame.version, frame.stream, Cost::of(frame)),
+            Self::Heavy { request, cost, .. } => (request.version, request.stream, *cost),
+        }
+    }
 }
 
 /// What requests count for while they are in flight.
@@ -119,6 +137,8 @@ pub(crate) struct Session {
     pub id: u64,
     pub peer: SocketAddr,
     limits: SessionLimits,
+    /// What it holds of the budget of all clients.
+    pub account: Account,
     stage: AtomicU8,
     /// Held only to copy out or in, never while a statement runs.
     client: Mutex<Client>,
@@ -136,6 +156,7 @@ pub(crate) struct Session {
     pub request_count: AtomicU64,
     /// Bits of [`EventKind`]s.
     events: AtomicU8,
+    pub told: Told,
 }
 
 /// Who calls [`Session::deliver`].
@@ -148,11 +169,18 @@ pub(crate) enum Sender {
 }
 
 impl Session {
-    pub fn new(id: u64, peer: SocketAddr, stream: Arc<TcpStream>, limits: SessionLimits) -> Self {
+    pub fn new(
+        id: u64,
+        peer: SocketAddr,
+        stream: Arc<TcpStream>,
+        limits: SessionLimits,
+        account: Account,
+    ) -> Self {
         Self {
             id,
             peer,
             limits,
+            account,
             stage: AtomicU8::new(Stage::Established as u8),
             client: Mutex::default(),
             outbox: Mutex::new(Outbox::new(stream)),
@@ -164,6 +192,7 @@ impl Session {
             request_bytes: AtomicUsize::new(0),
             request_count: AtomicU64::new(0),
             events: AtomicU8::new(0),
+            told: Told::default(),
         }
     }
 
@@ -194,6 +223,14 @@ impl Session {
         self.client.lock().wire
     }
 
+    /// Whole envelopes as they travel at this time.
+    pub fn pack(&self, envelopes: Vec<u8>) -> Vec<u8> {
+        match self.wire() {
+            Some(wire) => wire.pack(envelopes),
+            None => envelopes,
+        }
+    }
+
     pub fn change_client(&self, change: impl FnOnce(&mut Client)) {
         change(&mut self.client.lock());
     }
@@ -202,25 +239,39 @@ impl Session {
     pub fn begin(&self, cost: Cost) {
         self.requests.fetch_add(cost.requests, SeqCst);
         self.request_bytes.fetch_add(cost.bytes, SeqCst);
+        self.account.grow(cost.bytes);
         self.request_count.fetch_add(cost.requests as u64, Relaxed);
     }
 
     /// Queues answers, already packed for the wire, and counts their requests as done.
     pub fn deliver(&self, packed: impl Into<Rope>, done: Cost, sender: Sender) {
-        self.send(packed.into(), sender);
+        self.deliver_timed(packed, done, sender, None);
+    }
+
+    /// The same; the times are told when the first byte leaves.
+    pub fn deliver_timed(
+        &self,
+        packed: impl Into<Rope>,
+        done: Cost,
+        sender: Sender,
+        times: Option<AnswerTimes>,
+    ) {
+        self.send(packed.into(), sender, times);
         self.requests.fetch_sub(done.requests, SeqCst);
         self.request_bytes.fetch_sub(done.bytes, SeqCst);
+        self.account.shrink(done.bytes);
         self.wake_reader_if_waiting();
     }
 
-    fn send(&self, packed: Rope, sender: Sender) {
+    fn send(&self, packed: Rope, sender: Sender, times: Option<AnswerTimes>) {
         let mut outbox = self.outbox.lock();
-        let was_idle = outbox.queued_bytes() == 0;
-        outbox.push(packed);
+        let before = outbox.queued_bytes();
+        outbox.push(packed, times);
         let sent = match sender {
-            Sender::Itself if was_idle => outbox.send(),
+            Sender::Itself if before == 0 => outbox.send(),
             _ => Ok(Remainder::Waiting),
         };
+        self.account.change(before, outbox.queued_bytes());
         drop(outbox);
         // Errors of the socket are met, and told, by the connection's own task.
         if !matches!(sent, Ok(Remainder::Nothing)) {
@@ -231,22 +282,46 @@ impl Session {
     /// Sends what is queued. Gives the parked work that may go on, and whether the socket is to be waited for.
     pub fn flush(&self) -> std::io::Result<(Vec<Work>, bool)> {
         let mut outbox = self.outbox.lock();
-        let waiting = outbox.send()? == Remainder::Waiting;
-        let work = outbox.unpark(self.limits.queued_bytes_max);
+        let before = outbox.queued_bytes();
+        let sent = outbox.send();
+        self.account.change(before, outbox.queued_bytes());
+        let waiting = sent? == Remainder::Waiting;
+        let work = match self.account.has_room() {
+            true => outbox.unpark(self.limits.queued_bytes_max),
+            false => Vec::new(),
+        };
         drop(outbox);
         self.wake_reader_if_waiting();
         Ok((work, waiting))
     }
 
-    /// Keeps work until the client has read; gives it back if it may run now.
+    /// Keeps work until the client has read, or all clients together hold less; gives it back if it may run now.
     pub fn park(&self, work: Vec<Work>) -> Result<(), Vec<Work>> {
-        self.outbox.lock().park(work, self.limits.queued_bytes_max)
+        if self.account.has_room() {
+            return self.outbox.lock().park(work, self.limits.queued_bytes_max);
+        }
+        self.outbox.lock().park(work, 0)?;
+        // The task looks after it, since nothing may be left to send.
+        self.wake_sender.notify_one();
+        Ok(())
+    }
+
+    /// True if work waits to be taken up.
+    pub fn has_parked(&self) -> bool {
+        self.outbox.lock().has_parked()
+    }
+
+    /// The work that waits, whatever there is room for.
+    pub fn take_parked(&self) -> Vec<Work> {
+        self.outbox.lock().unpark(usize::MAX)
     }
 
     /// Drops the socket and what was to be sent.
     pub fn close(&self) {
         self.is_gone.store(true, Relaxed);
-        self.outbox.lock().close();
+        let mut outbox = self.outbox.lock();
+        self.account.shrink(outbox.queued_bytes());
+        outbox.close();
     }
 
     /// Whether nobody is there any more to be answered.

@@ -1,7 +1,8 @@
 //! Answers on their way to a client, and the requests that wait until it reads them.
 //!
 //! Invariant: bytes leave in the order of `deliver`. Work is parked only while there are bytes to send, and whoever sends
-//! them takes it up again, so that nothing is left behind.
+//! them takes it up again, or while all clients hold too much, and then the connection's task is woken to look after it: nothing
+//! is left behind.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
@@ -13,6 +14,7 @@ use ilion_codec::Rope;
 use tokio::net::TcpStream;
 
 use super::Work;
+use crate::answer_times::AnswerTimes;
 
 /// Chunks that one system call sends.
 const CHUNKS_PER_WRITE: usize = 64;
@@ -26,6 +28,12 @@ pub(super) struct Outbox {
     /// Bytes of the first chunk that are sent already.
     sent: usize,
     queued_bytes: usize,
+    /// Bytes that have left since the connection was opened.
+    left_bytes: u64,
+    /// Answers whose first byte has not left, by the place of that byte.
+    times: VecDeque<(u64, AnswerTimes)>,
+    /// The socket was full when it was last tried.
+    is_stuck: bool,
     parked: Vec<Work>,
 }
 
@@ -70,13 +78,18 @@ impl Outbox {
 
     /// Drops what was to be sent and everything to come.
     pub fn close(&mut self) {
+        self.tell_leaving(u64::MAX);
         *self = Self::default();
     }
 
     /// Adds bytes to what is queued.
-    pub fn push(&mut self, packed: Rope) {
+    pub fn push(&mut self, packed: Rope, times: Option<AnswerTimes>) {
         if self.stream.is_none() || packed.is_empty() {
-            return;
+            return times.map_or((), AnswerTimes::sent);
+        }
+        if let Some(times) = times {
+            let place = self.left_bytes + self.queued_bytes as u64;
+            self.times.push_back((place, times));
         }
         self.queued_bytes += packed.len();
         if packed.shared_len() == 0 {
@@ -89,7 +102,11 @@ impl Outbox {
 
     /// Sends what is queued, as far as the socket takes it.
     pub fn send(&mut self) -> io::Result<Remainder> {
-        while let (Some(stream), false) = (&self.stream, self.chunks.is_empty()) {
+        while let (Some(stream), false) = (self.stream.clone(), self.chunks.is_empty()) {
+            // A socket that is not full takes all of it at once. Told before, so that whoever reads the answer finds it counted.
+            if !self.is_stuck {
+                self.tell_leaving(self.left_bytes + self.queued_bytes as u64);
+            }
             let mut slices = [IoSlice::new(&[]); CHUNKS_PER_WRITE];
             let mut count = 0;
             for (slice, chunk) in slices.iter_mut().zip(&self.chunks) {
@@ -100,16 +117,29 @@ impl Outbox {
             match stream.try_write_vectored(&slices[..count]) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(size) => self.take_sent(size),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Remainder::Waiting),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.is_stuck = true;
+                    return Ok(Remainder::Waiting);
+                }
                 Err(error) => return Err(error),
             }
         }
         Ok(Remainder::Nothing)
     }
 
+    /// Tells the times of answers whose first byte is before the place.
+    fn tell_leaving(&mut self, place: u64) {
+        while let Some((_, times)) = self.times.pop_front_if(|(first, _)| *first < place) {
+            times.sent();
+        }
+    }
+
     fn take_sent(&mut self, size: usize) {
         self.queued_bytes -= size;
         self.sent += size;
+        self.left_bytes += size as u64;
+        self.is_stuck = false;
+        self.tell_leaving(self.left_bytes);
         while let Some(first) = self.chunks.front()
             && self.sent >= first.len()
         {
@@ -125,6 +155,11 @@ impl Outbox {
         }
         self.parked.extend(work);
         Ok(())
+    }
+
+    /// True if work is parked.
+    pub fn has_parked(&self) -> bool {
+        !self.parked.is_empty()
     }
 
     /// The parked work, once the client has read enough.

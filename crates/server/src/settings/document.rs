@@ -13,7 +13,8 @@ pub fn document() -> String {
          (`{ENVIRONMENT_PREFIX}` and the name in capitals), then the command line (`--set name=value`, or the flag that \
          `ilion serve --help` names). Names and units are those of Cassandra 5.0 where the meaning is: durations `10s`, \
          `500ms`; sizes `16MiB`; rates `64MiB/s`. Old names of Cassandra with a unit in them \
-         (`commitlog_segment_size_in_mb`) work too.\n\n\
+         (`commitlog_segment_size_in_mb`) work too, and a stock \
+         cassandra.yaml of 4.0, 4.1 or 5.0 starts a node.\n\n\
          | setting | default | meaning |\n| --- | --- | --- |\n"
     );
     for setting in SETTINGS {
@@ -24,7 +25,7 @@ pub fn document() -> String {
     for foreign in FOREIGN {
         let fate = match foreign.fate {
             Fate::PassedOver => "Passed over with a warning",
-            Fate::RefusedUnless([only]) => &format!("Refused, unless it is `{only}`"),
+            Fate::RefusedUnless([only]) => &format!("Refused, unless `{only}`"),
             Fate::RefusedUnless(_) => "Refused, unless switched off",
         };
         let names = foreign.names.join("`, `");

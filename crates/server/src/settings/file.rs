@@ -69,17 +69,32 @@ fn flatten(prefix: &str, pairs: Vec<(Spanned<String>, Node)>, entries: &mut Vec<
                 name,
                 line,
             }),
-            // Of a block that is passed over as a whole, nothing but its name is told.
-            Node::Map(_) if super::foreign::find(&name).is_some() && name != "sstable" => {
-                entries.push(Entry {
-                    name,
-                    value: "(a block)".to_owned(),
-                    line,
-                })
-            }
+            // `sstable: {format: {bti: ..}}` is about details of formats.
+            Node::Map(_) if name == "sstable_format" => entries.push(Entry {
+                name: "sstable_format_parameters".to_owned(),
+                value: "(a block)".to_owned(),
+                line,
+            }),
+            // Of a block that is passed over as a whole, nothing is told but its name and whether it is switched on.
+            Node::Map(pairs) if super::foreign::find(&name).is_some() => entries.push(Entry {
+                name,
+                value: switch(&pairs),
+                line,
+            }),
             Node::Map(pairs) => flatten(&name, pairs, entries),
         }
     }
+}
+
+/// What switches a block of Cassandra's on. Without that it is off.
+fn switch(pairs: &[(Spanned<String>, Node)]) -> String {
+    let found = pairs
+        .iter()
+        .find_map(|(key, node)| match (key.value.as_str(), node) {
+            ("enabled" | "internode_encryption", Node::Scalar(value)) => Some(value.clone()),
+            _ => None,
+        });
+    found.unwrap_or_default()
 }
 
 /// `{class_name: C, parameters: {a: b}}` is `C; a=b`.

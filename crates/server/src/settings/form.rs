@@ -31,6 +31,28 @@ pub struct Rate(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limit(pub Option<u64>);
 
+/// Permissions that files and directories do not get, as `umask` of a shell tells them: three octal digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Umask(pub u32);
+
+impl Form for Umask {
+    fn parse(text: &str) -> Result<Self, String> {
+        // YAML drops zeros at the start.
+        let is_octal =
+            (1..=4).contains(&text.len()) && text.bytes().all(|byte| (b'0'..=b'7').contains(&byte));
+        let umask = u32::from_str_radix(text, 8).ok().filter(|_| is_octal);
+        // The owner must reach what it has made.
+        umask
+            .filter(|umask| umask & !0o077 == 0)
+            .map(Self)
+            .ok_or_else(|| "three octal digits from 000 to 077".to_owned())
+    }
+
+    fn print(&self) -> String {
+        format!("{:03o}", self.0)
+    }
+}
+
 /// Words of a list, in any case; `none` is the empty one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names(pub Vec<String>);

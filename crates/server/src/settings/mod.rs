@@ -13,6 +13,7 @@ mod file;
 mod foreign;
 mod table;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use ilion_env::Env;
@@ -23,7 +24,7 @@ pub use choices::{
 pub use compaction::DefaultCompaction;
 pub use document::document;
 pub use foreign::{FOREIGN, Fate, Foreign};
-pub use form::{Limit, LogFilter, Names, Rate, Size, parse_address};
+pub use form::{Limit, LogFilter, Names, Rate, Size, Umask, parse_address};
 pub use table::{SETTINGS, Setting, Settings};
 
 /// A settings file is not larger.
@@ -79,10 +80,17 @@ impl Loaded {
             place: path.to_owned(),
             problem,
         })?;
+        let mut passed_over: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
         for entry in entries {
-            self.set(&entry.name, &entry.value, || {
-                format!("{path}, line {}", entry.line)
-            })?;
+            let place = || format!("{path}, line {}", entry.line);
+            if let Some(foreign) = self.set_or_pass(&entry.name, &entry.value, place)? {
+                passed_over.entry(foreign.reason).or_default().push(entry.name);
+            }
+        }
+        for (reason, names) in passed_over {
+            let names = names.join(", ");
+            self.warnings
+                .push(format!("{path}: passed over, since {reason}: {names}"));
         }
         Ok(())
     }
@@ -119,26 +127,57 @@ impl Loaded {
     /// # Errors
     /// The name is unknown or the value cannot be used.
     pub fn set(&mut self, name: &str, value: &str, place: impl Fn() -> String) -> Result<(), SettingsError> {
+        if let Some(foreign) = self.set_or_pass(name, value, &place)? {
+            let (place, reason) = (place(), foreign.reason);
+            self.warnings
+                .push(format!("{place}: {name} is passed over, since {reason}"));
+        }
+        Ok(())
+    }
+
+    /// Sets one; gives why it is passed over if it is.
+    fn set_or_pass(
+        &mut self,
+        name: &str,
+        value: &str,
+        place: impl Fn() -> String,
+    ) -> Result<Option<&'static Foreign>, SettingsError> {
         let refuse = |problem: String| SettingsError {
             place: place(),
             problem,
         };
+        if name == "sstable_selected_format" {
+            select_format(&mut self.settings, value).map_err(refuse)?;
+            return Ok(None);
+        }
         let name = canonical(name);
         if let Some((setting, unit)) = table::find(name) {
-            return set_known(&mut self.settings, setting, value, unit).map_err(refuse);
+            set_known(&mut self.settings, setting, value, unit).map_err(refuse)?;
+            return Ok(None);
         }
         let foreign = foreign::find(name).ok_or_else(|| refuse(unknown(name)))?;
         match foreign.fate {
-            Fate::PassedOver => {
-                let place = place();
-                self.warnings
-                    .push(format!("{place}: {name} is passed over: {}", foreign.reason));
-                Ok(())
-            }
-            Fate::RefusedUnless(values) if values.contains(&value) => Ok(()),
+            Fate::PassedOver => Ok(Some(foreign)),
+            Fate::RefusedUnless(values) if values.contains(&value) => Ok(None),
             Fate::RefusedUnless(_) => Err(refuse(format!("{name}: {value} is refused: {}", foreign.reason))),
         }
     }
+}
+
+/// `sstable: {selected_format: ..}` of Cassandra 5: the families of formats.
+fn select_format(settings: &mut Settings, value: &str) -> Result<(), String> {
+    let is_big = settings.sstable_format != SSTableFormat::Da;
+    match value {
+        "bti" => settings.sstable_format = SSTableFormat::Da,
+        "big" if is_big => {}
+        "big" => settings.sstable_format = SSTableFormat::Nb,
+        other => {
+            return Err(format!(
+                "selected_format: expected one of big, bti, got {other:?}"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Names of Cassandra's that mean the same.
@@ -159,6 +198,14 @@ fn set_known(settings: &mut Settings, setting: &Setting, value: &str, unit: &str
     }
     // Compat: class names may be qualified.
     let simple = value.strip_prefix("org.apache.cassandra.auth.").unwrap_or(value);
+    // Compat: a name that has kept its number from the days before units.
+    let of_number = setting.legacy.iter().find(|(legacy, _)| *legacy == name);
+    let unit = match of_number {
+        Some((_, of_number)) if unit.is_empty() && simple.bytes().all(|byte| byte.is_ascii_digit()) => {
+            of_number
+        }
+        _ => unit,
+    };
     let text = match unit {
         "" => simple.to_owned(),
         unit => format!("{simple}{unit}"),
@@ -168,7 +215,7 @@ fn set_known(settings: &mut Settings, setting: &Setting, value: &str, unit: &str
 
 fn is_known(name: &str) -> bool {
     let name = canonical(name);
-    table::find(name).is_some() || foreign::find(name).is_some()
+    name == "sstable_selected_format" || table::find(name).is_some() || foreign::find(name).is_some()
 }
 
 fn unknown(name: &str) -> String {

@@ -1,6 +1,7 @@
 //! The settings of Ilion: one list that makes the struct, the defaults, the document and `system_views.settings`.
 //!
-//! A line is `name: type = "default"`, then old names of Cassandra with the unit that their bare numbers have.
+//! A line is `name: type = "default"`, then old names of Cassandra with the unit that their bare numbers have; the name itself may be
+//! among them.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -12,7 +13,7 @@ use super::choices::{
     Authenticator, Authorizer, CommitLogSync, SSTableFormat, SSTableLookup, StorageCompatibility,
 };
 use super::compaction::DefaultCompaction;
-use super::form::{Form, Limit, LogFilter, Names, Rate, Size};
+use super::form::{Form, Limit, LogFilter, Names, Rate, Size, Umask};
 
 /// One setting, as the loader and the document see it.
 pub struct Setting {
@@ -77,6 +78,8 @@ settings! {
     saved_caches_directory: Option<PathBuf> = "auto";
     /// Directory of the log files. auto: `logs` in `directory`.
     log_directory: Option<PathBuf> = "auto";
+    /// Permissions that files and directories do not get when they are made, as the umask of a shell: 077 leaves them to their owner, 027 lets the group read. What the process itself withholds is withheld, too.
+    umask: Umask = "077";
     /// How keys become tokens; it must stay the same for a data directory.
     partitioner: Partitioner = "org.apache.cassandra.dht.Murmur3Partitioner";
     /// The token of this node. auto: the stored one, or one by chance when the data directory is new.
@@ -110,6 +113,14 @@ settings! {
     native_transport_idle_timeout: Duration = "0s", was "native_transport_idle_timeout_in_ms" in "ms";
     /// A connection that has not sent a valid STARTUP after so long is closed.
     native_transport_startup_timeout: Duration = "30s";
+    /// A client that stops amid a request, or takes none of its answers, for so long is closed (after 5s if memory for clients is short); 0s is never.
+    native_transport_stall_timeout: Duration = "1m";
+    /// Memory for requests and unread answers of all connections together. Beyond it requests wait for 2s and are then answered with 0x1001. auto: a fortieth of the machine's memory, at least 64MiB.
+    native_transport_max_request_data_in_flight: Option<Size> = "auto",
+        was "native_transport_max_concurrent_requests_in_bytes" in "B";
+    /// The same for the connections of an address. auto: a quarter of it, at least 32MiB.
+    native_transport_max_request_data_in_flight_per_ip: Option<Size> = "auto",
+        was "native_transport_max_concurrent_requests_in_bytes_per_ip" in "B";
     /// Requests of a connection that may be waiting or running; then nothing is read from it.
     native_transport_max_requests_in_flight: u32 = "2048";
     /// Bytes of such requests; then nothing is read from the connection.
@@ -123,6 +134,8 @@ settings! {
     admin_address: IpAddr = "127.0.0.1";
     /// File whose first line is the token that dashboard, metrics and administration ask for. auto: none, this machine may.
     admin_token_file: Option<PathBuf> = "auto";
+    /// An HTTP request that has not come whole after so long is refused, and a connection that has none is closed.
+    admin_timeout: Duration = "30s";
     /// Who may connect; only AllowAllAuthenticator is built.
     authenticator: Authenticator = "AllowAllAuthenticator";
     /// Who may do what; only AllowAllAuthorizer is built.
@@ -134,10 +147,13 @@ settings! {
     commitlog_sync_period: Duration = "10s", was "commitlog_sync_period_in_ms" in "ms";
     /// Time between syncs when `commitlog_sync` is group.
     commitlog_sync_group_window: Duration = "10ms", was "commitlog_sync_group_window_in_ms" in "ms";
-    /// Size of a file of the commit log; half of it is the largest write.
+    /// Size of a file of the commit log; half of it is the largest write to one partition.
     commitlog_segment_size: Size = "32MiB", was "commitlog_segment_size_in_mb" in "MiB";
     /// Size of the commit log at which the memtables that hold it up are flushed.
     commitlog_total_space: Size = "8GiB", was "commitlog_total_space_in_mb" in "MiB";
+    /// Whether damaged records of the commit log are skipped at the start, though they had been synced: what they held is lost. Otherwise the node
+    /// does not start. Cassandra's `-Dcassandra.commitlog.ignorereplayerrors`.
+    commitlog_ignore_replay_errors: bool = "false";
 
     /// Memory for memtables. auto: a quarter of the machine's, from 64MiB to 4GiB.
     memtable_heap_space: Option<Size> = "auto", was "memtable_heap_space_in_mb" in "MiB";
@@ -148,29 +164,31 @@ settings! {
     /// Memory for places of partitions that were looked up in an index; used where no token map knows them. auto: 16MiB.
     key_cache_size: Option<Size> = "auto", was "key_cache_size_in_mb" in "MiB";
     /// How often the places of the key cache are saved, and whether at the end; 0s is never.
-    key_cache_save_period: Duration = "4h";
+    key_cache_save_period: Duration = "4h", was "key_cache_save_period" in "s";
     /// Places of the key cache that are saved; -1 is all.
     key_cache_keys_to_save: Limit = "-1";
     /// Memory for index summaries, where there is no token map; they are thinned out to fit. Bits of token maps take up to a quarter of as much. auto: a twentieth of the machine's memory.
     index_summary_capacity: Option<Size> = "auto", was "index_summary_capacity_in_mb" in "MiB";
+    /// Memory for pages of token maps, cell maps and indexes of SSTables: they stay once they were read and checked. Those that do not fit are read each time. auto: a quarter of the machine's memory.
+    index_page_capacity: Option<Size> = "auto";
     /// How often index summaries are brought to what they may take; 0s is never.
     index_summary_resize_interval: Duration = "1h", was "index_summary_resize_interval_in_minutes" in "m";
     /// Memory for the rows of tables with `caching = {'rows_per_partition': ...}`; 0B is no row cache.
     row_cache_size: Size = "0B", was "row_cache_size_in_mb" in "MiB";
     /// How often the keys of the row cache are saved, and whether at the end; 0s is never.
-    row_cache_save_period: Duration = "0s";
+    row_cache_save_period: Duration = "0s", was "row_cache_save_period" in "s";
     /// Keys of the row cache that are saved; -1 is all.
     row_cache_keys_to_save: Limit = "-1";
     /// Memory for what this node has counted, so that writes of counters need not read; 0B is no counter cache. auto: a
     /// fortieth of the machine's memory, at most 50MiB.
     counter_cache_size: Option<Size> = "auto", was "counter_cache_size_in_mb" in "MiB";
     /// How often the keys of the counter cache are saved, and whether at the end; 0s is never.
-    counter_cache_save_period: Duration = "2h";
+    counter_cache_save_period: Duration = "2h", was "counter_cache_save_period" in "s";
     /// Keys of the counter cache that are saved; -1 is all.
     counter_cache_keys_to_save: Limit = "-1";
     /// How long saved caches may take to load after a start, in the background.
     cache_load_timeout: Duration = "30s", was "cache_load_timeout_seconds" in "s";
-    /// Format of the SSTables that are written: nb and oa are BIG, da is BTI; Cassandra 4.x reads nb only. All are read.
+    /// Format of the SSTables that are written: nb and oa are BIG, da is BTI; Cassandra 4.x reads nb only. All are read. The block `sstable` of cassandra.yaml selects da by `selected_format: bti`.
     sstable_format: SSTableFormat = "nb";
     /// What becomes of the data directory of a Cassandra 4.x: CASSANDRA_4 leaves it one that it can open again, and refuses what it does not know; NONE makes it one of 5.0, for good. Directories of 5.0 are not concerned.
     storage_compatibility_mode: StorageCompatibility = "CASSANDRA_4";
@@ -186,6 +204,8 @@ settings! {
     batch_size_fail_threshold: Size = "50KiB", was "batch_size_fail_threshold_in_kb" in "KiB";
     /// Prepared statements that are remembered; the oldest go first.
     prepared_statements_max: usize = "10000";
+    /// Memory for prepared statements; the oldest go first, and one that would take more than a quarter of it is refused. auto: a 256th of the machine's memory, at least 10MiB.
+    prepared_statements_cache_size: Option<Size> = "auto", was "prepared_statements_cache_size_mb" in "MiB";
     /// Whether ALLOW FILTERING is allowed.
     allow_filtering_enabled: bool = "true";
     /// Whether materialized views may be created.
@@ -341,7 +361,8 @@ settings! {
     /// Whether SimpleStrategy is allowed.
     simplestrategy_enabled: bool = "true";
     /// Partitions larger than this are warned of in the log when they are flushed or compacted; auto: never.
-    partition_size_warn_threshold: Option<Size> = "100MiB", was "compaction_large_partition_warning_threshold" in "";
+    partition_size_warn_threshold: Option<Size> = "100MiB", was "compaction_large_partition_warning_threshold" in "",
+        "compaction_large_partition_warning_threshold_mb" in "MiB";
     /// Partitions larger than this are told of as errors in the log when they are flushed or compacted; auto: never.
     partition_size_fail_threshold: Option<Size> = "auto";
     /// Partitions with more tombstones are warned of in the log when they are flushed or compacted; -1 is never.

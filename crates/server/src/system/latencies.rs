@@ -1,37 +1,49 @@
-//! `system_views` about reads and writes of tables, as Cassandra has them: one row a table that statements were about.
+//! `system_views` about reads and writes of tables, as Cassandra has them: one row a table.
 //!
 //! Compat: `TableMetricTables`; rates of the last minute are not kept, and null.
 
 use bytes::Bytes;
-use ilion_engine::{TableDetails, VirtualRow};
+use ilion_engine::{Engine, TableDetails, VirtualRow};
 
 use super::values::{bigint, double, text};
 use crate::costs::{Histogram, StatementCosts, TableCosts};
 
-/// Times in milliseconds of what `of` picks.
-pub(super) fn latency(costs: &StatementCosts, of: fn(&TableCosts) -> &Histogram) -> Vec<VirtualRow> {
-    let names = ["p50th_ms", "p99th_ms", "max_ms"];
-    rows(costs, of, names, 1e6)
+/// What is told of each table.
+pub(super) type Pick = fn(&TableCosts) -> Histogram;
+
+/// Tables by keyspace and name.
+type Names = Vec<(String, String)>;
+
+/// The tables that are stored: each has a row, also if no statement was about it.
+pub(super) fn stored(engine: &Engine) -> Names {
+    let tables = engine.tables();
+    let schemas = tables.iter().map(|store| store.schema());
+    schemas
+        .map(|table| (table.keyspace.clone(), table.name.clone()))
+        .collect()
 }
 
-/// Tombstones that reads met.
-pub(super) fn tombstones_per_read(costs: &StatementCosts) -> Vec<VirtualRow> {
-    rows(
-        costs,
-        |table| &table.reads.tombstones,
-        ["p50th", "p99th", "max"],
-        1.0,
-    )
+/// Times in milliseconds of what `of` picks.
+pub(super) fn latency(costs: &StatementCosts, tables: Names, of: Pick) -> Vec<VirtualRow> {
+    rows(costs, tables, of, ["p50th_ms", "p99th_ms", "max_ms"], 1e6)
+}
+
+/// Counts of what `of` picks.
+pub(super) fn count(costs: &StatementCosts, tables: Names, of: Pick) -> Vec<VirtualRow> {
+    rows(costs, tables, of, ["p50th", "p99th", "max"], 1.0)
 }
 
 fn rows(
     costs: &StatementCosts,
-    of: fn(&TableCosts) -> &Histogram,
+    tables: Names,
+    of: Pick,
     [p50, p99, max]: [&str; 3],
     unit: f64,
 ) -> Vec<VirtualRow> {
-    let tables = costs.by_table().into_iter();
-    let counted = tables.filter(|(_, costs)| of(costs).count() > 0);
+    let mut counted = costs.by_table();
+    for name in tables {
+        counted.entry(name).or_default();
+    }
     let row = |((keyspace, table), costs): ((String, String), TableCosts)| {
         let values = of(&costs);
         let summary = values.summary();
@@ -49,23 +61,36 @@ fn rows(
             ],
         }
     };
-    counted.map(row).collect()
+    counted.into_iter().map(row).collect()
 }
 
 /// The largest partition of each table in SSTables.
 pub(super) fn max_partition_size(tables: &[TableDetails]) -> Vec<VirtualRow> {
-    let row = |table: &TableDetails| {
+    largest(tables, "mebibytes", |table| {
         let bytes = table.partition_bytes.percentile(1.0).unwrap_or(i64::MAX);
-        let mebibytes = u64::try_from(bytes).unwrap_or(0).div_ceil(1 << 20);
-        VirtualRow {
-            partition_key: vec![text(&table.facts.keyspace), text(&table.facts.table)],
-            clustering: Vec::new(),
-            cells: vec![("mebibytes".to_owned(), Some(bigint(mebibytes)))],
-        }
+        u64::try_from(bytes).unwrap_or(0).div_ceil(1 << 20)
+    })
+}
+
+/// The largest SSTable of each table.
+pub(super) fn max_sstable_size(tables: &[TableDetails]) -> Vec<VirtualRow> {
+    largest(tables, "mebibytes", |table| {
+        table.sstable_bytes_max.div_ceil(1 << 20)
+    })
+}
+
+/// The longest time between the oldest and the newest data of an SSTable of each table, in milliseconds.
+pub(super) fn max_sstable_duration(tables: &[TableDetails]) -> Vec<VirtualRow> {
+    largest(tables, "max_sstable_duration", |table| {
+        table.sstable_duration_micros_max / 1000
+    })
+}
+
+fn largest(tables: &[TableDetails], column: &str, of: fn(&TableDetails) -> u64) -> Vec<VirtualRow> {
+    let row = |table: &TableDetails| VirtualRow {
+        partition_key: vec![text(&table.facts.keyspace), text(&table.facts.table)],
+        clustering: Vec::new(),
+        cells: vec![(column.to_owned(), Some(bigint(of(table))))],
     };
-    tables
-        .iter()
-        .filter(|table| table.facts.sstables > 0)
-        .map(row)
-        .collect()
+    tables.iter().map(row).collect()
 }

@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use ilion_engine::VirtualRow;
 use ilion_query::{ClusterFacts, Store, StoreError};
 use ilion_rows::{
     Cell, Clustering, ClusteringFilter, ColumnData, ComplexColumn, Data, DecoratedKey, DeletionTime,
@@ -124,7 +125,16 @@ impl LocalNode {
             tokens,
             host_id,
         };
-        node.write()?;
+        match node.write() {
+            // What is stored is of an earlier start, which matters less than to serve what is there.
+            Err(LocalError::Store(StoreError::WriteRefused(reason))) if stored.cell("host_id").is_some() => {
+                tracing::warn!(
+                    reason,
+                    "system.local cannot be written: it tells what the last start has stored"
+                );
+            }
+            written => written?,
+        }
         Ok(node)
     }
 
@@ -149,6 +159,39 @@ impl LocalNode {
                 .iter()
                 .map(|token| (token.clone(), vec![address.clone()]))
                 .collect(),
+        }
+    }
+
+    /// Its tokens, as `system.local` has them.
+    pub(super) fn tokens(&self) -> &[String] {
+        &self.tokens
+    }
+
+    /// What it would tell other nodes of itself; so many bytes are on disk.
+    pub(super) fn gossip(&self, load_bytes: u64) -> VirtualRow {
+        let facts = &self.facts;
+        let address = facts.rpc_address.ip();
+        let status = format!("NORMAL,{}", self.tokens.first().map_or("", String::as_str));
+        let cells = [
+            ("dc", facts.data_center.clone()),
+            ("host_id", self.host_id.to_string()),
+            ("hostname", facts.listen_address.to_string()),
+            ("load", format!("{load_bytes}.0")),
+            ("native_address_and_port", facts.rpc_address.to_string()),
+            ("rack", facts.rack.clone()),
+            ("release_version", self.release_version.clone()),
+            ("rpc_address", address.to_string()),
+            ("rpc_ready", "true".to_owned()),
+            ("schema", self.store.schema().version.to_string()),
+            ("status", status.clone()),
+            ("status_with_port", status),
+        ];
+        VirtualRow {
+            partition_key: vec![inet(facts.listen_address)],
+            clustering: vec![int(STORAGE_PORT)],
+            cells: cells
+                .map(|(name, value)| (name.to_owned(), Some(text(&value))))
+                .into(),
         }
     }
 
@@ -203,7 +246,7 @@ impl LocalNode {
         if let (Some(tokens), Some(column)) = (tokens, table.column_named("tokens")) {
             columns.push(ColumnData {
                 column: column.id,
-                data: Data::Complex(Box::new(set_of(tokens, now))),
+                data: Data::Complex(Box::new(set_of(tokens, now, self.store.now_micros()))),
             });
         }
         columns.sort_by_key(|data| data.column);
@@ -237,15 +280,15 @@ impl SchemaListener for LocalNode {
 }
 
 /// The whole set: what was there before is deleted.
-fn set_of(elements: &[String], now_micros: i64) -> ComplexColumn {
+fn set_of(elements: &[String], timestamp_micros: i64, now_micros: i64) -> ComplexColumn {
     let mut paths: Vec<Bytes> = elements.iter().map(|element| text(element)).collect();
     paths.sort_unstable();
     let secs = u32::try_from(now_micros / 1_000_000).unwrap_or(0);
     ComplexColumn {
-        deletion: DeletionTime::new(now_micros - 1, secs),
+        deletion: DeletionTime::new(timestamp_micros - 1, secs),
         cells: paths
             .into_iter()
-            .map(|path| (path, Cell::live(now_micros, Bytes::new())))
+            .map(|path| (path, Cell::live(timestamp_micros, Bytes::new())))
             .collect(),
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! | module | what |
 //! | --- | --- |
+//! | `counts` | statements, batches, pools, the log and the process, as tables of `system_views` |
+//! | `estimates` | sizes of tables by range of the ring |
 //! | `indexes`, `sstable_indexes` | secondary indexes, as tables of `system_views` |
 //! | `local` | `system.local`: this node, stored |
 //! | `views` | `system_views`, computed when read |
@@ -11,8 +13,10 @@
 //! | `values` | serialized values |
 //!
 //! `system.peers` and `system.peers_v2` stay empty: there is one node. Virtual tables of Cassandra that are not listed in
-//! [`register`] are there and empty.
+//! here are there and empty: one node has no other nodes, repairs, streams or logins to tell of.
 
+mod counts;
+mod estimates;
 mod indexes;
 mod latencies;
 mod local;
@@ -25,13 +29,16 @@ mod virtual_schema;
 
 use std::sync::{Arc, Weak};
 
-use ilion_engine::{Engine, VirtualRow, VirtualTable};
+use ilion_engine::{Engine, TableDetails, VirtualRow, VirtualTable};
+use ilion_query::{BatchSizes, QueryProcessor};
 use ilion_schema::TableId;
 
-use crate::costs::{Histogram, StatementCosts, TableCosts};
+use crate::costs::StatementCosts;
+use crate::recent_log;
 use crate::server::Clients;
 use crate::settings::Settings;
 
+use latencies::Pick;
 pub(crate) use traces::StoredTraces;
 
 pub use local::{CQL_VERSION, LocalError, LocalNode, NodeFacts, RELEASE_VERSION};
@@ -66,10 +73,8 @@ pub fn register(engine: &Arc<Engine>, settings: &Settings) {
         let engine: Weak<Engine> = Arc::downgrade(engine);
         move || engine.upgrade().map(|engine| rows(&engine)).unwrap_or_default()
     };
-    let settings = settings.clone();
-    add(engine, "system_views", "settings", move || {
-        views::settings(&settings)
-    });
+    let all = settings.clone();
+    add(engine, "system_views", "settings", move || views::settings(&all));
     add(
         engine,
         "system_views",
@@ -92,11 +97,39 @@ pub fn register(engine: &Arc<Engine>, settings: &Settings) {
         engine,
         "system_views",
         "max_partition_size",
-        of_engine(|engine| {
-            let ids = engine.tables().into_iter().map(|store| store.schema().id);
-            let details: Vec<_> = ids.filter_map(|id| engine.table_details(id).ok()).collect();
-            latencies::max_partition_size(&details)
-        }),
+        of_engine(|engine| latencies::max_partition_size(&details(engine))),
+    );
+    add(
+        engine,
+        "system_views",
+        "max_sstable_size",
+        of_engine(|engine| latencies::max_sstable_size(&details(engine))),
+    );
+    add(
+        engine,
+        "system_views",
+        "max_sstable_duration",
+        of_engine(|engine| latencies::max_sstable_duration(&details(engine))),
+    );
+    let process = settings.clone();
+    add(engine, "system_views", "system_properties", move || {
+        counts::properties(&process)
+    });
+    engine.register_virtual_table(
+        TableId::of_system_table("system_views", "system_logs"),
+        Arc::new(Logs),
+    );
+    add(
+        engine,
+        "system_views",
+        "cidr_filtering_metrics_counts",
+        counts::no_cidr_counts,
+    );
+    add(
+        engine,
+        "system_views",
+        "cidr_filtering_metrics_latencies",
+        counts::no_cidr_latencies,
     );
     add(engine, "system_views", "indexes", of_engine(indexes::all));
     add(
@@ -139,28 +172,100 @@ pub fn register(engine: &Arc<Engine>, settings: &Settings) {
 }
 
 /// Lets the engine tell what statements cost, until it is told to forget it.
-pub fn register_costs(engine: &Engine, costs: &Arc<StatementCosts>) {
+pub fn register_costs(engine: &Arc<Engine>, costs: &Arc<StatementCosts>) {
     let id = TableId::of_system_table("system_views", "statements");
     engine.register_virtual_table(id, Arc::new(Statements(costs.clone())));
-    type Times = fn(&TableCosts) -> &Histogram;
-    let reads: Times = |table| &table.reads.latency;
-    let writes: Times = |table| &table.writes.latency;
-    let times = [
-        ("coordinator_read_latency", reads),
-        ("coordinator_write_latency", writes),
-        ("local_read_latency", reads),
-        ("local_write_latency", writes),
+    let times: [(&str, Pick); 6] = [
+        ("coordinator_read_latency", |table| table.reads.latency.clone()),
+        ("coordinator_scan_latency", |table| table.scans.latency.clone()),
+        ("coordinator_write_latency", |table| table.writes.latency.clone()),
+        ("local_read_latency", |table| table.reads.local_latency.clone()),
+        ("local_scan_latency", |table| table.scans.local_latency.clone()),
+        ("local_write_latency", |table| table.writes.local_latency.clone()),
     ];
+    let stored = |engine: &Arc<Engine>| {
+        let engine = Arc::downgrade(engine);
+        move || {
+            engine
+                .upgrade()
+                .map_or_else(Vec::new, |engine| latencies::stored(&engine))
+        }
+    };
     for (name, of) in times {
-        let costs = costs.clone();
+        let (costs, stored) = (costs.clone(), stored(engine));
         add(engine, "system_views", name, move || {
-            latencies::latency(&costs, of)
+            latencies::latency(&costs, stored(), of)
         });
     }
-    let costs = costs.clone();
-    add(engine, "system_views", "tombstones_per_read", move || {
-        latencies::tombstones_per_read(&costs)
+    let counts: [(&str, Pick); 2] = [
+        ("tombstones_per_read", |table| table.all_reads().tombstones),
+        ("rows_per_read", |table| table.all_reads().rows),
+    ];
+    for (name, of) in counts {
+        let (costs, stored) = (costs.clone(), stored(engine));
+        add(engine, "system_views", name, move || {
+            latencies::count(&costs, stored(), of)
+        });
+    }
+}
+
+fn details(engine: &Engine) -> Vec<TableDetails> {
+    let ids = engine.tables().into_iter().map(|store| store.schema().id);
+    ids.filter_map(|id| engine.table_details(id).ok()).collect()
+}
+
+/// Lets the engine tell where in the ring its data is, and what the node would tell others of itself.
+pub(crate) fn register_ring(engine: &Arc<Engine>, local: &Arc<LocalNode>) {
+    let ranges = Arc::new(estimates::ranges_of(engine.partitioner(), local.tokens()));
+    type Estimate = fn(&Engine, &[(i64, i64, f64)]) -> Vec<VirtualRow>;
+    let tables: [(&str, Estimate); 2] = [
+        ("size_estimates", estimates::of_sizes),
+        ("table_estimates", estimates::of_tables),
+    ];
+    for (name, rows) in tables {
+        let (weak, ranges) = (Arc::downgrade(engine), ranges.clone());
+        add(engine, "system", name, move || {
+            weak.upgrade()
+                .map(|engine| rows(&engine, &ranges))
+                .unwrap_or_default()
+        });
+    }
+    // The node keeps its engine, so the engine may not keep the node.
+    let node = Arc::downgrade(local);
+    let weak = Arc::downgrade(engine);
+    add(engine, "system_views", "gossip_info", move || {
+        let (Some(node), Some(engine)) = (node.upgrade(), weak.upgrade()) else {
+            return Vec::new();
+        };
+        let bytes = engine.table_facts().iter().map(|table| table.sstable_bytes).sum();
+        vec![node.gossip(bytes)]
     });
+}
+
+/// Lets the engine tell what the query layer counts.
+pub(crate) fn register_batches(engine: &Engine, sizes: &Arc<BatchSizes>) {
+    let sizes = sizes.clone();
+    add(engine, "system_views", "batch_metrics", move || {
+        counts::batches(&sizes)
+    });
+}
+
+/// The last lines of the log.
+struct Logs;
+
+impl VirtualTable for Logs {
+    fn rows(&self) -> Vec<VirtualRow> {
+        counts::logs(recent_log::lines())
+    }
+
+    fn clear(&self) -> bool {
+        recent_log::clear();
+        true
+    }
+
+    fn is_clearable(&self) -> bool {
+        true
+    }
 }
 
 struct Statements(Arc<StatementCosts>);
@@ -181,14 +286,29 @@ impl VirtualTable for Statements {
 }
 
 /// Lets the engine compute what the server has to say.
-pub fn register_clients(engine: &Arc<Engine>, clients: &Clients) {
+pub(crate) fn register_clients(engine: &Arc<Engine>, processor: &Arc<QueryProcessor>, clients: &Clients) {
     let connected = clients.clone();
     add(engine, "system_views", "clients", move || {
         views::clients(&connected.list())
     });
-    let pools = clients.clone();
+    let (pools, weak) = (clients.clone(), Arc::downgrade(engine));
     add(engine, "system_views", "thread_pools", move || {
-        views::thread_pools(&pools.pools())
+        let mut all = pools.pools().to_vec();
+        if let Some(engine) = weak.upgrade() {
+            let pending = engine
+                .table_facts()
+                .iter()
+                .map(|table| table.pending_compactions)
+                .sum();
+            all.extend(counts::engine_pools(&engine.facts(), pending));
+        }
+        views::thread_pools(&all)
+    });
+    let (counted, processor) = (clients.clone(), Arc::downgrade(processor));
+    add(engine, "system_views", "cql_metrics", move || {
+        let (regular, prepared) = counted.statement_counts();
+        let known = processor.upgrade().map(|processor| processor.prepared_counts());
+        counts::cql(regular, prepared, known.unwrap_or_default())
     });
 }
 

@@ -58,7 +58,7 @@ impl StoredTraces {
         };
         let writer = Writer {
             now_micros,
-            expires_secs: u32::try_from(now_micros / 1_000_000)
+            expires_secs: u32::try_from(self.store.now_micros() / 1_000_000)
                 .unwrap_or(u32::MAX)
                 .saturating_add(self.ttl_secs),
             ttl_secs: self.ttl_secs,

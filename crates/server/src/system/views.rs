@@ -94,7 +94,12 @@ pub(super) fn thread_pools(pools: &[PoolFacts]) -> Vec<VirtualRow> {
             partition_key: vec![text(pool.name)],
             clustering: Vec::new(),
             cells: vec![
+                cell("active_tasks", count(pool.active)),
                 cell("active_tasks_limit", count(pool.threads)),
+                // Tasks wait, and none is refused.
+                cell("blocked_tasks", bigint(0)),
+                cell("blocked_tasks_all_time", bigint(0)),
+                cell("completed_tasks", bigint(pool.completed)),
                 cell("pending_tasks", count(pool.waiting)),
             ],
         })
@@ -120,6 +125,7 @@ pub(super) fn sstable_tasks(tasks: &[CompactionFacts]) -> Vec<VirtualRow> {
                     cell("sstables", int(i32::try_from(task.sstables).unwrap_or(i32::MAX))),
                     cell("target_directory", text(&task.directory.display().to_string())),
                     cell("total", bigint(task.total_bytes)),
+                    cell("total_compressed", bigint(task.total_bytes)),
                     cell("unit", text("bytes")),
                 ],
             }

@@ -7,6 +7,9 @@ use ilion_protocol::{
     Response, ResultBody, StatementSource, Values, Version,
 };
 
+use prometheus_client::encoding::text::encode;
+use prometheus_client::registry::Registry;
+
 use crate::client::{Client, error_of, query, rows_of};
 use crate::double::{HeldLog, start, start_with};
 
@@ -160,6 +163,43 @@ fn writes_are_answered_when_the_log_is_durable_and_reads_before() {
         }
     }
     assert_eq!(answered, [1, 3]);
+}
+
+#[test]
+fn the_time_of_a_request_has_the_wait_for_the_log_in_it_and_every_stage() {
+    let log = HeldLog::new();
+    let setup = start_with(|_| {}, log.clone());
+    let mut client = Client::open(setup.server.address(), Version::V5, None);
+    client.send_query(1, "INSERT");
+    let durable = log.next();
+    setup.env.advance_micros(1_900_000);
+    durable(Ok(()));
+    client.receive();
+    client.send_query(2, "SELECT wait");
+    setup.double.wait_until_begun(2);
+    setup.env.advance_micros(30_000);
+    setup.gate.send(()).unwrap();
+    client.receive();
+    let mut registry = Registry::with_prefix("ilion");
+    setup.server.register_metrics(&mut registry);
+    let mut text = String::new();
+    encode(&mut text, &registry).unwrap();
+    // The clock goes on by a microsecond each time that it is looked at.
+    for line in [
+        "ilion_cql_request_seconds_count{kind=\"query\"} 2",
+        "ilion_cql_request_seconds_bucket{le=\"0.016384\",kind=\"query\"} 0",
+        "ilion_cql_request_seconds_bucket{le=\"0.032768\",kind=\"query\"} 1",
+        "ilion_cql_request_seconds_bucket{le=\"1.048576\",kind=\"query\"} 1",
+        "ilion_cql_request_seconds_bucket{le=\"2.097152\",kind=\"query\"} 2",
+        "ilion_cql_request_stage_seconds_bucket{le=\"0.000128\",stage=\"execute\"} 1",
+        "ilion_cql_request_stage_seconds_bucket{le=\"0.032768\",stage=\"execute\"} 2",
+        "ilion_cql_request_stage_seconds_bucket{le=\"1.048576\",stage=\"log_wait\"} 0",
+        "ilion_cql_request_stage_seconds_count{stage=\"log_wait\"} 1",
+        "ilion_cql_request_stage_seconds_bucket{le=\"0.000128\",stage=\"queue\"} 2",
+        "ilion_cql_request_stage_seconds_bucket{le=\"0.000128\",stage=\"send\"} 2",
+    ] {
+        assert!(text.contains(line), "{line} in {text}");
+    }
 }
 
 #[test]

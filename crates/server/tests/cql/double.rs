@@ -28,6 +28,8 @@ pub struct Double {
 /// A server over doubles, and the strings to them.
 pub struct Setup {
     pub server: Server,
+    /// Its clock stands still until it is advanced.
+    pub env: MemEnv,
     pub double: Arc<Double>,
     /// Each message lets one `SELECT wait` go on.
     pub gate: Sender<()>,
@@ -49,8 +51,9 @@ pub fn start_with(adjust: impl FnOnce(&mut ServerOptions), durability: Arc<dyn D
         begun: AtomicUsize::new(0),
         gate: receiver,
     });
+    let env = MemEnv::new(1);
     let services = Services {
-        env: Arc::new(MemEnv::new(1)),
+        env: env.shared(),
         statements: double.clone(),
         durability,
         schema_listener: Arc::new(NoListener),
@@ -58,7 +61,21 @@ pub fn start_with(adjust: impl FnOnce(&mut ServerOptions), durability: Arc<dyn D
     };
     let port = Port::take(Entrance::Clients, options.address).unwrap();
     let server = Server::start(port, &options, services).unwrap();
-    Setup { server, double, gate }
+    Setup {
+        server,
+        env,
+        double,
+        gate,
+    }
+}
+
+impl Double {
+    /// Returns when so many statements were begun.
+    pub fn wait_until_begun(&self, count: usize) {
+        while self.begun.load(SeqCst) < count {
+            std::thread::yield_now();
+        }
+    }
 }
 
 /// One column `v` of these blobs.

@@ -7,6 +7,7 @@
 //! | `startup` | versions, compression, OPTIONS, what is allowed when |
 //! | `hostile` | malformed frames, huge lengths, silence, too many connections |
 //! | `answers` | results, errors, warnings, out-of-order answers, durability, panics |
+//! | `memory` | what clients together may make the server hold |
 //! | `flow` | slow clients and eager ones |
 //! | `events` | who is told of what |
 //! | `stopping` | the end of a server |
@@ -23,5 +24,6 @@ mod double;
 mod events;
 mod flow;
 mod hostile;
+mod memory;
 mod startup;
 mod stopping;

@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpStream};
 use std::sync::Arc;
+use std::time::Duration;
 
 use ilion_env::Env;
 use ilion_protocol::{Event, EventKind, Version};
@@ -16,10 +17,16 @@ use ilion_server::{Entrance, Port};
 
 use crate::{Setup, make_table, run, start};
 
+const TIMEOUT: Duration = Duration::from_secs(20);
+
 fn open(setup: &Setup) -> (AdminDoor, AdminClient) {
+    open_with(setup, TIMEOUT)
+}
+
+fn open_with(setup: &Setup, timeout: Duration) -> (AdminDoor, AdminClient) {
     let admin = EngineAdmin::new(&setup.node, &setup.server, &setup.settings);
     let port = Port::take(Entrance::Administration, ([127, 0, 0, 1], 0).into()).unwrap();
-    let door = AdminDoor::open(port, Access::of_this_machine(), Arc::new(admin)).unwrap();
+    let door = AdminDoor::open(port, Access::of_this_machine(), Arc::new(admin), timeout).unwrap();
     let client = AdminClient::new(door.address());
     (door, client)
 }
@@ -34,7 +41,7 @@ fn whoever_comes_from_this_machine_is_let_in_by_any_loopback_address() {
             assert!(address.is_ipv6(), "{address}");
             continue;
         };
-        let door = AdminDoor::open(port, Access::of_this_machine(), Arc::new(admin())).unwrap();
+        let door = AdminDoor::open(port, Access::of_this_machine(), Arc::new(admin()), TIMEOUT).unwrap();
         let client = AdminClient::new(door.address());
         let status: StatusReport = client.get("/admin/status").unwrap();
         assert_eq!(status.clients, 0);
@@ -48,6 +55,27 @@ fn raw(door: &AdminDoor, request: &str) -> String {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     answer
+}
+
+#[test]
+fn who_does_not_ask_or_does_not_finish_asking_is_sent_away_but_not_who_waits_for_an_answer() {
+    let setup = start();
+    let (door, admin) = open_with(&setup, Duration::from_millis(100));
+    let silent = raw(&door, "");
+    assert_eq!(silent, "");
+    let half_a_head = raw(&door, "GET /admin/status HTTP/1.1\r\nHost: 127.0.0.1\r\n");
+    assert!(!half_a_head.contains("200 OK"), "{half_a_head}");
+    let half_a_body = "POST /api/query HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n\
+                       Content-Length: 100\r\nConnection: close\r\n\r\n{";
+    let half_a_body = raw(&door, half_a_body);
+    assert!(half_a_body.starts_with("HTTP/1.1 408 "), "{half_a_body}");
+    let idle = raw(&door, "GET /admin/status HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+    assert!(idle.starts_with("HTTP/1.1 200 OK"), "{idle}");
+    // It takes longer than a client may take to ask.
+    let long = "POST /admin/top-partitions?millis=400&top=5 HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n";
+    let long = raw(&door, long);
+    assert!(long.starts_with("HTTP/1.1 200 OK"), "{long}");
+    let _: StatusReport = admin.get("/admin/status").unwrap();
 }
 
 #[test]

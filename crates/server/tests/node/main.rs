@@ -12,6 +12,7 @@ mod client;
 mod admin;
 mod caches;
 mod costs;
+mod functions;
 mod metrics;
 mod prepared;
 mod system;

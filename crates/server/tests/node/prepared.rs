@@ -1,8 +1,8 @@
 //! PREPARE and EXECUTE: metadata, its ids, and when it is sent.
 
 use ilion_protocol::{
-    Execute, MetadataMode, Prepare, Prepared, QueryParams, Request, Response, ResultBody, Value, Values,
-    Version,
+    ErrorCode, Execute, MetadataMode, Prepare, Prepared, QueryParams, Request, Response, ResultBody, Value,
+    Values, Version,
 };
 
 use crate::client::{Client, error_of, rows_of};
@@ -77,33 +77,125 @@ fn metadata_is_left_out_when_the_client_has_it() {
     }
 }
 
+/// What an EXECUTE is answered with: the number of columns and whether they are told, or the code of an error.
+fn outcome(response: Response) -> Result<(usize, bool), ErrorCode> {
+    match response {
+        Response::Error(error) => Err(error.detail.code()),
+        other => {
+            let metadata = rows_of(other).metadata;
+            Ok((metadata.column_count, metadata.columns.is_some()))
+        }
+    }
+}
+
 #[test]
-fn changed_columns_are_told_with_their_new_id_in_v5_and_always_before() {
+fn a_statement_has_to_be_prepared_again_when_its_table_changed() {
     let setup = start();
-    let mut modern = setup.client(Version::V5);
-    let mut old = setup.client(Version::V4);
-    make_table(&mut modern);
-    run(&mut modern, "INSERT INTO ks.t (k, v) VALUES (1, 'one')");
+    for version in Version::SUPPORTED {
+        for (number, change) in [
+            "ALTER TABLE ks.t ADD w int",
+            "ALTER TABLE ks.t DROP v",
+            "ALTER TABLE ks.t RENAME k TO kk",
+            "DROP TABLE ks.t",
+            "DROP KEYSPACE ks",
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let mut client = setup.client(version);
+            run(&mut client, "DROP KEYSPACE IF EXISTS ks");
+            make_table(&mut client);
+            let select = prepare(&mut client, "SELECT * FROM ks.t WHERE k = ?");
+            let insert = prepare(&mut client, "INSERT INTO ks.t (k) VALUES (?)");
+            assert_eq!(outcome(client.ask(execute(&select, true, 1))), Ok((2, false)));
+            run(&mut client, change);
+            for statement in [&select, &insert] {
+                let error = error_of(client.ask(execute(statement, true, 1)));
+                assert_eq!(error.detail.code(), ErrorCode::Unprepared, "{version} {change}");
+            }
+            if number == 0 {
+                let again = prepare(&mut client, "SELECT * FROM ks.t WHERE k = ?");
+                assert_eq!(again.id, select.id);
+                assert_eq!(outcome(client.ask(execute(&again, true, 1))), Ok((3, false)));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_statement_stays_prepared_while_other_tables_change() {
+    let setup = start();
+    let mut client = setup.client(Version::V4);
+    make_table(&mut client);
+    run(&mut client, "CREATE TABLE ks.other (k int PRIMARY KEY)");
+    let select = prepare(&mut client, "SELECT * FROM ks.t WHERE k = ?");
+    for change in [
+        "ALTER TABLE ks.other ADD v int",
+        "DROP TABLE ks.other",
+        "ALTER TABLE ks.t WITH comment = 'x'",
+    ] {
+        run(&mut client, change);
+        assert_eq!(
+            outcome(client.ask(execute(&select, true, 1))),
+            Ok((2, false)),
+            "{change}"
+        );
+    }
+}
+
+#[test]
+fn a_client_that_does_without_columns_never_gets_rows_of_columns_that_it_was_not_told() {
+    let setup = start();
+    for version in [Version::V3, Version::V4] {
+        let mut one = setup.client(version);
+        let mut two = setup.client(version);
+        run(&mut one, "DROP KEYSPACE IF EXISTS ks");
+        make_table(&mut one);
+        let text = "SELECT * FROM ks.t WHERE k = ?";
+        let old = prepare(&mut two, text);
+        assert_eq!(outcome(two.ask(execute(&old, true, 1))), Ok((2, false)));
+        run(&mut one, "ALTER TABLE ks.t ADD a int");
+        // Another client prepares it again, so that it is known under the same id.
+        let new = prepare(&mut one, text);
+        assert_eq!(new.id, old.id);
+        assert_eq!(outcome(one.ask(execute(&new, true, 1))), Ok((3, false)));
+        assert_eq!(
+            outcome(two.ask(execute(&old, true, 1))),
+            Err(ErrorCode::Unprepared),
+            "{version}"
+        );
+        // Who asks for the columns has them.
+        assert_eq!(outcome(two.ask(execute(&old, false, 1))), Ok((3, true)));
+        let renewed = prepare(&mut two, text);
+        assert_eq!(outcome(two.ask(execute(&renewed, true, 1))), Ok((3, false)));
+    }
+}
+
+#[test]
+fn changed_columns_are_told_with_their_new_id_in_v5_when_another_client_prepared_them() {
+    let setup = start();
+    let mut one = setup.client(Version::V5);
+    let mut two = setup.client(Version::V5);
+    make_table(&mut one);
+    run(&mut one, "INSERT INTO ks.t (k, v) VALUES (1, 'one')");
     let text = "SELECT * FROM ks.t WHERE k = ?";
-    let of_modern = prepare(&mut modern, text);
-    let of_old = prepare(&mut old, text);
-    run(&mut modern, "ALTER TABLE ks.t ADD w int");
-    let rows = rows_of(modern.ask(execute(&of_modern, true, 1)));
+    let old = prepare(&mut one, text);
+    run(&mut two, "ALTER TABLE ks.t ADD w int");
+    prepare(&mut two, text);
+    let rows = rows_of(one.ask(execute(&old, true, 1)));
     assert_eq!(rows.metadata.column_count, 3);
     let new_id = rows.metadata.new_metadata_id.clone().unwrap();
-    assert_ne!(new_id, of_modern.result_metadata_id);
-    // With the new id there is nothing to tell any more.
+    assert_ne!(new_id, old.result_metadata_id);
+    // With the new id there is no more to tell.
     let renewed = Prepared {
         result_metadata_id: new_id,
-        ..of_modern
+        ..old
     };
-    let rows = rows_of(modern.ask(execute(&renewed, true, 1)));
+    let rows = rows_of(one.ask(execute(&renewed, true, 1)));
     assert_eq!(
         (rows.metadata.columns, rows.metadata.new_metadata_id),
         (None, None)
     );
-    let rows = rows_of(old.ask(execute(&of_old, true, 1)));
-    assert_eq!(rows.metadata.columns.unwrap().len(), 3);
 }
 
 #[test]

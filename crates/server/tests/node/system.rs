@@ -1,7 +1,10 @@
 //! What drivers ask of a node when they connect.
 
-use ilion_env::Env as _;
+use std::sync::Arc;
+
+use ilion_env::{Env as _, MemEnv};
 use ilion_protocol::{Rows, Version};
+use ilion_server::settings::Loaded;
 
 use crate::client::{Client, error_of, rows_of};
 use crate::{make_table, run, start, start_on, start_with};
@@ -299,4 +302,213 @@ fn a_directory_of_a_cassandra_4_that_gives_up_the_way_back_is_one_of_5_for_good(
         setup.server.stop(std::time::Duration::from_secs(5));
         drop(setup.node);
     }
+}
+
+#[test]
+fn a_node_starts_with_the_stock_files_of_cassandra() {
+    for file in [
+        "cassandra-4.0",
+        "cassandra-4.1",
+        "cassandra-5.0",
+        "cassandra_latest-5.0",
+    ] {
+        let path = format!("{}/testdata/settings/{file}.yaml", env!("CARGO_MANIFEST_DIR"));
+        let mut loaded = Loaded::default();
+        let text = std::fs::read_to_string(path).unwrap();
+        loaded.add_text(file, &text).unwrap();
+        let setup = start_with(Arc::new(MemEnv::new(1)), |settings| {
+            let directory = settings.directory.clone();
+            *settings = loaded.settings;
+            settings.directory = directory;
+            settings.native_transport_port = 0;
+        });
+        let mut client = setup.client(Version::V5);
+        make_table(&mut client);
+        run(&mut client, "INSERT INTO ks.t (k, v) VALUES (1, 'one')");
+        setup.node.engine().flush_all().unwrap();
+        assert_eq!(
+            ask(&mut client, "SELECT k, v FROM ks.t").rows().count(),
+            1,
+            "{file}"
+        );
+    }
+}
+
+fn text_of(rows: &Rows, name: &str) -> String {
+    String::from_utf8(cell(rows, name).unwrap()).unwrap()
+}
+
+fn number_of(rows: &Rows, name: &str) -> i64 {
+    i64::from_be_bytes(cell(rows, name).unwrap().try_into().unwrap())
+}
+
+fn double_of(rows: &Rows, name: &str) -> f64 {
+    f64::from_be_bytes(cell(rows, name).unwrap().try_into().unwrap())
+}
+
+/// Without `frozen<..>`.
+fn thawed(types: &str) -> String {
+    let (mut out, mut open) = (String::new(), Vec::new());
+    let mut rest = types;
+    while let Some(next) = rest.chars().next() {
+        if let Some(after) = rest.strip_prefix("frozen<") {
+            open.push(true);
+            rest = after;
+            continue;
+        }
+        if next == '<' {
+            open.push(false);
+        }
+        if next != '>' || open.pop() == Some(false) {
+            out.push(next);
+        }
+        rest = &rest[next.len_utf8()..];
+    }
+    out
+}
+
+#[test]
+fn the_virtual_tables_of_cassandra_5_are_all_there_with_its_columns() {
+    let setup = start();
+    let mut client = setup.client(Version::V5);
+    let expected = include_str!("../../testdata/system_views.txt");
+    for line in expected.lines().filter(|line| !line.starts_with('#')) {
+        let (table, columns) = line.split_once(": ").unwrap();
+        let rows = ask(&mut client, &format!("SELECT * FROM system_views.{table}"));
+        let shown = rows.metadata.columns.as_ref().unwrap().iter();
+        let shown: Vec<String> = shown
+            .map(|column| format!("{} {}", column.name, column.cql_type))
+            .collect();
+        // The protocol does not tell what is frozen.
+        assert_eq!(thawed(&shown.join(", ")), thawed(columns), "{table}");
+    }
+}
+
+#[test]
+fn what_statements_and_batches_do_is_counted_in_virtual_tables() {
+    let setup = start();
+    let mut client = setup.client(Version::V5);
+    make_table(&mut client);
+    for batch in ["BATCH", "UNLOGGED BATCH"] {
+        let insert = |key: i32| format!("INSERT INTO ks.t (k, v) VALUES ({key}, 'x')");
+        let inserts: Vec<String> = (0..3).map(insert).collect();
+        run(
+            &mut client,
+            &format!("BEGIN {batch} {}; APPLY BATCH", inserts.join("; ")),
+        );
+    }
+    ask(&mut client, "SELECT v FROM ks.t WHERE k = 1");
+    ask(&mut client, "SELECT v FROM ks.t");
+    let of = "WHERE keyspace_name = 'ks' AND table_name = 't'";
+    for (table, count) in [
+        ("coordinator_read_latency", 1),
+        ("coordinator_scan_latency", 1),
+        ("coordinator_write_latency", 2),
+        ("local_read_latency", 1),
+        ("local_scan_latency", 1),
+        ("rows_per_read", 2),
+        ("tombstones_per_read", 2),
+    ] {
+        let rows = ask(
+            &mut client,
+            &format!("SELECT count FROM system_views.{table} {of}"),
+        );
+        assert_eq!(number_of(&rows, "count"), count, "{table}");
+    }
+    let rows = ask(
+        &mut client,
+        &format!("SELECT max FROM system_views.rows_per_read {of}"),
+    );
+    assert_eq!(double_of(&rows, "max"), 3.0);
+    // Tables that nobody has asked for have a row, too.
+    let rows = ask(
+        &mut client,
+        "SELECT count FROM system_views.local_scan_latency WHERE keyspace_name = 'system_auth' AND table_name = 'roles'",
+    );
+    assert_eq!(number_of(&rows, "count"), 0);
+    for (name, max) in [
+        ("partitions_per_logged_batch", 3),
+        ("partitions_per_unlogged_batch", 3),
+        ("partitions_per_counter_batch", 0),
+    ] {
+        let rows = ask(
+            &mut client,
+            &format!("SELECT max, p50th FROM system_views.batch_metrics WHERE name = '{name}'"),
+        );
+        assert_eq!(number_of(&rows, "max"), max, "{name}");
+    }
+    let rows = ask(
+        &mut client,
+        "SELECT value FROM system_views.cql_metrics WHERE name = 'regular_statements_executed'",
+    );
+    assert!(double_of(&rows, "value") > 8.0);
+    let rows = ask(
+        &mut client,
+        "SELECT * FROM system_views.thread_pools WHERE name = 'Native-Transport-Requests'",
+    );
+    assert!(number_of(&rows, "completed_tasks") > 8);
+    assert_eq!(number_of(&rows, "blocked_tasks"), 0);
+    let rows = ask(
+        &mut client,
+        "SELECT value FROM system_views.system_properties WHERE name = 'os.name'",
+    );
+    assert_eq!(text_of(&rows, "value"), "Linux");
+    let rows = ask(&mut client, "SELECT status, rack FROM system_views.gossip_info");
+    assert!(text_of(&rows, "status").starts_with("NORMAL,"));
+}
+
+#[test]
+fn files_and_compactions_are_told_in_tables_of_system() {
+    let setup = start();
+    let mut client = setup.client(Version::V5);
+    make_table(&mut client);
+    let table = setup.node.engine().schema().table("ks", "t").unwrap().id;
+    for round in 0..2 {
+        for key in 0..100 {
+            run(
+                &mut client,
+                &format!("INSERT INTO ks.t (k, v) VALUES ({key}, 'round {round}')"),
+            );
+        }
+        setup.node.engine().flush(table).unwrap();
+    }
+    setup.node.engine().compact(table).unwrap();
+    let rows = ask(
+        &mut client,
+        "SELECT partitions_count, mean_partition_size FROM system.size_estimates WHERE keyspace_name = 'ks' AND table_name = 't'",
+    );
+    let partitions: i64 = rows
+        .rows()
+        .map(|row| i64::from_be_bytes(row[0].unwrap().try_into().unwrap()))
+        .sum();
+    assert!((99..=101).contains(&partitions), "{partitions} partitions");
+    assert!(number_of(&rows, "mean_partition_size") > 10);
+    let rows = ask(
+        &mut client,
+        "SELECT range_type FROM system.table_estimates WHERE keyspace_name = 'ks'",
+    );
+    assert_eq!(rows.rows().count(), 4);
+    let history = |client: &mut Client| {
+        let text = "SELECT keyspace_name, bytes_in, bytes_out, compaction_properties, TTL(bytes_in) AS ttl \
+                    FROM system.compaction_history WHERE columnfamily_name = 't' ALLOW FILTERING";
+        ask(client, text)
+    };
+    let rows = history(&mut client);
+    assert_eq!(rows.rows().count(), 1);
+    assert_eq!(text_of(&rows, "keyspace_name"), "ks");
+    assert!(number_of(&rows, "bytes_in") > number_of(&rows, "bytes_out"));
+    let ttl = i32::from_be_bytes(cell(&rows, "ttl").unwrap().try_into().unwrap());
+    assert!((604_700..=604_800).contains(&ttl), "{ttl}");
+    let rows = ask(
+        &mut client,
+        "SELECT mebibytes FROM system_views.max_sstable_size WHERE keyspace_name = 'ks' AND table_name = 't'",
+    );
+    assert_eq!(number_of(&rows, "mebibytes"), 1);
+    // It is kept over restarts.
+    let env = setup.env.clone();
+    drop(client);
+    setup.server.stop(std::time::Duration::from_secs(1));
+    drop(setup.node);
+    let setup = start_on(env);
+    assert_eq!(history(&mut setup.client(Version::V5)).rows().count(), 1);
 }

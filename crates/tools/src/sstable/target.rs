@@ -182,7 +182,7 @@ impl Output {
         }
         if let Some(transaction) = self.transaction.take() {
             // The log goes when it is dropped.
-            drop(transaction.commit()?);
+            drop(transaction.commit().map_err(|failed| failed.error)?);
         }
         Ok(Some(self.descriptor.clone()))
     }

@@ -78,7 +78,10 @@ fn written(table: &Arc<TableSchema>, partitions: &[Partition], count: usize) -> 
             writer.finish_partition().unwrap();
         }
         writer.finish().unwrap();
-        env.remove_file(&descriptor.path(&Component::Crc)).unwrap();
+        // Nothing says that they were there.
+        for component in [Component::Crc, Component::Toc, Component::Checksums] {
+            env.remove_file(&descriptor.path(&component)).unwrap();
+        }
         descriptor.path(&Component::Data)
     };
     let paths = (0..count).map(write).collect();

@@ -1,0 +1,123 @@
+//! Taking connections of operators: none holds its place for ever without asking, or without taking its answer.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::time::{Sleep, sleep};
+
+use crate::descriptors::DescriptorReserve;
+
+/// Connections at a time; others wait.
+const CONNECTIONS_MAX: usize = 128;
+/// After a failed accept there is nothing to do but to wait for descriptors to become free.
+const ACCEPT_RETRY: Duration = Duration::from_millis(100);
+
+/// Serves for ever. A connection is closed if the head of a request takes longer than the timeout to come, also where
+/// none begins, or if its client takes nothing of an answer for so long.
+pub(super) async fn serve(listener: TcpListener, router: Router, timeout: Duration) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let mut reserve = DescriptorReserve::of_operators(ilion_env::descriptor_limit());
+    loop {
+        // It is never closed.
+        let Ok(place) = places.clone().acquire_owned().await else {
+            return;
+        };
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                tracing::warn!(%error, "a connection for administration could not be accepted");
+                sleep(ACCEPT_RETRY).await;
+                continue;
+            }
+        };
+        if !reserve.admits(&stream) {
+            continue;
+        }
+        let service = TowerToHyperService::new(router.clone());
+        let io = TokioIo::new(Taken {
+            stream,
+            timeout,
+            deadline: None,
+        });
+        tokio::spawn(async move {
+            let served = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(timeout)
+                .serve_connection(io, service)
+                .await;
+            if let Err(error) = served {
+                tracing::debug!(%error, "a connection for administration broke");
+            }
+            drop(place);
+        });
+    }
+}
+
+/// A stream whose writes fail if the client takes nothing for too long.
+struct Taken {
+    stream: TcpStream,
+    timeout: Duration,
+    /// Since the last write that was taken.
+    deadline: Option<Pin<Box<Sleep>>>,
+}
+
+impl Taken {
+    fn judge<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.deadline = None;
+            return written;
+        }
+        let timeout = self.timeout;
+        let deadline = self.deadline.get_or_insert_with(|| Box::pin(sleep(timeout)));
+        ready!(deadline.as_mut().poll(cx));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl AsyncRead for Taken {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, into)
+    }
+}
+
+impl AsyncWrite for Taken {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.judge(cx, written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
+        self.judge(cx, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}

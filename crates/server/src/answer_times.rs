@@ -1,0 +1,108 @@
+//! When requests came, were carried out and were answered: taken down on the way, counted when the first byte of the answer leaves.
+//!
+//! ```text
+//! last byte of the request --queue--> a thread begins --execute--> answered --log wait--> durable --send--> first byte of the answer
+//! ```
+//! The stages add up to the whole. Requests that came together are answered together: waiting for the others is in the queue
+//! before a request's turn, and in sending after it.
+
+use std::sync::Arc;
+
+use ilion_env::Env;
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+
+use crate::costs::{CostShard, Stages};
+use crate::request_times::{Kind, RequestTimes};
+
+/// A request whose answer is on its way. All times are nanoseconds of the clock that never steps back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timed {
+    pub kind: Kind,
+    /// Which statements it is counted with; `None` if with none.
+    pub statement: Option<u64>,
+    /// When its last byte had come.
+    pub received_nanos: u64,
+    /// When a thread took it.
+    pub started_nanos: u64,
+    /// When its answer was there.
+    pub ended_nanos: u64,
+    /// How long it waited for the commit log between these two: a trace ends with that.
+    pub waited_nanos: u64,
+}
+
+impl Timed {
+    fn stages(&self, durable_nanos: Option<u64>, sent_nanos: u64) -> Stages {
+        let answered = durable_nanos.unwrap_or(self.ended_nanos);
+        let log = answered.saturating_sub(self.ended_nanos);
+        Stages {
+            queue: self.started_nanos.saturating_sub(self.received_nanos),
+            execute: self
+                .ended_nanos
+                .saturating_sub(self.started_nanos)
+                .saturating_sub(self.waited_nanos),
+            log_wait: (durable_nanos.is_some() || self.waited_nanos > 0).then_some(log + self.waited_nanos),
+            send: sent_nanos.saturating_sub(answered),
+        }
+    }
+}
+
+/// Requests whose answers leave together.
+pub(crate) struct AnswerTimes {
+    pub clock: Arc<dyn Env>,
+    pub costs: Arc<Mutex<CostShard>>,
+    pub times: Arc<RequestTimes>,
+    /// When the commit log had what they wrote; `None` if they did not wait for it.
+    pub durable_nanos: Option<u64>,
+    pub requests: SmallVec<[Timed; 2]>,
+}
+
+impl AnswerTimes {
+    /// The answers leave now.
+    pub fn sent(self) {
+        let sent_nanos = self.clock.monotonic_nanos();
+        let mut costs = self.costs.lock();
+        for request in &self.requests {
+            let stages = request.stages(self.durable_nanos, sent_nanos);
+            // Whoever counts there holds the lock.
+            self.times.count(request.kind, &stages);
+            if let Some(id) = request.statement {
+                costs.record_times(id, &stages);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stages_of_a_request_add_up_to_its_time() {
+        let request = Timed {
+            kind: Kind::Query,
+            statement: None,
+            received_nanos: 100,
+            started_nanos: 150,
+            ended_nanos: 250,
+            waited_nanos: 0,
+        };
+        let stages = request.stages(Some(1250), 1260);
+        assert_eq!(
+            (stages.queue, stages.execute, stages.log_wait, stages.send),
+            (50, 100, Some(1000), 10)
+        );
+        assert_eq!(stages.sum(), 1160);
+        let read = request.stages(None, 260);
+        assert_eq!((read.log_wait, read.send, read.sum()), (None, 10, 160));
+        let traced = Timed {
+            waited_nanos: 70,
+            ..request
+        };
+        let traced = traced.stages(None, 260);
+        assert_eq!(
+            (traced.execute, traced.log_wait, traced.sum()),
+            (30, Some(70), 160)
+        );
+    }
+}

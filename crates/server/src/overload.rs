@@ -1,0 +1,25 @@
+//! The answer to requests that there is no memory for: 0x1001, after which drivers try again.
+
+use ilion_protocol::{ErrorDetail, ErrorResponse, Response, ResponseHead, Version, encode_response};
+
+use crate::answer::Reply;
+use crate::metrics::ServerMetrics;
+use crate::session::{Cost, Sender, Session};
+
+const MESSAGE: &str = "Requests and unread answers of all clients, or of this address, take as much memory as they may \
+     (native_transport_max_request_data_in_flight): retry later";
+
+/// Refuses a request, which is done then.
+pub(crate) fn refuse(session: &Session, metrics: &ServerMetrics, version: Version, stream: i16, done: Cost) {
+    let error = ErrorResponse::new(ErrorDetail::Overloaded, MESSAGE);
+    metrics.count_error(&Reply::error(error.clone()));
+    let mut answer = Vec::new();
+    // An error message is far below the limit of an envelope.
+    let _ = encode_response(
+        &mut answer,
+        &ResponseHead::new(version, stream),
+        &Response::Error(error),
+        None,
+    );
+    session.deliver(session.pack(answer), done, Sender::Itself);
+}

@@ -1,0 +1,162 @@
+//! `system_views` about the process: prepared statements, batches, pools of threads, its log, what it runs on.
+//!
+//! Compat: names of rows are those of Cassandra 5.0.
+
+use bytes::Bytes;
+use ilion_engine::{EngineFacts, VirtualRow};
+use ilion_query::{BatchKind, BatchSizes};
+
+use super::values::{bigint, double, int, text, timestamp};
+use crate::recent_log::LogLine;
+use crate::server::PoolFacts;
+use crate::settings::Settings;
+
+fn named(name: &str, cells: Vec<(&str, Bytes)>) -> VirtualRow {
+    VirtualRow {
+        partition_key: vec![text(name)],
+        clustering: Vec::new(),
+        cells: cells
+            .into_iter()
+            .map(|(column, value)| (column.to_owned(), Some(value)))
+            .collect(),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "shown to people")]
+fn shown(count: u64) -> f64 {
+    count as f64
+}
+
+/// Statements as text and prepared ones; prepared ones in memory, and how many made place for others.
+pub(super) fn cql(regular: u64, prepared: u64, (known, evicted): (u64, u64)) -> Vec<VirtualRow> {
+    let ratio = match regular + prepared {
+        0 => 0.0,
+        all => shown(prepared) / shown(all),
+    };
+    [
+        ("prepared_statements_count", shown(known)),
+        ("prepared_statements_evicted", shown(evicted)),
+        ("prepared_statements_executed", shown(prepared)),
+        ("prepared_statements_ratio", ratio),
+        ("regular_statements_executed", shown(regular)),
+    ]
+    .into_iter()
+    .map(|(name, value)| named(name, vec![("value", double(value))]))
+    .collect()
+}
+
+/// Partitions of batches.
+pub(super) fn batches(sizes: &BatchSizes) -> Vec<VirtualRow> {
+    [
+        ("partitions_per_counter_batch", BatchKind::Counter),
+        ("partitions_per_logged_batch", BatchKind::Logged),
+        ("partitions_per_unlogged_batch", BatchKind::Unlogged),
+    ]
+    .into_iter()
+    .map(|(name, kind)| {
+        let sizes = sizes.of(kind);
+        let below = |per_mille: u64| double(shown(sizes.per_mille(per_mille)));
+        let cells = vec![
+            ("max", bigint(sizes.max())),
+            ("p50th", below(500)),
+            ("p99th", below(990)),
+            ("p999th", below(999)),
+        ];
+        named(name, cells)
+    })
+    .collect()
+}
+
+/// The pools of the engine.
+pub(super) fn engine_pools(facts: &EngineFacts, pending_compactions: u64) -> [PoolFacts; 2] {
+    let count = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
+    [
+        PoolFacts {
+            name: "CompactionExecutor",
+            threads: count(facts.compaction_threads),
+            waiting: count(pending_compactions),
+            active: count(facts.compactions_running),
+            completed: facts.compactions,
+        },
+        PoolFacts {
+            name: "MemtableFlushWriter",
+            threads: 1,
+            waiting: 0,
+            active: count(facts.flushes_running),
+            completed: facts.flushes,
+        },
+    ]
+}
+
+/// What a program on the JVM would be told of its surroundings, as far as there is something to tell.
+pub(super) fn properties(settings: &Settings) -> Vec<VirtualRow> {
+    // Compat: Java's names of processors.
+    let processor = match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        other => other,
+    };
+    let system = match std::env::consts::OS {
+        "linux" => "Linux",
+        "macos" => "Mac OS X",
+        other => other,
+    };
+    let bits = usize::BITS.to_string();
+    let directory = settings.directory.display().to_string();
+    let logs = settings.log_path().display().to_string();
+    [
+        ("cassandra-foreground", "yes"),
+        ("cassandra.logdir", &logs),
+        ("cassandra.storagedir", &directory),
+        ("line.separator", "\n"),
+        ("os.arch", processor),
+        ("os.name", system),
+        ("sun.arch.data.model", &bits),
+    ]
+    .into_iter()
+    .map(|(name, value)| named(name, vec![("value", text(value))]))
+    .collect()
+}
+
+/// Lines of the log, oldest first.
+pub(super) fn logs(lines: Vec<LogLine>) -> Vec<VirtualRow> {
+    let (mut last_millis, mut order) = (i64::MIN, 0);
+    let row = |line: LogLine| {
+        order = if line.millis == last_millis { order + 1 } else { 0 };
+        last_millis = line.millis;
+        VirtualRow {
+            partition_key: vec![timestamp(line.millis)],
+            clustering: vec![int(order)],
+            cells: [
+                ("level", text(line.level)),
+                ("logger", text(&line.logger)),
+                ("message", text(&line.message)),
+            ]
+            .map(|(name, value)| (name.to_owned(), Some(value)))
+            .into(),
+        }
+    };
+    lines.into_iter().map(row).collect()
+}
+
+/// Nothing asks for addresses of clients by networks.
+pub(super) fn no_cidr_counts() -> Vec<VirtualRow> {
+    vec![named(
+        "CIDR groups cache reload count",
+        vec![("value", bigint(0))],
+    )]
+}
+
+/// The same.
+pub(super) fn no_cidr_latencies() -> Vec<VirtualRow> {
+    [
+        "CIDR checks latency (ns)",
+        "CIDR groups cache reload latency (ns)",
+        "Lookup IP in CIDR groups cache latency (ns)",
+    ]
+    .into_iter()
+    .map(|name| {
+        let columns = ["max", "p50th", "p95th", "p999th", "p99th"];
+        named(name, columns.map(|column| (column, double(0.0))).into())
+    })
+    .collect()
+}

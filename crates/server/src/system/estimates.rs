@@ -1,0 +1,117 @@
+//! `system.size_estimates` and `system.table_estimates`: how much of each table lies in which part of the ring, for who reads tables in
+//! parts (Spark).
+//!
+//! Compat: `SizeEstimatesRecorder`, but computed when it is asked for. What is in memtables only is not counted, and the partitions of a
+//! table are taken to be spread evenly.
+
+use ilion_engine::{Engine, VirtualRow};
+use ilion_types::Partitioner;
+
+use super::values::{bigint, text};
+
+/// Start, end, and the share of the ring between them.
+type Range = (i64, i64, f64);
+
+/// Where the ring begins and ends.
+const MIN: i64 = i64::MIN;
+
+/// The ranges of a ring that are one node's, in order. Only of Murmur3, whose tokens are numbers.
+pub(super) fn ranges_of(partitioner: Partitioner, tokens: &[String]) -> Vec<Range> {
+    let mut tokens: Vec<i64> = tokens.iter().filter_map(|token| token.parse().ok()).collect();
+    if partitioner != Partitioner::Murmur3 || tokens.is_empty() {
+        return Vec::new();
+    }
+    tokens.sort_unstable();
+    tokens.dedup();
+    tokens.retain(|token| *token != MIN);
+    let starts = std::iter::once(MIN).chain(tokens.iter().copied());
+    let ends = tokens.iter().copied().chain([MIN]);
+    starts
+        .zip(ends)
+        .map(|(start, end)| {
+            // The whole ring if both are its beginning.
+            let width = match end.wrapping_sub(start).cast_unsigned() {
+                0 => u64::MAX,
+                width => width,
+            };
+            #[expect(clippy::cast_precision_loss, reason = "a share, for an estimate")]
+            let share = width as f64 / u64::MAX as f64;
+            (start, end, share)
+        })
+        .collect()
+}
+
+pub(super) fn of_sizes(engine: &Engine, ranges: &[Range]) -> Vec<VirtualRow> {
+    rows(engine, ranges, &[None])
+}
+
+pub(super) fn of_tables(engine: &Engine, ranges: &[Range]) -> Vec<VirtualRow> {
+    rows(engine, ranges, &[Some("local_primary"), Some("primary")])
+}
+
+fn rows(engine: &Engine, ranges: &[Range], kinds: &[Option<&str>]) -> Vec<VirtualRow> {
+    let mut rows = Vec::new();
+    for store in engine.tables() {
+        let table = store.schema();
+        // Compat: tables of keyspaces that are not replicated are nobody's to read in parts.
+        if matches!(table.keyspace.as_str(), "system" | "system_schema") {
+            continue;
+        }
+        let Ok(details) = engine.table_details(table.id) else {
+            continue;
+        };
+        let partitions = details.partition_bytes.count();
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "an estimate"
+        )]
+        let mean = details.partition_bytes.mean() as u64;
+        for kind in kinds {
+            for (start, end, share) in ranges {
+                let mut clustering = vec![text(&table.name)];
+                clustering.extend(kind.map(text));
+                clustering.extend([text(&start.to_string()), text(&end.to_string())]);
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    clippy::cast_precision_loss,
+                    reason = "an estimate"
+                )]
+                let count = (partitions as f64 * share).round() as u64;
+                rows.push(VirtualRow {
+                    partition_key: vec![text(&table.keyspace)],
+                    clustering,
+                    cells: vec![
+                        ("mean_partition_size".to_owned(), Some(bigint(mean))),
+                        ("partitions_count".to_owned(), Some(bigint(count))),
+                    ],
+                });
+            }
+        }
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ranges_of_a_node_are_the_whole_ring() {
+        let ranges = |tokens: &[&str]| {
+            let tokens: Vec<String> = tokens.iter().map(|token| (*token).to_owned()).collect();
+            ranges_of(Partitioner::Murmur3, &tokens)
+        };
+        assert_eq!(ranges(&["0"]), [(MIN, 0, 0.5), (0, MIN, 0.5)]);
+        assert_eq!(ranges(&["-9223372036854775808"]), [(MIN, MIN, 1.0)]);
+        let three = ranges(&["100", "-5"]);
+        assert_eq!(
+            three.iter().map(|range| range.0).collect::<Vec<_>>(),
+            [MIN, -5, 100]
+        );
+        let shares: f64 = three.iter().map(|range| range.2).sum();
+        assert!((shares - 1.0).abs() < 1e-9, "{shares}");
+        assert!(ranges(&[]).is_empty());
+    }
+}
