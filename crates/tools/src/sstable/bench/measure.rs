@@ -17,7 +17,7 @@ use ilion_sstable::{
 use super::BenchArguments;
 use super::cpu::{timed, timed_often};
 use super::report::ShapeReport;
-use super::shape::{Contents, PlainParts, Shape, WRITTEN_MICROS};
+use super::shape::{Contents, SeenRow, Shape, WRITTEN_MICROS};
 
 /// What writes go through the chunk writer in, when it is measured alone.
 const PIECE_BYTES: usize = 64 << 10;
@@ -118,7 +118,7 @@ impl Bench<'_> {
     }
 
     fn write_plain(&mut self, contents: &Contents) -> anyhow::Result<u64> {
-        let partitions = contents.plain(&self.table);
+        let partitions = contents.seen(&self.table);
         let descriptor = self.next();
         let (nanos, ()) = timed(&**self.env, || {
             self.write_plain_rows(&descriptor, contents, &partitions)
@@ -133,22 +133,30 @@ impl Bench<'_> {
         &self,
         descriptor: &Descriptor,
         contents: &Contents,
-        partitions: &[Vec<PlainParts<'_>>],
+        partitions: &[Vec<SeenRow<'_>>],
     ) -> anyhow::Result<()> {
         let is_whole = self.table.clustering().next().is_none();
         let mut writer = self.writer(descriptor, contents)?;
         for (head, rows) in contents.heads.iter().zip(partitions.iter().cycle()) {
             if is_whole {
                 for row in rows {
-                    let is_plain = writer.add_plain(&head.key.token, &row.row_of(&head.key))?;
+                    let is_plain = match row {
+                        SeenRow::Plain(row) => writer.add_plain(&head.key.token, &row.row_of(&head.key))?,
+                        SeenRow::Built(_) => false,
+                    };
                     anyhow::ensure!(is_plain, "a row is not plain");
                 }
                 continue;
             }
             writer.begin_partition(head)?;
             for row in rows {
-                let is_plain = writer.add_plain_row(&row.row_of(&head.key))?;
-                anyhow::ensure!(is_plain, "a row is not plain");
+                match row {
+                    SeenRow::Plain(row) => {
+                        let is_plain = writer.add_plain_row(&row.row_of(&head.key))?;
+                        anyhow::ensure!(is_plain, "a row is not plain");
+                    }
+                    SeenRow::Built(row) => writer.add(row)?,
+                }
             }
             writer.finish_partition()?;
         }

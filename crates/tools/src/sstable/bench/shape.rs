@@ -30,6 +30,27 @@ pub enum Shape {
     Uneven,
     /// Five texts of 10 to 60 bytes, one row a partition.
     Texts,
+    /// Narrow rows of which all but one in five were updated later: see [`Update`].
+    Updated,
+}
+
+/// What was done to a row after, or instead of, its INSERT.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Update {
+    /// It was inserted, and that is all.
+    None,
+    /// One of its columns was updated a second later.
+    Later,
+    /// One of its columns was set to null.
+    Null,
+    /// It was inserted with a TTL.
+    Ttl,
+    /// It was made by an UPDATE of two columns, so that it has no timestamp of its own.
+    Upsert,
+}
+
+impl Update {
+    const ALL: [Self; 5] = [Self::None, Self::Later, Self::Null, Self::Ttl, Self::Upsert];
 }
 
 /// The contents of such a table. Partitions share rows, and keys lie one behind the other, so that making them up and fetching them from
@@ -51,18 +72,27 @@ impl Contents {
         self.heads.iter().zip(self.rows.iter().cycle())
     }
 
-    /// The rows of each partition as plain ones have them.
-    pub(super) fn plain(&self, table: &TableSchema) -> Vec<Vec<PlainParts<'_>>> {
-        let mut partitions = Vec::new();
-        for rows in &self.rows {
-            partitions.push(rows.iter().filter_map(|row| PlainParts::of(row, table)).collect());
-        }
-        partitions
+    /// The rows of each partition as compactions come by them.
+    pub(super) fn seen(&self, table: &TableSchema) -> Vec<Vec<SeenRow<'_>>> {
+        let seen = |row| match PlainParts::of(row, table) {
+            Some(parts) => SeenRow::Plain(parts),
+            None => SeenRow::Built(row),
+        };
+        let partitions = self.rows.iter().map(|rows| rows.iter().map(seen).collect());
+        partitions.collect()
     }
 
     pub(super) fn row_count(&self) -> u64 {
         self.partitions().map(|(_, rows)| rows.len() as u64).sum()
     }
+}
+
+/// A row as a compaction comes by it.
+pub(super) enum SeenRow<'c> {
+    /// Seen where it lies.
+    Plain(PlainParts<'c>),
+    /// Built, because it has times of its own.
+    Built(&'c Unfiltered),
 }
 
 /// Values where they lie.
@@ -81,9 +111,14 @@ impl<'c> PlainParts<'c> {
         let Unfiltered::Row(row) = unfiltered else {
             return None;
         };
+        if row.liveness != Liveness::live(WRITTEN_MICROS) {
+            return None;
+        }
         let cells = row.columns.iter().map(|column| match &column.data {
-            Data::Simple(cell) => Some((column.column, &cell.value[..])),
-            Data::Complex(_) => None,
+            Data::Simple(cell) if *cell == Cell::live(WRITTEN_MICROS, cell.value.clone()) => {
+                Some((column.column, &cell.value[..]))
+            }
+            _ => None,
         });
         let cells = cells.collect::<Option<Vec<_>>>()?;
         let clustering = row.clustering.values().iter();
@@ -132,13 +167,14 @@ const WORDS: [&str; 16] = [
 ];
 
 impl Shape {
-    pub(super) const ALL: [Self; 6] = [
+    pub(super) const ALL: [Self; 7] = [
         Self::Blobs,
         Self::Words,
         Self::Kilobyte,
         Self::Narrow,
         Self::Uneven,
         Self::Texts,
+        Self::Updated,
     ];
 
     pub(super) fn name(self) -> &'static str {
@@ -149,6 +185,7 @@ impl Shape {
             Self::Narrow => "narrow",
             Self::Uneven => "uneven",
             Self::Texts => "texts",
+            Self::Updated => "updated",
         }
     }
 
@@ -160,7 +197,7 @@ impl Shape {
                 .into_iter()
                 .fold(table, |table, name| table.regular(name, CqlType::Blob)),
             Self::Kilobyte => table.regular("value", CqlType::Text),
-            Self::Narrow | Self::Uneven => table
+            Self::Narrow | Self::Uneven | Self::Updated => table
                 .clustering("at", CqlType::Int, ClusteringOrder::Asc)
                 .regular("count", CqlType::Int)
                 .regular("sum", CqlType::BigInt)
@@ -172,7 +209,7 @@ impl Shape {
     fn rows_per_partition(self) -> u32 {
         match self {
             Self::Blobs | Self::Words | Self::Kilobyte | Self::Texts => 1,
-            Self::Narrow | Self::Uneven => 1000,
+            Self::Narrow | Self::Uneven | Self::Updated => 1000,
         }
     }
 
@@ -181,7 +218,7 @@ impl Shape {
         match self {
             Self::Blobs | Self::Words | Self::Texts => 212,
             Self::Kilobyte => 1060,
-            Self::Narrow | Self::Uneven => 34,
+            Self::Narrow | Self::Uneven | Self::Updated => 34,
         }
     }
 
@@ -219,7 +256,7 @@ impl Shape {
                 })
                 .into(),
             Self::Kilobyte => vec![("value", words(seeded, 1024))],
-            Self::Narrow | Self::Uneven => vec![
+            Self::Narrow | Self::Uneven | Self::Updated => vec![
                 ("count", random(seeded, 4)),
                 (
                     "sum",
@@ -237,13 +274,54 @@ impl Shape {
         let mut columns: Vec<ColumnData> = columns.collect();
         columns.sort_by_key(|data| data.column);
         let clustering = match self {
-            Self::Narrow | Self::Uneven => Clustering::of([Bytes::copy_from_slice(&number.to_be_bytes())]),
+            Self::Narrow | Self::Uneven | Self::Updated => Clustering::of([Bytes::copy_from_slice(&number.to_be_bytes())]),
             _ => Clustering::empty(),
         };
-        Row {
+        let mut row = Row {
             liveness: Liveness::live(WRITTEN_MICROS),
             columns,
             ..Row::empty(clustering)
+        };
+        if self == Self::Updated {
+            let column = usize::try_from(seeded.below(row.columns.len() as u64)).unwrap_or(0);
+            update(&mut row, Update::ALL[number as usize % Update::ALL.len()], column);
+        }
+        row
+    }
+}
+
+/// Seconds for which rows with a TTL live.
+const TTL_SECS: u32 = 86_400;
+/// When all rows were written, in seconds.
+const WRITTEN_SECS: u32 = 1_700_000_000;
+
+/// Does to a row what an application does later; `column` is the place of the one that changes.
+fn update(row: &mut Row, update: Update, column: usize) {
+    let later_micros = WRITTEN_MICROS + 1_000_000;
+    let cell = |data: &ColumnData| match &data.data {
+        Data::Simple(cell) => cell.value.clone(),
+        Data::Complex(_) => Bytes::new(),
+    };
+    match update {
+        Update::None => {}
+        Update::Later => {
+            let value = cell(&row.columns[column]);
+            row.columns[column].data = Data::Simple(Cell::live(later_micros, value));
+        }
+        Update::Null => {
+            row.columns[column].data = Data::Simple(Cell::tombstone(later_micros, WRITTEN_SECS + 1));
+        }
+        Update::Ttl => {
+            let expires_secs = WRITTEN_SECS + TTL_SECS;
+            row.liveness = Liveness::expiring(WRITTEN_MICROS, TTL_SECS, expires_secs);
+            for data in &mut row.columns {
+                let expiring = Cell::expiring(WRITTEN_MICROS, TTL_SECS, expires_secs, cell(data));
+                data.data = Data::Simple(expiring);
+            }
+        }
+        Update::Upsert => {
+            row.columns.remove(column);
+            row.liveness = Liveness::NONE;
         }
     }
 }
