@@ -1,8 +1,7 @@
 //! The merge itself: one cursor in, a writer out.
 
 use ilion_rows::{
-    AlikeRows, Cursor, EntryRow, Flow, PartitionHead, PlainLuck, PlainRow, PlainVisitor, ReadError,
-    Unfiltered,
+    Cursor, EntryRow, Flow, PartitionHead, PlainLuck, PlainRow, PlainVisitor, ReadError, Unfiltered,
 };
 
 /// What a merge did.
@@ -42,10 +41,6 @@ pub trait Sink {
     }
     /// Takes a row of the partition where it lies. False if it is to be given as any is.
     fn plain_row(&mut self, _row: &PlainRow<'_>) -> Result<bool, Self::Error> {
-        Ok(false)
-    }
-    /// Takes rows of the partition that are laid out alike, all of them. False if they are to be given one by one.
-    fn alike_rows(&mut self, _rows: &AlikeRows<'_>) -> Result<bool, Self::Error> {
         Ok(false)
     }
 }
@@ -108,17 +103,6 @@ impl<S: Sink> PlainVisitor for PassingRows<'_, S> {
             Err(error) => {
                 self.failed = Some(error);
                 Flow::Leave
-            }
-        }
-    }
-
-    fn rows(&mut self, rows: &AlikeRows<'_>) -> (usize, Flow) {
-        match self.begin().and_then(|()| self.sink.alike_rows(rows)) {
-            Ok(true) => (rows.count(), Flow::Next),
-            Ok(false) => rows.each(|row| self.row(row)),
-            Err(error) => {
-                self.failed = Some(error);
-                (0, Flow::Leave)
             }
         }
     }

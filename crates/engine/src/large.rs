@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ilion_rows::{AlikeRows, Cell, Data, DecoratedKey, EntryRow, PartitionHead, PlainRow, Row, Unfiltered};
+use ilion_rows::{Cell, Data, DecoratedKey, EntryRow, PartitionHead, PlainRow, Row, Unfiltered};
 use ilion_schema::TableSchema;
 use ilion_types::decode_composite;
 
@@ -95,12 +95,6 @@ impl LargeWatch {
         let values = row.cells.iter().map(|(_, value)| *value).chain(clustering);
         let bytes: usize = values.map(|value| value.len() + PLAIN_VALUE_OVERHEAD_BYTES).sum();
         (bytes + row.key.len() + PLAIN_OVERHEAD_BYTES) as u64 <= self.bytes_min
-    }
-
-    /// The same of rows that are laid out alike.
-    #[inline]
-    pub(crate) fn passes_over_alike(&self, rows: &AlikeRows<'_>) -> bool {
-        (rows.layout().len + PLAIN_OVERHEAD_BYTES) as u64 <= self.bytes_min
     }
 
     /// A row or marker was written and took so many bytes.

@@ -102,7 +102,24 @@ impl<'c> From<&'c Cell> for CellRef<'c> {
     }
 }
 
-impl CellRef<'_> {
+impl<'c> CellRef<'c> {
+    /// As [`Cell::live`].
+    #[inline]
+    pub fn live(timestamp_micros: i64, value: &'c [u8]) -> Self {
+        Self {
+            timestamp_micros,
+            ttl_secs: NO_TTL,
+            local_deletion_secs: NO_DELETION_TIME,
+            value,
+        }
+    }
+
+    /// As [`Cell::is_expiring`].
+    #[inline]
+    pub fn is_expiring(&self) -> bool {
+        self.ttl_secs != NO_TTL
+    }
+
     /// As [`Cell::is_tombstone`].
     #[inline]
     pub fn is_tombstone(&self) -> bool {

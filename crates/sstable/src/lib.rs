@@ -23,14 +23,12 @@
 //! | `trie` | nodes of Partitions.db and Rows.db, and walks over them |
 //! | `commit_log_interval` | which stretches of the commit log an SSTable covers |
 //! | `comparable` | keys and clusterings as the bytes that tries are walked with |
-//! | `row_decode` | rows and markers from bytes |
+//! | `row` | rows and markers: their format, to bytes, from bytes, seen where they lie |
 //! | `dump` | partitions as JSON, as `sstabledump` prints them |
 //! | `statistics` | Statistics.db: validation, cardinality, statistics, serialization header |
 //! | `histogram` | the histograms of Statistics.db |
 //! | `metadata_collector` | what Statistics.db will say, gathered while rows are written |
-//! | `row_encode` | rows and markers to bytes |
 //! | `verify` | an SSTable checked against itself |
-//! | `values` | clustering values and bounds |
 //! | `writer` | partitions in, all components out, in either format |
 //!
 //! When you add a component, name it in `component`, list it in `descriptor`'s tests and write it before TOC.txt.
@@ -61,8 +59,7 @@ mod metadata_collector;
 mod open;
 mod open_options;
 mod reader;
-mod row_decode;
-mod row_encode;
+mod row;
 mod saved_place;
 mod sstable;
 pub mod statistics;
@@ -70,7 +67,6 @@ pub mod toc;
 mod tokens;
 mod transaction;
 mod trie;
-mod values;
 pub mod verify;
 pub mod version;
 mod writer;
@@ -89,7 +85,8 @@ pub use open_options::{Finding, LookupCounts, Lookups, OpenOptions};
 pub use reader::{
     BlockAt, DataScan, IndexScan, IndexedPartition, PartitionCursor, RangeCursor, SummaryShare,
 };
-pub use row_decode::Unwanted;
+pub use row::decode::Unwanted;
+pub use row::format as row_format;
 pub use saved_place::{IndexForm, SavedPlace};
 pub use sstable::{Begin, Glimpse, Presence, SSTable, Scan, Whereabouts};
 pub use statistics::{

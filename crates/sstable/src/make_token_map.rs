@@ -7,7 +7,7 @@ use ilion_rows::DecoratedKey;
 use crate::chunks::READ_AHEAD_BYTES;
 use crate::open::OpenedParts;
 use crate::reader::{IndexCursor, IndexWalker, PartitionIndex};
-use crate::row_decode::ByteSource as _;
+use crate::row::source::ByteSource as _;
 use crate::tokens::{TokenMapWriter, Whole, fingerprint_of};
 use crate::{Component, DataStream, Error, Result, Scan};
 

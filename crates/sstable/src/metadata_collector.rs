@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use ilion_rows::{
-    Bound, BoundKind, Cell, ClusteringComparator, DeletionTime, Liveness, NO_DELETION_TIME, NO_TTL, Slice,
+    Bound, BoundKind, CellRef, ClusteringComparator, DeletionTime, Liveness, NO_DELETION_TIME, NO_TTL, Slice,
     counter,
 };
 
@@ -91,7 +91,7 @@ impl MetadataCollector {
     }
 
     #[inline]
-    pub(crate) fn cell(&mut self, cell: &Cell) {
+    pub(crate) fn cell(&mut self, cell: &CellRef<'_>) {
         self.cells_of_partition += 1;
         self.timestamps.add(cell.timestamp_micros);
         self.ttls.add(cell.ttl_secs);
@@ -115,10 +115,10 @@ impl MetadataCollector {
         self.cells_of_partition += cells;
     }
 
-    /// A counter's cell, beside [`MetadataCollector::cell`].
-    pub(crate) fn counter(&mut self, cell: &Cell) {
-        if !self.has_legacy_counter_shards && !cell.value.is_empty() {
-            let mut shards = counter::shards(&cell.value).into_iter().flatten();
+    /// The value of a counter's cell, beside [`MetadataCollector::cell`].
+    pub(crate) fn counter(&mut self, value: &[u8]) {
+        if !self.has_legacy_counter_shards && !value.is_empty() {
+            let mut shards = counter::shards(value).into_iter().flatten();
             self.has_legacy_counter_shards = shards.any(|shard| shard.kind != counter::ShardKind::Global);
         }
     }

@@ -21,7 +21,7 @@ use crate::make_token_map::make_token_map;
 use crate::open::OpenedParts;
 use crate::open_options::count;
 use crate::reader::{FULL_LEVEL, IndexCursor, Location, MapWalker, PartitionReader, key_in_data};
-use crate::row_decode::{RowFormat, Unwanted};
+use crate::row::decode::{RowFormat, Unwanted};
 use crate::tokens::{Candidates, Mapped, TokenMap};
 use crate::{
     DataScan, DataStream, Descriptor, Finding, Found, KeyHash, OpenOptions, PartitionCursor, RangeCursor,

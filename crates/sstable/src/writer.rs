@@ -1,7 +1,7 @@
 //! Writes an SSTable: partitions go in ascending, all components come out.
 //!
 //! The main path: `begin_partition` encodes the key, the deletion and the static row, `add` a row or marker each,
-//! `finish_partition` adds the index entry; or `add_plain` does all that at once. `add_plain_row`, `add_alike_rows` and
+//! `finish_partition` adds the index entry; or `add_plain` does all that at once. `add_plain_row` and
 //! `add_entry` take rows where they lie (`rows`). Encoded bytes are gathered in one buffer and go to Data.db in large pieces.
 //! `finish` writes the components that are known only then, TOC.txt last.
 //!
@@ -37,12 +37,12 @@ use ilion_types::Token;
 use crate::cells;
 use crate::checksums::{Checksums, Owner};
 use crate::metadata_collector::MetadataCollector;
-use crate::row_encode::{
+use crate::row::encode::{
     RowEncoder, encode_end_of_partition, encode_partition_start, partition_start_len_max,
 };
+use crate::row::format::values::Unstorable;
 use crate::statistics::Validation;
 use crate::tokens::{TokenMapWriter, Whole, fingerprint_of};
-use crate::values::Unstorable;
 use crate::{
     ChunkWriter, Component, Compression, Descriptor, Error, Format, Result, SerializationHeader, Statistics,
     TransactionKind, Version, toc, write_component,
@@ -284,10 +284,14 @@ impl SSTableWriter {
         let (stats, buffer) = (&mut self.stats, &mut self.buffer);
         let encoded = self
             .encoder
-            .encode_shown(partition, timestamp_micros, head_length, stats, buffer);
-        if encoded.is_none() {
-            self.buffer.truncate(buffered);
-            return Ok(false);
+            .encode_seen(partition, timestamp_micros, head_length, stats, buffer);
+        match encoded {
+            Ok(Some(_)) => {}
+            Ok(None) => {
+                self.buffer.truncate(buffered);
+                return Ok(false);
+            }
+            Err(reason) => return Err(self.unstorable(reason)),
         }
         let end = self.position() - start;
         self.index.begin_partition_of_row(head_length, end)?;

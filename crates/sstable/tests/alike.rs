@@ -259,3 +259,46 @@ fn what_comes_before_a_damaged_chunk_is_shown() {
         assert!(shown > 100 && shown < rows.len(), "{shown}");
     }
 }
+
+/// Rows of such a clustering are laid out alike, too, but not as rows are where each value is stored.
+#[test]
+fn rows_with_an_empty_or_null_clustering_value_are_shown_with_the_values_that_they_have() {
+    for first in [
+        Some(Bytes::new()),
+        None,
+        Some(Bytes::from_static(b"\x09longer than that")),
+    ] {
+        let env: Arc<dyn Env> = Arc::new(MemEnv::new(1));
+        let table = TableBuilder::new("ks", "t", TableId(Uuid::from_u128(1)))
+            .partition_key("k", CqlType::Int)
+            .clustering("a", CqlType::Text, ClusteringOrder::Asc)
+            .clustering("b", CqlType::Int, ClusteringOrder::Asc)
+            .regular("i", CqlType::Int)
+            .regular("t", CqlType::Text)
+            .build();
+        let rows = (0..200).map(|number: i32| Row {
+            clustering: Clustering::new(
+                [first.clone(), Some(Bytes::copy_from_slice(&number.to_be_bytes()))]
+                    .into_iter()
+                    .collect(),
+            ),
+            ..row(&table, None, number, word(7))
+        });
+        let update = PartitionUpdate {
+            rows: rows.collect(),
+            ..PartitionUpdate::default()
+        };
+        let key = DecoratedKey::new(Partitioner::Murmur3, Bytes::from_static(&[0; 4]));
+        let partition = Partition::of(key, update, &ClusteringComparator::of(&table));
+        let descriptor = Descriptor::new(Path::new("d"), Version::NB, SSTableId::Sequence(1), Format::Big);
+        env.create_dir_all(Path::new("d")).unwrap();
+        write_all(&env, &descriptor, &table, WriterOptions::default(), &[partition]);
+        let sstable = SSTable::open(&env, &descriptor, &OpenOptions::default()).unwrap();
+        let sstable = Arc::new(sstable);
+        let filter = Arc::new(ClusteringFilter::all());
+        let cursor = || sstable.cursor(&table, KeyRange::all(), filter.clone(), Scan::Sequential);
+        let seen = watch(&mut cursor(), || Flow::Next);
+        let shown = compare(seen, read(&mut cursor()), &filter).unwrap();
+        assert!(shown >= 200, "{shown}");
+    }
+}

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ilion_compaction::{Output, Sink, shard_of};
-use ilion_rows::{AlikeRows, PartitionHead, PlainRow, Unfiltered, may_be_plain, rows_may_be_plain};
+use ilion_rows::{PartitionHead, PlainRow, Unfiltered, may_be_plain, rows_may_be_plain};
 use ilion_schema::TableSchema;
 use ilion_sstable::{Descriptor, Transaction, WriterOptions};
 use ilion_types::Token;
@@ -202,10 +202,6 @@ impl Sink for Outputs<'_> {
     #[inline]
     fn plain_row(&mut self, row: &PlainRow<'_>) -> Result<bool> {
         self.writer()?.plain_row(row)
-    }
-
-    fn alike_rows(&mut self, rows: &AlikeRows<'_>) -> Result<bool> {
-        self.writer()?.alike_rows(rows)
     }
 }
 

@@ -13,9 +13,8 @@ use ilion_env::Env;
 use ilion_index::{Attached, RowNumbers, RowNumbersFile, RowNumbersWriter, SSTableIndexWriter, Storage};
 use ilion_memtable::Watched as LookedAt;
 use ilion_rows::{
-    AlikeRows, Cell, Clustering, ClusteringFilter, ColumnData, Cursor, Data, DecoratedKey, EntryRow,
-    KeyRange, Liveness, NO_TIMESTAMP, PartitionHead, PlainRow, Row, Unfiltered, may_be_plain,
-    rows_may_be_plain,
+    Cell, Clustering, ClusteringFilter, ColumnData, Cursor, Data, DecoratedKey, EntryRow, KeyRange, Liveness,
+    NO_TIMESTAMP, PartitionHead, PlainRow, Row, Unfiltered, may_be_plain, rows_may_be_plain,
 };
 use ilion_schema::TableSchema;
 use ilion_sstable::{Descriptor, SSTableWriter, Scan, WriterOptions};
@@ -285,12 +284,6 @@ impl Sink for IndexedWriter {
             self.tell(&copy_of(row, &self.looked_at))?;
         }
         Ok(is_written)
-    }
-
-    /// Attached indexes are told of one after another.
-    fn alike_rows(&mut self, rows: &AlikeRows<'_>) -> Result<bool> {
-        let is_told = self.telling.is_some() || !self.watch.passes_over_alike(rows);
-        Ok(!is_told && self.writer.add_alike_rows(rows)?)
     }
 }
 

@@ -9,7 +9,7 @@ use super::partition_reader::Unfiltereds;
 use super::row_index::{Blocks, RowIndex};
 use crate::Result;
 use crate::error::Step;
-use crate::row_decode::Head;
+use crate::row::decode::Head;
 
 /// Where a backward walk stands.
 #[derive(Debug)]

@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 use ilion_rows::{Bound, DeletionTime};
 
-use crate::row_decode::{ByteSource, Piece, Place, RowFormat};
+use crate::row::decode::{Place, RowFormat};
+use crate::row::source::{ByteSource, Piece};
 use crate::{ChunkReader, DataStream, Error, Result};
 
 const WIDTH_BASE: i64 = 65_536;

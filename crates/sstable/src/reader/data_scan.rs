@@ -12,7 +12,9 @@ use ilion_types::Partitioner;
 
 use super::shown::{show_partitions, show_rows, until};
 use crate::error::Step;
-use crate::row_decode::{ByteSource as _, Head, Patterns, RowFormat, Wanted, WantedKeys, key_at_hand};
+use crate::row::decode::{Head, RowFormat, Wanted};
+use crate::row::seen::{Patterns, WantedKeys};
+use crate::row::{key_at_hand, source::ByteSource as _};
 use crate::{ChunkReader, DataStream, Result, SerializationHeader, Version};
 
 /// A walk over Data.db that knows where it stands.

@@ -9,7 +9,7 @@ use ilion_rows::{Bound, ClusteringComparator, DeletionTime, Direction, Marker, S
 
 use super::partition_reader::Unfiltereds;
 use crate::error::Step;
-use crate::row_decode::Head;
+use crate::row::decode::Head;
 
 impl Head {
     /// Orders it against a bound.

@@ -16,7 +16,7 @@ use super::partition_index::IndexCursor;
 use super::partition_trie::PartitionTrie;
 use super::row_trie::BlockStarts;
 use crate::chunks::READ_AHEAD_BYTES;
-use crate::row_decode::RowFormat;
+use crate::row::decode::RowFormat;
 use crate::{ChunkReader, Component, Descriptor, Format, Result, Scan, SerializationHeader};
 
 /// What the index says of a partition.

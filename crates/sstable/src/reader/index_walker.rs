@@ -12,7 +12,7 @@ use ilion_rows::{DecoratedKey, KeyBound};
 use ilion_types::Partitioner;
 
 use super::location::{Location, RowIndexAt};
-use crate::row_decode::{ByteSource as _, read_uvint};
+use crate::row::source::{ByteSource as _, read_uvint};
 use crate::{ChunkReader, DataStream, Error, Result};
 
 const KEY_LENGTH_LEN: usize = 2;

@@ -16,9 +16,11 @@ use super::shown::{show_partitions, show_rows};
 use crate::cells::CellLookup;
 use crate::error::Step;
 use crate::open::OpenedParts;
-use crate::row_decode::{
-    ByteSource as _, END_OF_PARTITION, Head, Patterns, RowFormat, Unwanted, Wanted, WantedKeys, key_at_hand,
-};
+use crate::row::decode::{Head, RowFormat, Unwanted, Wanted};
+use crate::row::format::unfiltered_flag::END_OF_PARTITION;
+use crate::row::key_at_hand;
+use crate::row::seen::{Patterns, WantedKeys};
+use crate::row::source::ByteSource as _;
 use crate::{DataStream, Result};
 
 /// The unfiltereds of one partition, and where in it the stream stands.

@@ -19,7 +19,7 @@ use ilion_types::Partitioner;
 
 use super::location::{IndexEntry, Location, RowIndexAt};
 use crate::comparable::{comparable_bound, comparable_key};
-use crate::row_decode::ByteSource as _;
+use crate::row::source::ByteSource as _;
 use crate::trie::{Ascending, Node, Nodes, Payload};
 use crate::{ChunkReader, DataStream, KeyHash, Result, Scan};
 

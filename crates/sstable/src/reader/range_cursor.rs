@@ -17,7 +17,7 @@ use super::partition_index::IndexCursor;
 use super::partition_reader::{PartitionReader, Started};
 use super::shown::until;
 use crate::error::Step;
-use crate::row_decode::WantedKeys;
+use crate::row::seen::WantedKeys;
 use crate::sstable::Begin;
 use crate::{SSTable, Scan, Unwanted};
 

@@ -8,7 +8,7 @@ use ilion_rows::{Bound, DeletionTime, Slice};
 use super::block_index::BlockIndex;
 use super::location::RowIndexAt;
 use super::row_trie::{BlocksBack, RowTrie};
-use crate::row_decode::RowFormat;
+use crate::row::decode::RowFormat;
 use crate::{ChunkReader, Result};
 
 /// The row index of one partition.

@@ -16,7 +16,8 @@ use ilion_rows::{Bound, DeletionTime};
 
 use super::row_index::BlockStart;
 use crate::comparable::ComparableClusterings;
-use crate::row_decode::{Piece, RowFormat};
+use crate::row::decode::RowFormat;
+use crate::row::source::Piece;
 use crate::trie::{Ascending, Descending, Nodes, Payload};
 use crate::{ChunkReader, Error, Result};
 

@@ -4,7 +4,8 @@ use ilion_rows::{Bound, DecoratedKey, KeyBound, PlainRun, PlainVisitor};
 use ilion_types::Token;
 
 use crate::DataStream;
-use crate::row_decode::{Patterns, RowFormat, WantedKeys};
+use crate::row::decode::RowFormat;
+use crate::row::seen::{Patterns, WantedKeys};
 
 /// Shows the visitor the partitions that follow, see [`RowFormat::visit_plain`]. Requires: the stream stands where one starts.
 pub(super) fn show_partitions(

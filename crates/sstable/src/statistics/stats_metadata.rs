@@ -25,7 +25,7 @@ use uuid::Uuid;
 use super::header::ClassName;
 use crate::Version;
 use crate::histogram::{EstimatedHistogram, TombstoneHistogram};
-use crate::values::{FixedLen, decode_bound, encode_bound};
+use crate::row::format::values::{FixedLen, decode_bound, encode_bound};
 
 /// A place in the commit log, as Cassandra files name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -9,7 +9,7 @@ use ilion_rows::{ClusteringFilter, Data, Row};
 
 use super::{Opened, Verification};
 use crate::cells::{CellMap, Entry};
-use crate::row_decode::{Head, RowFormat, Unwanted, Wanted};
+use crate::row::decode::{Head, RowFormat, Unwanted, Wanted};
 use crate::tokens::fingerprint_of;
 use crate::{ChunkReader, Component, DataStream, Result};
 

@@ -8,7 +8,7 @@ use ilion_rows::{Bound, BoundKind, DeletionTime, PartitionHead, Unfiltered};
 
 use super::{Opened, Verification};
 use crate::reader::{Block, BlockIndex, BlockStarts, RowIndexAt};
-use crate::row_decode::{Place, RowFormat};
+use crate::row::decode::{Place, RowFormat};
 use crate::{ChunkReader, Component, DataStream, Format, Result};
 
 /// Checks blocks while the rows go by.

@@ -5,7 +5,7 @@ use ilion_rows::{Bound, BoundKind, ClusteringComparator, PartitionHead, Slice, U
 
 use super::{Opened, Verification};
 use crate::metadata_collector::MetadataCollector;
-use crate::row_encode::RowEncoder;
+use crate::row::encode::RowEncoder;
 use crate::{Component, StatsMetadata};
 
 /// What the rows add up to, as a writer would have gathered it.

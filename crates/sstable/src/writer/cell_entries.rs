@@ -10,7 +10,7 @@ use ilion_rows::{Row, Unfiltered};
 
 use super::CellMapLimits;
 use crate::cells::{CellMapWriter, Whole};
-use crate::row_encode::{Detail, RowEncoder, RowKind, Sketch};
+use crate::row::encode::{Detail, RowEncoder, RowKind, Sketch};
 use crate::{Component, Descriptor, Result};
 
 /// Longer starts of partitions are read in Data.db.

@@ -5,7 +5,7 @@ use ilion_rows::{Bound, BoundKind, Clustering, ClusteringComparator, Slice, Valu
 use ilion_schema::TableSchema;
 
 use super::written::Written;
-use crate::values::{FixedLen, decode_values};
+use crate::row::format::values::{FixedLen, decode_values};
 
 /// Bytes of a bound before its values: its kind and their number.
 const BOUND_HEAD_BYTES: usize = 3;

@@ -13,7 +13,7 @@ use ilion_codec::{Append, Writer};
 use ilion_rows::DeletionTime;
 
 use crate::Version;
-use crate::row_encode::encode_deletion;
+use crate::row::format::times::encode_partition_deletion;
 
 /// Compat: subtracted from the widths whatever the block size is (`IndexInfo.Serializer.WIDTH_BASE`).
 const WIDTH_BASE: i64 = 64 << 10;
@@ -121,7 +121,8 @@ impl RowIndexBuilder {
         self.blocks.svint((end - start).cast_signed() - WIDTH_BASE);
         self.blocks.bool(!self.open.is_live());
         if !self.open.is_live() {
-            self.is_given_up |= encode_deletion(self.version, &self.open, &mut self.blocks).is_err();
+            self.is_given_up |=
+                encode_partition_deletion(self.version, &self.open, &mut self.blocks).is_err();
         }
         self.block_start = None;
     }
@@ -169,7 +170,7 @@ impl RowIndexBuilder {
     fn append_index(&mut self, head_length: u64, deletion: &DeletionTime, out: &mut impl Append) -> bool {
         let mut head = Writer::new();
         head.uvint(head_length);
-        self.is_given_up |= encode_deletion(self.version, deletion, &mut head).is_err();
+        self.is_given_up |= encode_partition_deletion(self.version, deletion, &mut head).is_err();
         if self.offsets.len() < 2 || self.is_given_up {
             return false;
         }

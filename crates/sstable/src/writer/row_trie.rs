@@ -14,7 +14,7 @@ use super::trie_builder::TrieBuilder;
 use super::trie_draft::{PayloadBytes, sized_int_len};
 use super::written::Written;
 use crate::comparable::ComparableClusterings;
-use crate::row_encode::encode_deletion;
+use crate::row::format::times::encode_partition_deletion;
 use crate::{Result, Version};
 
 const HAS_OPEN: u8 = 8;
@@ -131,7 +131,7 @@ impl RowTrieBuilder {
             return Some(PayloadBytes::new(len).with_sized_int(offset));
         }
         let mut open = Writer::new();
-        encode_deletion(self.version, &block.open, &mut open).ok()?;
+        encode_partition_deletion(self.version, &block.open, &mut open).ok()?;
         let payload = PayloadBytes::new(len | HAS_OPEN).with_sized_int(offset);
         Some(payload.with(open.as_slice()))
     }

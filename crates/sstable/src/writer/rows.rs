@@ -3,13 +3,12 @@
 use std::ops::Range;
 
 use ilion_codec::Append as _;
-use ilion_rows::{AlikeRows, EntryRow, PlainRow, Row, RowLayout, Unfiltered};
-use smallvec::{SmallVec, smallvec};
+use ilion_rows::{EntryRow, PlainRow, Row, Unfiltered};
 
 use super::SSTableWriter;
 use super::written::Written;
 use crate::Result;
-use crate::row_encode::LARGE_VALUE_BYTES;
+use crate::row::encode::LARGE_VALUE_BYTES;
 
 impl SSTableWriter {
     /// Appends the static row, an empty one if there is none, of the partition that starts at `start`, and at `start_buffered` of the
@@ -117,7 +116,7 @@ impl SSTableWriter {
     pub fn add_entry(&mut self, entry: &EntryRow<'_>) -> Result<()> {
         let (start, previous_size) = self.next_start()?;
         let (stats, buffer) = (&mut self.stats, &mut self.buffer);
-        match self.encoder.encode_entry(entry, previous_size, stats, buffer) {
+        match self.encoder.encode_if_short(entry, previous_size, stats, buffer) {
             Ok(Some(clustering)) => self.note_small_row(&entry.clustering, clustering, start),
             Ok(None) => self.add(&Unfiltered::Row(entry.to_row())),
             Err(reason) => Err(self.unstorable(reason)),
@@ -138,36 +137,14 @@ impl SSTableWriter {
         let (stats, buffer) = (&mut self.stats, &mut self.buffer);
         match self
             .encoder
-            .encode_shown(row, timestamp_micros, previous_size, stats, buffer)
+            .encode_seen(row, timestamp_micros, previous_size, stats, buffer)
         {
-            Some(clustering) => self
+            Ok(Some(clustering)) => self
                 .note_small_row(row.clustering, clustering, start)
                 .map(|()| true),
-            None => Ok(false),
+            Ok(None) => Ok(false),
+            Err(reason) => Err(self.unstorable(reason)),
         }
-    }
-
-    /// The same for rows that are laid out alike. False if they are to be added one by one: nothing was appended then.
-    ///
-    /// # Errors
-    /// As for [`SSTableWriter::begin_partition`].
-    pub fn add_alike_rows(&mut self, rows: &AlikeRows<'_>) -> Result<bool> {
-        let Some(form) = self.encoder.form_of(rows) else {
-            return Ok(false);
-        };
-        let layout = rows.layout();
-        let clustering_len = layout.stored_clustering.len();
-        let mut values: SmallVec<[Option<&[u8]>; 4]> = smallvec![None; layout.clustering.len()];
-        for (row, micros) in rows.with_timestamps() {
-            let (start, previous_size) = self.next_start()?;
-            let clustering = self.buffer.len() + 1..self.buffer.len() + 1 + clustering_len;
-            form.encode(row, micros, previous_size, &mut self.stats, &mut self.buffer);
-            for (value, place) in values.iter_mut().zip(&layout.clustering) {
-                *value = Some(RowLayout::part(row, place));
-            }
-            self.note_small_row(&values, clustering, start)?;
-        }
-        Ok(true)
     }
 
     /// Where in its partition the next row starts, and how far that is from the one before.

@@ -16,7 +16,7 @@ use super::written::Written;
 use crate::bloom::KeyHash;
 use crate::checksums::Checksums;
 use crate::comparable::comparable_key;
-use crate::row_encode::encode_deletion;
+use crate::row::format::times::encode_partition_deletion;
 use crate::{Component, Descriptor, Result, Version};
 
 /// Compat: added to the bytes of a position, to say that there is a hash before it.
@@ -74,8 +74,8 @@ impl TrieIndexWriter {
             .row_trie
             .finish(partition.span, end_of_rows, &mut self.rows)?;
         let mut deletion = Writer::new();
-        let index =
-            index.filter(|_| encode_deletion(self.version, partition.deletion, &mut deletion).is_ok());
+        let index = index
+            .filter(|_| encode_partition_deletion(self.version, partition.deletion, &mut deletion).is_ok());
         let target = match index {
             None => !partition.position.cast_signed(),
             Some((root, blocks)) => {

@@ -14,6 +14,7 @@ use anyhow::Context as _;
 use ilion_env::Env;
 use ilion_rows::{DecoratedKey, NO_TIMESTAMP};
 use ilion_schema::TableSchema;
+use ilion_sstable::row_format::unfiltered_flag::{END_OF_PARTITION, IS_MARKER};
 use ilion_sstable::{ChunkReader, DataStream, SerializationHeader, Version};
 
 use super::DumpArguments;
@@ -59,9 +60,6 @@ struct Annotator<'o> {
     table: Arc<TableSchema>,
     version: Version,
 }
-
-const END_OF_PARTITION: u8 = 0x01;
-const IS_MARKER: u8 = 0x02;
 
 impl Annotator<'_> {
     fn partition(&mut self) -> anyhow::Result<()> {

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use ilion_compaction::Sink;
-use ilion_rows::{AlikeRows, PartitionHead, PlainRow, Unfiltered, may_be_plain, rows_may_be_plain};
+use ilion_rows::{PartitionHead, PlainRow, Unfiltered, may_be_plain, rows_may_be_plain};
 use ilion_sstable::Descriptor;
 
 use super::shape::Shape;
@@ -140,9 +140,5 @@ impl Sink for Outputs<'_> {
 
     fn plain_row(&mut self, row: &PlainRow<'_>) -> anyhow::Result<bool> {
         self.output()?.add_plain_row(row)
-    }
-
-    fn alike_rows(&mut self, rows: &AlikeRows<'_>) -> anyhow::Result<bool> {
-        self.output()?.add_alike_rows(rows)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use ilion_env::Env;
-use ilion_rows::{AlikeRows, Cell, Data, NO_DELETION_TIME, PartitionHead, PlainRow, Row, Unfiltered};
+use ilion_rows::{Cell, Data, NO_DELETION_TIME, PartitionHead, PlainRow, Row, Unfiltered};
 use ilion_sstable::{
     Descriptor, Format, SSTableId, SSTableWriter, Transaction, TransactionKind, Version, list_directory,
 };
@@ -152,11 +152,6 @@ impl Output {
     /// Adds a plain row of the partition.
     pub(super) fn add_plain_row(&mut self, row: &PlainRow<'_>) -> anyhow::Result<bool> {
         Ok(self.writer()?.add_plain_row(row)?)
-    }
-
-    /// Adds rows of the partition that are laid out alike.
-    pub(super) fn add_alike_rows(&mut self, rows: &AlikeRows<'_>) -> anyhow::Result<bool> {
-        Ok(self.writer()?.add_alike_rows(rows)?)
     }
 
     /// Bytes of Data.db so far, about.

@@ -2,26 +2,15 @@
 
 use ilion_rows::{BoundKind, NO_TIMESTAMP, paths};
 use ilion_sstable::HeaderColumn;
+use ilion_sstable::row_format::unfiltered_flag::{
+    END_OF_PARTITION, HAS_ALL_COLUMNS, HAS_COMPLEX_DELETION, HAS_DELETION, HAS_EXTENSION, HAS_TIMESTAMP,
+    HAS_TTL, IS_MARKER,
+};
+use ilion_sstable::row_format::{BITMAP_COLUMNS, VALUES_PER_HEADER, cell_flag};
 use ilion_types::{CqlType, hex};
 
 use super::Annotator;
 
-const HAS_TIMESTAMP: u8 = 0x04;
-const HAS_TTL: u8 = 0x08;
-const HAS_DELETION: u8 = 0x10;
-const HAS_ALL_COLUMNS: u8 = 0x20;
-const HAS_COMPLEX_DELETION: u8 = 0x40;
-const IS_EXTENDED: u8 = 0x80;
-
-const CELL_IS_DELETED: u8 = 0x01;
-const CELL_IS_EXPIRING: u8 = 0x02;
-const CELL_HAS_EMPTY_VALUE: u8 = 0x04;
-const CELL_USES_ROW_TIMESTAMP: u8 = 0x08;
-const CELL_USES_ROW_TTL: u8 = 0x10;
-
-/// Columns from which on a subset lists indexes.
-const LISTED_COLUMNS: usize = 64;
-const VALUES_IN_BATCH: usize = 32;
 const SHARD_BYTES: usize = 32;
 
 fn names_of(flags: u8, names: &[(u8, &str)], none: &str) -> String {
@@ -39,25 +28,25 @@ fn names_of(flags: u8, names: &[(u8, &str)], none: &str) -> String {
 
 pub(super) fn flag_names(flags: u8) -> String {
     let names = [
-        (super::END_OF_PARTITION, "end of the partition"),
-        (super::IS_MARKER, "range tombstone marker"),
+        (END_OF_PARTITION, "end of the partition"),
+        (IS_MARKER, "range tombstone marker"),
         (HAS_TIMESTAMP, "has timestamp"),
         (HAS_TTL, "has TTL"),
         (HAS_DELETION, "has deletion"),
         (HAS_ALL_COLUMNS, "has all columns"),
         (HAS_COMPLEX_DELETION, "has complex deletions"),
-        (IS_EXTENDED, "has more flags"),
+        (HAS_EXTENSION, "has more flags"),
     ];
     names_of(flags, &names, "nothing but columns")
 }
 
 fn cell_flag_names(flags: u8) -> String {
     let names = [
-        (CELL_IS_DELETED, "deleted"),
-        (CELL_IS_EXPIRING, "expiring"),
-        (CELL_HAS_EMPTY_VALUE, "empty value"),
-        (CELL_USES_ROW_TIMESTAMP, "row's timestamp"),
-        (CELL_USES_ROW_TTL, "row's TTL"),
+        (cell_flag::IS_DELETED, "deleted"),
+        (cell_flag::IS_EXPIRING, "expiring"),
+        (cell_flag::HAS_EMPTY_VALUE, "empty value"),
+        (cell_flag::USES_ROW_TIMESTAMP, "row's timestamp"),
+        (cell_flag::USES_ROW_TTL, "row's TTL"),
     ];
     names_of(flags, &names, "own timestamp")
 }
@@ -90,7 +79,7 @@ impl Annotator<'_> {
     }
 
     pub(super) fn row(&mut self, flags: u8, position: u64, previous: u64) -> anyhow::Result<()> {
-        if flags & IS_EXTENDED != 0 {
+        if flags & HAS_EXTENSION != 0 {
             self.bytes.flags("more flags", |flags| {
                 names_of(flags, &[(1, "static"), (2, "shadowable")], "none")
             })?;
@@ -128,7 +117,7 @@ impl Annotator<'_> {
             .iter()
             .map(|class| class.ty.clone())
             .collect();
-        for (batch, types) in types[..count].chunks(VALUES_IN_BATCH).enumerate() {
+        for (batch, types) in types[..count].chunks(VALUES_PER_HEADER).enumerate() {
             let header = self.bytes.uvint("clustering header", |header| {
                 let state = |index: usize| match header >> (2 * index) & 3 {
                     0 => "value",
@@ -143,7 +132,7 @@ impl Annotator<'_> {
                     self.value(
                         ty,
                         ty.fixed_len(),
-                        &format!("clustering {}", batch * VALUES_IN_BATCH + index),
+                        &format!("clustering {}", batch * VALUES_PER_HEADER + index),
                     )?;
                 }
             }
@@ -268,7 +257,7 @@ impl Annotator<'_> {
     /// Indexes of the columns that the row has.
     fn subset(&mut self, columns: &[HeaderColumn]) -> anyhow::Result<Vec<usize>> {
         let all = 0..columns.len();
-        if columns.len() < LISTED_COLUMNS {
+        if columns.len() < BITMAP_COLUMNS {
             let missing = self.bytes.uvint("missing columns", |missing| {
                 let names = all.clone().filter(|index| missing >> index & 1 != 0);
                 names
@@ -330,15 +319,15 @@ impl Annotator<'_> {
             .bytes
             .flags(&format!("{}: cell flags", column.name), cell_flag_names)?;
         self.bytes.indent();
-        if flags & CELL_USES_ROW_TIMESTAMP == 0 {
+        if flags & cell_flag::USES_ROW_TIMESTAMP == 0 {
             self.timestamp("timestamp")?;
         }
-        if flags & CELL_USES_ROW_TTL == 0 {
-            if flags & (CELL_IS_DELETED | CELL_IS_EXPIRING) != 0 {
-                let is_deleted = flags & CELL_IS_DELETED != 0;
+        if flags & cell_flag::USES_ROW_TTL == 0 {
+            if flags & (cell_flag::IS_DELETED | cell_flag::IS_EXPIRING) != 0 {
+                let is_deleted = flags & cell_flag::IS_DELETED != 0;
                 self.local_time(if is_deleted { "deleted at" } else { "expires at" })?;
             }
-            if flags & CELL_IS_EXPIRING != 0 {
+            if flags & cell_flag::IS_EXPIRING != 0 {
                 self.ttl()?;
             }
         }
@@ -347,7 +336,7 @@ impl Annotator<'_> {
             let length = self.bytes.length("path length")?;
             path = self.bytes.take(length, "path", |path| path_text(ty, path))?;
         }
-        if flags & CELL_HAS_EMPTY_VALUE == 0 {
+        if flags & cell_flag::HAS_EMPTY_VALUE == 0 {
             let fixed_len = ty.fixed_len().filter(|_| !ty.is_multi_cell());
             let value_type = paths::value_type(ty, &path).unwrap_or(&CqlType::Blob);
             self.value(value_type, fixed_len, "value")?;

@@ -10,6 +10,7 @@ use ilion_rows::{
     Unfiltered,
 };
 use ilion_schema::{ClusteringOrder, ColumnId, TableBuilder, TableId, TableSchema};
+use ilion_sstable::row_format::cell_flag;
 use ilion_types::{CqlType, Partitioner, Uuid};
 
 /// When all rows were written.
@@ -103,9 +104,6 @@ pub(super) struct PlainParts<'c> {
     stored: Option<Vec<u8>>,
 }
 
-/// Of a cell that was written with its row.
-const CELL_FLAGS: u8 = 0x08;
-
 impl<'c> PlainParts<'c> {
     fn of(unfiltered: &'c Unfiltered, table: &TableSchema) -> Option<Self> {
         let Unfiltered::Row(row) = unfiltered else {
@@ -152,7 +150,7 @@ impl<'c> PlainParts<'c> {
 fn stored(cells: &[(ColumnId, &[u8])], table: &TableSchema) -> Option<Vec<u8>> {
     let mut stored = Vec::new();
     for (id, value) in cells {
-        stored.push(CELL_FLAGS);
+        stored.push(cell_flag::USES_ROW_TIMESTAMP);
         if table.column(*id)?.ty.fixed_len().is_none() {
             stored.push(u8::try_from(value.len()).ok().filter(|len| *len < 0x80)?);
         }
@@ -274,7 +272,9 @@ impl Shape {
         let mut columns: Vec<ColumnData> = columns.collect();
         columns.sort_by_key(|data| data.column);
         let clustering = match self {
-            Self::Narrow | Self::Uneven | Self::Updated => Clustering::of([Bytes::copy_from_slice(&number.to_be_bytes())]),
+            Self::Narrow | Self::Uneven | Self::Updated => {
+                Clustering::of([Bytes::copy_from_slice(&number.to_be_bytes())])
+            }
             _ => Clustering::empty(),
         };
         let mut row = Row {

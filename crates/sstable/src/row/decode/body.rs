@@ -14,24 +14,15 @@ use ilion_rows::{
 
 use super::at_hand::common_cells;
 use super::columns::{FileColumn, FileColumns};
-use super::source::{BodySource, ByteSource, Stretch};
-use super::subset::Subset;
-use super::times::Times;
 use super::wanted::Wanted;
 use crate::error::Step;
-
-pub(super) const HAS_TIMESTAMP: u8 = 0x04;
-const HAS_TTL: u8 = 0x08;
-const HAS_DELETION: u8 = 0x10;
-pub(super) const HAS_ALL_COLUMNS: u8 = 0x20;
-const HAS_COMPLEX_DELETION: u8 = 0x40;
-
-const CELL_IS_DELETED: u8 = 0x01;
-const CELL_IS_EXPIRING: u8 = 0x02;
-const CELL_HAS_EMPTY_VALUE: u8 = 0x04;
-pub(super) const CELL_USES_ROW_TIMESTAMP: u8 = 0x08;
-const CELL_USES_ROW_TTL: u8 = 0x10;
-const CELL_FLAGS: u8 = 0x1F;
+use crate::row::format::cell_flag;
+use crate::row::format::subset::Subset;
+use crate::row::format::times::Times;
+use crate::row::format::unfiltered_flag::{
+    HAS_ALL_COLUMNS, HAS_COMPLEX_DELETION, HAS_DELETION, HAS_TIMESTAMP, HAS_TTL,
+};
+use crate::row::source::{BodySource, ByteSource, Stretch};
 
 /// Cells that are made room for before they were seen.
 const CELLS_FORESEEN_MAX: usize = 1024;
@@ -193,14 +184,14 @@ impl<'d> BodyDecoder<'d> {
         }
         let flags = input.u8()?;
         let times = self.cell_times(flags, input)?;
-        let value = if flags & CELL_HAS_EMPTY_VALUE != 0 {
+        let value = if flags & cell_flag::HAS_EMPTY_VALUE != 0 {
             Bytes::new()
         } else {
             let len = match column.fixed_len {
                 Some(len) => len,
                 None => input.len()?,
             };
-            if flags & CELL_IS_DELETED == 0 && self.wanted.has(column) {
+            if flags & cell_flag::IS_DELETED == 0 && self.wanted.has(column) {
                 input.take_value(len)?
             } else {
                 input.skip_value(len)?;
@@ -261,11 +252,11 @@ impl<'d> BodyDecoder<'d> {
         let flags = input.u8()?;
         let times = self.cell_times(flags, input)?;
         let path = input.bytes_vint()?;
-        if flags & CELL_HAS_EMPTY_VALUE != 0 {
+        if flags & cell_flag::HAS_EMPTY_VALUE != 0 {
             return Ok((path, times.cell(Bytes::new())));
         }
         let len = input.len()?;
-        if is_wanted && flags & CELL_IS_DELETED == 0 && self.wanted.has_element(column, &path) {
+        if is_wanted && flags & cell_flag::IS_DELETED == 0 && self.wanted.has_element(column, &path) {
             return Ok((path, times.cell(input.take_value(len)?)));
         }
         input.skip_value(len)?;
@@ -275,7 +266,7 @@ impl<'d> BodyDecoder<'d> {
     /// The times that follow the flags of a cell.
     #[inline]
     pub(super) fn cell_times(&self, flags: u8, input: &mut impl ByteSource) -> Step<CellTimes> {
-        if flags == CELL_USES_ROW_TIMESTAMP {
+        if flags == cell_flag::USES_ROW_TIMESTAMP {
             // What an INSERT leaves.
             return Ok(CellTimes::live(self.liveness.timestamp_micros));
         }
@@ -283,10 +274,10 @@ impl<'d> BodyDecoder<'d> {
     }
 
     fn own_times(&self, flags: u8, input: &mut impl ByteSource) -> Step<CellTimes> {
-        if flags & !CELL_FLAGS != 0 || flags & (CELL_IS_DELETED | CELL_IS_EXPIRING) == 3 {
+        if flags & !cell_flag::ALL != 0 || flags & (cell_flag::IS_DELETED | cell_flag::IS_EXPIRING) == 3 {
             return Err(input.corrupt("the flags of a cell before it"));
         }
-        let timestamp_micros = if flags & CELL_USES_ROW_TIMESTAMP != 0 {
+        let timestamp_micros = if flags & cell_flag::USES_ROW_TIMESTAMP != 0 {
             self.liveness.timestamp_micros
         } else {
             self.times.timestamp(input)?
@@ -302,16 +293,16 @@ impl<'d> BodyDecoder<'d> {
     /// TTL and local deletion time of a cell.
     fn expiry(&self, flags: u8, input: &mut impl ByteSource) -> Step<(u32, u32)> {
         let (liveness, times) = (self.liveness, self.times);
-        if flags & CELL_USES_ROW_TTL != 0 {
-            if flags & CELL_IS_EXPIRING == 0 || liveness.ttl_secs == NO_TTL {
+        if flags & cell_flag::USES_ROW_TTL != 0 {
+            if flags & cell_flag::IS_EXPIRING == 0 || liveness.ttl_secs == NO_TTL {
                 return Err(input.corrupt("an expiring cell of an expiring row before it"));
             }
             return Ok((liveness.ttl_secs, liveness.expires_secs));
         }
-        if flags & CELL_IS_DELETED != 0 {
+        if flags & cell_flag::IS_DELETED != 0 {
             return Ok((NO_TTL, times.local_deletion(input)?));
         }
-        if flags & CELL_IS_EXPIRING != 0 {
+        if flags & cell_flag::IS_EXPIRING != 0 {
             let expires_secs = times.local_deletion(input)?;
             return Ok((times.ttl(input)?, expires_secs));
         }

@@ -9,14 +9,14 @@ use ilion_schema::ColumnId;
 use ilion_types::{Partitioner, Token};
 use smallvec::{SmallVec, smallvec};
 
-use super::body::{CELL_USES_ROW_TIMESTAMP, HAS_ALL_COLUMNS, HAS_TIMESTAMP};
-use super::columns::UsualColumn;
 use super::pattern::Patterns;
-use super::prefix::BATCH_LEN;
-use super::rest::Rest;
-use super::subset::BITMAP_COLUMNS;
-use super::{END_OF_PARTITION, RowFormat};
 use crate::DataStream;
+use crate::row::decode::RowFormat;
+use crate::row::decode::columns::UsualColumn;
+use crate::row::format::BITMAP_COLUMNS;
+use crate::row::format::cell_flag;
+use crate::row::format::unfiltered_flag::{END_OF_PARTITION, HAS_ALL_COLUMNS, HAS_TIMESTAMP};
+use crate::row::rest::Rest;
 
 /// Of a row that has a timestamp, no other times, and all columns.
 const USUAL_FLAGS: u8 = HAS_TIMESTAMP | HAS_ALL_COLUMNS;
@@ -281,6 +281,12 @@ impl RowFormat {
         if rest.u8()? != END_OF_PARTITION {
             return None;
         }
+        self.seen_body(flags, body, cells)
+    }
+
+    /// The content of a row, its cells by id; `None` if the row is not plain, or does not live.
+    #[inline(always)]
+    fn seen_body<'w>(&self, flags: u8, body: Rest<'w>, cells: &mut [Shown<'w>]) -> Option<Found<'w>> {
         let found = match flags {
             USUAL_FLAGS => self
                 .usual_body(body, cells)
@@ -313,35 +319,22 @@ impl RowFormat {
         clustering: &mut [Option<&'w [u8]>],
         cells: &mut [Shown<'w>],
     ) -> Option<Found<'w>> {
-        let usual = self.usual_row(*rest, clustering, cells);
-        let (found, left) = usual.or_else(|| self.plain_row(*rest, clustering, cells))?;
-        *rest = left;
-        Some(self.by_id(found, cells))
-    }
-
-    /// The same, if it is as most are: with all columns, written at once, no value being empty. Nothing but that is looked for, which
-    /// the processor does in registers.
-    #[inline(always)]
-    fn usual_row<'w>(
-        &self,
-        mut rest: Rest<'w>,
-        clustering: &mut [Option<&'w [u8]>],
-        cells: &mut [Shown<'w>],
-    ) -> Option<(Found<'w>, Rest<'w>)> {
-        let fixed_lens = &self.clustering.fixed_lens[..];
-        // No value is empty or null, and there is one batch of them.
-        if rest.u8()? != USUAL_FLAGS || rest.u8()? != 0 || fixed_lens.len() > BATCH_LEN {
+        let flags = rest.u8()?;
+        if !is_plain(flags) {
             return None;
         }
         let mut places = clustering.iter_mut();
-        for fixed_len in fixed_lens {
-            *places.next()? = Some(rest.value(*fixed_len)?);
-        }
-        let body = rest.taken_by_uvint()?;
-        Some((self.usual_body(Rest(body), cells)?, rest))
+        self.clustering.values_at_hand(rest, |value, _| {
+            if let Some(place) = places.next() {
+                *place = value;
+            }
+        })?;
+        let body = Rest(rest.taken_by_uvint()?);
+        self.seen_body(flags, body, cells)
     }
 
-    /// The content of such a row.
+    /// The content of a row that is as most are: with all columns, written at one time, no value being empty. Nothing but that is
+    /// looked for, which the processor does in registers.
     #[inline(always)]
     fn usual_body<'w>(&self, mut body: Rest<'w>, cells: &mut [Shown<'w>]) -> Option<Found<'w>> {
         let columns = self.regulars.usual.as_deref()?;
@@ -355,27 +348,6 @@ impl RowFormat {
             stored: Some(stored),
             is_usual: true,
         })
-    }
-
-    #[inline(never)]
-    fn plain_row<'w>(
-        &self,
-        mut rest: Rest<'w>,
-        clustering: &mut [Option<&'w [u8]>],
-        cells: &mut [Shown<'w>],
-    ) -> Option<(Found<'w>, Rest<'w>)> {
-        let flags = rest.u8()?;
-        if !is_plain(flags) {
-            return None;
-        }
-        let mut places = clustering.iter_mut();
-        self.clustering.values_at_hand(&mut rest, |value, _| {
-            if let Some(place) = places.next() {
-                *place = value;
-            }
-        })?;
-        let body = rest.taken_by_uvint()?;
-        Some((self.plain_body(flags, Rest(body), cells)?, rest))
     }
 
     /// The content of a row; nothing if it is not plain, or does not live.
@@ -441,8 +413,8 @@ fn usual_cells<'w>(columns: &[UsualColumn], mut rest: &'w [u8], cells: &mut [Sho
         let len = match column.fixed_len {
             0 => {
                 let (len, left) = match rest {
-                    [CELL_USES_ROW_TIMESTAMP, len @ 1..0x80, left @ ..] => (usize::from(*len), left),
-                    [CELL_USES_ROW_TIMESTAMP, high @ 0x80..0xC0, low, left @ ..] => {
+                    [cell_flag::USES_ROW_TIMESTAMP, len @ 1..0x80, left @ ..] => (usize::from(*len), left),
+                    [cell_flag::USES_ROW_TIMESTAMP, high @ 0x80..0xC0, low, left @ ..] => {
                         let len = usize::from(high & 0x3F) << 8 | usize::from(*low);
                         // It has as few bytes as it can.
                         if len < 0x80 {
@@ -456,7 +428,7 @@ fn usual_cells<'w>(columns: &[UsualColumn], mut rest: &'w [u8], cells: &mut [Sho
                 len
             }
             len => {
-                let [CELL_USES_ROW_TIMESTAMP, left @ ..] = rest else {
+                let [cell_flag::USES_ROW_TIMESTAMP, left @ ..] = rest else {
                     return false;
                 };
                 rest = left;

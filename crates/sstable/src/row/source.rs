@@ -70,7 +70,7 @@ fn read_long_uvint(bytes: &[u8]) -> Option<(u64, usize)> {
 }
 
 /// Bytes of the body of a row: values may be passed over.
-pub(super) trait BodySource: ByteSource {
+pub(in crate::row) trait BodySource: ByteSource {
     /// Bytes that the body, or what of it is looked at, still has.
     fn remaining(&self) -> u64;
 
@@ -140,7 +140,7 @@ impl<'f> Piece<'f> {
     }
 
     /// Where it stands, in its bytes.
-    pub(super) fn offset(&self) -> usize {
+    pub(in crate::row) fn offset(&self) -> usize {
         self.offset
     }
 
@@ -223,26 +223,26 @@ impl<'f> Stretch<'f> {
 
     /// What is left of it.
     #[inline(always)]
-    pub(super) fn rest(&self) -> Rest<'f> {
+    pub(in crate::row) fn rest(&self) -> Rest<'f> {
         self.rest
     }
 
     /// The same stretch from where only `rest` is left of it.
     #[inline(always)]
-    pub(super) fn going_on(&self, rest: Rest<'f>) -> Self {
+    pub(in crate::row) fn going_on(&self, rest: Rest<'f>) -> Self {
         Self { rest, ..*self }
     }
 
     /// The `len` bytes before those that are then left.
     #[inline(always)]
-    pub(super) fn slice_before(&self, left: Rest<'_>, len: usize) -> Bytes {
+    pub(in crate::row) fn slice_before(&self, left: Rest<'_>, len: usize) -> Bytes {
         let end = self.end - left.0.len();
         self.window.slice(end - len..end)
     }
 
     /// All of the stream's window from where the stream stands on.
     #[inline(always)]
-    pub(super) fn at_hand(stream: &'f DataStream) -> Self {
+    pub(in crate::row) fn at_hand(stream: &'f DataStream) -> Self {
         let (window, offset) = stream.window();
         Self {
             rest: Rest(stream.rest()),
@@ -255,7 +255,7 @@ impl<'f> Stretch<'f> {
 
     /// The next `len` bytes, if they are here, as a stretch of their own.
     #[inline(always)]
-    pub(super) fn next_stretch(&mut self, len: usize) -> Option<Self> {
+    pub(in crate::row) fn next_stretch(&mut self, len: usize) -> Option<Self> {
         let next = Rest(self.rest.take(len)?);
         Some(Self {
             rest: next,
@@ -266,13 +266,13 @@ impl<'f> Stretch<'f> {
 
     /// Where it stands in the window.
     #[inline(always)]
-    pub(super) fn offset(&self) -> usize {
+    pub(in crate::row) fn offset(&self) -> usize {
         self.end - self.rest.0.len()
     }
 
     /// Goes to where only `rest` is left of it.
     #[inline(always)]
-    pub(super) fn go_to(&mut self, rest: Rest<'f>) {
+    pub(in crate::row) fn go_to(&mut self, rest: Rest<'f>) {
         self.rest = rest;
     }
 }
@@ -334,7 +334,7 @@ impl BodySource for Stretch<'_> {
 }
 
 /// A stretch of a stream that is walked through without all of it being at hand: what is passed over is not read.
-pub(super) struct Within<'s> {
+pub(in crate::row) struct Within<'s> {
     stream: &'s mut DataStream,
     end: u64,
     /// Nothing that is taken holds the stream's windows.
@@ -343,7 +343,7 @@ pub(super) struct Within<'s> {
 
 impl<'s> Within<'s> {
     /// From where the stream stands up to `end`.
-    pub(super) fn new(stream: &'s mut DataStream, end: u64) -> Self {
+    pub(in crate::row) fn new(stream: &'s mut DataStream, end: u64) -> Self {
         Self {
             stream,
             end,
@@ -352,7 +352,7 @@ impl<'s> Within<'s> {
     }
 
     /// The same of a row that is too large to be held.
-    pub(super) fn apart(stream: &'s mut DataStream, end: u64) -> Self {
+    pub(in crate::row) fn apart(stream: &'s mut DataStream, end: u64) -> Self {
         Self {
             is_apart: true,
             ..Self::new(stream, end)

@@ -12,11 +12,11 @@ use smallvec::SmallVec;
 
 use super::body::{BodyDecoder, CellTimes};
 use super::columns::FileColumn;
-use super::source::{BodySource, ByteSource, Piece, Within};
-use super::subset::Subset;
 use super::wanted::Unwanted;
 use crate::cells::{Part, Parts};
 use crate::error::Step;
+use crate::row::format::subset::Subset;
+use crate::row::source::{BodySource, ByteSource, Piece, Within};
 use crate::{ChunkReader, DataStream, Error};
 
 impl BodyDecoder<'_> {

@@ -8,7 +8,7 @@
 //! bound  := kind:u8  count:u16  values
 //! ```
 //!
-//! Not here: reading the clusterings of rows, which shares the bytes of a chunk (`row_decode`).
+//! Not here: reading the clusterings of rows, which shares the bytes of a chunk (`row::decode`).
 
 use std::ops::Deref;
 
@@ -16,8 +16,8 @@ use bytes::Bytes;
 use ilion_codec::{Append, Error as Malformed, Reader};
 use ilion_rows::{Bound, BoundKind, Values};
 
-/// Values under one header.
-const BATCH: usize = 32;
+use super::VALUES_PER_HEADER;
+
 const EMPTY: u64 = 1;
 const NULL: u64 = 2;
 
@@ -64,7 +64,10 @@ pub(crate) fn encode_values<V: Deref<Target = [u8]>>(
     if values.len() > lens.len() {
         return Err(Unstorable::TooManyValues);
     }
-    for (lens, values) in lens.chunks(BATCH).zip(values.chunks(BATCH)) {
+    for (lens, values) in lens
+        .chunks(VALUES_PER_HEADER)
+        .zip(values.chunks(VALUES_PER_HEADER))
+    {
         out.uvint(batch_header(values));
         for (len, value) in lens.iter().zip(values) {
             match value {
@@ -116,7 +119,7 @@ pub(crate) fn append_fixed(value: &[u8], out: &mut impl Append) {
 /// Reads as many values as `lens` has.
 pub(crate) fn decode_values(lens: &[FixedLen], input: &mut Reader<'_>) -> Result<Values, Malformed> {
     let mut values = Values::new();
-    for lens in lens.chunks(BATCH) {
+    for lens in lens.chunks(VALUES_PER_HEADER) {
         let header = input.uvint()?;
         for (index, len) in lens.iter().enumerate() {
             values.push(match header >> (2 * index) & 3 {

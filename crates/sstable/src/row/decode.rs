@@ -1,26 +1,14 @@
-//! Rows and markers of Data.db, from bytes (`org.apache.cassandra.db.rows.UnfilteredSerializer`).
-//!
-//! ```text
-//! partition  := key:bytes16 deletion [static_row] unfiltered* 0x01
-//! unfiltered := flags:u8 [extended:u8] clustering body_size:uvint body           row
-//!             | 0x02 bound body_size:uvint previous_size:uvint deletion [deletion]    marker
-//! static_row := flags:u8 0x01 body_size:uvint body
-//! ```
+//! Rows and markers from bytes, as [`super::format`] describes them.
 //!
 //! Columns are matched by name: what the table does not have any more is read over, what was written before a column
 //! was dropped is left out. Invariant: a row's body ends where its size says.
 
 mod at_hand;
 mod body;
-mod columns;
+pub(in crate::row) mod columns;
+mod common_cell;
 mod mapped;
-mod pattern;
-mod plain;
 mod prefix;
-mod rest;
-mod source;
-mod subset;
-mod times;
 mod wanted;
 
 #[cfg(test)]
@@ -35,23 +23,17 @@ use ilion_schema::{ColumnKind, TableSchema};
 use self::body::BodyDecoder;
 use self::columns::FileColumns;
 use crate::error::Step;
+use crate::row::format::times::Times;
+use crate::row::format::{
+    extended_flag,
+    unfiltered_flag::{END_OF_PARTITION, HAS_EXTENSION, IS_MARKER},
+};
+use crate::row::source::{ByteSource, Stretch, Within};
 use crate::{DataStream, Error, Result, SerializationHeader, Version};
 
-pub(crate) use self::pattern::Patterns;
-pub(crate) use self::plain::WantedKeys;
 pub(crate) use self::prefix::{ClusteringFormat, Place};
-pub(crate) use self::rest::key_at_hand;
-pub(crate) use self::source::{ByteSource, Piece, read_uvint};
-use self::source::{Stretch, Within};
-pub(crate) use self::times::Times;
 pub use self::wanted::Unwanted;
 pub(crate) use self::wanted::Wanted;
-
-pub(crate) const END_OF_PARTITION: u8 = 0x01;
-const IS_MARKER: u8 = 0x02;
-const IS_EXTENDED: u8 = 0x80;
-const EXTENDED_IS_STATIC: u8 = 0x01;
-const EXTENDED_IS_SHADOWABLE: u8 = 0x02;
 
 /// How the rows of one file become rows of one table.
 #[derive(Debug)]
@@ -61,7 +43,7 @@ pub(crate) struct RowFormat {
     pub(crate) clustering: ClusteringFormat,
     pub(crate) times: Times,
     statics: FileColumns,
-    regulars: FileColumns,
+    pub(in crate::row) regulars: FileColumns,
 }
 
 /// An unfiltered of which the content of a row was not read: enough to decide whether it is wanted.
@@ -146,8 +128,8 @@ impl RowFormat {
             return Ok(None);
         }
         let flags = input.u8()?;
-        let is_row = flags & (END_OF_PARTITION | IS_MARKER) == 0 && flags & IS_EXTENDED != 0;
-        if !is_row || input.u8()? & EXTENDED_IS_STATIC == 0 {
+        let is_row = flags & (END_OF_PARTITION | IS_MARKER) == 0 && flags & HAS_EXTENSION != 0;
+        if !is_row || input.u8()? & extended_flag::IS_STATIC == 0 {
             return Err(ByteSource::corrupt(input, "a static row before it"));
         }
         let head = RowHead {
@@ -176,7 +158,7 @@ impl RowFormat {
                 "flags of a row, a marker or the end of the partition before it",
             ));
         }
-        if flags & IS_EXTENDED != 0 {
+        if flags & HAS_EXTENSION != 0 {
             check_extended(input)?;
         }
         let clustering = self.clustering.clustering(input)?;
@@ -275,7 +257,7 @@ fn is_worth_skipping(input: &DataStream, size: usize) -> bool {
 #[cold]
 fn check_extended(input: &mut DataStream) -> Step<()> {
     let extended = input.u8()?;
-    if extended & EXTENDED_IS_SHADOWABLE != 0 {
+    if extended & extended_flag::HAS_SHADOWABLE_DELETION != 0 {
         let reason = format!(
             "{}: at byte {}: a shadowable deletion of an old materialized view is not supported",
             input.chunks().path().display(),

@@ -1,30 +1,23 @@
 //! One cell.
 
 use ilion_codec::{Append, unsigned_vint_len};
-use ilion_rows::{Cell, Liveness};
+use ilion_rows::{CellRef, Liveness};
 
 use super::columns::StoredColumn;
-use super::times::Times;
-use crate::values::Unstorable;
-
-/// Bits of a cell's first byte.
-pub(super) mod cell_flag {
-    pub(in super::super) const IS_DELETED: u8 = 0x01;
-    pub(in super::super) const IS_EXPIRING: u8 = 0x02;
-    pub(in super::super) const HAS_EMPTY_VALUE: u8 = 0x04;
-    pub(in super::super) const USE_ROW_TIMESTAMP: u8 = 0x08;
-    pub(in super::super) const USE_ROW_TTL: u8 = 0x10;
-}
-use cell_flag::{HAS_EMPTY_VALUE, IS_DELETED, IS_EXPIRING, USE_ROW_TIMESTAMP, USE_ROW_TTL};
+use crate::row::format::cell_flag::{
+    HAS_EMPTY_VALUE, IS_DELETED, IS_EXPIRING, USES_ROW_TIMESTAMP, USES_ROW_TTL,
+};
+use crate::row::format::times::Times;
+use crate::row::format::values::Unstorable;
 
 /// Appends all of a cell but the bytes of its value.
 #[inline]
 pub(super) fn encode_cell_head(
-    cell: &Cell,
+    cell: &CellRef<'_>,
     column: &StoredColumn,
     path: Option<&[u8]>,
     liveness: &Liveness,
-    times: Times,
+    times: &Times,
     out: &mut impl Append,
 ) -> Result<(), Unstorable> {
     encode_times(cell, flags_of(cell, liveness), times, out);
@@ -43,13 +36,18 @@ pub(super) fn encode_cell_head(
 }
 
 /// Appends the start of any cell with the times of this one.
-pub(super) fn encode_cell_times(cell: &Cell, liveness: &Liveness, times: Times, out: &mut impl Append) {
+pub(super) fn encode_cell_times(
+    cell: &CellRef<'_>,
+    liveness: &Liveness,
+    times: &Times,
+    out: &mut impl Append,
+) {
     encode_times(cell, flags_of(cell, liveness) & !HAS_EMPTY_VALUE, times, out);
 }
 
 /// Bytes of a value and its length.
 #[inline]
-pub(super) fn value_length(cell: &Cell, column: &StoredColumn) -> usize {
+pub(super) fn value_length(cell: &CellRef<'_>, column: &StoredColumn) -> usize {
     let len = cell.value.len();
     match column.value_len {
         None if len > 0 => len + unsigned_vint_len(len as u64),
@@ -58,30 +56,30 @@ pub(super) fn value_length(cell: &Cell, column: &StoredColumn) -> usize {
 }
 
 #[inline]
-fn encode_times(cell: &Cell, flags: u8, times: Times, out: &mut impl Append) {
+fn encode_times(cell: &CellRef<'_>, flags: u8, times: &Times, out: &mut impl Append) {
     out.u8(flags);
-    if flags & USE_ROW_TIMESTAMP == 0 {
-        times.micros(cell.timestamp_micros, out);
+    if flags & USES_ROW_TIMESTAMP == 0 {
+        times.encode_micros(cell.timestamp_micros, out);
     }
-    if flags & USE_ROW_TTL == 0 {
+    if flags & USES_ROW_TTL == 0 {
         if flags & (IS_DELETED | IS_EXPIRING) != 0 {
-            times.secs(cell.local_deletion_secs, out);
+            times.encode_secs(cell.local_deletion_secs, out);
         }
         if flags & IS_EXPIRING != 0 {
-            times.ttl(cell.ttl_secs, out);
+            times.encode_ttl(cell.ttl_secs, out);
         }
     }
 }
 
 #[inline]
-fn flags_of(cell: &Cell, liveness: &Liveness) -> u8 {
+fn flags_of(cell: &CellRef<'_>, liveness: &Liveness) -> u8 {
     let mut flags = 0;
     if cell.is_expiring() {
         flags |= IS_EXPIRING;
         let is_of_row =
             cell.ttl_secs == liveness.ttl_secs && cell.local_deletion_secs == liveness.expires_secs;
         if is_of_row {
-            flags |= USE_ROW_TTL;
+            flags |= USES_ROW_TTL;
         }
     } else if cell.is_tombstone() {
         flags |= IS_DELETED;
@@ -90,7 +88,7 @@ fn flags_of(cell: &Cell, liveness: &Liveness) -> u8 {
         flags |= HAS_EMPTY_VALUE;
     }
     if cell.timestamp_micros == liveness.timestamp_micros && !liveness.is_none() {
-        flags |= USE_ROW_TIMESTAMP;
+        flags |= USES_ROW_TIMESTAMP;
     }
     flags
 }

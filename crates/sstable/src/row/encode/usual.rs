@@ -1,5 +1,6 @@
-//! Rows as nearly all are: they live, and have a value of the usual kind for each clustering column and each column, all written at
-//! once. They are written in one go as they are looked at; what turns out to be otherwise is left to `plain`.
+//! Rows as nearly all are: they live, and have a value that is neither empty nor null for each clustering column and each
+//! column, all written at one time. They are written in one go as they are looked at. What turns out to be different is left
+//! to the careful way.
 
 use std::ops::{Deref, Range};
 
@@ -7,30 +8,27 @@ use ilion_codec::{Gap, Room, Slab};
 use ilion_rows::{ColumnData, Data, Liveness, NO_DELETION_TIME, NO_TTL, PlainRow, Row};
 use ilion_schema::ColumnId;
 
-use super::cell::cell_flag::USE_ROW_TIMESTAMP;
+use super::RowEncoder;
 use super::columns::StoredColumn;
-use super::plain::{Form, PlainRows};
-use super::unfiltered_flag::{HAS_ALL_COLUMNS, HAS_TIMESTAMP};
 use crate::metadata_collector::MetadataCollector;
-use crate::values::FixedLen;
+use crate::row::format::VALUES_PER_HEADER;
+use crate::row::format::cell_flag::USES_ROW_TIMESTAMP;
+use crate::row::format::unfiltered_flag::{HAS_ALL_COLUMNS, HAS_TIMESTAMP};
+use crate::row::format::values::FixedLen;
 
-/// Clustering values that have one header.
-const HEADED_VALUES_MAX: usize = 32;
-
-impl PlainRows {
-    /// Appends a row, and gives where its clustering is; nothing, if it is not as most are, or `out` has to grow for it. Then nothing was
-    /// appended or told.
+impl RowEncoder {
+    /// Appends a row. Returns the place of its clustering values in `out`; `None`, with nothing appended or told, if it is not as most
+    /// are, or `out` would have to grow for it.
     #[inline(always)]
-    pub(super) fn append_usual(
+    pub(crate) fn encode_usual(
         &mut self,
         row: &Row,
-        form: &Form,
         previous_size: u64,
         stats: &mut MetadataCollector,
         out: &mut Slab,
     ) -> Option<Range<usize>> {
         let micros = row.liveness.timestamp_micros;
-        let columns = form.layout.all_plain()?;
+        let columns = self.regulars.all_simple()?;
         let is_usual = row.columns.len() == columns.len()
             && row.liveness == Liveness::live(micros)
             && !row.liveness.is_none()
@@ -38,29 +36,29 @@ impl PlainRows {
         if !is_usual {
             return None;
         }
-        let (begun, room) = self.begin(row.clustering.values(), micros, form, previous_size, out)?;
+        let (begun, room) = self.begin(row.clustering.values(), micros, previous_size, out)?;
         let room = append_cells(&row.columns, columns, micros, room)?;
-        let clustering = self.end(begun.end(room), out)?;
-        stats.usual_row(micros, columns.len() as u64);
+        let (ended, cells) = (begun.end(room), columns.len() as u64);
+        let clustering = self.end(ended, out)?;
+        stats.usual_row(micros, cells);
         Some(clustering)
     }
 
-    /// The same of a row as it was shown, all of it written at `micros`.
+    /// The same for a row that is seen where it lies, all of it written at `micros`.
     #[inline(always)]
-    pub(super) fn append_usual_shown(
+    pub(super) fn encode_usual_seen(
         &mut self,
         row: &PlainRow<'_>,
         micros: i64,
-        form: &Form,
         previous_size: u64,
         stats: &mut MetadataCollector,
         out: &mut Slab,
     ) -> Option<Range<usize>> {
-        let columns = form.layout.all_plain()?;
+        let columns = self.regulars.all_simple()?;
         if row.cells.len() != columns.len() || Liveness::live(micros).is_none() {
             return None;
         }
-        let (begun, room) = self.begin(row.clustering, micros, form, previous_size, out)?;
+        let (begun, room) = self.begin(row.clustering, micros, previous_size, out)?;
         let room = match row.stored {
             None => append_cells(row.cells, columns, micros, room)?,
             Some(stored) => {
@@ -69,28 +67,28 @@ impl PlainRows {
                 room.bytes(stored).filter(|_| has_all)?
             }
         };
-        let clustering = self.end(begun.end(room), out)?;
-        stats.usual_row(micros, columns.len() as u64);
+        let (ended, cells) = (begun.end(room), columns.len() as u64);
+        let clustering = self.end(ended, out)?;
+        stats.usual_row(micros, cells);
         Some(clustering)
     }
 
-    /// Puts what stands before the cells of a row with all columns into what room there is in `out`. Gives the room for the cells.
+    /// Puts what stands before the cells of a row with all columns into what room there is in `out`. Returns the room for the cells.
     #[inline(always)]
     fn begin<'s, V: Deref<Target = [u8]>>(
         &self,
         values: &[Option<V>],
         micros: i64,
-        form: &Form,
         previous_size: u64,
         out: &'s mut Slab,
     ) -> Option<(Begun<'s>, Room<'s>)> {
         let room = out.spare().array([HAS_TIMESTAMP | HAS_ALL_COLUMNS])?;
-        let room = append_clustering(&form.clustering_lens, values, room)?;
+        let room = append_clustering(&self.clustering_lens, values, room)?;
         let (size, room) = room.gap(self.size_len)?;
         let left_behind_size = room.left();
         let room = room.uvint(previous_size)?;
         let left_at_body = room.left();
-        let room = room.uvint(form.times.of_micros(micros))?;
+        let room = room.uvint(self.times.micros_delta(micros))?;
         let begun = Begun {
             size,
             left_behind_size,
@@ -99,10 +97,10 @@ impl PlainRows {
         Some((begun, room))
     }
 
-    /// Appends what was put there. Gives where the clustering is; nothing if the row is too long.
+    /// Appends what was put there. Returns the place of the clustering; `None` if the row is not short.
     #[inline(always)]
     fn end(&mut self, ended: Ended, out: &mut Slab) -> Option<Range<usize>> {
-        if ended.body_len >= self.bytes_max {
+        if ended.body_len >= self.short_bytes_max {
             return None;
         }
         let start = out.len();
@@ -160,7 +158,7 @@ fn append_clustering<'s, V: Deref<Target = [u8]>>(
     if lens.is_empty() && values.is_empty() {
         return Some(room);
     }
-    if values.len() != lens.len() || lens.len() > HEADED_VALUES_MAX {
+    if values.len() != lens.len() || lens.len() > VALUES_PER_HEADER {
         return None;
     }
     // No value is empty or null.
@@ -202,7 +200,7 @@ impl RowCell for ColumnData {
     }
 }
 
-/// As a row is shown, all of which was written at once.
+/// Of a row that is seen, all of which was written at one time.
 impl RowCell for (ColumnId, &[u8]) {
     #[inline(always)]
     fn is_usual(&self, column: ColumnId, _: i64) -> bool {
@@ -231,9 +229,9 @@ fn append_cells<'s>(
         room = match column.value_len {
             #[expect(clippy::cast_possible_truncation, reason = "it is in the range")]
             None if (1..0x80).contains(&value.len()) => {
-                room.headed([USE_ROW_TIMESTAMP, value.len() as u8], value)?
+                room.headed([USES_ROW_TIMESTAMP, value.len() as u8], value)?
             }
-            len => append_value(len, value, room.array([USE_ROW_TIMESTAMP])?)?,
+            len => append_value(len, value, room.array([USES_ROW_TIMESTAMP])?)?,
         };
     }
     Some(room)

@@ -6,14 +6,18 @@
 
 use ilion_rows::{Cell, Clustering, ColumnData, Data, DeletionTime, Liveness, NO_TIMESTAMP, Row, Values};
 
-use super::body::{BodyDecoder, HAS_ALL_COLUMNS, HAS_TIMESTAMP};
+use super::RowFormat;
+use super::body::BodyDecoder;
 use super::columns::FileColumn;
-use super::source::{BodySource as _, Stretch};
-use super::subset::{BITMAP_COLUMNS, Subset};
-use super::times::Times;
 use super::wanted::Wanted;
-use super::{END_OF_PARTITION, IS_EXTENDED, IS_MARKER, RowFormat};
 use crate::DataStream;
+use crate::row::format::BITMAP_COLUMNS;
+use crate::row::format::subset::Subset;
+use crate::row::format::times::Times;
+use crate::row::format::unfiltered_flag::{
+    END_OF_PARTITION, HAS_ALL_COLUMNS, HAS_EXTENSION, HAS_TIMESTAMP, IS_MARKER,
+};
+use crate::row::source::{BodySource as _, Stretch};
 
 impl RowFormat {
     /// The row at which the stream stands, with all its columns, if all of it is at hand; the stream then stands behind it. Else, and
@@ -23,7 +27,7 @@ impl RowFormat {
         let input = Stretch::at_hand(stream);
         let mut rest = input.rest();
         let flags = rest.u8()?;
-        if flags & (END_OF_PARTITION | IS_MARKER | IS_EXTENDED) != 0 {
+        if flags & (END_OF_PARTITION | IS_MARKER | HAS_EXTENSION) != 0 {
             return None;
         }
         let mut values = Values::new();

@@ -8,25 +8,25 @@ use crate::{Error, HeaderColumn, Result};
 
 /// How the data of one of the file's columns is read, and what becomes of it.
 #[derive(Clone, Debug)]
-pub(super) struct FileColumn {
+pub(in crate::row) struct FileColumn {
     /// The column of the table; nothing if it was dropped.
-    pub(super) column: Option<ColumnId>,
-    pub(super) is_complex: bool,
-    pub(super) is_counter: bool,
+    pub(in crate::row) column: Option<ColumnId>,
+    pub(in crate::row) is_complex: bool,
+    pub(in crate::row) is_counter: bool,
     /// Length of values that have no length of their own. Compat: values in complex columns always have one.
-    pub(super) fixed_len: Option<usize>,
+    pub(in crate::row) fixed_len: Option<usize>,
     /// The same column of the table, if it has one cell and was never dropped: most are so.
-    pub(super) plain: Option<ColumnId>,
+    pub(in crate::row) plain: Option<ColumnId>,
     /// What was written up to here is gone, even if the column was added again.
-    pub(super) dropped_micros: i64,
+    pub(in crate::row) dropped_micros: i64,
 }
 
 /// A column of a row as most are, where each has a value.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct UsualColumn {
-    pub(super) id: ColumnId,
+pub(in crate::row) struct UsualColumn {
+    pub(in crate::row) id: ColumnId,
     /// Zero: values have a length of their own.
-    pub(super) fixed_len: usize,
+    pub(in crate::row) fixed_len: usize,
 }
 
 impl UsualColumn {
@@ -40,25 +40,25 @@ impl UsualColumn {
 
 /// The static or the regular columns of a file, in the order of its header.
 #[derive(Clone, Debug)]
-pub(super) struct FileColumns {
-    pub(super) columns: Box<[FileColumn]>,
+pub(in crate::row) struct FileColumns {
+    pub(in crate::row) columns: Box<[FileColumn]>,
     /// Rows need no sorting: ids ascend in the order of the file.
-    pub(super) ids_ascend: bool,
+    pub(in crate::row) ids_ascend: bool,
     /// No column was ever dropped.
-    pub(super) is_whole: bool,
+    pub(in crate::row) is_whole: bool,
     /// Index by id, ascending.
     by_id: Box<[(ColumnId, usize)]>,
     /// Values of the columns that the table still has would be stored with the same lengths now.
-    pub(super) lens_are_same: bool,
+    pub(in crate::row) lens_are_same: bool,
     /// All columns again, if each is simple, was never dropped, and has values that would be stored with the same lengths now.
-    pub(super) usual: Option<Box<[UsualColumn]>>,
+    pub(in crate::row) usual: Option<Box<[UsualColumn]>>,
 }
 
 impl FileColumns {
     /// # Errors
     /// Refused: a column that the table neither has nor has dropped (the schema is older than the file), or
     /// one that is stored as many cells on one side only.
-    pub(super) fn of(header: &[HeaderColumn], kind: ColumnKind, table: &TableSchema) -> Result<Self> {
+    pub(in crate::row) fn of(header: &[HeaderColumn], kind: ColumnKind, table: &TableSchema) -> Result<Self> {
         let columns = header
             .iter()
             .map(|column| FileColumn::of(column, kind, table))
@@ -89,14 +89,14 @@ impl FileColumns {
 
     /// Puts what was read of a row in the order of the table.
     #[inline]
-    pub(super) fn put_in_order(&self, row: &mut [ColumnData]) {
+    pub(in crate::row) fn put_in_order(&self, row: &mut [ColumnData]) {
         if !self.ids_ascend {
             row.sort_unstable_by_key(|entry| entry.column);
         }
     }
 
     /// Where the file has the column.
-    pub(super) fn index_of(&self, id: ColumnId) -> Option<usize> {
+    pub(in crate::row) fn index_of(&self, id: ColumnId) -> Option<usize> {
         let at = self.by_id.binary_search_by_key(&id, |(id, _)| *id).ok()?;
         Some(self.by_id[at].1)
     }
@@ -134,7 +134,7 @@ impl FileColumn {
 
     /// True for data with a timestamp at which the column had not been dropped.
     #[inline]
-    pub(super) fn keeps(&self, timestamp_micros: i64) -> bool {
+    pub(in crate::row) fn keeps(&self, timestamp_micros: i64) -> bool {
         timestamp_micros > self.dropped_micros || self.dropped_micros == NO_TIMESTAMP
     }
 }

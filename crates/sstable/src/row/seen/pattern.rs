@@ -7,9 +7,9 @@ use std::ops::Range;
 
 use ilion_rows::{AlikeRows, DecoratedKey, LaidTimestamp, RowLayout};
 
-use super::RowFormat;
-use super::prefix::BATCH_LEN;
-use super::source::read_uvint;
+use crate::row::decode::RowFormat;
+use crate::row::format::VALUES_PER_HEADER;
+use crate::row::source::read_uvint;
 
 /// Bytes that are compared at once.
 const BLOCK_BYTES: usize = 32;
@@ -247,7 +247,7 @@ impl Patterns {
 /// length that takes a byte.
 fn pattern_of(row: &[u8], format: &RowFormat, has_key: bool, is_even: bool) -> Option<Pattern> {
     let columns = format.regulars.usual.as_deref()?;
-    if row.is_empty() || row.len() > ROW_BYTES_MAX || format.clustering.fixed_lens.len() > BATCH_LEN {
+    if row.is_empty() || row.len() > ROW_BYTES_MAX || format.clustering.fixed_lens.len() > VALUES_PER_HEADER {
         return None;
     }
     let mut walk = Walk::new(row);
@@ -263,8 +263,9 @@ fn pattern_of(row: &[u8], format: &RowFormat, has_key: bool, is_even: bool) -> O
     }
     walk.same(1)?;
     if !has_key {
-        // No value is empty or null.
         let start = walk.at;
+        // A header of 0: no value is empty or null, so that all are there.
+        row.get(start).filter(|header| **header == 0)?;
         walk.same(1)?;
         for fixed_len in &format.clustering.fixed_lens {
             layout.clustering.push(walk.value(*fixed_len)?);

@@ -1,13 +1,14 @@
 //! What the cell map is to have of a large row.
 
 use ilion_codec::Writer;
-use ilion_rows::{Cell, ComplexColumn, Data, Liveness, Row};
+use ilion_rows::{CellRef, ComplexColumn, Liveness, Row};
 
 use super::cell::{encode_cell_head, encode_cell_times, value_length};
 use super::columns::{ColumnLayout, StoredColumn};
-use super::times::Times;
+use super::source::Content;
 use crate::cells::PartsWriter;
-use crate::values::Unstorable;
+use crate::row::format::times::Times;
+use crate::row::format::values::Unstorable;
 
 /// A part that has so many bytes ends: less of it is read for one of its columns.
 const PART_BYTES: u64 = 1024;
@@ -61,19 +62,19 @@ impl Sketch {
         &mut self,
         row: &Row,
         layout: &ColumnLayout,
-        times: Times,
+        times: &Times,
         has_complex_deletion: bool,
         detail: Detail,
     ) -> Result<(), Unstorable> {
         self.parts.clear();
         for (column, data) in layout.chosen_of(row) {
             match data {
-                Data::Simple(cell) => self.simple(cell, column, &row.liveness, times, detail),
-                Data::Complex(complex) => {
+                Content::Simple(cell, _) => self.simple(&cell, column, &row.liveness, times, detail),
+                Content::Complex(complex) => {
                     self.end_run(detail);
                     self.scratch.clear();
                     if has_complex_deletion {
-                        times.deletion(&complex.deletion, &mut self.scratch);
+                        times.encode_deletion(&complex.deletion, &mut self.scratch);
                     }
                     self.complex(complex, column, &row.liveness, times)?;
                 }
@@ -86,10 +87,10 @@ impl Sketch {
 
     fn simple(
         &mut self,
-        cell: &Cell,
+        cell: &CellRef<'_>,
         column: &StoredColumn,
         liveness: &Liveness,
-        times: Times,
+        times: &Times,
         detail: Detail,
     ) {
         self.scratch.clear();
@@ -134,13 +135,13 @@ impl Sketch {
         complex: &ComplexColumn,
         column: &StoredColumn,
         liveness: &Liveness,
-        times: Times,
+        times: &Times,
     ) -> Result<(), Unstorable> {
         let cells = &mut self.scratch;
         cells.uvint(complex.cells.len() as u64);
         let mut values = 0;
         for (path, cell) in &complex.cells {
-            encode_cell_head(cell, column, Some(path), liveness, times, cells)?;
+            encode_cell_head(&cell.into(), column, Some(path), liveness, times, cells)?;
             values += cell.value.len() as u64;
         }
         let described = cells.len() as u64;

@@ -13,14 +13,13 @@ use std::cmp::Ordering;
 use bytes::Bytes;
 use ilion_rows::{Bound, BoundKind, Clustering, ClusteringComparator, Values};
 
-use super::rest::Rest;
-use super::source::ByteSource;
 use crate::error::Step;
+use crate::row::format::VALUES_PER_HEADER;
+use crate::row::rest::Rest;
+use crate::row::source::ByteSource;
 
 /// Ordinal of a row's place (`ClusteringPrefix.Kind.CLUSTERING`).
 const KIND_ROW: u8 = 4;
-/// So many clustering values have one header.
-pub(super) const BATCH_LEN: usize = 32;
 
 /// A place in a partition: of a row or of a bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +41,7 @@ impl Place {
 /// Lengths of the clustering columns whose values have no length of their own.
 #[derive(Clone, Debug)]
 pub(crate) struct ClusteringFormat {
-    pub(super) fixed_lens: Box<[Option<usize>]>,
+    pub(in crate::row) fixed_lens: Box<[Option<usize>]>,
 }
 
 impl ClusteringFormat {
@@ -55,12 +54,12 @@ impl ClusteringFormat {
     /// Takes the values of a row's clustering from bytes at hand: shows each, and what is left behind it. Nothing if they are not all
     /// there, or damaged.
     #[inline(always)]
-    pub(super) fn values_at_hand<'w>(
+    pub(in crate::row) fn values_at_hand<'w>(
         &self,
         rest: &mut Rest<'w>,
         mut each: impl FnMut(Option<&'w [u8]>, Rest<'w>),
     ) -> Option<()> {
-        for batch in self.fixed_lens.chunks(BATCH_LEN) {
+        for batch in self.fixed_lens.chunks(VALUES_PER_HEADER) {
             let header = rest.uvint()?;
             for (index, fixed_len) in batch.iter().enumerate() {
                 let value = match header >> (2 * index) & 3 {
@@ -81,7 +80,7 @@ impl ClusteringFormat {
             return Ok(Values::new());
         }
         let mut values = Values::with_capacity(count);
-        for batch in self.fixed_lens[..count].chunks(BATCH_LEN) {
+        for batch in self.fixed_lens[..count].chunks(VALUES_PER_HEADER) {
             let header = input.uvint()?;
             for (index, fixed_len) in batch.iter().enumerate() {
                 values.push(read_value(input, header >> (2 * index), *fixed_len)?);

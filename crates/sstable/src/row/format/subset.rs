@@ -8,21 +8,22 @@
 
 use std::ops::Range;
 
-use super::source::ByteSource;
-use crate::error::Step;
+use ilion_codec::Append;
 
-pub(super) const BITMAP_COLUMNS: usize = 64;
+use super::BITMAP_COLUMNS;
+use crate::error::Step;
+use crate::row::source::ByteSource;
 
 /// Indexes of the columns that are there, ascending.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Subset {
+pub(crate) enum Subset {
     First(usize),
     Bits(u64),
     List(Vec<usize>),
 }
 
 impl Subset {
-    pub(super) fn decode(input: &mut impl ByteSource, column_count: usize) -> Step<Self> {
+    pub(crate) fn decode(input: &mut impl ByteSource, column_count: usize) -> Step<Self> {
         let encoded = input.uvint()?;
         if encoded == 0 {
             return Ok(Self::First(column_count));
@@ -38,7 +39,7 @@ impl Subset {
 
     /// All of so many columns, fewer than 64, but those whose bits are set; nothing if others are missing.
     #[inline(always)]
-    pub(super) fn of_missing(missing: u64, column_count: usize) -> Option<Self> {
+    pub(crate) fn of_missing(missing: u64, column_count: usize) -> Option<Self> {
         let all = (1_u64 << column_count) - 1;
         (missing & !all == 0).then_some(Self::Bits(all & !missing))
     }
@@ -60,7 +61,7 @@ impl Subset {
     }
 
     #[inline]
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match self {
             Self::First(count) => *count,
             Self::Bits(bits) => bits.count_ones() as usize,
@@ -69,7 +70,7 @@ impl Subset {
     }
 
     /// How many columns are there before the one with that index; nothing if it is not there.
-    pub(super) fn rank(&self, index: usize) -> Option<usize> {
+    pub(crate) fn rank(&self, index: usize) -> Option<usize> {
         match self {
             Self::First(count) => (index < *count).then_some(index),
             Self::Bits(bits) => {
@@ -81,7 +82,7 @@ impl Subset {
     }
 
     /// The indexes of the columns with these ranks.
-    pub(super) fn indexes(&self, ranks: Range<usize>) -> impl Iterator<Item = usize> {
+    pub(crate) fn indexes(&self, ranks: Range<usize>) -> impl Iterator<Item = usize> {
         let first = match self {
             Self::First(_) => self.next_from(ranks.start),
             Self::List(indexes) => indexes.get(ranks.start).copied(),
@@ -95,7 +96,7 @@ impl Subset {
 
     /// Takes the least index that is at least `from`.
     #[inline]
-    pub(super) fn next_from(&self, from: usize) -> Option<usize> {
+    pub(crate) fn next_from(&self, from: usize) -> Option<usize> {
         match self {
             Self::First(count) => (from < *count).then_some(from),
             Self::Bits(bits) => {
@@ -121,4 +122,56 @@ fn decode_indexes(input: &mut impl ByteSource, count: usize, column_count: usize
         indexes.push(index);
     }
     Ok(indexes)
+}
+
+/// Appends which of `count` columns are present; not all are.
+#[inline]
+pub(crate) fn encode_subset(
+    count: usize,
+    present: impl ExactSizeIterator<Item = u16> + Clone,
+    out: &mut impl Append,
+) {
+    if count < BITMAP_COLUMNS {
+        let all = (1u64 << count) - 1;
+        out.uvint(present.fold(all, |missing, place| missing & !(1 << place)));
+        return;
+    }
+    let present_count = present.len();
+    out.uvint((count - present_count) as u64);
+    if present_count < count / 2 {
+        present.for_each(|place| out.uvint(u64::from(place)));
+        return;
+    }
+    let mut present = present.peekable();
+    for place in 0..count as u64 {
+        if present.next_if(|present| u64::from(*present) == place).is_none() {
+            out.uvint(place);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ilion_codec::Writer;
+
+    use super::*;
+
+    fn subset(count: usize, present: &[u16]) -> Vec<u8> {
+        let mut out = Writer::new();
+        encode_subset(count, present.iter().copied(), &mut out);
+        out.into_vec()
+    }
+
+    #[test]
+    fn subsets_are_stored_as_in_the_notes() {
+        assert_eq!(subset(2, &[]), [3]);
+        assert_eq!(subset(2, &[1]), [1]);
+        assert_eq!(
+            subset(63, &[0]),
+            [0xFF, 0x7F, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFE]
+        );
+        assert_eq!(subset(70, &[3, 10, 69]), [0x43, 3, 0x0A, 0x45]);
+        let present: Vec<u16> = (0..70).filter(|place| ![5, 6, 40].contains(place)).collect();
+        assert_eq!(subset(70, &present), [3, 5, 6, 0x28]);
+    }
 }

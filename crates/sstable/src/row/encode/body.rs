@@ -2,7 +2,7 @@
 //! more memory than its values do.
 
 use bytes::Bytes;
-use ilion_codec::Writer;
+use ilion_codec::{Append, Filling, Writer};
 
 /// Values from here on stay where they are.
 pub(crate) const LARGE_VALUE_BYTES: usize = 4 << 10;
@@ -15,7 +15,55 @@ pub(crate) struct EncodedBody {
     values: Vec<(usize, Bytes)>,
     values_length: u64,
     /// Encoded bytes before the first column.
-    pub(super) columns_at: usize,
+    columns_at: usize,
+}
+
+/// What the body of a row is appended to.
+pub(super) trait BodySink: Append {
+    /// What follows are the columns.
+    #[inline(always)]
+    fn begin_columns(&mut self) {}
+
+    /// Appends a value, or shares it if it has memory of its own.
+    #[inline(always)]
+    fn value(&mut self, value: &[u8], _shared: Option<&Bytes>) {
+        self.bytes(value);
+    }
+}
+
+/// The place of the body behind its size: the size is put into the room that was left for it.
+impl BodySink for Filling<'_> {}
+
+impl BodySink for EncodedBody {
+    fn begin_columns(&mut self) {
+        self.columns_at = self.encoded.len();
+    }
+
+    #[inline]
+    fn value(&mut self, value: &[u8], shared: Option<&Bytes>) {
+        match (value.len() < LARGE_VALUE_BYTES, shared) {
+            (true, _) => self.encoded.bytes(value),
+            (false, Some(shared)) => self.push_large(shared.clone()),
+            (false, None) => self.push_large(Bytes::copy_from_slice(value)),
+        }
+    }
+}
+
+impl Append for EncodedBody {
+    #[inline]
+    fn array<const N: usize>(&mut self, bytes: [u8; N]) {
+        self.encoded.bytes(&bytes);
+    }
+
+    #[inline]
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.encoded.bytes(bytes);
+    }
+
+    #[inline]
+    fn uvint(&mut self, value: u64) {
+        self.encoded.uvint(value);
+    }
 }
 
 impl EncodedBody {
@@ -43,21 +91,9 @@ impl EncodedBody {
         self.encoded.is_empty() && self.values.is_empty()
     }
 
-    /// To be appended to.
-    #[inline]
-    pub(super) fn encoded(&mut self) -> &mut Writer {
-        &mut self.encoded
-    }
-
-    /// Appends a value.
-    #[inline]
-    pub(super) fn value(&mut self, value: &Bytes) {
-        if value.len() < LARGE_VALUE_BYTES {
-            self.encoded.bytes(value);
-            return;
-        }
-        self.values.push((self.encoded.len(), value.clone()));
+    fn push_large(&mut self, value: Bytes) {
         self.values_length += value.len() as u64;
+        self.values.push((self.encoded.len(), value));
     }
 
     /// What stands before the columns.
@@ -101,12 +137,12 @@ mod tests {
             Bytes::from(vec![7; LARGE_VALUE_BYTES]),
         );
         let mut body = EncodedBody::default();
-        body.encoded().u8(1);
-        body.value(&small);
+        body.u8(1);
+        body.value(&small, Some(&small));
         assert_eq!(body.as_slice(), Some(&b"\x01small"[..]));
-        body.value(&large);
-        body.encoded().u8(2);
-        body.value(&large);
+        body.value(&large, Some(&large));
+        body.u8(2);
+        body.value(&large, Some(&large));
         assert_eq!(body.as_slice(), None);
         let expected = [b"\x01small", &large[..], b"\x02", &large].concat();
         assert_eq!(body.len(), expected.len() as u64);

@@ -8,11 +8,11 @@ use ilion_env::MemEnv;
 use ilion_rows::{BoundKind, DeletionTime, NO_DELETION_TIME, Values};
 
 use super::prefix::ClusteringFormat;
-use super::source::{ByteSource, Piece};
-use super::subset::Subset;
-use super::times::Times;
 use crate::error::Step;
-use crate::values::encode_values;
+use crate::row::format::subset::Subset;
+use crate::row::format::times::Times;
+use crate::row::format::values::encode_values;
+use crate::row::source::{ByteSource, Piece};
 use crate::{ChunkReader, EncodingStats, Version};
 
 /// Decodes all of `bytes` and checks that no shorter input does.

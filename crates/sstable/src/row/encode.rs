@@ -1,0 +1,472 @@
+//! Rows and markers to bytes, as [`super::format`] describes them.
+//!
+//! A row is encoded in one of two ways, which give the same bytes. [`usual`] writes a row in one go as it looks at it, if it
+//! turns out to be as nearly all rows are. The careful way, here, takes every row ([`RowSource`]): it first picks the columns
+//! that are stored, which bounds what the row takes. A short row is then written where it belongs, with room left for its
+//! size; the body of a long one is gathered apart ([`EncodedBody`]), so that large values need not be copied and the cell map
+//! can describe it ([`Sketch`]).
+
+mod body;
+mod cell;
+mod columns;
+mod sketch;
+mod source;
+#[cfg(test)]
+mod tests;
+mod usual;
+
+use std::ops::Range;
+
+use ilion_codec::{Append, Slab, unsigned_vint_len};
+use ilion_rows::{CellRef, ComplexColumn, DeletionTime, Liveness, Marker, NO_TTL, PlainRow, Row};
+use ilion_schema::TableSchema;
+
+use super::format::times::{PARTITION_DELETION_BYTES_MAX, Times, encode_partition_deletion};
+use super::format::values::{FixedLen, Unstorable, encode_bound, encode_values};
+use super::format::{extended_flag, unfiltered_flag};
+use crate::metadata_collector::MetadataCollector;
+use crate::{EncodingStats, Version};
+
+use body::BodySink;
+use cell::encode_cell_head;
+use columns::{ColumnLayout, StoredColumn, VINT_BYTES_MAX};
+use source::{Content, SeenRow};
+
+pub(crate) use body::{EncodedBody, LARGE_VALUE_BYTES};
+pub(crate) use sketch::{Detail, Sketch};
+pub(crate) use source::RowSource;
+
+/// Encodes the rows and markers of one table, and tells the collector what it stored.
+#[derive(Debug)]
+pub(crate) struct RowEncoder {
+    clustering_lens: Vec<FixedLen>,
+    regulars: ColumnLayout,
+    statics: ColumnLayout,
+    times: Times,
+    /// Bodies that are shorter for certain are written where they belong.
+    short_bytes_max: usize,
+    /// Bytes that the size of the row before took: rows of a table are much alike.
+    size_len: usize,
+    /// The body of the long row, static row or marker at hand: its size stands before it.
+    body: EncodedBody,
+}
+
+/// How the body of a row is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fit {
+    /// Nothing of the row is stored: columns may have been dropped since it was written.
+    Blank,
+    /// Where it belongs: it takes at most so many bytes.
+    Short(usize),
+    /// Apart.
+    Long,
+}
+
+/// The most bytes that a body takes before its columns: a liveness, a deletion, a bitmap of columns.
+const BODY_HEAD_BYTES_MAX: usize = 6 * VINT_BYTES_MAX;
+
+impl RowEncoder {
+    pub(crate) fn new(table: &TableSchema, least: EncodingStats, version: Version) -> Self {
+        let lens = table.clustering().map(|column| column.ty.fixed_len());
+        Self {
+            clustering_lens: lens
+                .map(|len| len.and_then(|len| u32::try_from(len).ok()))
+                .collect(),
+            regulars: ColumnLayout::of(table, table.regulars()),
+            statics: ColumnLayout::of(table, table.statics()),
+            times: Times::new(least, version),
+            short_bytes_max: LARGE_VALUE_BYTES,
+            size_len: 1,
+            body: EncodedBody::default(),
+        }
+    }
+
+    /// Has [`RowEncoder::body`] have the bodies of all rows of so many bytes, unless most of that is their clustering.
+    #[must_use]
+    pub(crate) fn with_bodies_from(self, row_bytes_min: u32) -> Self {
+        Self {
+            short_bytes_max: self.short_bytes_max.min(row_bytes_min as usize / 2),
+            ..self
+        }
+    }
+
+    /// For a file that has no static columns, whatever the table has.
+    #[must_use]
+    pub(crate) fn without_statics(self) -> Self {
+        Self {
+            statics: ColumnLayout::default(),
+            ..self
+        }
+    }
+
+    /// True if partitions have a static row, be it an empty one.
+    #[inline]
+    pub(crate) fn has_statics(&self) -> bool {
+        !self.statics.is_empty()
+    }
+
+    /// What follows what was appended last; empty if it was appended as well.
+    #[inline]
+    pub(crate) fn body(&self) -> &EncodedBody {
+        &self.body
+    }
+
+    /// The body was written.
+    pub(crate) fn forget_values(&mut self) {
+        self.body.forget_values();
+    }
+
+    /// Appends the start of the static row, an empty one for `None`; nothing if the table has no static columns. True if it has
+    /// something in it. Its body is [`RowEncoder::body`].
+    #[inline]
+    pub(crate) fn encode_static(
+        &mut self,
+        row: Option<&Row>,
+        stats: &mut MetadataCollector,
+        out: &mut Slab,
+    ) -> Result<bool, Unstorable> {
+        self.body.clear();
+        match self.statics.is_empty() {
+            true => Ok(false),
+            false => self.encode_static_row(row, stats, out),
+        }
+    }
+
+    fn encode_static_row(
+        &mut self,
+        row: Option<&Row>,
+        stats: &mut MetadataCollector,
+        out: &mut Slab,
+    ) -> Result<bool, Unstorable> {
+        if let Some(row) = row {
+            self.statics.choose(row)?;
+        }
+        let row = row.filter(|row| !is_blank(*row, &self.statics));
+        let flags = match row {
+            Some(row) => {
+                encode_body(row, &self.statics, &self.times, stats, &mut self.body)?;
+                flags_of(row, &self.statics)
+            }
+            None => {
+                self.statics.encode_empty_subset(&mut self.body);
+                0
+            }
+        };
+        out.u8(flags | unfiltered_flag::HAS_EXTENSION);
+        out.u8(extended_flag::IS_STATIC);
+        append_sizes(0, self.body.len(), out);
+        Ok(row.is_some())
+    }
+
+    /// Describes the columns of the row that was appended last.
+    pub(crate) fn sketch(
+        &self,
+        row: &Row,
+        kind: RowKind,
+        detail: Detail,
+        out: &mut Sketch,
+    ) -> Result<(), Unstorable> {
+        let layout = match kind {
+            RowKind::Static => &self.statics,
+            RowKind::Regular => &self.regulars,
+        };
+        let has_complex_deletion = has_complex_deletion(row, layout);
+        out.draw(row, layout, &self.times, has_complex_deletion, detail)
+    }
+
+    /// Appends a row, or the start of one whose body is [`RowEncoder::body`]. Returns the place of its clustering values in `out`;
+    /// `None` if the row has nothing to store.
+    #[inline]
+    pub(crate) fn encode_row(
+        &mut self,
+        row: &Row,
+        previous_size: u64,
+        stats: &mut MetadataCollector,
+        out: &mut Slab,
+    ) -> Result<Option<Range<usize>>, Unstorable> {
+        match self.fit(row)? {
+            Fit::Blank => Ok(None),
+            Fit::Short(most) => self.encode_short(row, most, previous_size, stats, out).map(Some),
+            Fit::Long => self.encode_long(row, previous_size, stats, out).map(Some),
+        }
+    }
+
+    /// Appends a row that is seen where it lies, all of which was written at one time, in one of the two ways. Returns the place of
+    /// its clustering values in `out`; `None`, with nothing appended, if the row is long and to be encoded as a [`Row`].
+    #[inline]
+    pub(crate) fn encode_seen(
+        &mut self,
+        row: &PlainRow<'_>,
+        written_micros: i64,
+        previous_size: u64,
+        stats: &mut MetadataCollector,
+        out: &mut Slab,
+    ) -> Result<Option<Range<usize>>, Unstorable> {
+        match self.encode_usual_seen(row, written_micros, previous_size, stats, out) {
+            Some(clustering) => Ok(Some(clustering)),
+            None => self.encode_if_short(&SeenRow { row, written_micros }, previous_size, stats, out),
+        }
+    }
+
+    /// Appends a row if it is short and not blank. Returns the place of its clustering values in `out`; `None`, with nothing appended,
+    /// if the row is to be encoded as a [`Row`].
+    #[inline(never)]
+    pub(crate) fn encode_if_short(
+        &mut self,
+        row: &impl RowSource,
+        previous_size: u64,
+        stats: &mut MetadataCollector,
+        out: &mut Slab,
+    ) -> Result<Option<Range<usize>>, Unstorable> {
+        match self.fit(row)? {
+            Fit::Short(most) => self.encode_short(row, most, previous_size, stats, out).map(Some),
+            Fit::Blank | Fit::Long => Ok(None),
+        }
+    }
+
+    /// Picks the columns that are stored, and says how the row is to be written.
+    #[inline]
+    fn fit(&mut self, row: &impl RowSource) -> Result<Fit, Unstorable> {
+        if row.clustering().len() != self.clustering_lens.len() {
+            return Err(Unstorable::PartialClustering);
+        }
+        self.body.clear();
+        let most = BODY_HEAD_BYTES_MAX + self.regulars.choose(row)?;
+        if is_blank(row, &self.regulars) {
+            return Ok(Fit::Blank);
+        }
+        let is_short = most < self.short_bytes_max && self.regulars.has_bitmap();
+        Ok(if is_short { Fit::Short(most) } else { Fit::Long })
+    }
+
+    /// Appends all of a row whose columns were chosen, and that takes at most so many bytes.
+    #[inline]
+    fn encode_short(
+        &mut self,
+        row: &impl RowSource,
+        most: usize,
+        previous_size: u64,
+        stats: &mut MetadataCollector,
+        out: &mut Slab,
+    ) -> Result<Range<usize>, Unstorable> {
+        out.u8(flags_of(row, &self.regulars));
+        let start = out.len();
+        encode_values(&self.clustering_lens, row.clustering(), out)?;
+        let size_at = out.len();
+        out.room(self.size_len);
+        let from = out.len();
+        out.uvint(previous_size);
+        let (layout, times) = (&self.regulars, &self.times);
+        out.fill(most, |out| encode_body(row, layout, times, stats, out))?;
+        let size = (out.len() - from) as u64;
+        self.put_size(size_at, size, out);
+        Ok(start..size_at)
+    }
+
+    /// Puts the size where room was left for it, and has the next row leave as much.
+    #[inline(always)]
+    fn put_size(&mut self, at: usize, size: u64, out: &mut Slab) {
+        self.size_len = out.uvint_at(at, self.size_len, size);
+    }
+
+    /// Appends the start of a row whose columns were chosen; [`RowEncoder::body`] has the rest.
+    fn encode_long(
+        &mut self,
+        row: &Row,
+        previous_size: u64,
+        stats: &mut MetadataCollector,
+        out: &mut Slab,
+    ) -> Result<Range<usize>, Unstorable> {
+        encode_body(row, &self.regulars, &self.times, stats, &mut self.body)?;
+        out.u8(flags_of(row, &self.regulars));
+        let start = out.len();
+        encode_values(&self.clustering_lens, row.clustering.values(), out)?;
+        let clustering = start..out.len();
+        append_sizes(previous_size, self.body.len(), out);
+        Ok(clustering)
+    }
+
+    /// Appends the start of a marker. Returns the place of its bound in `out`. Its body is [`RowEncoder::body`].
+    pub(crate) fn encode_marker(
+        &mut self,
+        marker: &Marker,
+        previous_size: u64,
+        stats: &mut MetadataCollector,
+        out: &mut Slab,
+    ) -> Result<Range<usize>, Unstorable> {
+        let kind = marker.bound.kind;
+        let needs_end = kind.is_end() || kind.is_boundary();
+        let needs_start = kind.is_start() || kind.is_boundary();
+        if marker.end.is_some() != needs_end || marker.start.is_some() != needs_start {
+            return Err(Unstorable::MarkerSides);
+        }
+        self.body.clear();
+        for deletion in marker.end.iter().chain(&marker.start) {
+            self.times.encode_deletion(deletion, &mut self.body);
+            stats.deletion(deletion);
+        }
+        out.u8(unfiltered_flag::IS_MARKER);
+        let start = out.len();
+        encode_bound(&self.clustering_lens, &marker.bound, out)?;
+        let bound = start..out.len();
+        append_sizes(previous_size, self.body.len(), out);
+        Ok(bound)
+    }
+}
+
+/// Appends the size of what follows it, and the distance to the unfiltered before.
+#[inline]
+fn append_sizes(previous_size: u64, body_len: u64, out: &mut impl Append) {
+    out.uvint(unsigned_vint_len(previous_size) as u64 + body_len);
+    out.uvint(previous_size);
+}
+
+/// Which columns a row has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RowKind {
+    /// Those of the partition.
+    Static,
+    /// Its own.
+    Regular,
+}
+
+/// Appends what a partition has before its static row.
+#[inline(always)]
+pub(crate) fn encode_partition_start(
+    version: Version,
+    key: &[u8],
+    deletion: &DeletionTime,
+    out: &mut impl Append,
+) -> Result<(), Unstorable> {
+    out.bytes16(key);
+    encode_partition_deletion(version, deletion, out)
+}
+
+/// The most bytes that it takes.
+#[inline]
+pub(crate) fn partition_start_len_max(key: &[u8]) -> usize {
+    2 + key.len() + PARTITION_DELETION_BYTES_MAX
+}
+
+/// The last byte of a partition.
+#[inline]
+pub(crate) fn encode_end_of_partition(out: &mut Slab) {
+    out.u8(unfiltered_flag::END_OF_PARTITION);
+}
+
+/// True if nothing of a row whose columns were chosen would be stored.
+fn is_blank(row: &impl RowSource, layout: &ColumnLayout) -> bool {
+    layout.chosen().is_empty() && row.liveness().is_none() && row.deletion().is_live()
+}
+
+/// The first byte of a row whose columns were chosen.
+#[inline]
+fn flags_of(row: &impl RowSource, layout: &ColumnLayout) -> u8 {
+    let mut flags = 0;
+    let liveness = row.liveness();
+    if !liveness.is_none() {
+        flags |= unfiltered_flag::HAS_TIMESTAMP;
+        if liveness.ttl_secs != NO_TTL {
+            flags |= unfiltered_flag::HAS_TTL;
+        }
+    }
+    if !row.deletion().is_live() {
+        flags |= unfiltered_flag::HAS_DELETION;
+    }
+    if layout.has_chosen_all() {
+        flags |= unfiltered_flag::HAS_ALL_COLUMNS;
+    }
+    if has_complex_deletion(row, layout) {
+        flags |= unfiltered_flag::HAS_COMPLEX_DELETION;
+    }
+    flags
+}
+
+#[inline]
+fn has_complex_deletion(row: &impl RowSource, layout: &ColumnLayout) -> bool {
+    layout.has_complex()
+        && layout.chosen_of(row).any(|(_, content)| match content {
+            Content::Complex(complex) => !complex.deletion.is_live(),
+            Content::Simple(..) => false,
+        })
+}
+
+/// Appends what follows the sizes of a row whose columns were chosen.
+#[inline]
+fn encode_body(
+    row: &impl RowSource,
+    layout: &ColumnLayout,
+    times: &Times,
+    stats: &mut MetadataCollector,
+    out: &mut impl BodySink,
+) -> Result<(), Unstorable> {
+    let (liveness, deletion) = (row.liveness(), row.deletion());
+    if !liveness.is_none() {
+        times.encode_liveness(&liveness, out);
+        stats.liveness(&liveness);
+    }
+    if !deletion.is_live() {
+        times.encode_deletion(&deletion, out);
+        stats.deletion(&deletion);
+    }
+    if !layout.has_chosen_all() {
+        layout.encode_subset(out);
+    }
+    out.begin_columns();
+    let has_complex_deletion = has_complex_deletion(row, layout);
+    let (mut columns_with_cells, mut cells_as_row) = (0, 0);
+    for (column, content) in layout.chosen_of(row) {
+        match content {
+            Content::Simple(cell, shared) => {
+                columns_with_cells += 1;
+                match has_times_of(&cell, &liveness) {
+                    true => cells_as_row += 1,
+                    false => stats.cell(&cell),
+                }
+                encode_cell_head(&cell, column, None, &liveness, times, out)?;
+                out.value(cell.value, shared);
+                if column.is_counter {
+                    stats.counter(cell.value);
+                }
+            }
+            Content::Complex(complex) => {
+                if has_complex_deletion {
+                    times.encode_deletion(&complex.deletion, out);
+                }
+                columns_with_cells += u64::from(!complex.cells.is_empty());
+                encode_complex(complex, column, &liveness, times, stats, out)?;
+            }
+        }
+    }
+    stats.cells_as_row(cells_as_row, &liveness);
+    stats.row(columns_with_cells);
+    Ok(())
+}
+
+/// True if a cell has the times of its row, which was inserted.
+#[inline]
+fn has_times_of(cell: &CellRef<'_>, liveness: &Liveness) -> bool {
+    cell.timestamp_micros == liveness.timestamp_micros
+        && cell.ttl_secs == liveness.ttl_secs
+        && cell.local_deletion_secs == liveness.expires_secs
+        && !liveness.is_none()
+}
+
+fn encode_complex(
+    complex: &ComplexColumn,
+    column: &StoredColumn,
+    liveness: &Liveness,
+    times: &Times,
+    stats: &mut MetadataCollector,
+    out: &mut impl BodySink,
+) -> Result<(), Unstorable> {
+    stats.deletion(&complex.deletion);
+    out.uvint(complex.cells.len() as u64);
+    for (path, cell) in &complex.cells {
+        let head = cell.into();
+        stats.cell(&head);
+        encode_cell_head(&head, column, Some(path), liveness, times, out)?;
+        out.value(&cell.value, Some(&cell.value));
+    }
+    Ok(())
+}

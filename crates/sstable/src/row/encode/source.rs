@@ -1,0 +1,118 @@
+//! What the encoder asks a row for, wherever the parts of the row lie.
+
+use std::ops::Deref;
+
+use bytes::Bytes;
+use ilion_rows::{CellRef, ComplexColumn, Data, DeletionTime, EntryRow, Liveness, PlainRow, Row};
+use ilion_schema::ColumnId;
+
+/// A row to be stored.
+pub(crate) trait RowSource {
+    /// A clustering value.
+    type Value: Deref<Target = [u8]>;
+
+    /// One value for each clustering column.
+    fn clustering(&self) -> &[Option<Self::Value>];
+    /// When the row was inserted, and when it expires.
+    fn liveness(&self) -> Liveness;
+    /// What is deleted of the row.
+    fn deletion(&self) -> DeletionTime;
+    /// The column at an index; `None` behind the last one.
+    fn column(&self, index: usize) -> Option<(ColumnId, Content<'_>)>;
+}
+
+/// What a row has of a column.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Content<'r> {
+    /// One cell. If its value has memory of its own, it is there to be shared instead of copied.
+    Simple(CellRef<'r>, Option<&'r Bytes>),
+    /// A collection, or a user type that is not frozen.
+    Complex(&'r ComplexColumn),
+}
+
+impl RowSource for Row {
+    type Value = Bytes;
+
+    #[inline]
+    fn clustering(&self) -> &[Option<Bytes>] {
+        self.clustering.values()
+    }
+
+    #[inline]
+    fn liveness(&self) -> Liveness {
+        self.liveness
+    }
+
+    #[inline]
+    fn deletion(&self) -> DeletionTime {
+        self.deletion
+    }
+
+    #[inline]
+    fn column(&self, index: usize) -> Option<(ColumnId, Content<'_>)> {
+        let entry = self.columns.get(index)?;
+        let content = match &entry.data {
+            Data::Simple(cell) => Content::Simple(cell.into(), Some(&cell.value)),
+            Data::Complex(complex) => Content::Complex(complex),
+        };
+        Some((entry.column, content))
+    }
+}
+
+/// A row that was seen in an SSTable or a memtable, all of which was written at one time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SeenRow<'s, 'b> {
+    pub(crate) row: &'s PlainRow<'b>,
+    pub(crate) written_micros: i64,
+}
+
+impl<'b> RowSource for SeenRow<'_, 'b> {
+    type Value = &'b [u8];
+
+    #[inline]
+    fn clustering(&self) -> &[Option<&'b [u8]>] {
+        self.row.clustering
+    }
+
+    #[inline]
+    fn liveness(&self) -> Liveness {
+        Liveness::live(self.written_micros)
+    }
+
+    #[inline]
+    fn deletion(&self) -> DeletionTime {
+        DeletionTime::LIVE
+    }
+
+    #[inline]
+    fn column(&self, index: usize) -> Option<(ColumnId, Content<'_>)> {
+        let (column, value) = *self.row.cells.get(index)?;
+        let cell = CellRef::live(self.written_micros, value);
+        Some((column, Content::Simple(cell, None)))
+    }
+}
+
+/// An entry of the hidden table of an index has no columns.
+impl<'e> RowSource for EntryRow<'e> {
+    type Value = &'e [u8];
+
+    #[inline]
+    fn clustering(&self) -> &[Option<&'e [u8]>] {
+        &self.clustering
+    }
+
+    #[inline]
+    fn liveness(&self) -> Liveness {
+        self.liveness
+    }
+
+    #[inline]
+    fn deletion(&self) -> DeletionTime {
+        self.deletion
+    }
+
+    #[inline]
+    fn column(&self, _: usize) -> Option<(ColumnId, Content<'_>)> {
+        None
+    }
+}
