@@ -164,7 +164,10 @@ fn no_space_for_a_large_record_refuses_it_and_takes_others() {
     let large = [7; 40_000];
     for _ in 0..2 {
         let error = log.append(&Envelope::mutation(&large)).unwrap_err();
-        assert!(matches!(&error, Error::Io(source) if source.is_no_space()), "{error}");
+        assert!(
+            matches!(&error, Error::Io(source) if source.is_no_space()),
+            "{error}"
+        );
         log.wait_durable(log.append(&Envelope::mutation(b"small")).unwrap())
             .unwrap();
     }
@@ -172,15 +175,10 @@ fn no_space_for_a_large_record_refuses_it_and_takes_others() {
     log.wait_durable(log.append(&Envelope::mutation(&large)).unwrap())
         .unwrap();
     drop(log);
-    let (log, _) = CommitLog::open(
-        env,
-        Path::new("log"),
-        Options::default(),
-        &mut |_, envelope| {
-            found.push(envelope.body.len());
-            Ok(())
-        },
-    )
+    let (log, _) = CommitLog::open(env, Path::new("log"), Options::default(), &mut |_, envelope| {
+        found.push(envelope.body.len());
+        Ok(())
+    })
     .unwrap();
     assert_eq!(found, [6, 5, 5, 40_000]);
     drop(log);

@@ -216,18 +216,28 @@ fn a_table_with_views_takes_what_a_table_without_takes() {
     let half = (256 << 10) / 2 - 200;
     for (c, bytes) in [half / 3, half / 2, half - 1000, half].into_iter().enumerate() {
         for table in ["alone", "t"] {
-            assert_eq!(session.query(&insert(table, c, bytes)), "ok\n", "{bytes} into {table}");
+            assert_eq!(
+                session.query(&insert(table, c, bytes)),
+                "ok\n",
+                "{bytes} into {table}"
+            );
         }
     }
     // Moved, all of it is written anew in each view.
-    assert_eq!(session.query("UPDATE ks.t SET v = 6 WHERE k = 1 AND c = 3"), "ok\n");
+    assert_eq!(
+        session.query("UPDATE ks.t SET v = 6 WHERE k = 1 AND c = 3"),
+        "ok\n"
+    );
     for table in ["alone", "t"] {
         let refused = session.query(&insert(table, 9, 2 * half));
         assert!(refused.contains("oversized"), "{table}: {refused}");
     }
     session.reconnect(|| disk.reopen());
     let len = |answer: &str| answer.matches('x').count();
-    assert_eq!(len(&session.query("SELECT b FROM ks.t WHERE k = 1 AND c = 3")), half);
+    assert_eq!(
+        len(&session.query("SELECT b FROM ks.t WHERE k = 1 AND c = 3")),
+        half
+    );
     for view in 0..4 {
         let moved = session.query(&format!("SELECT b FROM ks.view{view} WHERE v = 6"));
         let others = session.query(&format!("SELECT b FROM ks.view{view} WHERE v = 5"));

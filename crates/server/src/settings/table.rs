@@ -97,8 +97,10 @@ settings! {
     listen_address: Option<IpAddr> = "auto";
     /// Port of CQL clients; 0 takes a free one.
     native_transport_port: u16 = "9042";
-    /// Longest request; a longer one is refused before memory is taken for it.
+    /// Longest request of v3 and v4; a longer one is passed over and refused (0x2200), and takes no memory.
     native_transport_max_frame_size: Size = "16MiB", was "native_transport_max_frame_size_in_mb" in "MiB";
+    /// The same for v5. auto: half of `commitlog_segment_size`, or less if fewer bytes may be in flight.
+    native_transport_max_message_size: Option<Size> = "auto";
     /// A page of a SELECT ends when its rows have this size, even if the client asked for more of them; 0B is never. Unpaged answers are not cut.
     native_transport_max_page_size: Size = "8MiB";
     /// Threads that execute requests. auto: twice the processors, at least 4.
@@ -121,6 +123,8 @@ settings! {
     /// The same for the connections of an address. auto: a quarter of it, at least 32MiB.
     native_transport_max_request_data_in_flight_per_ip: Option<Size> = "auto",
         was "native_transport_max_concurrent_requests_in_bytes_per_ip" in "B";
+    /// Whether clients of v5 that do not say (THROW_ON_OVERLOAD in STARTUP) are answered with 0x1001 at once where there is no memory for a request, instead of after 2s.
+    native_transport_throw_on_overload: bool = "false";
     /// Requests of a connection that may be waiting or running; then nothing is read from it.
     native_transport_max_requests_in_flight: u32 = "2048";
     /// Bytes of such requests; then nothing is read from the connection.

@@ -1,7 +1,7 @@
 //! A blocking client, as plain as the protocol lets it be.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::time::Duration;
 
 use bytes::BytesMut;
@@ -26,7 +26,25 @@ pub struct Client {
 impl Client {
     /// Connected, STARTUP not sent.
     pub fn connect(address: SocketAddr, version: Version) -> Self {
-        let stream = TcpStream::connect(address).unwrap();
+        Self::over(TcpStream::connect(address).unwrap(), version)
+    }
+
+    /// The same, from this address of the machine.
+    pub fn connect_from(source: IpAddr, address: SocketAddr, version: Version) -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .build()
+            .unwrap();
+        let connected = runtime.block_on(async {
+            let socket = tokio::net::TcpSocket::new_v4().unwrap();
+            socket.bind(SocketAddr::new(source, 0)).unwrap();
+            socket.connect(address).await.unwrap().into_std().unwrap()
+        });
+        connected.set_nonblocking(false).unwrap();
+        Self::over(connected, version)
+    }
+
+    fn over(stream: TcpStream, version: Version) -> Self {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.set_write_timeout(Some(PATIENCE)).unwrap();
         stream.set_nodelay(true).unwrap();
@@ -53,7 +71,12 @@ impl Client {
     }
 
     pub fn startup(&mut self, compression: Option<Compression>) -> Response {
-        let response = self.ask(Request::Startup(Startup::new(compression)));
+        self.start(Startup::new(compression))
+    }
+
+    pub fn start(&mut self, startup: Startup) -> Response {
+        let compression = startup.compression(self.version).unwrap_or_default();
+        let response = self.ask(Request::Startup(startup));
         if matches!(response, Response::Ready) {
             self.is_open = true;
             self.compression = compression;
