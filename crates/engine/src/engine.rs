@@ -135,6 +135,7 @@ impl Shared {
             now_secs: self.now_secs(),
             gc_before_secs: 0,
             limits: TombstoneLimits::NONE,
+            spend: ReadLaw::patient,
         }
     }
 

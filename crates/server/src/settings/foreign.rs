@@ -286,8 +286,6 @@ pub const FOREIGN: &[Foreign] = &[
     Foreign {
         names: &[
             "request_timeout",
-            "read_request_timeout",
-            "range_request_timeout",
             "write_request_timeout",
             "counter_write_request_timeout",
             "cas_contention_timeout",
