@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use ilion_protocol::{
-    Compression, ErrorResponse, Event, EventKind, FrameDecoder, Limits, Query, QueryParams, Register,
+    Compression, ErrorResponse, Event, EventKind, Frame, FrameDecoder, Limits, Query, QueryParams, Register,
     Request, RequestFrame, Response, ResponseFrame, ResultBody, Role, Rows, Startup, Version, encode_request,
     encode_segments,
 };
@@ -132,9 +132,15 @@ impl Client {
 
     /// Nothing if the server has closed the connection.
     pub fn try_receive(&mut self) -> Option<ResponseFrame> {
+        let frame = self.try_receive_frame()?;
+        Some(ResponseFrame::decode(&frame).unwrap())
+    }
+
+    /// The same as its bytes.
+    pub fn try_receive_frame(&mut self) -> Option<Frame> {
         loop {
             if let Some(frame) = self.decoder.decode(&mut self.buffer).unwrap() {
-                return Some(ResponseFrame::decode(&frame).unwrap());
+                return Some(frame);
             }
             let mut bytes = [0; 64 << 10];
             match self.stream.read(&mut bytes) {
