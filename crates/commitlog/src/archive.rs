@@ -9,10 +9,9 @@ use std::path::Path;
 use ilion_env::Env;
 
 use crate::state::Shared;
-use crate::{SegmentId, segment};
+use crate::{SegmentId, options, segment};
 
-/// Segments are at most 1 GiB (see `Options::check`).
-const SEGMENT_BYTES_MAX: u64 = 1 << 30;
+const SEGMENT_BYTES_MAX: u64 = options::SEGMENT_BYTES_MAX as u64;
 
 impl Shared {
     /// Archives what is due, if the options ask for it. A failure is told, and holds up trimming but no writer.

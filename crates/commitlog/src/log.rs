@@ -277,6 +277,7 @@ impl CommitLog {
         let state = self.shared.state.lock();
         let has_spare = matches!(state.spare, Spare::Ready(_));
         let files = usize::from(has_spare) + usize::from(state.active.has_file());
+        let spare_bytes = u64::from(has_spare) * u64::from(self.shared.options.segment_bytes);
         let sealed_bytes: u64 = state.sealed.iter().map(|(_, size_bytes)| size_bytes).sum();
         Stats {
             appends: state.counts.appends,
@@ -286,7 +287,7 @@ impl CommitLog {
             waiters: state.counts.waiters + state.callbacks.len(),
             pending_bytes: state.pending_bytes,
             segments: state.sealed.len() + files,
-            size_bytes: sealed_bytes + files as u64 * u64::from(self.shared.options.segment_bytes),
+            size_bytes: sealed_bytes + spare_bytes + u64::from(state.active.size_bytes()),
         }
     }
 

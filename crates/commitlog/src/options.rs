@@ -12,7 +12,8 @@ use crate::{ENVELOPE_BYTES, Error, Position, Result, SegmentId};
 pub struct Options {
     /// The size of a segment file.
     pub segment_bytes: u32,
-    /// The largest record, body and envelope; what a segment has room for if not given.
+    /// The largest record, body and envelope; what a segment has room for if not given. The segment that takes a larger one grows by
+    /// it.
     pub record_bytes_max: Option<u32>,
     /// When a write is answered.
     pub mode: Mode,
@@ -88,8 +89,10 @@ pub enum Damage {
 }
 
 const SEGMENT_BYTES_MIN: u32 = 4096;
-/// Offsets are kept in 32 bits, and Cassandra's tools read positions as signed ones.
-const SEGMENT_BYTES_MAX: u32 = 1 << 30;
+/// Offsets are kept in 32 bits, and Cassandra's tools read positions as signed ones. Also of a segment that grew.
+pub(crate) const SEGMENT_BYTES_MAX: u32 = 1 << 30;
+/// What a segment has beside its only record.
+const BESIDE_RECORD_BYTES: u32 = (HEADER_BYTES + RECORD_OVERHEAD_BYTES + SEAL_BYTES) as u32;
 
 impl Options {
     pub(crate) fn check(&self) -> Result<()> {
@@ -100,11 +103,10 @@ impl Options {
             );
             return Err(Error::Refused { rule });
         }
-        let room = self.record_room();
+        let room = SEGMENT_BYTES_MAX - BESIDE_RECORD_BYTES;
         match self.record_bytes_max {
             Some(max) if max > room || (max as usize) < ENVELOPE_BYTES => {
-                let rule =
-                    format!("a record has {ENVELOPE_BYTES} to {room} bytes at this segment size, not {max}");
+                let rule = format!("the largest record has {ENVELOPE_BYTES} to {room} bytes, not {max}");
                 Err(Error::Refused { rule })
             }
             _ => Ok(()),
@@ -113,10 +115,11 @@ impl Options {
 
     /// What a segment has room for.
     fn record_room(&self) -> u32 {
-        self.segment_bytes - (HEADER_BYTES + RECORD_OVERHEAD_BYTES + SEAL_BYTES) as u32
+        self.segment_bytes - BESIDE_RECORD_BYTES
     }
 
-    pub(crate) fn record_max(&self) -> u32 {
+    /// The largest record.
+    pub fn record_max(&self) -> u32 {
         self.record_bytes_max.unwrap_or(self.record_room())
     }
 }

@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use ilion_env::{Env, SyncFile, WriteFile};
 use parking_lot::Mutex;
@@ -20,12 +21,14 @@ const SUFFIX: &str = ".log";
 pub(crate) struct Segment {
     pub id: SegmentId,
     pub path: PathBuf,
+    /// Changed by whoever holds the file.
+    size_bytes: AtomicU32,
     /// `None` of a segment that only stands for the start of a log.
     file: Option<Open>,
 }
 
 struct Open {
-    /// Held only by the one thread that writes at the time (see `log`), so it is never waited for.
+    /// Held by the one thread that writes at the time (see `log`), and rarely by one that makes the file larger.
     file: Mutex<Box<dyn WriteFile>>,
     sync: Arc<dyn SyncFile>,
 }
@@ -36,6 +39,7 @@ impl Segment {
         Self {
             id,
             path: path_of(dir, id),
+            size_bytes: AtomicU32::new(0),
             file: None,
         }
     }
@@ -69,11 +73,36 @@ impl Segment {
         Ok(Self {
             id: header.segment,
             path,
+            size_bytes: AtomicU32::new(header.segment_bytes),
             file: Some(Open {
                 file: Mutex::new(file),
                 sync,
             }),
         })
+    }
+
+    /// The space that is reserved for it.
+    pub(crate) fn size_bytes(&self) -> u32 {
+        self.size_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Reserves this much space for it. If there is no room, the segment stays as it is and takes what fits.
+    pub(crate) fn grow(&self, size_bytes: u32) -> std::result::Result<(), ilion_env::Error> {
+        let Some(open) = &self.file else {
+            return Err(self.no_file("reserve space for"));
+        };
+        let mut file = open.file.lock();
+        let before = self.size_bytes();
+        if size_bytes <= before {
+            return Ok(());
+        }
+        if let Err(error) = file.preallocate(u64::from(size_bytes)) {
+            // Some of it may have been reserved, and others need that room. Nobody wrote there.
+            file.truncate(u64::from(before))?;
+            return Err(error);
+        }
+        self.size_bytes.store(size_bytes, Ordering::Relaxed);
+        Ok(())
     }
 
     pub(crate) fn write_at(&self, offset: u32, bytes: &[u8]) -> std::result::Result<(), ilion_env::Error> {

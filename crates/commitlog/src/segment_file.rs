@@ -9,10 +9,9 @@ use std::sync::Arc;
 
 use ilion_env::{Env, ReadFile};
 
-use crate::{Error, Result, SegmentId, segment};
+use crate::{Error, Result, SegmentId, options, segment};
 
-/// Segments are at most 1 GiB (see `Options::check`).
-const SEGMENT_BYTES_MAX: u64 = 1 << 30;
+const SEGMENT_BYTES_MAX: u64 = options::SEGMENT_BYTES_MAX as u64;
 const FIRST_READ_BYTES: usize = 64 << 10;
 const READ_BYTES_MAX: usize = 8 << 20;
 

@@ -154,11 +154,6 @@ impl State {
         self.sealed.pop_front_if(|(id, _)| *id < first)
     }
 
-    /// True if no record of so many bytes fits into the active segment, which has so many for records.
-    pub(crate) fn is_full_for(&self, record_bytes: u32, limit: u32) -> bool {
-        !self.active.has_file() || self.end + record_bytes > limit
-    }
-
     /// The offset up to which the active segment is known to be synced (see `frame`).
     pub(crate) fn synced_offset(&self) -> u32 {
         if self.synced.segment == self.active.id {

@@ -62,7 +62,7 @@ impl Tail {
     /// Reads the record at the position; nothing at the seal.
     fn read_here(&mut self) -> Result<Option<(Position, Record)>> {
         let position = self.at;
-        let file = self.open()?;
+        let mut file = self.open()?;
         let offset = u64::from(position.offset);
         let mut head_bytes = [0; HEAD_BYTES];
         file.read_exact_at(offset, &mut head_bytes)?;
@@ -71,9 +71,13 @@ impl Tail {
         if head.is_seal() {
             return Ok(None);
         }
-        if offset + head.record_bytes() as u64
-            > u64::from(self.log.options.segment_bytes).max(file.size_bytes())
-        {
+        let end = offset + head.record_bytes() as u64;
+        if end > file.size_bytes() {
+            // The segment has grown since.
+            self.file = None;
+            file = self.open()?;
+        }
+        if end > file.size_bytes() {
             return Err(self.corrupt("a record that ends within its segment"));
         }
         self.buffer.resize(head.record_bytes() - HEAD_BYTES, 0);

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use parking_lot::MutexGuard;
 
 use crate::frame::{HEADER_BYTES, Head, RECORD_OVERHEAD_BYTES, SEAL_BYTES, payload_crc};
+use crate::options::SEGMENT_BYTES_MAX;
 use crate::state::{Chunk, PENDING_BYTES_MAX, Shared, Spare, State};
 use crate::{ENVELOPE_BYTES, Envelope, Error, Position, Result};
 
@@ -63,10 +64,7 @@ impl Shared {
     pub(crate) fn place(&self, state: &mut MutexGuard<'_, State>, framed: &Framed<'_>) -> Result<Position> {
         self.check_open(state)?;
         let record_bytes = framed.length + RECORD_OVERHEAD_BYTES as u32;
-        let limit = self.options.segment_bytes - SEAL_BYTES as u32;
-        while state.is_full_for(record_bytes, limit) {
-            self.rotate(state)?;
-        }
+        self.make_room(state, record_bytes)?;
         let position = state.end_position();
         let head =
             Head::record(framed.length, state.synced_offset()).encode(position.segment, position.offset);
@@ -79,8 +77,31 @@ impl Shared {
         state.pending_bytes += record_bytes as usize;
         state.counts.appends += 1;
         state.counts.bytes += u64::from(record_bytes);
-        debug_assert!(state.end <= limit);
+        debug_assert!(state.end + SEAL_BYTES as u32 <= state.active.size_bytes());
         Ok(position)
+    }
+
+    /// Goes on in the next segment if the record does not fit into the active one. If it fits into none, the active one grows.
+    fn make_room(&self, state: &mut MutexGuard<'_, State>, record_bytes: u32) -> Result<()> {
+        let fits_into_any = record_bytes <= self.options.segment_bytes - (HEADER_BYTES + SEAL_BYTES) as u32;
+        loop {
+            let needed = state.end.saturating_add(record_bytes + SEAL_BYTES as u32);
+            let size_max = match fits_into_any {
+                true => self.options.segment_bytes,
+                false => SEGMENT_BYTES_MAX,
+            };
+            if !state.active.has_file() || needed > size_max {
+                self.rotate(state)?;
+            } else if needed > state.active.size_bytes() {
+                // Others append meanwhile: whether it fits then is looked at again.
+                let active = Arc::clone(&state.active);
+                let grown = MutexGuard::unlocked(state, || active.grow(needed));
+                self.check_open(state)?;
+                grown?;
+            } else {
+                return Ok(());
+            }
+        }
     }
 
     /// Makes the spare segment the active one, waiting for it if need be. Returns early if somebody else did.
@@ -94,8 +115,8 @@ impl Shared {
                     state.spare = Spare::Wanted;
                     state.push_seal();
                     if state.active.has_file() {
-                        let sealed = (full, u64::from(self.options.segment_bytes));
-                        state.sealed.push_back(sealed);
+                        let size_bytes = u64::from(state.active.size_bytes());
+                        state.sealed.push_back((full, size_bytes));
                     }
                     state.active = next;
                     state.end = HEADER_BYTES as u32;

@@ -148,6 +148,43 @@ fn no_space_for_a_new_segment_refuses_writes_until_there_is_space_again() {
 }
 
 #[test]
+fn no_space_for_a_large_record_refuses_it_and_takes_others() {
+    let (mem, env) = faulty();
+    let options = Options {
+        segment_bytes: 4096,
+        record_bytes_max: Some(64 << 10),
+        mode: Mode::Batch,
+        ..Options::default()
+    };
+    let mut found = Vec::new();
+    let (log, _) = CommitLog::open(env.clone(), Path::new("log"), options, &mut |_, _| Ok(())).unwrap();
+    log.wait_durable(log.append(&Envelope::mutation(b"before")).unwrap())
+        .unwrap();
+    mem.set_capacity_bytes(5 * 4096);
+    let large = [7; 40_000];
+    for _ in 0..2 {
+        let error = log.append(&Envelope::mutation(&large)).unwrap_err();
+        assert!(
+            matches!(&error, Error::Io(source) if source.is_no_space()),
+            "{error}"
+        );
+        log.wait_durable(log.append(&Envelope::mutation(b"small")).unwrap())
+            .unwrap();
+    }
+    mem.set_capacity_bytes(u64::MAX);
+    log.wait_durable(log.append(&Envelope::mutation(&large)).unwrap())
+        .unwrap();
+    drop(log);
+    let (log, _) = CommitLog::open(env, Path::new("log"), Options::default(), &mut |_, envelope| {
+        found.push(envelope.body.len());
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(found, [6, 5, 5, 40_000]);
+    drop(log);
+}
+
+#[test]
 fn a_log_starts_on_a_full_disk_and_takes_records_when_there_is_room() {
     let (_, env) = faulty();
     let (log, _) = open(&env, Mode::Batch).unwrap();

@@ -306,6 +306,37 @@ fn positions_are_never_used_twice() {
 }
 
 #[test]
+fn a_record_that_no_segment_has_room_for_makes_one_larger() {
+    let env = MemEnv::new(1);
+    let options = |mode| Options {
+        record_bytes_max: Some(20_000),
+        ..small(mode)
+    };
+    let (log, ..) = open(env.shared(), options(Mode::Batch));
+    let mut tail = log.tail(Position::START);
+    let lens = [100, 3900, 20_000 - 40, 10, 5000, 5000, 3900];
+    let bodies_of = || lens.map(|len: usize| vec![len as u8; len]);
+    for body in bodies_of() {
+        let position = log.append(&Envelope::mutation(&body)).unwrap();
+        log.wait_durable(position).unwrap();
+        let (found_at, record) = tail.next().unwrap().unwrap();
+        assert_eq!((found_at, record.body.to_vec()), (position, body));
+    }
+    let before = log.stats();
+    let all: usize = lens.iter().sum();
+    assert!(before.size_bytes as usize >= all, "{before:?}");
+    let error = log.append(&Envelope::mutation(&[0; 20_000])).unwrap_err();
+    assert!(error.to_string().contains("at most 20000 bytes"), "{error}");
+    log.close().unwrap();
+    // A log that would not take them now still reads them.
+    let (log, found, _) = open(env.shared(), small(Mode::Batch));
+    assert_eq!(bodies(&found), bodies_of());
+    log.trim(log.barrier()).unwrap();
+    log.rotate().unwrap();
+    assert!(log.stats().size_bytes <= 3 * 4096, "{:?}", log.stats());
+}
+
+#[test]
 fn what_the_log_cannot_hold_is_refused_with_the_rule() {
     let env = MemEnv::new(1);
     let (log, ..) = open(env.shared(), small(Mode::Batch));

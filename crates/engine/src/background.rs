@@ -150,6 +150,11 @@ impl Background {
         }
     }
 
+    /// Flushes that were asked for and not begun.
+    pub(crate) fn flushes_waiting(&self) -> usize {
+        self.queues.get().map_or(0, |queues| queues.flush.len())
+    }
+
     /// True once the threads were told to stop.
     pub(crate) fn is_stopping(&self) -> bool {
         *self.is_stopping.lock()

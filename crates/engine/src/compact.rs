@@ -8,6 +8,7 @@ mod backlog;
 mod choice;
 mod history;
 mod intervals;
+mod joined;
 mod manual;
 mod outputs;
 mod pace;
@@ -38,6 +39,7 @@ use crate::{Error, Result};
 pub(crate) use backlog::{Backlog, Debt, SLOWED_FROM};
 pub(crate) use choice::Choosing;
 pub(crate) use intervals::intervals_of;
+use joined::{Counted, Joined};
 pub use manual::CompactionRequest;
 use outputs::Outputs;
 pub(crate) use pace::{Pace, Pacer};
@@ -171,7 +173,8 @@ impl Shared {
             TransactionKind::Compaction,
         )?;
         let indexes = inputs.store.indexes();
-        let written = match self.merge(compaction, &mut transaction, &indexes) {
+        let joined = Joined::of_inputs(inputs.merged.len());
+        let written = match self.merge(compaction, &mut transaction, &indexes, &joined) {
             Ok(written) => written,
             Err(error) => {
                 self.abort(transaction);
@@ -184,7 +187,7 @@ impl Shared {
         };
         let bytes_in = inputs.merged_bytes();
         self.counters.compacted(bytes_in, bytes);
-        self.remember_compaction(compaction, bytes_in, bytes);
+        self.remember_compaction(compaction, bytes_in, bytes, &joined);
         self.note_debt(inputs.store);
         let millis = self.env.monotonic_nanos().saturating_sub(started_nanos) / 1_000_000;
         let table = inputs.store.schema();
@@ -257,6 +260,7 @@ impl Shared {
         compaction: &Compaction<'_>,
         transaction: &mut Transaction,
         indexes: &Arc<TableIndexes>,
+        joined: &Joined,
     ) -> Result<Vec<Descriptor>> {
         let inputs = &compaction.inputs;
         if inputs.merged.is_empty() {
@@ -270,7 +274,10 @@ impl Shared {
             .iter()
             .map(|live| self.source(live, store, task))
             .collect();
-        let merged = MergeCursor::new(sources, table.clone(), Direction::Forward);
+        let merged = Counted {
+            merge: MergeCursor::new(sources, table.clone(), Direction::Forward),
+            joined: joined.clone(),
+        };
         let now_secs = self.now_secs();
         let gc_before_secs = self.purge_before_secs(inputs);
         let mut purged =

@@ -61,6 +61,8 @@ pub(crate) struct Shared {
     pub virtual_tables: VirtualTables,
     pub stripes: Stripes,
     pub sampling: Sampling,
+    /// Held while a record of many mutations is made and written: its bytes are in no budget, so there is one of them at a time.
+    pub large_write: Mutex<()>,
     /// Held while the schema changes.
     pub schema_change: Mutex<()>,
     /// What of `system_schema` does not decode.
@@ -111,6 +113,7 @@ impl Shared {
             virtual_tables: VirtualTables::default(),
             stripes: Stripes::new(),
             sampling: Sampling::default(),
+            large_write: Mutex::new(()),
             schema_change: Mutex::new(()),
             faults: Mutex::default(),
             log_losses: OnceLock::new(),
@@ -132,6 +135,7 @@ impl Shared {
             now_secs: self.now_secs(),
             gc_before_secs: 0,
             limits: TombstoneLimits::NONE,
+            spend: ReadLaw::patient,
         }
     }
 

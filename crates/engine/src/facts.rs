@@ -86,6 +86,8 @@ pub struct EngineFacts {
     pub memtable_bytes_max: u64,
     /// Flushes that go on.
     pub flushes_running: u64,
+    /// Flushes that were asked for and not begun.
+    pub flushes_waiting: u64,
     /// Flushes since the start, and the bytes that they wrote.
     pub flushes: u64,
     /// Bytes of SSTables that flushes wrote.
@@ -175,6 +177,7 @@ impl Engine {
             memtable_bytes: shared.budget.used() as u64,
             memtable_bytes_max: shared.budget.limit() as u64,
             flushes_running: counters.flushes_running.load(Relaxed),
+            flushes_waiting: shared.background.flushes_waiting() as u64,
             flushes: counters.flushes.load(Relaxed),
             flushed_bytes: counters.flushed_bytes.load(Relaxed),
             compactions: counters.compactions.load(Relaxed),

@@ -47,7 +47,7 @@
 //! | `stripes` | locks for what is read before it is written |
 //! | `facts`, `table_details` | counts for operators |
 //!
-//! Lock order, first to last: schema change, the build of an index, stripes, `TableStore::manual`, `TableStore::maintenance`
+//! Lock order, first to last: schema change, the build of an index, stripes, `Shared::large_write`, `TableStore::manual`, `TableStore::maintenance`
 //! (the turn of a flush, then the files), `TableStore::choosing`, `TableStore::active` (of several tables by ascending table id),
 //! `TableStore::swap`, the log's own. Those of a hidden table come after the same of its table. No lock but the build's, `manual`
 //! and `maintenance` is held during file I/O (the log writes under its own rules; `Shared::reached` guards its file).

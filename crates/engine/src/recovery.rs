@@ -23,6 +23,7 @@ use crate::reached::Reached;
 use crate::replay::replay;
 use crate::table_store::{Left, TableStore};
 use crate::view::LiveSSTable;
+use crate::write::record_bytes_max;
 use crate::{EngineOptions, Error, Result};
 
 /// Held while a process has the data directory open.
@@ -80,6 +81,7 @@ fn replay_log(shared: &Shared, id: Uuid, reached: Option<Reached>) -> Result<Com
     let options = ilion_commitlog::Options {
         log_id: Some(id),
         known: reached.map(|reached| reached.log),
+        record_bytes_max: Some(record_bytes_max(&shared.options)),
         ..shared.options.commit_log.clone()
     };
     let replayed = replay(shared, |replay| {

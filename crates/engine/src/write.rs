@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ilion_commitlog::{Envelope, Kind, Position};
+use ilion_commitlog::{ENVELOPE_BYTES, Envelope, Kind, Position};
 use ilion_env::trace;
 use ilion_memtable::LogPosition;
 use ilion_rows::{ColumnData, Mutation, encode_mutation};
@@ -19,10 +19,14 @@ use crate::compact::SLOWED_FROM;
 use crate::counter_cache::deletes_counters;
 use crate::engine::Shared;
 use crate::table_store::{Active, TableStore};
-use crate::{Engine, Error, Result};
+use crate::{Engine, EngineOptions, Error, Result};
 
 /// What is kept of a buffer between writes.
 const BUFFER_BYTES_KEPT: usize = 1 << 20;
+/// A row and what it means for views are one record, however many views there are: it may have several mutations of the largest size.
+const RECORD_MUTATIONS_MAX: u32 = 16;
+/// Leaves room for what the log adds to a record.
+const RECORD_BYTES_MAX: u32 = (1 << 30) - 4096;
 
 thread_local! {
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
@@ -86,13 +90,18 @@ impl Shared {
         let is_logged = |store: &TableStore| store.is_logged.load(Ordering::Relaxed);
         BUFFER.with_borrow_mut(|buffer| {
             buffer.clear();
+            let mut large = None;
             for (mutation, store) in mutations.iter().zip(&stores) {
                 if is_logged(store) {
                     let start = buffer.len();
                     encode_mutation(mutation, buffer);
                     self.check_size(mutation, buffer.len() - start)?;
                 }
+                if large.is_none() && buffer.len() > self.mutation_bytes_max() {
+                    large = Some(self.large_write.lock());
+                }
             }
+            self.check_record_size(buffer.len())?;
             let written = self.append_and_apply(kind, mutations, &stores, buffer);
             if buffer.capacity() > BUFFER_BYTES_KEPT {
                 *buffer = Vec::new();
@@ -101,16 +110,32 @@ impl Shared {
         })
     }
 
-    /// Refuses what is too large for one partition. Compat: `max_mutation_size`, half of a segment; a record may have several
-    /// mutations of that size, as those of a row and its views.
+    /// Compat: `max_mutation_size`, half of a segment.
+    fn mutation_bytes_max(&self) -> usize {
+        (self.options.commit_log.segment_bytes / 2) as usize
+    }
+
+    /// Refuses what is too large for one partition. Compat: as Cassandra, for each mutation by itself.
     fn check_size(&self, mutation: &Mutation, bytes: usize) -> Result<()> {
-        let bytes_max = (self.options.commit_log.segment_bytes / 2) as usize;
+        let bytes_max = self.mutation_bytes_max();
         if bytes <= bytes_max {
             return Ok(());
         }
         let (keyspace, table) = (&mutation.table.keyspace, &mutation.table.name);
         Err(Error::Refused(format!(
             "Rejected an oversized mutation ({bytes}/{bytes_max}) of {keyspace}.{table}"
+        )))
+    }
+
+    /// Refuses what is too large for one record, though each of its mutations is not.
+    fn check_record_size(&self, bytes: usize) -> Result<()> {
+        let bytes_max = record_bytes_max(&self.options) as usize - ENVELOPE_BYTES;
+        if bytes <= bytes_max {
+            return Ok(());
+        }
+        Err(Error::Refused(format!(
+            "Rejected an oversized write ({bytes}/{bytes_max}): all partitions of a write, those of materialized views included, \
+             are written together; write fewer rows at once"
         )))
     }
 
@@ -243,6 +268,13 @@ impl Shared {
             self.background.send(Work::Flush(store.clone()));
         }
     }
+}
+
+/// The largest record of the log.
+pub(crate) fn record_bytes_max(options: &EngineOptions) -> u32 {
+    let mutation_bytes_max = options.commit_log.segment_bytes / 2;
+    let wanted = mutation_bytes_max.saturating_mul(RECORD_MUTATIONS_MAX);
+    wanted.min(RECORD_BYTES_MAX)
 }
 
 /// The mutation without columns that the table has no more: it may have been bound just before one was dropped.

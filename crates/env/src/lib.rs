@@ -18,6 +18,7 @@
 //! | `count` | [`Count`]: what they count |
 //! | `books` | the numbers that a thread keeps for both |
 //! | `trace` | what a traced request does, step by step |
+//! | `patience` | when what a thread does for a request has to end |
 //! | `page_memory` | [`PageMemory`], the pages of a file that were read and found to be right |
 //! | `mapped_writes` | writes to a file by a stretch of it that is mapped |
 //! | `descriptors` | how many files and sockets the process may have open |
@@ -40,6 +41,7 @@ mod ids;
 mod mapped_writes;
 mod mem;
 mod page_memory;
+pub mod patience;
 mod real;
 mod request_io;
 mod scratch;

@@ -53,6 +53,7 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let signal = wait_for_stop_signal().map_err(failed("cannot wait for signals"))?;
     let began = env.monotonic_nanos();
     tracing::info!(signal, "stopping");
+    node.end_long_reads();
     server.stop(PATIENCE);
     drop(door);
     node.engine().drain().map_err(failed("cannot drain"))?;

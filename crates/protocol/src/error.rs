@@ -58,6 +58,15 @@ pub enum Recovery {
     Close,
 }
 
+/// Under which error code bytes are refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blame {
+    /// 0x000A: the peer's encoder is at fault.
+    Protocol,
+    /// 0x2200: the request is larger than the operator allows.
+    Invalid,
+}
+
 /// Bytes that are no acceptable envelope.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -66,8 +75,10 @@ pub struct FrameError {
     pub version: Version,
     /// The stream to answer on.
     pub stream: i16,
-    /// What to say, under error code 0x000A.
+    /// What to say.
     pub message: Cow<'static, str>,
+    /// The error code to say it under.
+    pub blame: Blame,
     /// What to do with the connection.
     pub recovery: Recovery,
     /// Set for versions 1 and 2: they are answered in themselves, with a header of eight bytes.

@@ -4,7 +4,8 @@
 //! of segments that carry them. Bodies are slices of the read buffer unless they were compressed or in pieces.
 //!
 //! Invariant: a length is judged before memory is taken for it. A frame that is too large, or that cannot be used for a
-//! reason that leaves the next one findable, is skipped and reported with `Recovery::Continue`.
+//! reason that leaves the next one findable, is skipped and reported with `Recovery::Continue`; one that is too large when all
+//! of it has come, as Cassandra does.
 
 use std::borrow::Cow;
 
@@ -12,7 +13,7 @@ use bytes::{Buf, Bytes, BytesMut};
 
 use crate::compression::Compression;
 use crate::envelope::BODY_MAX;
-use crate::error::{FrameError, Recovery};
+use crate::error::{Blame, FrameError, Recovery};
 use crate::header::{Flags, HEADER_BYTES, RawHeader};
 use crate::opcode::Opcode;
 use crate::refusal::{refuse_assembly, refuse_legacy, refuse_segment};
@@ -46,7 +47,8 @@ pub enum Role {
 /// What a peer may ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The largest body, compressed or not. Cassandra 5: `native_transport_max_frame_size`, 16 MiB.
+    /// The largest body, compressed or not; before v5 with its header. Cassandra 5: `native_transport_max_frame_size`, 16 MiB, in
+    /// v5 `native_transport_max_message_size`.
     pub max_frame_bytes: u32,
 }
 
@@ -75,6 +77,8 @@ pub struct FrameDecoder {
     assembly: Assembly,
     /// Bytes of an envelope that was refused and has not arrived yet.
     skip: u64,
+    /// What is to be said behind them.
+    said_late: Option<FrameError>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +107,7 @@ impl FrameDecoder {
             framing: Framing::Envelopes,
             assembly: Assembly::default(),
             skip: 0,
+            said_late: None,
         }
     }
 
@@ -131,6 +136,11 @@ impl FrameDecoder {
     /// Bytes that it holds beside the buffer.
     pub fn held_bytes(&self) -> usize {
         self.assembly.whole.len() + self.assembly.pieces.capacity()
+    }
+
+    /// True while the rest of a refused envelope is awaited.
+    pub fn is_skipping(&self) -> bool {
+        self.skip > 0
     }
 
     /// Bytes that have come of an envelope that is not complete. Requires: no frame is left to be decoded.
@@ -182,6 +192,7 @@ impl FrameDecoder {
         if self.skip > 0 {
             return Ok(None);
         }
+        self.say_late()?;
         refuse_legacy(buffer)?;
         let Some(header) = RawHeader::decode(buffer) else {
             return Ok(None);
@@ -191,7 +202,8 @@ impl FrameDecoder {
             Err(error) => {
                 self.skip = skippable(&header, &error);
                 self.skip_in(buffer);
-                return Err(error);
+                self.refuse_when_skipped(error)?;
+                return Ok(None);
             }
         };
         let total = accepted.total;
@@ -202,6 +214,20 @@ impl FrameDecoder {
         }
         let envelope = buffer.split_to(total).freeze();
         self.frame(accepted, envelope).map(Some)
+    }
+
+    /// What was too large is refused when all of it has come: its stream is not free before.
+    fn refuse_when_skipped(&mut self, error: FrameError) -> Result<(), FrameError> {
+        if self.skip > 0 && error.blame == Blame::Invalid {
+            self.said_late = Some(error);
+            return Ok(());
+        }
+        Err(error)
+    }
+
+    /// Requires: all of the refused envelope has come.
+    fn say_late(&mut self) -> Result<(), FrameError> {
+        self.said_late.take().map_or(Ok(()), Err)
     }
 
     /// Drops bytes of a refused envelope.
@@ -265,6 +291,9 @@ impl FrameDecoder {
             let mut piece = piece;
             self.skip_in(&mut piece);
             return if piece.is_empty() {
+                if self.skip == 0 {
+                    self.say_late()?;
+                }
                 Ok(None)
             } else {
                 Err(refuse_assembly(
@@ -281,7 +310,8 @@ impl FrameDecoder {
             Err(error) => {
                 self.assembly.pieces = BytesMut::new();
                 self.skip = skippable(&header, &error).saturating_sub(have);
-                Err(error)
+                self.refuse_when_skipped(error)?;
+                Ok(None)
             }
             Ok(accepted) if have < accepted.total as u64 => Ok(None),
             Ok(accepted) if have == accepted.total as u64 => {
@@ -300,6 +330,7 @@ impl FrameDecoder {
             version: self.version.unwrap_or(Version::NEWEST),
             stream: header.stream,
             message,
+            blame: Blame::Protocol,
             recovery: if announced_body(header) <= BODY_MAX as u64 {
                 Recovery::Continue
             } else {
@@ -329,9 +360,17 @@ impl FrameDecoder {
                 format!("Wrong protocol direction for opcode {opcode}").into(),
             ));
         }
-        let length = announced_body(header);
-        if length > u64::from(self.limits.max_frame_bytes) {
-            return Err(refuse(self.too_large(header.length)));
+        let Ok(length) = u32::try_from(header.length) else {
+            return Err(refuse(
+                format!("Invalid length of a body: {}", header.length).into(),
+            ));
+        };
+        if let Some(message) = self.too_large(length) {
+            return Err(FrameError {
+                blame: Blame::Invalid,
+                recovery: Recovery::Continue,
+                ..refuse(message.into())
+            });
         }
         Ok(Accepted {
             version,
@@ -339,15 +378,23 @@ impl FrameDecoder {
             stream: header.stream,
             opcode,
             // Fits: not above the limit.
-            total: HEADER_BYTES + usize::try_from(length).unwrap_or(0),
+            total: HEADER_BYTES + length as usize,
         })
     }
 
-    fn too_large(&self, length: i32) -> Cow<'static, str> {
+    /// Compat: `Envelope.Decoder` counts the header, `CQLMessageHandler` of v5 does not.
+    fn too_large(&self, length: u32) -> Option<String> {
         let max = self.limits.max_frame_bytes;
-        match length {
-            ..0 => format!("Invalid length of a body: {length}").into(),
-            _ => format!("Request is too big: length {length} exceeds maximum allowed length {max}.").into(),
+        match self.framing {
+            Framing::Envelopes => {
+                let length = u64::from(length) + HEADER_BYTES as u64;
+                (length > u64::from(max)).then(|| {
+                    format!("Request is too big: length {length} exceeds maximum allowed length {max}.")
+                })
+            }
+            Framing::Segments => (length > max).then(|| {
+                format!("CQL Message of size {length} bytes exceeds allowed maximum of {max} bytes")
+            }),
         }
     }
 
@@ -359,6 +406,7 @@ impl FrameDecoder {
                 version: accepted.version,
                 stream: accepted.stream,
                 message,
+                blame: Blame::Protocol,
                 recovery: Recovery::Continue,
                 legacy_version: None,
             })?

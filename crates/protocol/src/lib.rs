@@ -41,7 +41,7 @@ pub use columns::ColumnSpec;
 pub use compression::Compression;
 pub use consistency::Consistency;
 pub use envelope::{EnvelopeStart, encode_frame};
-pub use error::{Error, FrameError, Recovery};
+pub use error::{Blame, Error, FrameError, Recovery};
 pub use frame::{Frame, FrameDecoder, Limits, Role};
 pub use header::{Flags, HEADER_BYTES, Header};
 pub use notation::CustomPayload;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::error::{FrameError, Recovery};
+use crate::error::{Blame, FrameError, Recovery};
 use crate::segment::SegmentError;
 use crate::version::Version;
 
@@ -13,6 +13,7 @@ pub(crate) fn refuse_legacy(buffer: &[u8]) -> Result<(), FrameError> {
             version: Version::NEWEST,
             stream: i16::from(stream.cast_signed()),
             message: Version::unsupported_message(version).into(),
+            blame: Blame::Protocol,
             recovery: Recovery::AnswerAndClose,
             legacy_version: Some(version),
         }),
@@ -26,6 +27,7 @@ fn refuse_stream(message: Cow<'static, str>, recovery: Recovery) -> FrameError {
         version: Version::V5,
         stream: 0,
         message,
+        blame: Blame::Protocol,
         recovery,
         legacy_version: None,
     }

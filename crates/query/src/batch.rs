@@ -217,8 +217,6 @@ pub(crate) fn execute(
     }
     if let Some(counter) = members.iter().find(|member| member.plan.is_counter()) {
         check_counter(execution.options, counter.plan.table())?;
-        let sizes = execution.query_options.batch_sizes.of(BatchKind::Counter);
-        sizes.record(members.len() as u64);
         return execute_counter_batch(members, timestamp_micros);
     }
     check_write(execution.options)?;
@@ -335,7 +333,7 @@ fn warn_of_kind(kind: BatchKind, mutations: &[Mutation], execution: &Execution<'
 }
 
 /// Compat: Cassandra counts tables of one keyspace and key as one mutation.
-fn partition_count(mutations: &[Mutation]) -> usize {
+pub(crate) fn partition_count(mutations: &[Mutation]) -> usize {
     if mutations.len() < 2 {
         return mutations.len();
     }

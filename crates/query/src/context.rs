@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use ilion_cql::Marker;
 use ilion_cql::ast::QualifiedName;
+use ilion_env::patience::Patience;
 use ilion_schema::{Keyspace, Schema, TableSchema};
 use ilion_script::CallBudget;
 
@@ -142,6 +143,8 @@ pub(crate) struct Execution<'a> {
     pub now_secs: i64,
     /// Who keeps materialized views up to date; nothing where only tables without views are written.
     pub views: Option<&'a Arc<Views>>,
+    /// Who ends long reads; nothing where they may last.
+    pub patience: Option<&'a Arc<dyn Patience>>,
     /// Sentences for the client.
     pub warnings: &'a RefCell<Vec<String>>,
     /// What calls of functions of users may still take.

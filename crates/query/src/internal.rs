@@ -41,6 +41,7 @@ pub(crate) fn run(
         now_secs: store.now_micros().div_euclid(1_000_000),
         warnings: &warnings,
         calls: &calls,
+        patience: None,
         views: None,
     };
     match planned.plan.execute(&execution)?.outcome {

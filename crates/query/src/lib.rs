@@ -17,6 +17,7 @@
 //! | `bind` | values in the order of the markers |
 //! | `consistency` | which levels a statement may be executed with |
 //! | `protect` | tables that no client may write to |
+//! | `read_patience` | how long a SELECT may take |
 //! | `type_name` | names of types to types |
 //! | `ddl` | schema statements |
 //! | `guardrails` | what the operator limits or switches off |
@@ -51,6 +52,7 @@ mod planned;
 mod prepared;
 mod processor;
 mod protect;
+mod read_patience;
 mod request;
 mod restrictions;
 mod result;

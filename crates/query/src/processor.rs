@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
+use ilion_env::patience::Patience;
 use ilion_env::{spectrogram, trace};
 use ilion_script::CallBudget;
 use parking_lot::RwLock;
@@ -18,6 +20,7 @@ use crate::invalidation::Invalidated;
 use crate::plan::Plan;
 use crate::planned::Planned;
 use crate::prepared::{metadata_id, statement_id};
+use crate::read_patience::ReadPatience;
 use crate::statement_cache::StatementCache;
 use crate::term::functions::call_budget;
 use crate::views::Views;
@@ -47,6 +50,7 @@ pub struct QueryProcessor {
     prepared: StatementCache,
     texts: Cache<TextKey, Arc<Planned>>,
     views: Arc<Views>,
+    patience: Arc<dyn Patience>,
     /// Held alone while a schema statement is planned and carried out, so that it is planned against what it changes; held with
     /// others while a statement is prepared, so that none is remembered that was planned before the change.
     schema_turn: RwLock<()>,
@@ -78,13 +82,22 @@ impl QueryProcessor {
         views.build_missing();
         let prepared = StatementCache::new(store.clone(), options.clone());
         Self {
-            store,
+            store: store.clone(),
             views,
             prepared,
             texts: Cache::new(TEXTS_KEPT),
+            patience: Arc::new(ReadPatience {
+                store,
+                is_stopping: options.is_stopping.clone(),
+            }),
             options,
             schema_turn: RwLock::new(()),
         }
+    }
+
+    /// Ends reads that take long, those that are being executed and later ones, since the node stops.
+    pub fn end_long_reads(&self) {
+        self.options.is_stopping.store(true, Ordering::Relaxed);
     }
 
     /// How many partitions batches have changed.
@@ -397,6 +410,7 @@ impl QueryProcessor {
             options,
             query_options: &self.options,
             views: Some(&self.views),
+            patience: Some(&self.patience),
             now_secs: options
                 .now_secs
                 .map_or_else(|| self.store.now_micros().div_euclid(1_000_000), i64::from),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -170,6 +171,12 @@ pub struct QueryOptions {
     pub user_function_time_max: Duration,
     /// When a query is warned or ended for the tombstones that it met.
     pub tombstone_limits: TombstoneLimits,
+    /// How long a SELECT of given partitions may take; nothing is as long as it does.
+    pub read_timeout: Option<Duration>,
+    /// The same for any other SELECT.
+    pub range_timeout: Option<Duration>,
+    /// Reads that take long are to end at once.
+    pub is_stopping: Arc<AtomicBool>,
 }
 
 impl Default for QueryOptions {
@@ -200,6 +207,9 @@ impl Default for QueryOptions {
                 warn: 1000,
                 fail: 100_000,
             },
+            read_timeout: None,
+            range_timeout: None,
+            is_stopping: Arc::default(),
         }
     }
 }

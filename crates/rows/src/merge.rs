@@ -140,6 +140,11 @@ impl MergeCursor {
         merge
     }
 
+    /// How many of the sources have the current partition.
+    pub fn sources_of_partition(&self) -> usize {
+        self.active.len()
+    }
+
     fn wait_for_partition(&mut self, index: usize) {
         let sources = &self.sources;
         let place = &sources[index].place;

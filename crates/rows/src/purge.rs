@@ -153,7 +153,7 @@ pub struct ReadCounts {
 }
 
 /// When a read happens and what it may scan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct ReadLaw {
     /// The reader's clock.
     pub now_secs: u32,
@@ -161,6 +161,15 @@ pub struct ReadLaw {
     pub gc_before_secs: u32,
     /// When to stop.
     pub limits: TombstoneLimits,
+    /// Told of rows and partitions that were met; an error ends the read.
+    pub spend: fn(u32) -> Result<(), ReadError>,
+}
+
+impl ReadLaw {
+    /// Of a read that may last as long as it takes.
+    pub fn patient(_: u32) -> Result<(), ReadError> {
+        Ok(())
+    }
 }
 
 /// Leaves only live data: no deletions, no markers, no dead rows. Partitions are given even if nothing in them lives.
@@ -170,7 +179,12 @@ pub struct ReadPurge<C> {
     table: Arc<TableSchema>,
     law: ReadLaw,
     counts: ReadCounts,
+    /// Rows and partitions until the law is told.
+    untold: u32,
 }
+
+/// So many rows and partitions are met between two calls.
+const TOLD_EVERY: u32 = 256;
 
 impl<C: Cursor> ReadPurge<C> {
     /// Reads `source` of `table`.
@@ -180,7 +194,23 @@ impl<C: Cursor> ReadPurge<C> {
             table,
             law,
             counts: ReadCounts::default(),
+            untold: TOLD_EVERY,
         }
+    }
+
+    #[inline]
+    fn met_one(&mut self) -> Result<(), ReadError> {
+        self.untold -= 1;
+        match self.untold {
+            0 => self.tell(),
+            _ => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn tell(&mut self) -> Result<(), ReadError> {
+        self.untold = TOLD_EVERY;
+        (self.law.spend)(TOLD_EVERY)
     }
 
     /// What was met so far.
@@ -250,6 +280,7 @@ impl<C: Cursor> ReadPurge<C> {
 
 impl<C: Cursor> Cursor for ReadPurge<C> {
     fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError> {
+        self.met_one()?;
         let Some(mut head) = self.source.next_partition()? else {
             return Ok(None);
         };
@@ -264,6 +295,7 @@ impl<C: Cursor> Cursor for ReadPurge<C> {
 
     fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>, ReadError> {
         while let Some(unfiltered) = self.source.next_unfiltered()? {
+            self.met_one()?;
             match unfiltered {
                 Unfiltered::Row(mut row) => {
                     if self.keep_live(&mut row)? {

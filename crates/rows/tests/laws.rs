@@ -125,6 +125,7 @@ fn run_read(test: &TestCase, table: &Arc<TableSchema>) -> String {
             warn: number(test, "warn").unwrap_or(u64::MAX),
             fail: number(test, "fail").unwrap_or(u64::MAX),
         },
+        spend: ReadLaw::patient,
     };
     let merged = merge(sources(&test.input), table, Direction::Forward);
     let mut cursor = ReadPurge::new(merged, table.clone(), law);

@@ -122,6 +122,8 @@ impl Acceptor {
         let session = Arc::new(Session::new(self.next_id, peer, stream.clone(), limits, account));
         let connection_limits = ConnectionLimits {
             frame_bytes_max: self.options.frame_bytes_max,
+            message_bytes_max: self.options.message_bytes_max,
+            throws_on_overload: self.options.throws_on_overload,
             startup_timeout: self.options.startup_timeout,
             idle_timeout: self.options.idle_timeout,
             stall_timeout: self.options.stall_timeout,

@@ -1,7 +1,8 @@
 //! The task of one connection: it reads, cuts bytes into frames and hands them over; it sends what the workers could not.
 //!
 //! While all clients together hold all the memory that they may, nothing is read for a moment; if there is no room by then,
-//! requests are answered with 0x1001, and what has come of an incomplete one is dropped. A client that stops amid a request, or takes
+//! requests are answered with 0x1001, and what has come of an incomplete one is dropped. Who asked for THROW_ON_OVERLOAD is
+//! answered so at once. A client that stops amid a request, or takes
 //! none of its answers, is closed after a while, and sooner if memory is short.
 
 use std::io;
@@ -42,6 +43,10 @@ const UNREAD_PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ConnectionLimits {
     pub frame_bytes_max: u32,
+    /// In v5, once the session is open.
+    pub message_bytes_max: u32,
+    /// In v5, for clients that do not say.
+    pub throws_on_overload: bool,
     pub startup_timeout: Duration,
     /// Zero is never.
     pub idle_timeout: Duration,
@@ -186,9 +191,11 @@ impl Connection {
     /// Waits until the rest of a large request may come; if that takes too long, drops and refuses it.
     async fn make_room_to_receive(&mut self) {
         let account = &self.session.account;
-        if self.decoder.partial_bytes(&self.buffer) <= PARTIAL_BYTES_FREE
-            || account.wait_until(Account::may_receive, MEMORY_PATIENCE).await
-        {
+        let may_receive = async || match self.session.throws_on_overload() {
+            true => account.may_receive(),
+            false => account.wait_until(Account::may_receive, MEMORY_PATIENCE).await,
+        };
+        if self.decoder.partial_bytes(&self.buffer) <= PARTIAL_BYTES_FREE || may_receive().await {
             return;
         }
         if let Some((version, stream)) = self.decoder.give_up(&mut self.buffer) {
@@ -213,7 +220,7 @@ impl Connection {
             }
             let is_established = self.session.stage() == Stage::Established;
             let has_memory = self.session.account.has_room() || is_established;
-            let is_refusing = self.is_refusing && !has_memory;
+            let is_refusing = !has_memory && (self.is_refusing || self.session.throws_on_overload());
             if !has_memory && !is_refusing && self.has_bytes() {
                 break Stop::NeedsMemory;
             }
@@ -246,10 +253,18 @@ impl Connection {
     }
 
     fn shake_hands(&mut self, frame: &Frame) {
-        let answer = handshake::answer(&self.session, &mut self.decoder, frame);
-        if self.session.stage() != Stage::Established {
+        let answer = handshake::answer(
+            &self.session,
+            &mut self.decoder,
+            frame,
+            self.limits.throws_on_overload,
+        );
+        if let Some(wire) = self.session.wire() {
             self.decoder.set_limits(Limits {
-                max_frame_bytes: self.limits.frame_bytes_max,
+                max_frame_bytes: match wire.version {
+                    Version::V5 => self.limits.message_bytes_max,
+                    Version::V3 | Version::V4 => self.limits.frame_bytes_max,
+                },
             });
         }
         self.session.deliver(answer, Cost::default(), Sender::Itself);
@@ -274,7 +289,7 @@ impl Connection {
 
     /// True if something was received that is not decoded.
     fn has_bytes(&self) -> bool {
-        !self.buffer.is_empty() || self.decoder.held_bytes() > 0
+        !self.buffer.is_empty() || self.decoder.held_bytes() > 0 || self.decoder.is_skipping()
     }
 
     /// Reads what has come, after waiting for it.

@@ -4,6 +4,7 @@ use ilion_protocol::{Batch, QueryParams, Request, StatementSource, Values};
 use ilion_query::{ColumnSpec, Consistency, Shape};
 
 use crate::observers::Subject;
+use crate::statements::Statements;
 
 /// Texts are shown up to this many characters. Compat: `QueryEvents` and traces of Cassandra cut values at 50 and 100.
 const TEXT_CHARS_MAX: usize = 1000;
@@ -79,6 +80,37 @@ fn of_params(params: &QueryParams, add: &mut impl FnMut(&str, String)) {
     add("serial_consistency_level", serial.to_string());
     if let Some(size) = params.page_size {
         add("page_size", size.to_string());
+    }
+}
+
+/// A request that is being executed. Compat: about as `QueryMessage` and its siblings print themselves.
+pub(crate) fn task_text(request: &Request, statements: &dyn Statements) -> String {
+    let paged = |params: &QueryParams| match params.page_size {
+        Some(size) => format!(" [pageSize = {size}]"),
+        None => String::new(),
+    };
+    match request {
+        Request::Query(query) => {
+            format!(
+                "QUERY {}{}",
+                cut(&query.text, TEXT_CHARS_MAX),
+                paged(&query.params)
+            )
+        }
+        Request::Prepare(prepare) => format!("PREPARE {}", cut(&prepare.text, TEXT_CHARS_MAX)),
+        Request::Execute(execute) => {
+            let prepared = statements.prepared(&execute.id);
+            let text = prepared.as_ref().map_or("", |prepared| prepared.text());
+            format!("EXECUTE {}{}", cut(text, TEXT_CHARS_MAX), paged(&execute.params))
+        }
+        Request::Batch(batch) => {
+            format!(
+                "BATCH of {} statements{}",
+                batch.statements.len(),
+                first_text(batch)
+            )
+        }
+        _ => String::new(),
     }
 }
 

@@ -20,6 +20,7 @@ use smallvec::SmallVec;
 use crate::answer::{Columns, Reply, encode, encode_shared};
 use crate::answer_times::{AnswerTimes, Timed};
 use crate::costs::{CostShard, Spent};
+use crate::described::task_text;
 use crate::durability::Durability;
 use crate::events::Events;
 use crate::metrics::ServerMetrics;
@@ -27,7 +28,7 @@ use crate::observers::{Observers, payload};
 use crate::request::{Answered, Requests, weigh_request};
 use crate::request_times::{Kind, RequestTimes};
 use crate::session::{Cost, Sender, Session, Wire, Work};
-use crate::workers::{Queues, Task};
+use crate::workers::{Doing, Queues, RunningRequest, Task};
 
 /// Answers that are ready leave early when there are this many bytes of them.
 const READY_BYTES_MAX: usize = 256 << 10;
@@ -47,6 +48,7 @@ pub(crate) struct Worker {
     executor: Arc<Executor>,
     queues: Queues,
     pool: StatementWeight,
+    doing: Arc<Doing>,
     columns: Columns,
     /// What the statements of this thread cost.
     costs: Arc<Mutex<CostShard>>,
@@ -82,7 +84,7 @@ struct Batch {
 }
 
 impl Worker {
-    pub fn new(executor: Arc<Executor>, queues: Queues, pool: StatementWeight) -> Self {
+    pub fn new(executor: Arc<Executor>, queues: Queues, pool: StatementWeight, doing: Arc<Doing>) -> Self {
         Self {
             costs: executor.observers.costs.new_shard(),
             times: executor.metrics.times.new_worker(),
@@ -90,6 +92,7 @@ impl Worker {
             executor,
             queues,
             pool,
+            doing,
             columns: Columns::default(),
         }
     }
@@ -194,6 +197,13 @@ impl Worker {
         let executor = &*self.executor;
         let started = self.follows_nanos.take();
         let mut observed = executor.observers.begin(&*executor.env, request, started);
+        let _running = (self.pool == StatementWeight::Heavy).then(|| {
+            self.doing.request(RunningRequest {
+                text: task_text(&request.request, &*executor.requests.statements),
+                received_nanos: arrived.received_nanos,
+                started_nanos: observed.started_nanos(),
+            })
+        });
         let was_told = client.is_told_of_use;
         let mut answered = catch_unwind(AssertUnwindSafe(|| {
             executor.requests.answer(session, client, request)

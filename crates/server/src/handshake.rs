@@ -10,10 +10,15 @@ use crate::request::{expect_in_stage, supported};
 use crate::session::{Session, Stage, Wire};
 
 /// Answers a frame that came before the session was open, and opens it if the frame was a good STARTUP.
-pub(crate) fn answer(session: &Session, decoder: &mut FrameDecoder, frame: &Frame) -> Vec<u8> {
+pub(crate) fn answer(
+    session: &Session,
+    decoder: &mut FrameDecoder,
+    frame: &Frame,
+    throws_by_default: bool,
+) -> Vec<u8> {
     let response = RequestFrame::decode(frame)
         .map_err(ErrorResponse::from)
-        .and_then(|request| respond(session, decoder, &request))
+        .and_then(|request| respond(session, decoder, &request, throws_by_default))
         .unwrap_or_else(Response::Error);
     let mut out = Vec::new();
     // These answers are far below the limit of an envelope.
@@ -30,10 +35,12 @@ fn respond(
     session: &Session,
     decoder: &mut FrameDecoder,
     frame: &RequestFrame,
+    throws_by_default: bool,
 ) -> Result<Response, ErrorResponse> {
     expect_in_stage(Stage::Established, &frame.request)?;
     if let Request::Startup(startup) = &frame.request {
         open(session, decoder, startup, frame.version)?;
+        session.throw_on_overload(startup.throws_on_overload(frame.version, throws_by_default));
         return Ok(Response::Ready);
     }
     match supported() {

@@ -34,6 +34,7 @@ mod acceptor;
 pub mod admin;
 mod answer;
 mod answer_times;
+mod budgets;
 mod client_memory;
 mod connection;
 pub mod costs;

@@ -14,7 +14,8 @@ use ilion_query::{ClusterFacts, EngineStore, Executed, LogPosition, QueryOptions
 use ilion_rows::TombstoneLimits;
 use ilion_schema::TableId;
 
-use crate::costs::SlowLog;
+use crate::budgets::Budgets;
+use crate::costs::{RateWatch, RecentRates, SlowLog};
 use crate::disk_watch::DiskWatch;
 use crate::durability::{Durability, DurableCallback};
 use crate::guardrails::guardrails;
@@ -22,9 +23,7 @@ use crate::memory::machine_bytes;
 use crate::observers::Observers;
 use crate::port::{Entrance, Port};
 use crate::server::{Server, Services, StartError};
-use crate::settings::{
-    CommitLogSync, Limit, SSTableFormat, SSTableLookup, Settings, Size, StorageCompatibility,
-};
+use crate::settings::{CommitLogSync, Limit, SSTableFormat, SSTableLookup, Settings, StorageCompatibility};
 use crate::system::{self, LocalError, LocalNode, NodeFacts, StoredTraces};
 use crate::traces::TraceProbability;
 use crate::{ServerOptions, Statements};
@@ -55,6 +54,7 @@ pub struct Node {
     observers: Arc<Observers>,
     /// Ends with the node.
     _disk_watch: Option<Arc<DiskWatch>>,
+    _rate_watch: Arc<RateWatch>,
 }
 
 impl Node {
@@ -102,7 +102,9 @@ impl Node {
         let processor = Arc::new(QueryProcessor::new(store.clone(), query_options));
         system::register(&engine, settings);
         let observers = Arc::new(observers(&engine, store, settings)?);
-        system::register_costs(&engine, &observers.costs);
+        let rates = Arc::<RecentRates>::default();
+        system::register_costs(&engine, &observers.costs, &rates);
+        let rate_watch = RateWatch::start(rates, &observers.costs, &engine).map_err(OpenError::Threads)?;
         system::register_ring(&engine, &local);
         system::register_batches(&engine, processor.batch_sizes());
         Ok(Self {
@@ -111,6 +113,7 @@ impl Node {
             local,
             observers,
             _disk_watch: disk_watch.map(Arc::new),
+            _rate_watch: Arc::new(rate_watch),
         })
     }
 
@@ -133,6 +136,11 @@ impl Node {
     /// The query layer.
     pub fn processor(&self) -> &Arc<QueryProcessor> {
         &self.processor
+    }
+
+    /// The node stops: statements that take long end now.
+    pub fn end_long_reads(&self) {
+        self.processor.end_long_reads();
     }
 
     /// What it says about itself.
@@ -218,9 +226,8 @@ fn node_facts(settings: &Settings, engine: &Engine) -> NodeFacts {
 }
 
 fn query_options(settings: &Settings, machine_bytes: u64) -> QueryOptions {
-    let prepared_bytes = settings.prepared_statements_cache_size.map(|size| size.0);
     QueryOptions {
-        prepared_bytes_max: prepared_bytes.unwrap_or((machine_bytes / 256).max(PREPARED_BYTES_AUTO_MIN)),
+        prepared_bytes_max: Budgets::of(settings, machine_bytes).prepared,
         prepared_count_max: settings.prepared_statements_max,
         page_bytes_max: bytes(settings.native_transport_max_page_size.0),
         batch_size_warn_bytes: bytes(settings.batch_size_warn_threshold.0),
@@ -241,6 +248,8 @@ fn query_options(settings: &Settings, machine_bytes: u64) -> QueryOptions {
             warn: settings.tombstone_warn_threshold.0.unwrap_or(u64::MAX),
             fail: settings.tombstone_failure_threshold.0.unwrap_or(u64::MAX),
         },
+        read_timeout: Some(settings.read_request_timeout).filter(|timeout| !timeout.is_zero()),
+        range_timeout: Some(settings.range_request_timeout).filter(|timeout| !timeout.is_zero()),
         ..QueryOptions::default()
     }
 }
@@ -248,80 +257,6 @@ fn query_options(settings: &Settings, machine_bytes: u64) -> QueryOptions {
 fn compactors_auto() -> usize {
     let processors = std::thread::available_parallelism().map_or(2, usize::from);
     (processors / 2).clamp(2, 8)
-}
-
-/// Compat: `prepared_statements_cache_size` of Cassandra.
-const PREPARED_BYTES_AUTO_MIN: u64 = 10 << 20;
-const MEMTABLE_BYTES_AUTO: std::ops::RangeInclusive<u64> = (64 << 20)..=(4 << 30);
-const KEY_CACHE_BYTES_AUTO: u64 = 16 << 20;
-const FILE_CACHE_BYTES_AUTO_MAX: u64 = 512 << 20;
-const COUNTER_CACHE_BYTES_AUTO_MAX: u64 = 50 << 20;
-
-/// What each large user of memory may take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Budgets {
-    machine: u64,
-    memtables: u64,
-    chunks: u64,
-    keys: u64,
-    rows: u64,
-    counters: u64,
-    summaries: u64,
-    pages: u64,
-}
-
-impl Budgets {
-    fn of(settings: &Settings, machine: u64) -> Self {
-        let chosen = |size: Option<Size>, auto: u64| size.map_or(auto, |size| size.0);
-        let memtables = (machine / 4).clamp(*MEMTABLE_BYTES_AUTO.start(), *MEMTABLE_BYTES_AUTO.end());
-        Self {
-            machine,
-            memtables: chosen(settings.memtable_heap_space, memtables),
-            chunks: chosen(
-                settings.file_cache_size,
-                (machine / 8).min(FILE_CACHE_BYTES_AUTO_MAX),
-            ),
-            keys: chosen(settings.key_cache_size, KEY_CACHE_BYTES_AUTO),
-            summaries: chosen(settings.index_summary_capacity, machine / 20),
-            pages: chosen(settings.index_page_capacity, machine / 4),
-            rows: settings.row_cache_size.0,
-            counters: chosen(
-                settings.counter_cache_size,
-                (machine / 40).min(COUNTER_CACHE_BYTES_AUTO_MAX),
-            ),
-        }
-    }
-
-    fn sum(&self) -> u64 {
-        let caches = [self.chunks, self.keys, self.rows, self.counters];
-        let all = caches
-            .into_iter()
-            .chain([self.memtables, self.summaries, self.pages]);
-        all.fold(0, u64::saturating_add)
-    }
-
-    /// Says what they come to; what does not fit the machine is the operator's to change.
-    fn tell(&self) {
-        let mebibytes = |bytes: u64| bytes >> 20;
-        tracing::info!(
-            memtables_mib = mebibytes(self.memtables),
-            chunks_mib = mebibytes(self.chunks),
-            keys_mib = mebibytes(self.keys),
-            rows_mib = mebibytes(self.rows),
-            counters_mib = mebibytes(self.counters),
-            summaries_mib = mebibytes(self.summaries),
-            pages_mib = mebibytes(self.pages),
-            sum_mib = mebibytes(self.sum()),
-            machine_mib = mebibytes(self.machine),
-            "memory that memtables and caches may take"
-        );
-        if self.sum() > self.machine / 10 * 9 {
-            tracing::warn!(
-                "memtables and caches may take more memory than the machine has: lower memtable_heap_space, \
-                 file_cache_size, index_page_capacity, row_cache_size or counter_cache_size"
-            );
-        }
-    }
 }
 
 fn count(limit: Limit) -> usize {
@@ -432,19 +367,4 @@ fn log_mode(settings: &Settings) -> Mode {
 
 fn bytes(size: u64) -> usize {
     usize::try_from(size).unwrap_or(usize::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn memtables_and_caches_fit_machines_of_any_size() {
-        for machine in [1 << 30, 4 << 30, 24 << 30, 1 << 40] {
-            let budgets = Budgets::of(&Settings::default(), machine);
-            assert!(budgets.sum() <= machine / 4 * 3, "{budgets:?}");
-        }
-        let small = Budgets::of(&Settings::default(), 256 << 20);
-        assert_eq!(small.memtables, 64 << 20);
-    }
 }

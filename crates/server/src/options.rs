@@ -4,15 +4,19 @@ use std::net::SocketAddr;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-use crate::settings::Settings;
+use crate::settings::{Settings, Size};
 
 /// How the CQL server is to run.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
     /// Where to listen; port 0 is a free one.
     pub address: SocketAddr,
-    /// Longest body of a request.
+    /// Longest request before v5.
     pub frame_bytes_max: u32,
+    /// Longest body of a request in v5.
+    pub message_bytes_max: u32,
+    /// Whether clients of v5 that do not say are refused at once when there is no memory for a request, and not made to wait.
+    pub throws_on_overload: bool,
     /// Threads that move bytes.
     pub network_threads: usize,
     /// Threads for statements that touch a few rows.
@@ -50,11 +54,21 @@ impl ServerOptions {
         let threads =
             |given: Option<u16>, chosen: usize| given.map_or(chosen, |count| usize::from(count).max(1));
         let bytes = |size: u64| usize::try_from(size).unwrap_or(usize::MAX);
+        let of_protocol =
+            |size: u64| u32::try_from(size).map_or(FRAME_BYTES_MAX, |size| size.min(FRAME_BYTES_MAX));
+        // Compat: `max_mutation_size`, or less if no more may be in flight.
+        let message_bytes_max = settings.native_transport_max_message_size.unwrap_or(Size(
+            (settings.commitlog_segment_size.0 / 2)
+                .min(size_or_max(settings.native_transport_max_request_data_in_flight))
+                .min(size_or_max(
+                    settings.native_transport_max_request_data_in_flight_per_ip,
+                )),
+        ));
         Self {
             address: SocketAddr::new(settings.rpc_address, settings.native_transport_port),
-            frame_bytes_max: u32::try_from(settings.native_transport_max_frame_size.0)
-                .unwrap_or(u32::MAX)
-                .min(FRAME_BYTES_MAX),
+            frame_bytes_max: of_protocol(settings.native_transport_max_frame_size.0),
+            message_bytes_max: of_protocol(message_bytes_max.0),
+            throws_on_overload: settings.native_transport_throw_on_overload,
             network_threads: processors.div_ceil(2),
             request_threads: threads(settings.native_transport_max_threads, (2 * processors).max(4)),
             heavy_threads: threads(settings.native_transport_max_heavy_threads, processors.max(2)),
@@ -75,6 +89,10 @@ impl ServerOptions {
             queued_bytes_max: bytes(settings.native_transport_send_queue_capacity.0),
         }
     }
+}
+
+fn size_or_max(size: Option<Size>) -> u64 {
+    size.map_or(u64::MAX, |size| size.0)
 }
 
 impl ServerOptions {

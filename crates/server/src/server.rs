@@ -26,7 +26,7 @@ use crate::port::{Port, PortError};
 use crate::request::Requests;
 use crate::statements::Statements;
 use crate::system::SchemaListener;
-use crate::workers::{PoolSizes, Queues, Workers};
+use crate::workers::{PoolSizes, Queues, RunningRequest, Workers};
 
 /// What the server serves.
 pub struct Services {
@@ -226,6 +226,11 @@ impl Clients {
     /// Requests answered since the start.
     pub fn request_count(&self) -> u64 {
         self.metrics.request_count()
+    }
+
+    /// Requests that may take long and are being executed, by thread.
+    pub(crate) fn running(&self) -> Vec<(String, RunningRequest)> {
+        self.queues.running()
     }
 
     /// The pools that execute requests.

@@ -39,10 +39,37 @@ type OfThread = (StatementWeight, Arc<Doing>);
 
 /// What one thread does: it alone writes here, so that counting waits for nobody.
 #[derive(Debug, Default)]
-struct Doing {
+pub(crate) struct Doing {
     /// Tasks that it has begun.
     begun: AtomicU64,
     completed: AtomicU64,
+    /// The request that it executes, if that may take long.
+    request: Mutex<Option<RunningRequest>>,
+}
+
+/// A request that is being executed. Times are nanoseconds of the clock that never steps back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RunningRequest {
+    /// What it is.
+    pub text: String,
+    /// When its last byte had come.
+    pub received_nanos: u64,
+    /// When the thread took it.
+    pub started_nanos: u64,
+}
+
+impl Doing {
+    /// Tells of a request until the value is dropped.
+    pub fn request(&self, request: RunningRequest) -> impl Drop {
+        struct Told<'d>(&'d Doing);
+        impl Drop for Told<'_> {
+            fn drop(&mut self) {
+                *self.0.request.lock() = None;
+            }
+        }
+        *self.request.lock() = Some(request);
+        Told(self)
+    }
 }
 
 /// How many threads each pool has.
@@ -80,6 +107,17 @@ impl Queues {
             completed += done;
         }
         (active, completed)
+    }
+
+    /// The threads that execute what may take long, with the requests that they are at.
+    pub fn running(&self) -> Vec<(String, RunningRequest)> {
+        let threads = self.doing.lock();
+        let heavy = threads.iter().filter(|(pool, _)| *pool == StatementWeight::Heavy);
+        let running = heavy.enumerate().filter_map(|(index, (pool, doing))| {
+            let request = doing.request.lock().clone()?;
+            Some((thread_name(*pool, index), request))
+        });
+        running.collect()
     }
 
     /// How many threads take from a queue.
@@ -128,12 +166,9 @@ impl Workers {
         messages: &Receiver<Message>,
         executor: &Arc<Executor>,
     ) -> std::io::Result<()> {
-        let name = match pool {
-            StatementWeight::Point => format!("ilion-request-{index}"),
-            StatementWeight::Heavy => format!("ilion-heavy-{index}"),
-        };
-        let worker = Worker::new(executor.clone(), self.queues.clone(), pool);
+        let name = thread_name(pool, index);
         let doing = Arc::<Doing>::default();
+        let worker = Worker::new(executor.clone(), self.queues.clone(), pool, doing.clone());
         self.queues.doing.lock().push((pool, doing.clone()));
         let messages = messages.clone();
         let thread = std::thread::Builder::new()
@@ -156,6 +191,13 @@ impl Workers {
                 tracing::error!("a request thread has panicked");
             }
         }
+    }
+}
+
+fn thread_name(pool: StatementWeight, index: usize) -> String {
+    match pool {
+        StatementWeight::Point => format!("ilion-request-{index}"),
+        StatementWeight::Heavy => format!("ilion-heavy-{index}"),
     }
 }
 

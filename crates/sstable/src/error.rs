@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use ilion_env::patience::Ended;
 use ilion_rows::ReadError;
 
 /// The result of an operation on SSTables.
@@ -31,6 +32,9 @@ pub enum Error {
     /// The file or the call asks for something that Ilion does not do; the text says what.
     #[error("{0}")]
     Refused(String),
+    /// Whoever reads has no more time.
+    #[error("{0}")]
+    Ended(&'static str),
 }
 
 impl Error {
@@ -60,6 +64,20 @@ impl From<Box<Self>> for Error {
     #[cold]
     fn from(error: Box<Self>) -> Self {
         *error
+    }
+}
+
+impl From<Ended> for Error {
+    #[cold]
+    fn from(ended: Ended) -> Self {
+        Self::Ended(ended.0)
+    }
+}
+
+impl From<Ended> for Box<Error> {
+    #[cold]
+    fn from(ended: Ended) -> Self {
+        Self::new(ended.into())
     }
 }
 
@@ -100,6 +118,7 @@ impl From<Error> for ReadError {
                 path: error.path,
                 source: error.source,
             },
+            Error::Ended(reason) => Self::Aborted(reason),
             Error::Refused(reason) => Self::Io {
                 action: "read",
                 path: PathBuf::from("SSTable"),

@@ -260,6 +260,7 @@ impl Tables {
             now_secs: NOW_SECS,
             gc_before_secs: NOW_SECS - 5,
             limits: TombstoneLimits::NONE,
+            spend: ReadLaw::patient,
         };
         match how {
             0 => merged,

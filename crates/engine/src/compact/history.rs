@@ -3,12 +3,14 @@
 use bytes::Bytes;
 use ilion_commitlog::Kind;
 use ilion_rows::{
-    Cell, Clustering, ColumnData, Data, DecoratedKey, Liveness, Mutation, PartitionUpdate, Row,
+    Cell, Clustering, ColumnData, ComplexColumn, Data, DecoratedKey, DeletionTime, Liveness, Mutation,
+    PartitionUpdate, Row,
 };
 use ilion_schema::{TableId, TableSchema};
 use ilion_types::encode_map;
 
 use super::Compaction;
+use super::joined::Joined;
 use crate::engine::Shared;
 
 const KEYSPACE: &str = "system";
@@ -16,7 +18,13 @@ const TABLE: &str = "compaction_history";
 
 impl Shared {
     /// Writes down a compaction that is done. Compat: not of the history itself, which would never come to rest.
-    pub(super) fn remember_compaction(&self, compaction: &Compaction<'_>, bytes_in: u64, bytes_out: u64) {
+    pub(super) fn remember_compaction(
+        &self,
+        compaction: &Compaction<'_>,
+        bytes_in: u64,
+        bytes_out: u64,
+        joined: &Joined,
+    ) {
         let compacted = compaction.inputs.store.schema();
         if (compacted.keyspace.as_str(), compacted.name.as_str()) == (KEYSPACE, TABLE) {
             return;
@@ -41,13 +49,17 @@ impl Shared {
             ("compaction_properties", Bytes::from(kind)),
             ("keyspace_name", Bytes::from(facts.keyspace)),
         ];
+        let mut row = self.expiring_row(&table, &cells);
+        row.columns
+            .extend(self.expiring_map(&table, "rows_merged", &joined.counts()));
+        row.columns.sort_by_key(|data| data.column);
         let mutation = Mutation {
             key: DecoratedKey::new(
                 table.partitioner(self.options.partitioner),
                 Bytes::copy_from_slice(facts.id.as_bytes()),
             ),
             update: PartitionUpdate {
-                rows: vec![self.expiring_row(&table, &cells)],
+                rows: vec![row],
                 ..PartitionUpdate::default()
             },
             table,
@@ -58,13 +70,42 @@ impl Shared {
         }
     }
 
-    fn expiring_row(&self, table: &TableSchema, cells: &[(&str, Bytes)]) -> Row {
+    /// A `map<int, bigint>`; `None` if it is empty, or the table does not have it.
+    fn expiring_map(&self, table: &TableSchema, column: &str, pairs: &[(u32, u64)]) -> Option<ColumnData> {
+        let column = table.column_named(column)?.id;
+        let (now_micros, ttl_secs, expires_secs) = self.expiry(table);
+        let cell = |(key, value): &(u32, u64)| {
+            let value = i64::try_from(*value).unwrap_or(i64::MAX);
+            let cell = Cell {
+                ttl_secs,
+                local_deletion_secs: expires_secs,
+                ..Cell::live(now_micros, Bytes::copy_from_slice(&value.to_be_bytes()))
+            };
+            (Bytes::copy_from_slice(&key.to_be_bytes()), cell)
+        };
+        let cells: Vec<(Bytes, Cell)> = pairs.iter().map(cell).collect();
+        (!cells.is_empty()).then_some(ColumnData {
+            column,
+            data: Data::Complex(Box::new(ComplexColumn {
+                deletion: DeletionTime::LIVE,
+                cells,
+            })),
+        })
+    }
+
+    /// Now, the time to live of the table, and when what is written now expires.
+    fn expiry(&self, table: &TableSchema) -> (i64, u32, u32) {
         let now_micros = self.env.unique_micros();
         let ttl_secs = table.options.default_time_to_live_secs;
         let expires_secs = u32::try_from(now_micros / 1_000_000)
             .unwrap_or(u32::MAX)
             .saturating_add(ttl_secs);
-        let mut columns: Vec<ColumnData> = cells
+        (now_micros, ttl_secs, expires_secs)
+    }
+
+    fn expiring_row(&self, table: &TableSchema, cells: &[(&str, Bytes)]) -> Row {
+        let (now_micros, ttl_secs, expires_secs) = self.expiry(table);
+        let columns: Vec<ColumnData> = cells
             .iter()
             .filter_map(|(name, value)| {
                 let cell = Cell {
@@ -78,7 +119,6 @@ impl Shared {
                 })
             })
             .collect();
-        columns.sort_by_key(|data| data.column);
         Row {
             liveness: Liveness {
                 ttl_secs,

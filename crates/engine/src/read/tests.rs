@@ -243,6 +243,7 @@ impl Case {
             now_secs: READ_AT_SECS,
             gc_before_secs: 0,
             limits: TombstoneLimits::NONE,
+            spend: ReadLaw::patient,
         };
         let mut cursor = ReadPurge::new(cursor, self.table.clone(), law);
         let Some(head) = cursor.next_partition().unwrap() else {

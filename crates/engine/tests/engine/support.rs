@@ -261,6 +261,7 @@ impl Store {
             now_secs: u32::try_from(self.env.now_secs()).unwrap(),
             gc_before_secs: 0,
             limits: TombstoneLimits::NONE,
+            spend: ReadLaw::patient,
         }
     }
 }

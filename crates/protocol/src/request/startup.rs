@@ -57,9 +57,13 @@ impl Startup {
         Ok(Some(compression))
     }
 
-    /// True if the client wants OVERLOADED errors rather than being slowed down.
-    pub fn throws_on_overload(&self) -> bool {
-        self.option("THROW_ON_OVERLOAD") == Some("1")
+    /// True if the client wants OVERLOADED errors rather than being slowed down. Compat: what the server does by itself is asked
+    /// from v5 on.
+    pub fn throws_on_overload(&self, version: Version, by_default: bool) -> bool {
+        match self.option("THROW_ON_OVERLOAD") {
+            Some(value) => value == "1",
+            None => by_default && version >= Version::V5,
+        }
     }
 
     pub(super) fn encode(&self, out: &mut Vec<u8>) -> Result<(), Error> {

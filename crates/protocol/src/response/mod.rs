@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::compression::Compression;
 use crate::envelope::EnvelopeStart;
-use crate::error::{Error, FrameError};
+use crate::error::{Blame, Error, FrameError};
 use crate::frame::Frame;
 use crate::header::{Flags, Header, RESPONSE_BIT};
 use crate::notation::{
@@ -300,7 +300,11 @@ impl FrameError {
         let begin = out.len();
         let head = ResponseHead::new(self.version, self.stream);
         let start = begin_response(out, &head, Opcode::Error);
-        ErrorResponse::protocol(self.message.as_ref()).encode(out, self.version);
+        let error = match self.blame {
+            Blame::Protocol => ErrorResponse::protocol(self.message.as_ref()),
+            Blame::Invalid => ErrorResponse::new(ErrorDetail::Invalid, self.message.as_ref()),
+        };
+        error.encode(out, self.version);
         let finished = start.finish(out, None);
         debug_assert!(finished.is_ok(), "a message of an error is below 64 KiB");
         // Compat: `ProtocolVersion.decode` of Cassandra 5.0 answers old versions in themselves.

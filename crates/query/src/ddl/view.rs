@@ -113,6 +113,7 @@ fn check_relations(
         now_secs: 0,
         warnings: &warnings,
         calls: &calls,
+        patience: None,
         views: None,
     };
     row_filter(base, &restricting(&create.relations), context, &execution).map(|_| ())

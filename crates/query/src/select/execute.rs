@@ -28,6 +28,7 @@ use super::wanted_elements::wanted_elements;
 use super::{RowView, SelectPlan};
 use crate::context::Execution;
 use crate::guardrails::check_page;
+use crate::read_patience;
 use crate::{Error, ResultSet};
 
 /// How far a page goes.
@@ -59,13 +60,16 @@ impl Page {
 impl SelectPlan {
     /// One page of rows.
     pub fn execute(&self, execution: &Execution<'_>) -> Result<ResultSet, Error> {
+        let begin = || read_patience::begin(execution, self.restrictions.is_by_key());
         if let Some(nearest) = &self.nearest {
+            let _patience = begin();
             return Ok(self.result(self.nearest(nearest, execution)?, None));
         }
         let page = self.page(execution)?;
         if self.is_point() && page.resume.is_none() && page.size != Some(1) {
             return Ok(self.result(self.point(execution)?, None));
         }
+        let _patience = begin();
         if self.group_by.is_some() || self.selection.is_aggregate() {
             self.warn_of_aggregation(execution);
         }

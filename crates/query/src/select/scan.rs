@@ -10,10 +10,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ilion_env::cost::{self, Count};
+use ilion_env::patience::{self, Ended};
 use ilion_env::trace;
 use ilion_rows::{
     Clustering, ClusteringComparator, ClusteringFilter, Cursor, DecoratedKey, KeyRange, PartitionHead,
-    PlainLuck, ReadLaw, ReadPurge, Row, Unfiltered,
+    PlainLuck, ReadError, ReadLaw, ReadPurge, Row, Unfiltered,
 };
 use ilion_schema::{ColumnId, TableSchema};
 use ilion_types::decode_composite;
@@ -29,6 +30,9 @@ use crate::restrictions::{Restrictions, RowFilter, SearchPlan};
 use crate::{Error, StoreError};
 
 pub(super) use plain_rows::Taken;
+
+/// What the rows that an index finds together count for, found or not.
+const GROUP_UNITS: u32 = 16;
 
 /// Components of a partition key.
 pub(super) type Components = SmallVec<[Bytes; 1]>;
@@ -357,6 +361,7 @@ impl<'e> Scan<'e> {
 
     /// Reads the rows of the next group. False if there is none.
     fn open_group(&mut self) -> Result<bool, Error> {
+        spend(GROUP_UNITS).map_err(|error| self.refused(error.into()))?;
         let next = self.groups.as_mut().map(Groups::next).transpose();
         let Some(group) = next.map_err(|error| self.refused(error.into()))?.flatten() else {
             return Ok(false);
@@ -448,7 +453,13 @@ pub(super) fn read_law(table: &TableSchema, execution: &Execution<'_>) -> ReadLa
         now_secs,
         gc_before_secs: now_secs.saturating_sub(table.options.gc_grace_secs),
         limits: execution.query_options.tombstone_limits,
+        spend,
     }
+}
+
+/// Counts what a statement did; an error once it has to end.
+pub(super) fn spend(units: u32) -> Result<(), ReadError> {
+    patience::spend(units).map_err(|Ended(reason)| ReadError::Aborted(reason))
 }
 
 /// The components of a partition key, sharing its bytes.

@@ -147,6 +147,7 @@ fn filter_of(
         now_secs: 0,
         warnings: &warnings,
         calls: &calls,
+        patience: None,
         views: None,
     };
     row_filter(base, &restricting(&relations), &context, &execution)

@@ -11,12 +11,29 @@ use ilion_schema::{ColumnId, TableSchema};
 use super::current::Current;
 use super::mutate::{self, Rows};
 use super::{BatchMember, apply};
-use crate::batch::merge_partitions;
+use crate::batch::{merge_partitions, partition_count};
 use crate::context::Execution;
-use crate::{Error, Executed, Outcome, WriteType};
+use crate::{BatchKind, Error, Executed, Outcome, WriteType};
 
 /// Carries out changes of counters.
 pub(super) fn execute(members: &[BatchMember<'_>], timestamp_micros: i64) -> Result<Executed, Error> {
+    execute_merged(members, timestamp_micros, |_, _| ())
+}
+
+/// The same of a batch, whose partitions are counted.
+pub(super) fn execute_batch(members: &[BatchMember<'_>], timestamp_micros: i64) -> Result<Executed, Error> {
+    execute_merged(members, timestamp_micros, |execution, mutations| {
+        let sizes = execution.query_options.batch_sizes.of(BatchKind::Counter);
+        sizes.record(partition_count(mutations) as u64);
+    })
+}
+
+/// `tell` is told what the members come to, before it is counted.
+fn execute_merged(
+    members: &[BatchMember<'_>],
+    timestamp_micros: i64,
+    tell: impl FnOnce(&Execution<'_>, &[Mutation]),
+) -> Result<Executed, Error> {
     let Some(first) = members.first() else {
         return Ok(Executed::of(Outcome::Void));
     };
@@ -31,6 +48,7 @@ pub(super) fn execute(members: &[BatchMember<'_>], timestamp_micros: i64) -> Res
     let store = first.execution.store;
     let guard = store.lock_partitions(&partitions);
     let mut mutations = merge_partitions(mutations);
+    tell(&first.execution, &mutations);
     let mut counted = Vec::new();
     for mutation in &mut mutations {
         count(mutation, &first.execution, &mut counted)?;

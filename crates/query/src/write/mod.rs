@@ -248,7 +248,7 @@ pub(crate) fn execute_counter_batch(
     members: &[BatchMember<'_>],
     timestamp_micros: i64,
 ) -> Result<Executed, Error> {
-    count::execute(members, timestamp_micros)
+    count::execute_batch(members, timestamp_micros)
 }
 
 /// Refuses what the operator does not allow of a write.

@@ -40,6 +40,7 @@ mod plain;
 mod plain_aggregates;
 mod print;
 mod processor;
+mod read_timeouts;
 mod session;
 mod store;
 mod values;

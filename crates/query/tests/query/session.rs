@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use datadriven::TestCase;
 use ilion_query::{
@@ -62,6 +63,18 @@ impl Session {
     pub fn limit_tombstones(&mut self, limits: TombstoneLimits) {
         self.options.tombstone_limits = limits;
         self.processor = QueryProcessor::new(self.store.clone(), self.options.clone());
+    }
+
+    /// Goes on with other times that a SELECT may take.
+    pub fn limit_time(&mut self, of_partitions: Option<Duration>, of_ranges: Option<Duration>) {
+        self.options.read_timeout = of_partitions;
+        self.options.range_timeout = of_ranges;
+        self.processor = QueryProcessor::new(self.store.clone(), self.options.clone());
+    }
+
+    /// The node stops.
+    pub fn end_long_reads(&self) {
+        self.processor.end_long_reads();
     }
 
     /// How full the disk is said to be.

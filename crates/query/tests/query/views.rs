@@ -192,6 +192,60 @@ impl History {
     }
 }
 
+/// Half of a segment is what a write to one partition may have, and so it is for each view of its table.
+#[test]
+fn a_table_with_views_takes_what_a_table_without_takes() {
+    let mut disk = EngineDisk::new();
+    let mut session = Session::over(disk.open());
+    session.script(
+        "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1};
+         CREATE TABLE ks.alone (k int, c int, v int, b text, PRIMARY KEY (k, c));
+         CREATE TABLE ks.t (k int, c int, v int, b text, PRIMARY KEY (k, c))",
+    );
+    for view in 0..4 {
+        session.script(&format!(
+            "CREATE MATERIALIZED VIEW ks.view{view} AS SELECT * FROM ks.t
+             WHERE v IS NOT NULL AND k IS NOT NULL AND c IS NOT NULL PRIMARY KEY (v, k, c)"
+        ));
+    }
+    let insert = |table: &str, c: usize, bytes: usize| {
+        let text = "x".repeat(bytes);
+        format!("INSERT INTO ks.{table} (k, c, v, b) VALUES (1, {c}, 5, '{text}')")
+    };
+    // Views have a few bytes more.
+    let half = (256 << 10) / 2 - 200;
+    for (c, bytes) in [half / 3, half / 2, half - 1000, half].into_iter().enumerate() {
+        for table in ["alone", "t"] {
+            assert_eq!(
+                session.query(&insert(table, c, bytes)),
+                "ok\n",
+                "{bytes} into {table}"
+            );
+        }
+    }
+    // Moved, all of it is written anew in each view.
+    assert_eq!(
+        session.query("UPDATE ks.t SET v = 6 WHERE k = 1 AND c = 3"),
+        "ok\n"
+    );
+    for table in ["alone", "t"] {
+        let refused = session.query(&insert(table, 9, 2 * half));
+        assert!(refused.contains("oversized"), "{table}: {refused}");
+    }
+    session.reconnect(|| disk.reopen());
+    let len = |answer: &str| answer.matches('x').count();
+    assert_eq!(
+        len(&session.query("SELECT b FROM ks.t WHERE k = 1 AND c = 3")),
+        half
+    );
+    for view in 0..4 {
+        let moved = session.query(&format!("SELECT b FROM ks.view{view} WHERE v = 6"));
+        let others = session.query(&format!("SELECT b FROM ks.view{view} WHERE v = 5"));
+        assert_eq!(len(&moved), half);
+        assert_eq!(len(&others), half / 3 + half / 2 + half - 1000);
+    }
+}
+
 fn run_history(seed: u64, steps: usize) {
     let mut disk = EngineDisk::new();
     let mut history = History {

@@ -4,12 +4,14 @@
 //! the shards up.
 
 mod histogram;
+mod rates;
 mod shard;
 mod slow;
 mod stages;
 mod tally;
 
 pub use histogram::{Histogram, Summary};
+pub use rates::{RateWatch, RecentRates, Sort};
 pub use shard::{CostShard, ShapeCosts, Spent};
 pub use slow::{SlowLog, SlowStatement};
 pub use stages::Stages;

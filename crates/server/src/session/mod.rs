@@ -150,6 +150,7 @@ pub(crate) struct Session {
     pub wake_reader: Notify,
     reader_waits: AtomicBool,
     is_gone: AtomicBool,
+    throws_on_overload: AtomicBool,
     requests: AtomicUsize,
     request_bytes: AtomicUsize,
     /// Requests since the connection was opened.
@@ -188,6 +189,7 @@ impl Session {
             wake_reader: Notify::new(),
             reader_waits: AtomicBool::new(false),
             is_gone: AtomicBool::new(false),
+            throws_on_overload: AtomicBool::new(false),
             requests: AtomicUsize::new(0),
             request_bytes: AtomicUsize::new(0),
             request_count: AtomicU64::new(0),
@@ -206,6 +208,15 @@ impl Session {
 
     pub fn set_stage(&self, stage: Stage) {
         self.stage.store(stage as u8, Relaxed);
+    }
+
+    /// Whether the client is told at once that there is no memory for a request.
+    pub fn throws_on_overload(&self) -> bool {
+        self.throws_on_overload.load(Relaxed)
+    }
+
+    pub fn throw_on_overload(&self, throws: bool) {
+        self.throws_on_overload.store(throws, Relaxed);
     }
 
     /// A copy of what is known of the client.

@@ -239,12 +239,10 @@ pub const FOREIGN: &[Foreign] = &[
             "native_transport_max_backoff_on_queue_overload",
             "native_transport_max_concurrent_requests",
             "native_transport_max_concurrent_requests_in_bytes_per_ip",
-            "native_transport_max_message_size",
             "native_transport_max_negotiable_protocol_version",
             "native_transport_max_requests_per_second",
             "native_transport_min_backoff_on_queue_overload",
             "native_transport_queue_max_item_age_threshold",
-            "native_transport_throw_on_overload",
             "native_transport_timeout",
             "paxos_cache_size",
             "paxos_purge_grace_period",
@@ -288,8 +286,6 @@ pub const FOREIGN: &[Foreign] = &[
     Foreign {
         names: &[
             "request_timeout",
-            "read_request_timeout",
-            "range_request_timeout",
             "write_request_timeout",
             "counter_write_request_timeout",
             "cas_contention_timeout",

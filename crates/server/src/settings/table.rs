@@ -97,8 +97,10 @@ settings! {
     listen_address: Option<IpAddr> = "auto";
     /// Port of CQL clients; 0 takes a free one.
     native_transport_port: u16 = "9042";
-    /// Longest request; a longer one is refused before memory is taken for it.
+    /// Longest request of v3 and v4; a longer one is passed over and refused (0x2200), and takes no memory.
     native_transport_max_frame_size: Size = "16MiB", was "native_transport_max_frame_size_in_mb" in "MiB";
+    /// The same for v5. auto: half of `commitlog_segment_size`, or less if fewer bytes may be in flight.
+    native_transport_max_message_size: Option<Size> = "auto";
     /// A page of a SELECT ends when its rows have this size, even if the client asked for more of them; 0B is never. Unpaged answers are not cut.
     native_transport_max_page_size: Size = "8MiB";
     /// Threads that execute requests. auto: twice the processors, at least 4.
@@ -121,6 +123,8 @@ settings! {
     /// The same for the connections of an address. auto: a quarter of it, at least 32MiB.
     native_transport_max_request_data_in_flight_per_ip: Option<Size> = "auto",
         was "native_transport_max_concurrent_requests_in_bytes_per_ip" in "B";
+    /// Whether clients of v5 that do not say (THROW_ON_OVERLOAD in STARTUP) are answered with 0x1001 at once where there is no memory for a request, instead of after 2s.
+    native_transport_throw_on_overload: bool = "false";
     /// Requests of a connection that may be waiting or running; then nothing is read from it.
     native_transport_max_requests_in_flight: u32 = "2048";
     /// Bytes of such requests; then nothing is read from the connection.
@@ -157,7 +161,7 @@ settings! {
 
     /// Memory for memtables. auto: a quarter of the machine's, from 64MiB to 4GiB.
     memtable_heap_space: Option<Size> = "auto", was "memtable_heap_space_in_mb" in "MiB";
-    /// Memory for chunks of SSTables. auto: an eighth of the machine's, at most 512MiB.
+    /// Memory for chunks of SSTables. auto: a twelfth of the machine's, at most 512MiB.
     file_cache_size: Option<Size> = "auto", was "file_cache_size_in_mb" in "MiB";
     /// How partitions are found in SSTables: by token_map, by summary (as Cassandra does: Bloom filter, key cache, index summary), or by whole_index (the same, and the whole index is read at the start, as Cassandra 1.1 did). Only token_map writes token maps.
     sstable_lookup: SSTableLookup = "token_map";
@@ -167,9 +171,9 @@ settings! {
     key_cache_save_period: Duration = "4h", was "key_cache_save_period" in "s";
     /// Places of the key cache that are saved; -1 is all.
     key_cache_keys_to_save: Limit = "-1";
-    /// Memory for index summaries, where there is no token map; they are thinned out to fit. Bits of token maps take up to a quarter of as much. auto: a twentieth of the machine's memory.
+    /// Memory for index summaries, where there is no token map; they are thinned out to fit. Bits of token maps take up to a quarter of as much. auto: a fortieth of the machine's memory.
     index_summary_capacity: Option<Size> = "auto", was "index_summary_capacity_in_mb" in "MiB";
-    /// Memory for pages of token maps, cell maps and indexes of SSTables: they stay once they were read and checked. Those that do not fit are read each time. auto: a quarter of the machine's memory.
+    /// Memory for pages of token maps, cell maps and indexes of SSTables: they stay once they were read and checked. Those that do not fit are read each time. auto: a quarter of the machine's memory less 256MiB, at least an eighth.
     index_page_capacity: Option<Size> = "auto";
     /// How often index summaries are brought to what they may take; 0s is never.
     index_summary_resize_interval: Duration = "1h", was "index_summary_resize_interval_in_minutes" in "m";
@@ -179,8 +183,8 @@ settings! {
     row_cache_save_period: Duration = "0s", was "row_cache_save_period" in "s";
     /// Keys of the row cache that are saved; -1 is all.
     row_cache_keys_to_save: Limit = "-1";
-    /// Memory for what this node has counted, so that writes of counters need not read; 0B is no counter cache. auto: a
-    /// fortieth of the machine's memory, at most 50MiB.
+    /// Memory for what this node has counted, so that writes of counters need not read; 0B is no counter cache. auto: an
+    /// eightieth of the machine's memory, at most 50MiB.
     counter_cache_size: Option<Size> = "auto", was "counter_cache_size_in_mb" in "MiB";
     /// How often the keys of the counter cache are saved, and whether at the end; 0s is never.
     counter_cache_save_period: Duration = "2h", was "counter_cache_save_period" in "s";
@@ -220,6 +224,10 @@ settings! {
     user_defined_functions_enabled: bool = "true", was "enable_user_defined_functions" in "";
     /// How long one call of such a function may run before it fails.
     user_defined_functions_fail_timeout: Duration = "1500ms", was "user_defined_function_fail_timeout" in "ms";
+    /// A SELECT of given partitions that takes longer, pages of an aggregate included, ends with 0x1200; 0s is never. Looked at every some thousand rows.
+    read_request_timeout: Duration = "5s", was "read_request_timeout_in_ms" in "ms";
+    /// The same for a SELECT of other partitions.
+    range_request_timeout: Duration = "10s", was "range_request_timeout_in_ms" in "ms";
     /// Tombstones that a read may meet before its client is warned; -1 is no limit.
     tombstone_warn_threshold: Limit = "1000";
     /// Tombstones that a read may meet before it is ended; -1 is no limit.

@@ -81,7 +81,7 @@ pub(super) fn engine_pools(facts: &EngineFacts, pending_compactions: u64) -> [Po
         PoolFacts {
             name: "MemtableFlushWriter",
             threads: 1,
-            waiting: 0,
+            waiting: count(facts.flushes_waiting),
             active: count(facts.flushes_running),
             completed: facts.flushes,
         },

@@ -1,12 +1,12 @@
 //! `system_views` about reads and writes of tables, as Cassandra has them: one row a table.
 //!
-//! Compat: `TableMetricTables`; rates of the last minute are not kept, and null.
+//! Compat: `TableMetricTables`.
 
 use bytes::Bytes;
 use ilion_engine::{Engine, TableDetails, VirtualRow};
 
 use super::values::{bigint, double, text};
-use crate::costs::{Histogram, StatementCosts, TableCosts};
+use crate::costs::{Histogram, RecentRates, Sort, StatementCosts, TableCosts};
 
 /// What is told of each table.
 pub(super) type Pick = fn(&TableCosts) -> Histogram;
@@ -24,34 +24,46 @@ pub(super) fn stored(engine: &Engine) -> Names {
 }
 
 /// Times in milliseconds of what `of` picks.
-pub(super) fn latency(costs: &StatementCosts, tables: Names, of: Pick) -> Vec<VirtualRow> {
-    rows(costs, tables, of, ["p50th_ms", "p99th_ms", "max_ms"], 1e6)
+pub(super) fn latency(
+    costs: &StatementCosts,
+    rates: &RecentRates,
+    tables: Names,
+    of: Pick,
+    sort: Sort,
+) -> Vec<VirtualRow> {
+    let mut rows = rows(costs, &tables, of, ["p50th_ms", "p99th_ms", "max_ms"], 1e6);
+    for (name, row) in &mut rows {
+        let rate = rates.of_table(name, sort);
+        row.cells.push(("per_second".to_owned(), Some(double(rate))));
+    }
+    rows.into_iter().map(|(_, row)| row).collect()
 }
 
 /// Counts of what `of` picks.
 pub(super) fn count(costs: &StatementCosts, tables: Names, of: Pick) -> Vec<VirtualRow> {
-    rows(costs, tables, of, ["p50th", "p99th", "max"], 1.0)
+    let rows = rows(costs, &tables, of, ["p50th", "p99th", "max"], 1.0);
+    rows.into_iter().map(|(_, row)| row).collect()
 }
 
 fn rows(
     costs: &StatementCosts,
-    tables: Names,
+    tables: &Names,
     of: Pick,
     [p50, p99, max]: [&str; 3],
     unit: f64,
-) -> Vec<VirtualRow> {
+) -> Vec<((String, String), VirtualRow)> {
     let mut counted = costs.by_table();
     for name in tables {
-        counted.entry(name).or_default();
+        counted.entry(name.clone()).or_default();
     }
-    let row = |((keyspace, table), costs): ((String, String), TableCosts)| {
+    let row = |(name, costs): ((String, String), TableCosts)| {
         let values = of(&costs);
         let summary = values.summary();
         #[expect(clippy::cast_precision_loss, reason = "shown to people")]
         let shown = |value: u64| double(value as f64 / unit);
         let cell = |name: &str, value: Bytes| (name.to_owned(), Some(value));
-        VirtualRow {
-            partition_key: vec![text(&keyspace), text(&table)],
+        let row = VirtualRow {
+            partition_key: vec![text(&name.0), text(&name.1)],
             clustering: Vec::new(),
             cells: vec![
                 cell("count", bigint(values.count())),
@@ -59,7 +71,8 @@ fn rows(
                 cell(p99, shown(summary.p99)),
                 cell(max, shown(summary.max)),
             ],
-        }
+        };
+        (name, row)
     };
     counted.into_iter().map(row).collect()
 }

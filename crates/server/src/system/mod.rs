@@ -33,7 +33,7 @@ use ilion_engine::{Engine, TableDetails, VirtualRow, VirtualTable};
 use ilion_query::{BatchSizes, QueryProcessor};
 use ilion_schema::TableId;
 
-use crate::costs::StatementCosts;
+use crate::costs::{RecentRates, Sort, StatementCosts};
 use crate::recent_log;
 use crate::server::Clients;
 use crate::settings::Settings;
@@ -75,12 +75,6 @@ pub fn register(engine: &Arc<Engine>, settings: &Settings) {
     };
     let all = settings.clone();
     add(engine, "system_views", "settings", move || views::settings(&all));
-    add(
-        engine,
-        "system_views",
-        "caches",
-        of_engine(|engine| views::caches(&engine.facts())),
-    );
     add(
         engine,
         "system_views",
@@ -172,16 +166,29 @@ pub fn register(engine: &Arc<Engine>, settings: &Settings) {
 }
 
 /// Lets the engine tell what statements cost, until it is told to forget it.
-pub fn register_costs(engine: &Arc<Engine>, costs: &Arc<StatementCosts>) {
+pub fn register_costs(engine: &Arc<Engine>, costs: &Arc<StatementCosts>, rates: &Arc<RecentRates>) {
     let id = TableId::of_system_table("system_views", "statements");
     engine.register_virtual_table(id, Arc::new(Statements(costs.clone())));
-    let times: [(&str, Pick); 6] = [
-        ("coordinator_read_latency", |table| table.reads.latency.clone()),
-        ("coordinator_scan_latency", |table| table.scans.latency.clone()),
-        ("coordinator_write_latency", |table| table.writes.latency.clone()),
-        ("local_read_latency", |table| table.reads.local_latency.clone()),
-        ("local_scan_latency", |table| table.scans.local_latency.clone()),
-        ("local_write_latency", |table| table.writes.local_latency.clone()),
+    let (reads, scans, writes) = (Sort::Reads, Sort::Scans, Sort::Writes);
+    let times: [(&str, Sort, Pick); 6] = [
+        ("coordinator_read_latency", reads, |table| {
+            table.reads.latency.clone()
+        }),
+        ("coordinator_scan_latency", scans, |table| {
+            table.scans.latency.clone()
+        }),
+        ("coordinator_write_latency", writes, |table| {
+            table.writes.latency.clone()
+        }),
+        ("local_read_latency", reads, |table| {
+            table.reads.local_latency.clone()
+        }),
+        ("local_scan_latency", scans, |table| {
+            table.scans.local_latency.clone()
+        }),
+        ("local_write_latency", writes, |table| {
+            table.writes.local_latency.clone()
+        }),
     ];
     let stored = |engine: &Arc<Engine>| {
         let engine = Arc::downgrade(engine);
@@ -191,12 +198,17 @@ pub fn register_costs(engine: &Arc<Engine>, costs: &Arc<StatementCosts>) {
                 .map_or_else(Vec::new, |engine| latencies::stored(&engine))
         }
     };
-    for (name, of) in times {
-        let (costs, stored) = (costs.clone(), stored(engine));
+    for (name, sort, of) in times {
+        let (costs, rates, stored) = (costs.clone(), rates.clone(), stored(engine));
         add(engine, "system_views", name, move || {
-            latencies::latency(&costs, stored(), of)
+            latencies::latency(&costs, &rates, stored(), of, sort)
         });
     }
+    let (weak, of_caches) = (Arc::downgrade(engine), rates.clone());
+    add(engine, "system_views", "caches", move || {
+        let facts = weak.upgrade().map(|engine| engine.facts());
+        facts.map_or_else(Vec::new, |facts| views::caches(&facts, &of_caches))
+    });
     let counts: [(&str, Pick); 2] = [
         ("tombstones_per_read", |table| table.all_reads().tombstones),
         ("rows_per_read", |table| table.all_reads().rows),
@@ -303,6 +315,10 @@ pub(crate) fn register_clients(engine: &Arc<Engine>, processor: &Arc<QueryProces
             all.extend(counts::engine_pools(&engine.facts(), pending));
         }
         views::thread_pools(&all)
+    });
+    let (running, clock) = (clients.clone(), engine.env().clone());
+    add(engine, "system_views", "queries", move || {
+        views::queries(running.running(), clock.monotonic_nanos())
     });
     let (counted, processor) = (clients.clone(), Arc::downgrade(processor));
     add(engine, "system_views", "cql_metrics", move || {

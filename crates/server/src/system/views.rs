@@ -4,8 +4,10 @@ use bytes::Bytes;
 use ilion_engine::{CacheFacts, CompactionFacts, EngineFacts, TableFacts, VirtualRow};
 
 use super::values::{bigint, boolean, double, inet, int, text, text_map, uuid};
+use crate::costs::RecentRates;
 use crate::server::{ClientFacts, PoolFacts};
 use crate::settings::Settings;
+use crate::workers::RunningRequest;
 
 fn cell(name: &str, value: Bytes) -> (String, Option<Bytes>) {
     (name.to_owned(), Some(value))
@@ -58,11 +60,18 @@ fn client(client: &ClientFacts) -> VirtualRow {
     }
 }
 
-pub(super) fn caches(facts: &EngineFacts) -> Vec<VirtualRow> {
-    facts.caches.iter().map(cache).collect()
+pub(super) fn caches(facts: &EngineFacts, rates: &RecentRates) -> Vec<VirtualRow> {
+    let row = |facts: &CacheFacts| cache(facts, rates.of_cache(facts.name));
+    facts.caches.iter().map(row).collect()
 }
 
-fn cache(facts: &CacheFacts) -> VirtualRow {
+fn cache(facts: &CacheFacts, rates: [f64; 2]) -> VirtualRow {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "Cassandra has them so"
+    )]
+    let [requests_per_second, hits_per_second] = rates.map(|rate| bigint(rate as u64));
     let requests = facts.hits + facts.misses;
     #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
     let ratio = match requests {
@@ -80,6 +89,8 @@ fn cache(facts: &CacheFacts) -> VirtualRow {
             ),
             cell("hit_count", bigint(facts.hits)),
             cell("hit_ratio", double(ratio)),
+            cell("recent_hit_rate_per_second", hits_per_second),
+            cell("recent_request_rate_per_second", requests_per_second),
             cell("request_count", bigint(requests)),
             cell("size_bytes", bigint(facts.bytes)),
         ],
@@ -101,6 +112,26 @@ pub(super) fn thread_pools(pools: &[PoolFacts]) -> Vec<VirtualRow> {
                 cell("blocked_tasks_all_time", bigint(0)),
                 cell("completed_tasks", bigint(pool.completed)),
                 cell("pending_tasks", count(pool.waiting)),
+            ],
+        })
+        .collect()
+}
+
+/// Compat: `QueriesTable`; what ends within a moment (reads and writes by key) is not told.
+pub(super) fn queries(running: Vec<(String, RunningRequest)>, now_nanos: u64) -> Vec<VirtualRow> {
+    let micros = |from: u64, to: u64| bigint(to.saturating_sub(from) / 1000);
+    running
+        .into_iter()
+        .map(|(thread, request)| VirtualRow {
+            partition_key: vec![text(&thread)],
+            clustering: Vec::new(),
+            cells: vec![
+                cell(
+                    "queued_micros",
+                    micros(request.received_nanos, request.started_nanos),
+                ),
+                cell("running_micros", micros(request.started_nanos, now_nanos)),
+                cell("task", text(&request.text)),
             ],
         })
         .collect()

@@ -1,12 +1,12 @@
 //! A blocking client, as plain as the protocol lets it be.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::time::Duration;
 
 use bytes::BytesMut;
 use ilion_protocol::{
-    Compression, ErrorResponse, Event, EventKind, FrameDecoder, Limits, Query, QueryParams, Register,
+    Compression, ErrorResponse, Event, EventKind, Frame, FrameDecoder, Limits, Query, QueryParams, Register,
     Request, RequestFrame, Response, ResponseFrame, ResultBody, Role, Rows, Startup, Version, encode_request,
     encode_segments,
 };
@@ -26,7 +26,25 @@ pub struct Client {
 impl Client {
     /// Connected, STARTUP not sent.
     pub fn connect(address: SocketAddr, version: Version) -> Self {
-        let stream = TcpStream::connect(address).unwrap();
+        Self::over(TcpStream::connect(address).unwrap(), version)
+    }
+
+    /// The same, from this address of the machine.
+    pub fn connect_from(source: IpAddr, address: SocketAddr, version: Version) -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .build()
+            .unwrap();
+        let connected = runtime.block_on(async {
+            let socket = tokio::net::TcpSocket::new_v4().unwrap();
+            socket.bind(SocketAddr::new(source, 0)).unwrap();
+            socket.connect(address).await.unwrap().into_std().unwrap()
+        });
+        connected.set_nonblocking(false).unwrap();
+        Self::over(connected, version)
+    }
+
+    fn over(stream: TcpStream, version: Version) -> Self {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.set_write_timeout(Some(PATIENCE)).unwrap();
         stream.set_nodelay(true).unwrap();
@@ -53,7 +71,12 @@ impl Client {
     }
 
     pub fn startup(&mut self, compression: Option<Compression>) -> Response {
-        let response = self.ask(Request::Startup(Startup::new(compression)));
+        self.start(Startup::new(compression))
+    }
+
+    pub fn start(&mut self, startup: Startup) -> Response {
+        let compression = startup.compression(self.version).unwrap_or_default();
+        let response = self.ask(Request::Startup(startup));
         if matches!(response, Response::Ready) {
             self.is_open = true;
             self.compression = compression;
@@ -109,9 +132,15 @@ impl Client {
 
     /// Nothing if the server has closed the connection.
     pub fn try_receive(&mut self) -> Option<ResponseFrame> {
+        let frame = self.try_receive_frame()?;
+        Some(ResponseFrame::decode(&frame).unwrap())
+    }
+
+    /// The same as its bytes.
+    pub fn try_receive_frame(&mut self) -> Option<Frame> {
         loop {
             if let Some(frame) = self.decoder.decode(&mut self.buffer).unwrap() {
-                return Some(ResponseFrame::decode(&frame).unwrap());
+                return Some(frame);
             }
             let mut bytes = [0; 64 << 10];
             match self.stream.read(&mut bytes) {

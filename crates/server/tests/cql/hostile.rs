@@ -7,36 +7,87 @@ use std::time::Duration;
 use ilion_protocol::{ErrorDetail, Request, Response, Version};
 use ilion_server::NoLog;
 
-use crate::client::{Client, error_of, rows_of};
+use crate::client::{Client, error_of, query, rows_of};
 use crate::double::{start, start_with};
 
+/// As Cassandra 5.0.9 answers on a socket.
 #[test]
-fn a_body_that_is_too_long_is_refused_before_it_comes_and_skipped_when_it_does() {
-    let setup = start_with(|options| options.frame_bytes_max = 1 << 20, Arc::new(NoLog));
-    let mut client = Client::open(setup.server.address(), Version::V4, None);
-    let length = (1 << 20) + 1;
-    let mut header = vec![4, 0, 0, 5, 7];
-    header.extend_from_slice(&i32::to_be_bytes(length));
-    client.stream.write_all(&header).unwrap();
-    let answer = client.receive();
-    assert_eq!(answer.stream, 5);
-    let error = error_of(answer.response);
-    assert_eq!(error.detail, ErrorDetail::Protocol);
-    assert!(
-        error.message.contains("exceeds maximum allowed length 1048576"),
-        "{error}"
+fn a_request_that_is_too_long_is_passed_over_without_being_held_and_refused() {
+    let setup = start_with(
+        |options| {
+            options.frame_bytes_max = 1 << 20;
+            options.message_bytes_max = 2 << 20;
+        },
+        Arc::new(NoLog),
     );
-    client
-        .stream
-        .write_all(&vec![0; usize::try_from(length).unwrap()])
-        .unwrap();
-    rows_of(client.query("SELECT keyspace where"));
+    for (version, length, message) in [
+        (
+            Version::V4,
+            64 << 20,
+            "Request is too big: length 67108873 exceeds maximum allowed length 1048576.",
+        ),
+        (
+            Version::V5,
+            64 << 20,
+            "CQL Message of size 67108864 bytes exceeds allowed maximum of 2097152 bytes",
+        ),
+        // The header counts, before v5.
+        (
+            Version::V4,
+            (1 << 20) - 8,
+            "Request is too big: length 1048577 exceeds maximum allowed length 1048576.",
+        ),
+    ] {
+        let mut client = Client::open(setup.server.address(), version, None);
+        let mut large = vec![version.number(), 0, 0, 5, 7];
+        large.extend_from_slice(&i32::to_be_bytes(length));
+        large.resize(9 + usize::try_from(length).unwrap(), 0);
+        let large = client.pack(large);
+        let next = client.encode(6, query("SELECT keyspace where"));
+        let most = std::thread::scope(|scope| {
+            let mut stream = client.stream.try_clone().unwrap();
+            let sending = scope.spawn(move || {
+                stream.write_all(&large).unwrap();
+                stream.write_all(&next).unwrap();
+            });
+            let mut most = 0;
+            while !sending.is_finished() {
+                most = most.max(setup.server.metrics().client_bytes());
+            }
+            most
+        });
+        assert!(most <= 2 << 20, "{version}: {most} bytes were held");
+        let answer = client.receive();
+        assert_eq!(answer.stream, 5);
+        let error = error_of(answer.response);
+        assert_eq!(
+            (&error.detail, error.message.as_str()),
+            (&ErrorDetail::Invalid, message)
+        );
+        let answer = client.receive();
+        assert_eq!(answer.stream, 6);
+        rows_of(answer.response);
+        rows_of(client.query("SELECT keyspace where"));
+    }
+}
+
+#[test]
+fn who_stops_amid_a_request_that_is_too_long_is_closed() {
+    let setup = start_with(
+        |options| options.stall_timeout = Duration::from_millis(50),
+        Arc::new(NoLog),
+    );
+    let mut client = Client::open(setup.server.address(), Version::V4, None);
+    let mut header = vec![4, 0, 0, 5, 7];
+    header.extend_from_slice(&i32::MAX.to_be_bytes());
+    client.stream.write_all(&header).unwrap();
+    assert!(client.try_receive().is_none());
 }
 
 #[test]
 fn impossible_lengths_end_the_connection_with_an_answer() {
     let setup = start();
-    for length in [i32::MAX, -1, i32::MIN] {
+    for length in [-1, i32::MIN] {
         let mut client = Client::open(setup.server.address(), Version::V4, None);
         let mut header = vec![4, 0, 0, 5, 7];
         header.extend_from_slice(&length.to_be_bytes());

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ilion_protocol::{ErrorDetail, Request, Response, Version};
+use ilion_protocol::{ErrorDetail, Request, Response, Startup, Version};
 use ilion_server::NoLog;
 
 use crate::client::{Client, error_of, query, rows_of};
@@ -156,6 +156,97 @@ fn who_stops_amid_a_request_or_takes_no_answers_is_closed_and_who_is_idle_is_not
     rows_of(idle.query("SELECT keyspace where"));
 }
 
+/// A client whose connection comes from this address.
+fn open_from(source: [u8; 4], setup: &Setup, options: &[(&str, &str)]) -> Client {
+    let mut client = Client::connect_from(source.into(), setup.server.address(), Version::V5);
+    let mut startup = Startup::new(None);
+    let options = options.iter();
+    startup
+        .options
+        .extend(options.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+    assert_eq!(client.start(startup), Response::Ready);
+    client
+}
+
+/// Sends half of a request of this size, which the server then holds.
+fn hold(client: &mut Client, bytes: usize) {
+    let mut request = client.encode(5, query(&"x".repeat(2 * bytes)));
+    request.truncate(request.len() / 2);
+    client.stream.write_all(&request).unwrap();
+}
+
+#[test]
+fn an_address_that_holds_all_that_it_may_is_refused_and_others_are_served() {
+    let setup = start_with(
+        |options| {
+            options.client_bytes_max = Some(64 << 20);
+            options.client_bytes_per_address_max = Some(4 << 20);
+            options.stall_timeout = Duration::ZERO;
+        },
+        Arc::new(NoLog),
+    );
+    let (greedy, modest) = ([127, 0, 0, 2], [127, 0, 0, 1]);
+    let mut halves: Vec<Client> = (0..8)
+        .map(|_| {
+            let mut client = open_from(greedy, &setup, &[]);
+            hold(&mut client, MIB);
+            client
+        })
+        .collect();
+    // The address may receive 3 MiB of incomplete requests: most of them are refused in the end.
+    while halves.iter().filter(|client| has_answer(client)).count() < 4 {
+        std::thread::yield_now();
+    }
+    for client in halves.iter_mut().filter(|client| has_answer(client)) {
+        assert!(is_overloaded(&client.receive().response));
+    }
+    // Another address has room for what this one has none for.
+    let mut other = open_from(modest, &setup, &[]);
+    let large = "x".repeat(2 * MIB);
+    assert_eq!(error_of(other.query(&large)).detail, ErrorDetail::Syntax);
+    // Small requests of the first are served all the same.
+    rows_of(open_from(greedy, &setup, &[]).query("SELECT keyspace where"));
+    drop(halves);
+    // What connections held goes with them.
+    let mut again = open_from(greedy, &setup, &[]);
+    while is_overloaded(&again.query(&large)) {}
+}
+
+#[test]
+fn who_asks_for_it_is_refused_at_once_when_there_is_no_memory() {
+    let refused = |throws_by_default: bool, options: &[(&str, &str)]| {
+        let setup = start_with(
+            |options| {
+                options.client_bytes_max = Some(64 << 20);
+                options.client_bytes_per_address_max = Some(MIB as u64);
+                options.queued_bytes_max = 1 << 30;
+                options.stall_timeout = Duration::ZERO;
+                options.throws_on_overload = throws_by_default;
+            },
+            Arc::new(NoLog),
+        );
+        // An answer that is not read takes more than the address may hold.
+        let mut holder = open_from([127, 0, 0, 2], &setup, &[]);
+        holder.send_query(1, "SELECT zeros where 16777216");
+        while setup.server.metrics().client_bytes() < 2 << 20 {
+            std::thread::yield_now();
+        }
+        let mut client = open_from([127, 0, 0, 2], &setup, options);
+        client.send_query(2, "SELECT keyspace where");
+        let is_told_at_once = throws_by_default || options == [("THROW_ON_OVERLOAD", "1")];
+        if !is_told_at_once {
+            rows_of(holder.receive().response);
+        }
+        let is_refused = is_overloaded(&client.receive().response);
+        drop(holder);
+        is_refused
+    };
+    assert!(refused(false, &[("THROW_ON_OVERLOAD", "1")]));
+    assert!(refused(true, &[]));
+    assert!(!refused(false, &[]));
+    assert!(!refused(false, &[("THROW_ON_OVERLOAD", "0")]));
+}
+
 #[test]
 fn before_startup_only_small_messages_are_taken() {
     let setup = with_budget(512 * MIB, Duration::ZERO);
@@ -163,8 +254,8 @@ fn before_startup_only_small_messages_are_taken() {
     let mut header = vec![4, 0, 0, 5, 5];
     header.extend_from_slice(&100_000_i32.to_be_bytes());
     client.stream.write_all(&header).unwrap();
-    assert_eq!(error_of(client.receive().response).detail, ErrorDetail::Protocol);
     client.stream.write_all(&[0; 100_000]).unwrap();
+    assert_eq!(error_of(client.receive().response).detail, ErrorDetail::Invalid);
     assert!(matches!(client.ask(Request::Options), Response::Supported(_)));
     assert_eq!(client.startup(None), Response::Ready);
     // From then on the limit is the operator's.

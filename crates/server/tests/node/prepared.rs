@@ -198,6 +198,69 @@ fn changed_columns_are_told_with_their_new_id_in_v5_when_another_client_prepared
     );
 }
 
+/// The bodies of answers, with names for ids, as Cassandra 5.0.9 sent them for the same requests on sockets.
+#[test]
+fn answers_around_an_alter_are_byte_for_byte_those_of_cassandra() {
+    let setup = start();
+    let (mut one, mut two) = (setup.client(Version::V5), setup.client(Version::V5));
+    for text in [
+        "CREATE KEYSPACE wire WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+        "CREATE TABLE wire.t (k int PRIMARY KEY, a int)",
+        "INSERT INTO wire.t (k, a) VALUES (1, 2)",
+    ] {
+        run(&mut two, text);
+    }
+    let text = "SELECT * FROM wire.t WHERE k = ?";
+    let prepare_request = || {
+        Request::Prepare(Prepare {
+            text: text.to_owned(),
+            keyspace: None,
+        })
+    };
+    let old = prepare(&mut one, text);
+    let body = |client: &mut Client, request: Request| {
+        client.send(5, request);
+        client.try_receive_frame().unwrap().body
+    };
+    let before = [
+        body(&mut one, prepare_request()),
+        body(&mut one, execute(&old, true, 1)),
+        body(&mut one, execute(&old, false, 1)),
+    ];
+    run(&mut two, "ALTER TABLE wire.t ADD b int");
+    run(&mut two, "UPDATE wire.t SET b = 3 WHERE k = 1");
+    let new = prepare(&mut two, text);
+    let after = [
+        body(&mut two, prepare_request()),
+        body(&mut one, execute(&old, true, 1)),
+        body(&mut one, execute(&old, false, 1)),
+        body(&mut one, execute(&new, true, 1)),
+        body(&mut one, execute(&new, false, 1)),
+        body(&mut one, execute(&old, true, 9)),
+    ];
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let shown = |body: &bytes::Bytes| {
+        hex(body)
+            .replace(&hex(&old.id), "[statement]")
+            .replace(&hex(&old.result_metadata_id), "[before]")
+            .replace(&hex(&new.result_metadata_id), "[after]")
+    };
+    assert_eq!(new.id, old.id);
+    let shown: Vec<String> = before.iter().chain(&after).map(shown).collect();
+    let expected = [
+        "000000040010[statement]0010[before]000000010000000100000001000000047769726500017400016b0009000000010000000200047769726500017400016b00090001610009",
+        "0000000200000005000000020000000100000004000000010000000400000002",
+        "00000002000000010000000200047769726500017400016b000900016100090000000100000004000000010000000400000002",
+        "000000040010[statement]0010[after]000000010000000100000001000000047769726500017400016b0009000000010000000300047769726500017400016b000900016100090001620009",
+        "0000000200000009000000030010[after]00047769726500017400016b00090001610009000162000900000001000000040000000100000004000000020000000400000003",
+        "0000000200000009000000030010[after]00047769726500017400016b00090001610009000162000900000001000000040000000100000004000000020000000400000003",
+        "00000002000000050000000300000001000000040000000100000004000000020000000400000003",
+        "00000002000000010000000300047769726500017400016b00090001610009000162000900000001000000040000000100000004000000020000000400000003",
+        "0000000200000009000000030010[after]00047769726500017400016b00090001610009000162000900000000",
+    ];
+    assert_eq!(shown, expected);
+}
+
 #[test]
 fn conditional_writes_always_tell_their_columns() {
     let setup = start();

@@ -397,6 +397,13 @@ fn what_statements_and_batches_do_is_counted_in_virtual_tables() {
             &format!("BEGIN {batch} {}; APPLY BATCH", inserts.join("; ")),
         );
     }
+    run(
+        &mut client,
+        "CREATE TABLE ks.counts (k int PRIMARY KEY, c counter)",
+    );
+    let count = |key: i32| format!("UPDATE ks.counts SET c = c + 1 WHERE k = {key}");
+    let counts = [count(1), count(2), count(1)].join("; ");
+    run(&mut client, &format!("BEGIN COUNTER BATCH {counts}; APPLY BATCH"));
     ask(&mut client, "SELECT v FROM ks.t WHERE k = 1");
     ask(&mut client, "SELECT v FROM ks.t");
     let of = "WHERE keyspace_name = 'ks' AND table_name = 't'";
@@ -420,6 +427,11 @@ fn what_statements_and_batches_do_is_counted_in_virtual_tables() {
         &format!("SELECT max FROM system_views.rows_per_read {of}"),
     );
     assert_eq!(double_of(&rows, "max"), 3.0);
+    let rows = ask(
+        &mut client,
+        &format!("SELECT per_second FROM system_views.coordinator_write_latency {of}"),
+    );
+    assert!(double_of(&rows, "per_second") >= 0.0);
     // Tables that nobody has asked for have a row, too.
     let rows = ask(
         &mut client,
@@ -429,7 +441,7 @@ fn what_statements_and_batches_do_is_counted_in_virtual_tables() {
     for (name, max) in [
         ("partitions_per_logged_batch", 3),
         ("partitions_per_unlogged_batch", 3),
-        ("partitions_per_counter_batch", 0),
+        ("partitions_per_counter_batch", 2),
     ] {
         let rows = ask(
             &mut client,
@@ -455,6 +467,19 @@ fn what_statements_and_batches_do_is_counted_in_virtual_tables() {
     assert_eq!(text_of(&rows, "value"), "Linux");
     let rows = ask(&mut client, "SELECT status, rack FROM system_views.gossip_info");
     assert!(text_of(&rows, "status").starts_with("NORMAL,"));
+}
+
+#[test]
+fn statements_that_are_being_executed_are_told_with_their_times() {
+    let setup = start();
+    let mut client = setup.client(Version::V5);
+    // No other one is under way than that which asks: without a space before the name of its table it looks as if it might take long.
+    let text = "SELECT thread_id, queued_micros, running_micros, task FROM\nsystem_views.queries";
+    let rows = ask(&mut client, text);
+    assert_eq!(rows.rows().count(), 1);
+    assert_eq!(text_of(&rows, "task"), format!("QUERY {text}"));
+    assert!(text_of(&rows, "thread_id").starts_with("ilion-heavy-"));
+    assert!(number_of(&rows, "queued_micros") >= 0 && number_of(&rows, "running_micros") >= 0);
 }
 
 #[test]
@@ -489,7 +514,7 @@ fn files_and_compactions_are_told_in_tables_of_system() {
     );
     assert_eq!(rows.rows().count(), 4);
     let history = |client: &mut Client| {
-        let text = "SELECT keyspace_name, bytes_in, bytes_out, compaction_properties, TTL(bytes_in) AS ttl \
+        let text = "SELECT keyspace_name, bytes_in, bytes_out, compaction_properties, rows_merged, TTL(bytes_in) AS ttl \
                     FROM system.compaction_history WHERE columnfamily_name = 't' ALLOW FILTERING";
         ask(client, text)
     };
@@ -497,6 +522,16 @@ fn files_and_compactions_are_told_in_tables_of_system() {
     assert_eq!(rows.rows().count(), 1);
     assert_eq!(text_of(&rows, "keyspace_name"), "ks");
     assert!(number_of(&rows, "bytes_in") > number_of(&rows, "bytes_out"));
+    // Two SSTables, of which each partition is in both: `{2: 100}`.
+    let merged = cell(&rows, "rows_merged").unwrap();
+    let parts: [&[u8]; 5] = [
+        &1_i32.to_be_bytes(),
+        &4_i32.to_be_bytes(),
+        &2_i32.to_be_bytes(),
+        &8_i32.to_be_bytes(),
+        &100_i64.to_be_bytes(),
+    ];
+    assert_eq!(merged, parts.concat());
     let ttl = i32::from_be_bytes(cell(&rows, "ttl").unwrap().try_into().unwrap());
     assert!((604_700..=604_800).contains(&ttl), "{ttl}");
     let rows = ask(

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ilion_env::Scratch;
+use ilion_env::{Scratch, patience};
 
 use super::buffers::Buffers;
 use super::reader::{ChunkReader, StoredRun, offset_in};
@@ -36,6 +36,9 @@ const APART_READ_BYTES: usize = 128 << 10;
 
 /// Chunks that a walk through the cache reads one by one, before it reads several at once.
 const CHUNKS_BEFORE_RUNS: u32 = 3;
+
+/// Bytes of a window that count as much as a row, for whoever has only so much time.
+const BYTES_PER_UNIT: usize = 32;
 
 /// A place in uncompressed data that moves forward, or is moved.
 #[derive(Debug)]
@@ -314,6 +317,8 @@ impl DataStream {
     #[inline(never)]
     fn extend(&mut self, len: usize) -> Step<()> {
         let position = self.position();
+        let done = self.window.len() / BYTES_PER_UNIT;
+        patience::spend(u32::try_from(done).unwrap_or(u32::MAX))?;
         self.chunks.check_range(position, len)?;
         if self.is_laid {
             self.set_window(position, Bytes::new());

@@ -451,6 +451,7 @@ fn listed(engine: &Engine) -> Vec<String> {
         now_secs: 0,
         gc_before_secs: 0,
         limits: TombstoneLimits::NONE,
+        spend: ReadLaw::patient,
     };
     let mut cursor = ReadPurge::new(cursor, table, law);
     let mut names = Vec::new();

@@ -211,6 +211,7 @@ impl Reader<'_> {
             now_secs: u32::try_from(self.env.now_secs()).unwrap(),
             gc_before_secs: 0,
             limits: TombstoneLimits::NONE,
+            spend: ReadLaw::patient,
         }
     }
 

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use ilion_env::cost::{self, Count};
 use ilion_rows::{AlikeRows, Clustering, Cursor, DecoratedKey, Flow, PlainRow, PlainVisitor};
 
-use super::{Partition, Scan, components};
+use super::{Partition, Scan, components, spend};
 use crate::Error;
 use crate::select::plain::{PlainTaker, Within};
 
@@ -46,6 +46,7 @@ impl Scan<'_> {
             Some(_) => self.take_rows(taker)?,
         };
         self.luck.note(taken.rows > 0);
+        spend(taken.rows).map_err(|error| self.refused(error.into()))?;
         Ok(taken)
     }
 

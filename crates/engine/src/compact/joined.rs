@@ -1,0 +1,79 @@
+//! How many partitions of a compaction came from how many of its inputs: `rows_merged` of the history.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use ilion_rows::{
+    Bound, Cursor, DecoratedKey, MergeCursor, PartitionHead, PlainRun, PlainVisitor, ReadError, Unfiltered,
+};
+
+/// Partitions by the number of inputs that have them, of one input first.
+#[derive(Clone, Debug)]
+pub(super) struct Joined(Arc<[AtomicU64]>);
+
+impl Joined {
+    /// Of so many inputs.
+    pub fn of_inputs(inputs: usize) -> Self {
+        Self((0..inputs).map(|_| AtomicU64::new(0)).collect())
+    }
+
+    fn add(&self, inputs: usize, partitions: u64) {
+        if let Some(count) = inputs.checked_sub(1).and_then(|place| self.0.get(place)) {
+            count.fetch_add(partitions, Relaxed);
+        }
+    }
+
+    /// Numbers of inputs, and how many partitions were in so many; only those that there are.
+    pub fn counts(&self) -> Vec<(u32, u64)> {
+        let counts = (1..).zip(self.0.iter().map(|count| count.load(Relaxed)));
+        counts.filter(|(_, count)| *count > 0).collect()
+    }
+}
+
+/// A merge whose partitions are counted.
+pub(super) struct Counted {
+    pub merge: MergeCursor,
+    pub joined: Joined,
+}
+
+impl Cursor for Counted {
+    fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError> {
+        let head = self.merge.next_partition()?;
+        if head.is_some() {
+            self.joined.add(self.merge.sources_of_partition(), 1);
+        }
+        Ok(head)
+    }
+
+    fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>, ReadError> {
+        self.merge.next_unfiltered()
+    }
+
+    fn lower_bound(&self) -> Option<DecoratedKey> {
+        self.merge.lower_bound()
+    }
+
+    fn peek(&mut self) -> Option<DecoratedKey> {
+        self.merge.peek()
+    }
+
+    /// What is plain is in one input.
+    fn plain_partitions(
+        &mut self,
+        before: Option<&DecoratedKey>,
+        visitor: &mut dyn PlainVisitor,
+    ) -> Result<Option<PlainRun>, ReadError> {
+        let run = self.merge.plain_partitions(before, visitor)?;
+        self.joined.add(1, run.as_ref().map_or(0, |run| run.count));
+        Ok(run)
+    }
+
+    fn plain_rows(
+        &mut self,
+        key: &DecoratedKey,
+        before: Option<&Bound>,
+        visitor: &mut dyn PlainVisitor,
+    ) -> Result<u64, ReadError> {
+        self.merge.plain_rows(key, before, visitor)
+    }
+}
