@@ -133,14 +133,6 @@ impl<C: Cursor, W: Watch> Cursor for Watched<C, W> {
         Ok(unfiltered)
     }
 
-    fn lower_bound(&self) -> Option<DecoratedKey> {
-        self.cursor.lower_bound()
-    }
-
-    fn peek(&mut self) -> Option<DecoratedKey> {
-        self.cursor.peek()
-    }
-
     fn plain_partitions(
         &mut self,
         before: Option<&DecoratedKey>,
@@ -174,6 +166,8 @@ impl<C: Cursor, W: Watch> Cursor for Watched<C, W> {
         self.stretches.count(count)?;
         Ok(count)
     }
+
+    ilion_rows::cursor_methods!(forward cursor: lower_bound peek);
 }
 
 #[cfg(test)]

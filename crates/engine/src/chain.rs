@@ -141,6 +141,8 @@ impl Cursor for Chain {
             None => Ok(0),
         }
     }
+
+    ilion_rows::cursor_methods!(without: peek plain_partitions);
 }
 
 #[cfg(test)]

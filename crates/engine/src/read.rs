@@ -10,7 +10,7 @@ use ilion_env::cost::{self, Count};
 use ilion_env::trace;
 use ilion_rows::{
     Bound, ClusteringComparator, ClusteringFilter, Cursor, DecoratedKey, DeletionTime, Direction, KeyRange,
-    MergeCursor, NO_DELETION_TIME, PartitionHead, PlainRun, PlainVisitor, ReadError, Unfiltered,
+    MergeCursor, NO_DELETION_TIME, PartitionHead, PlainVisitor, ReadError, Unfiltered,
 };
 use ilion_schema::TableSchema;
 use ilion_sstable::{Glimpse, KeyHash, Presence, SSTable, Scan, Unwanted, Whereabouts};
@@ -49,34 +49,7 @@ impl<C: Cursor> Cursor for Held<C> {
         self.cursor.next_partition()
     }
 
-    fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>, ReadError> {
-        self.cursor.next_unfiltered()
-    }
-
-    fn lower_bound(&self) -> Option<DecoratedKey> {
-        self.cursor.lower_bound()
-    }
-
-    fn peek(&mut self) -> Option<DecoratedKey> {
-        self.cursor.peek()
-    }
-
-    fn plain_partitions(
-        &mut self,
-        before: Option<&DecoratedKey>,
-        visitor: &mut dyn PlainVisitor,
-    ) -> Result<Option<PlainRun>, ReadError> {
-        self.cursor.plain_partitions(before, visitor)
-    }
-
-    fn plain_rows(
-        &mut self,
-        key: &DecoratedKey,
-        before: Option<&Bound>,
-        visitor: &mut dyn PlainVisitor,
-    ) -> Result<u64, ReadError> {
-        self.cursor.plain_rows(key, before, visitor)
-    }
+    ilion_rows::cursor_methods!(forward cursor: next_unfiltered lower_bound peek plain_partitions plain_rows);
 }
 
 /// No partition at all.
@@ -90,6 +63,8 @@ impl Cursor for Nothing {
     fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>, ReadError> {
         Ok(None)
     }
+
+    ilion_rows::cursor_methods!(without: lower_bound peek plain_partitions plain_rows);
 }
 
 /// A cursor whose partition was begun before anyone asked for it.
@@ -119,10 +94,6 @@ impl<C: Cursor> Cursor for Begun<C> {
         }
     }
 
-    fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>, ReadError> {
-        self.cursor.next_unfiltered()
-    }
-
     fn lower_bound(&self) -> Option<DecoratedKey> {
         match &self.head {
             None => self.cursor.lower_bound(),
@@ -141,6 +112,10 @@ impl<C: Cursor> Cursor for Begun<C> {
             Some(_) => Ok(0),
         }
     }
+
+    ilion_rows::cursor_methods!(forward cursor: next_unfiltered);
+
+    ilion_rows::cursor_methods!(without: peek plain_partitions);
 }
 
 /// A read of one partition.

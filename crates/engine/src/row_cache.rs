@@ -322,6 +322,8 @@ impl Cursor for CachedCursor {
         self.at = self.at.saturating_add(1);
         Ok(next.cloned())
     }
+
+    ilion_rows::cursor_methods!(without: lower_bound peek plain_partitions plain_rows);
 }
 
 /// Opens what follows on a cached head.
@@ -362,6 +364,8 @@ impl Cursor for HeadThenRest {
         self.rest = Some(rest);
         Ok(next)
     }
+
+    ilion_rows::cursor_methods!(without: lower_bound peek plain_partitions plain_rows);
 }
 
 /// True if a read that begins at the head of a partition makes an entry.

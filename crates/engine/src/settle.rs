@@ -341,4 +341,6 @@ impl Cursor for SettledCursor {
         }
         Ok(self.unfiltereds.next())
     }
+
+    ilion_rows::cursor_methods!(without: lower_bound peek plain_partitions plain_rows);
 }

@@ -158,46 +158,20 @@ impl<R: Cursor> Cursor for OfTable<R> {
             Self::Entries(cursor) => cursor.plain_partitions(before, visitor),
         }
     }
+
+    ilion_rows::cursor_methods!(without: plain_rows);
 }
 
 impl Cursor for PartitionCursor {
-    fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError> {
-        self.0.next_partition()
-    }
+    ilion_rows::cursor_methods!(forward 0: next_partition next_unfiltered lower_bound);
 
-    fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>, ReadError> {
-        self.0.next_unfiltered()
-    }
-
-    fn lower_bound(&self) -> Option<DecoratedKey> {
-        self.0.lower_bound()
-    }
+    ilion_rows::cursor_methods!(without: peek plain_partitions plain_rows);
 }
 
 impl Cursor for MemtableCursor {
-    fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError> {
-        self.0.next_partition()
-    }
+    ilion_rows::cursor_methods!(forward 0: next_partition next_unfiltered lower_bound peek plain_partitions);
 
-    fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>, ReadError> {
-        self.0.next_unfiltered()
-    }
-
-    fn lower_bound(&self) -> Option<DecoratedKey> {
-        self.0.lower_bound()
-    }
-
-    fn peek(&mut self) -> Option<DecoratedKey> {
-        self.0.peek()
-    }
-
-    fn plain_partitions(
-        &mut self,
-        before: Option<&DecoratedKey>,
-        visitor: &mut dyn PlainVisitor,
-    ) -> Result<Option<PlainRun>, ReadError> {
-        self.0.plain_partitions(before, visitor)
-    }
+    ilion_rows::cursor_methods!(without: plain_rows);
 }
 
 /// Reads one partition of rows.
@@ -249,6 +223,8 @@ impl Cursor for RowsCursor {
     fn lower_bound(&self) -> Option<DecoratedKey> {
         self.key.clone()
     }
+
+    ilion_rows::cursor_methods!(without: peek plain_partitions plain_rows);
 }
 
 /// Reads a range of partitions of rows.
@@ -408,6 +384,8 @@ impl Cursor for RangeCursor {
             is_over,
         }))
     }
+
+    ilion_rows::cursor_methods!(without: plain_rows);
 }
 
 /// Shows a row to a visitor, if it is plain.

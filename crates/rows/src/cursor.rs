@@ -17,6 +17,9 @@ pub struct PartitionHead {
 
 /// Gives partitions in (token, key) order and the unfiltereds of each in clustering order (reversed if the read
 /// asked so; partitions always ascend).
+///
+/// No method has a default: a wrapper that forgot to forward a fast path would still be right, and slow.
+/// [`cursor_methods!`](crate::cursor_methods) writes those that are forwarded as they are, and those that a source does without.
 pub trait Cursor: Send {
     /// The next partition; skips what is left of the current one. A partition may turn out to have no unfiltereds.
     fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError>;
@@ -24,39 +27,115 @@ pub trait Cursor: Send {
     /// The next row or marker of the current partition.
     fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>, ReadError>;
 
-    /// A key that the next partition is not before, known without I/O; nothing if unknown. A merge asks it before it
+    /// A key that the next partition is not before, known without I/O; `None` if unknown. A merge asks it before it
     /// asks for the partition itself, and leaves a source alone whose bound lies beyond what is wanted.
-    fn lower_bound(&self) -> Option<DecoratedKey> {
-        None
-    }
+    fn lower_bound(&self) -> Option<DecoratedKey>;
 
     /// The key of the next partition, if it is at hand and nothing of the current one is left: known without I/O. A source may keep it
     /// for when it is asked for the partition.
-    fn peek(&mut self) -> Option<DecoratedKey> {
-        None
-    }
+    fn peek(&mut self) -> Option<DecoratedKey>;
 
     /// Leaves the current partition and shows the visitor those that follow, as long as they are plain, wanted and before that key;
-    /// then stands behind the last one that was taken. Nothing if none was: then [`Cursor::next_partition`] is to be asked. A source
+    /// then stands behind the last one that was taken. `None` if none was: then [`Cursor::next_partition`] is to be asked. A source
     /// may stop at any partition.
     fn plain_partitions(
         &mut self,
-        _before: Option<&DecoratedKey>,
-        _visitor: &mut dyn PlainVisitor,
-    ) -> Result<Option<PlainRun>, ReadError> {
-        Ok(None)
-    }
+        before: Option<&DecoratedKey>,
+        visitor: &mut dyn PlainVisitor,
+    ) -> Result<Option<PlainRun>, ReadError>;
 
     /// Shows the visitor the rows that follow in the current partition, of which that is the key, as long as they are plain, wanted and
-    /// before that bound; gives how many were taken. What follows the last of them is then the next one. A source may stop at any row.
+    /// before that bound; returns how many were taken. What follows the last of them is then the next one. A source may stop at any row.
     fn plain_rows(
         &mut self,
-        _key: &DecoratedKey,
-        _before: Option<&Bound>,
-        _visitor: &mut dyn PlainVisitor,
-    ) -> Result<u64, ReadError> {
-        Ok(0)
-    }
+        key: &DecoratedKey,
+        before: Option<&Bound>,
+        visitor: &mut dyn PlainVisitor,
+    ) -> Result<u64, ReadError>;
+}
+
+/// Writes methods of a [`Cursor`].
+///
+/// `forward field: method ...` passes them on to the cursor in a field; `without: method ...` does without: such a source knows
+/// nothing ahead and shows nothing where it lies.
+#[macro_export]
+macro_rules! cursor_methods {
+    (forward $field:tt: $($method:ident)+) => {
+        $($crate::cursor_methods!(@$method [forward $field]);)+
+    };
+    (without: $($method:ident)+) => {
+        $($crate::cursor_methods!(@$method [without]);)+
+    };
+    (@next_partition [forward $field:tt]) => {
+        #[inline]
+        fn next_partition(&mut self) -> Result<Option<$crate::PartitionHead>, $crate::ReadError> {
+            self.$field.next_partition()
+        }
+    };
+    (@next_unfiltered [forward $field:tt]) => {
+        #[inline]
+        fn next_unfiltered(&mut self) -> Result<Option<$crate::Unfiltered>, $crate::ReadError> {
+            self.$field.next_unfiltered()
+        }
+    };
+    (@lower_bound [forward $field:tt]) => {
+        fn lower_bound(&self) -> Option<$crate::DecoratedKey> {
+            self.$field.lower_bound()
+        }
+    };
+    (@lower_bound [without]) => {
+        fn lower_bound(&self) -> Option<$crate::DecoratedKey> {
+            None
+        }
+    };
+    (@peek [forward $field:tt]) => {
+        fn peek(&mut self) -> Option<$crate::DecoratedKey> {
+            self.$field.peek()
+        }
+    };
+    (@peek [without]) => {
+        fn peek(&mut self) -> Option<$crate::DecoratedKey> {
+            None
+        }
+    };
+    (@plain_partitions [forward $field:tt]) => {
+        fn plain_partitions(
+            &mut self,
+            before: Option<&$crate::DecoratedKey>,
+            visitor: &mut dyn $crate::PlainVisitor,
+        ) -> Result<Option<$crate::PlainRun>, $crate::ReadError> {
+            self.$field.plain_partitions(before, visitor)
+        }
+    };
+    (@plain_partitions [without]) => {
+        fn plain_partitions(
+            &mut self,
+            _: Option<&$crate::DecoratedKey>,
+            _: &mut dyn $crate::PlainVisitor,
+        ) -> Result<Option<$crate::PlainRun>, $crate::ReadError> {
+            Ok(None)
+        }
+    };
+    (@plain_rows [forward $field:tt]) => {
+        fn plain_rows(
+            &mut self,
+            key: &$crate::DecoratedKey,
+            before: Option<&$crate::Bound>,
+            visitor: &mut dyn $crate::PlainVisitor,
+        ) -> Result<u64, $crate::ReadError> {
+            self.$field.plain_rows(key, before, visitor)
+        }
+    };
+    (@plain_rows [without]) => {
+        fn plain_rows(
+            &mut self,
+            _: &$crate::DecoratedKey,
+            _: Option<&$crate::Bound>,
+            _: &mut dyn $crate::PlainVisitor,
+        ) -> Result<u64, $crate::ReadError> {
+            Ok(0)
+        }
+    };
 }
 
 impl<C: Cursor + ?Sized> Cursor for Box<C> {

@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::{
-    Bound, ClusteringComparator, ClusteringFilter, Cursor, DecoratedKey, DeletionTime, Direction, Marker,
-    PartitionHead, ReadError, Slice, Unfiltered,
+    Bound, ClusteringComparator, ClusteringFilter, Cursor, DeletionTime, Direction, Marker, PartitionHead,
+    ReadError, Slice, Unfiltered,
 };
 
 /// Gives of a forward source what a filter wants, in the filter's direction.
@@ -154,7 +154,7 @@ impl<C: Cursor> Cursor for FilterCursor<C> {
         }
     }
 
-    fn lower_bound(&self) -> Option<DecoratedKey> {
-        self.source.lower_bound()
-    }
+    crate::cursor_methods!(forward source: lower_bound);
+
+    crate::cursor_methods!(without: peek plain_partitions plain_rows);
 }

@@ -410,4 +410,6 @@ impl Cursor for MergeCursor {
     ) -> Result<u64, ReadError> {
         self.plain_rows_of_one(key, before, visitor)
     }
+
+    crate::cursor_methods!(without: peek);
 }

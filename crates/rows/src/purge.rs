@@ -315,10 +315,6 @@ impl<C: Cursor> Cursor for ReadPurge<C> {
         Ok(None)
     }
 
-    fn lower_bound(&self) -> Option<DecoratedKey> {
-        self.source.lower_bound()
-    }
-
     /// What is plain lives, unless it needs a liveness for that.
     fn plain_partitions(
         &mut self,
@@ -346,6 +342,10 @@ impl<C: Cursor> Cursor for ReadPurge<C> {
         self.counts.live_rows += count;
         Ok(count)
     }
+
+    crate::cursor_methods!(forward source: lower_bound);
+
+    crate::cursor_methods!(without: peek);
 }
 
 /// For each partition, the timestamp below which its tombstones may go: the lowest that any source outside of the
@@ -456,10 +456,6 @@ impl<C: Cursor> Cursor for CompactionPurge<C> {
         Ok(None)
     }
 
-    fn lower_bound(&self) -> Option<DecoratedKey> {
-        self.source.lower_bound()
-    }
-
     /// What is plain has nothing that may go, unless it needs a liveness.
     fn plain_partitions(
         &mut self,
@@ -483,4 +479,8 @@ impl<C: Cursor> Cursor for CompactionPurge<C> {
         }
         self.source.plain_rows(key, before, visitor)
     }
+
+    crate::cursor_methods!(forward source: lower_bound);
+
+    crate::cursor_methods!(without: peek);
 }

@@ -97,4 +97,6 @@ impl Cursor for VecCursor {
         let next = self.partitions.as_slice().first();
         next.map(|partition| partition.head.key.clone())
     }
+
+    crate::cursor_methods!(without: peek plain_partitions plain_rows);
 }

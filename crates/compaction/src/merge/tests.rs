@@ -67,6 +67,8 @@ impl Cursor for Numbers {
         }
         Ok(count)
     }
+
+    ilion_rows::cursor_methods!(without: lower_bound peek plain_partitions);
 }
 
 /// Writes down what it is given; refuses plain rows of some numbers, and fails at one.

@@ -82,6 +82,8 @@ impl Cursor for Numbers {
     ) -> Result<u64, ReadError> {
         Ok(self.show(visitor).0)
     }
+
+    ilion_rows::cursor_methods!(without: lower_bound peek);
 }
 
 /// A partition whose rows are laid out alike: a number each, which is their clustering.
@@ -115,6 +117,8 @@ impl Cursor for Alike {
         self.0.drain(..taken * layout.len);
         Ok(taken as u64)
     }
+
+    ilion_rows::cursor_methods!(without: lower_bound peek plain_partitions);
 }
 
 /// Writes down the bytes of every look, and ends the read at some of them.

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use ilion_rows::{
-    Bound, Cursor, DecoratedKey, MergeCursor, PartitionHead, PlainRun, PlainVisitor, ReadError, Unfiltered,
-};
+use ilion_rows::{Cursor, DecoratedKey, MergeCursor, PartitionHead, PlainRun, PlainVisitor, ReadError};
 
 /// Partitions by the number of inputs that have them, of one input first.
 #[derive(Clone, Debug)]
@@ -45,18 +43,6 @@ impl Cursor for Counted {
         Ok(head)
     }
 
-    fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>, ReadError> {
-        self.merge.next_unfiltered()
-    }
-
-    fn lower_bound(&self) -> Option<DecoratedKey> {
-        self.merge.lower_bound()
-    }
-
-    fn peek(&mut self) -> Option<DecoratedKey> {
-        self.merge.peek()
-    }
-
     /// What is plain is in one input.
     fn plain_partitions(
         &mut self,
@@ -68,12 +54,5 @@ impl Cursor for Counted {
         Ok(run)
     }
 
-    fn plain_rows(
-        &mut self,
-        key: &DecoratedKey,
-        before: Option<&Bound>,
-        visitor: &mut dyn PlainVisitor,
-    ) -> Result<u64, ReadError> {
-        self.merge.plain_rows(key, before, visitor)
-    }
+    ilion_rows::cursor_methods!(forward merge: next_unfiltered lower_bound peek plain_rows);
 }

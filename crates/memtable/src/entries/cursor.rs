@@ -132,4 +132,6 @@ impl Cursor for EntryCursor {
     fn lower_bound(&self) -> Option<DecoratedKey> {
         self.walk.peek().map(|record| key_of(record.bytes))
     }
+
+    ilion_rows::cursor_methods!(without: peek plain_partitions plain_rows);
 }

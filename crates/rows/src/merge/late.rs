@@ -26,6 +26,8 @@ impl Cursor for Unopened {
     fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>, ReadError> {
         Ok(None)
     }
+
+    crate::cursor_methods!(without: lower_bound peek plain_partitions plain_rows);
 }
 
 impl MergeCursor {

@@ -199,4 +199,6 @@ impl Cursor for DataScan {
         let (stream, patterns) = (&mut self.stream, &mut self.patterns);
         Ok(show_rows(stream, &self.format, patterns, key, before, visitor))
     }
+
+    ilion_rows::cursor_methods!(without: lower_bound);
 }

@@ -63,4 +63,6 @@ impl Cursor for PartitionCursor {
     fn lower_bound(&self) -> Option<DecoratedKey> {
         self.waiting.as_ref().map(|(key, _)| key.clone())
     }
+
+    ilion_rows::cursor_methods!(without: peek plain_partitions);
 }

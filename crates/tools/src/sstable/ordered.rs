@@ -98,10 +98,6 @@ impl Cursor for OrderedScan {
         }
     }
 
-    fn peek(&mut self) -> Option<DecoratedKey> {
-        self.scan.peek()
-    }
-
     fn plain_partitions(
         &mut self,
         before: Option<&DecoratedKey>,
@@ -127,4 +123,8 @@ impl Cursor for OrderedScan {
         self.scan
             .plain_rows(key, before, &mut OrderedRows { order, visitor })
     }
+
+    ilion_rows::cursor_methods!(forward scan: peek);
+
+    ilion_rows::cursor_methods!(without: lower_bound);
 }
