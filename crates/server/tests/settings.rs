@@ -297,12 +297,12 @@ fn a_file_that_is_not_there_is_named_once() {
 #[test]
 fn the_document_is_up_to_date() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/settings.md");
-    if std::env::var_os("BLESS").is_some() {
+    if std::env::var_os("REWRITE").is_some() {
         std::fs::write(path, document()).unwrap();
     }
     let written = std::fs::read_to_string(path).unwrap();
     assert!(
         written == document(),
-        "docs/settings.md is out of date: run this test with BLESS=1"
+        "docs/settings.md is out of date: run this test with REWRITE=1"
     );
 }

@@ -8,7 +8,7 @@ use super::{ENVIRONMENT_PREFIX, FOREIGN, Fate, SETTINGS};
 pub fn document() -> String {
     let mut text = format!(
         "# Settings\n\n\
-         <!-- Made from crates/server/src/settings by `BLESS=1 cargo test -p ilion-server --test settings`. -->\n\n\
+         <!-- Made from crates/server/src/settings by `REWRITE=1 cargo test -p ilion-server --test settings`. -->\n\n\
          A setting comes from its default, then the file (`ilion serve --config FILE`, YAML), then the environment \
          (`{ENVIRONMENT_PREFIX}` and the name in capitals), then the command line (`--set name=value`, or the flag that \
          `ilion serve --help` names). Names and units are those of Cassandra 5.0 where the meaning is: durations `10s`, \

@@ -2,7 +2,7 @@
 //!
 //! Names and units are Cassandra's where the meaning is. A name that nobody knows is refused with its place and the nearest
 //! name that is known; a name of Cassandra's that Ilion has no use for is passed over with a warning or refused
-//! (`foreign`). When you add a setting: add a line in `table`, and run the tests with `BLESS=1` to renew the document.
+//! (`foreign`). When you add a setting: add a line in `table`, and run the tests with `REWRITE=1` to renew the document.
 
 #[macro_use]
 mod form;

@@ -98,13 +98,13 @@ fn the_page_about_metrics_has_all_of_them() {
         assert!(!name.ends_with("_total"), "{name}: the format adds it");
     }
     let (page, path) = (document(&metrics), of_project("docs/metrics.md"));
-    if std::env::var_os("BLESS").is_some() {
+    if std::env::var_os("REWRITE").is_some() {
         std::fs::write(&path, &page).unwrap();
     }
     let known = std::fs::read_to_string(&path).unwrap_or_default();
     assert_eq!(
         known, page,
-        "docs/metrics.md is out of date: run this test with BLESS=1"
+        "docs/metrics.md is out of date: run this test with REWRITE=1"
     );
 }
 
