@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ilion_env::{Env, RealEnv};
 use ilion_index::IndexClasses;
@@ -57,13 +58,16 @@ fn real_env(settings: &Settings) -> Arc<dyn Env> {
 }
 
 impl Database {
-    /// Opens a directory, created if absent, and recovers what was written before. Writes are durable when they return.
+    /// Opens a directory, created if absent, and recovers what was written before. Writes are durable when they return, and a
+    /// SELECT may take as long as it does: no client waits for it at the other end of a socket.
     ///
     /// # Errors
     /// The directory is in use, damaged or somebody else's, or the operating system refuses.
     pub fn open(directory: impl Into<PathBuf>) -> Result<Self, Error> {
         let settings = Settings {
             directory: directory.into(),
+            read_request_timeout: Duration::ZERO,
+            range_request_timeout: Duration::ZERO,
             ..Settings::default()
         };
         Self::open_with(&settings)
