@@ -2,7 +2,7 @@
 //!
 //! Compat: rules, messages and warnings are those of `BatchStatement` of Cassandra 5.0.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use ilion_cql::ast;
@@ -12,8 +12,8 @@ use ilion_types::CqlType;
 
 use crate::consistency::{check_condition, check_counter, check_write};
 use crate::context::{Execution, PlanContext};
-use crate::merge::{data_len, merge_updates};
-use crate::plan::Plan;
+use crate::merge::data_len;
+use crate::partitions::{merge_partitions, partition_count};
 use crate::protect::check_change;
 use crate::term::Term;
 use crate::views;
@@ -142,16 +142,6 @@ fn evaluate_timestamp(term: &Term, execution: &Execution<'_>) -> Result<i64, Err
     }
 }
 
-/// The change of data that a member of a protocol batch has to be.
-pub(crate) fn modification(plan: &Plan) -> Result<&ModifyPlan, Error> {
-    match plan {
-        Plan::Modify(modification) => Ok(modification),
-        _ => Err(Error::invalid(
-            "Invalid statement in batch: only UPDATE, INSERT and DELETE statements are allowed.",
-        )),
-    }
-}
-
 /// The rules that need no values.
 pub(crate) fn check<'p>(
     kind: BatchKind,
@@ -246,35 +236,6 @@ pub(crate) fn execute(
     Ok(executed)
 }
 
-/// One mutation for each partition, in the order in which the partitions came.
-pub(crate) fn merge_partitions(mutations: Vec<Mutation>) -> Vec<Mutation> {
-    if mutations.len() < 2 {
-        return mutations;
-    }
-    let mut places: HashMap<(TableId, DecoratedKey), usize> = HashMap::with_capacity(mutations.len());
-    let mut merged: Vec<(Mutation, Vec<Mutation>)> = Vec::with_capacity(mutations.len());
-    for mutation in mutations {
-        let key = (mutation.table.id, mutation.key.clone());
-        match places.get(&key) {
-            Some(place) => merged[*place].1.push(mutation),
-            None => {
-                places.insert(key, merged.len());
-                merged.push((mutation, Vec::new()));
-            }
-        }
-    }
-    merged
-        .into_iter()
-        .map(|(mut first, rest)| {
-            if !rest.is_empty() {
-                let updates = rest.into_iter().map(|mutation| mutation.update);
-                first.update = merge_updates(first.update, updates, &first.table);
-            }
-            first
-        })
-        .collect()
-}
-
 /// Compat: a batch of one partition is of any size, since it is one write anyway.
 fn check_size(mutations: &[Mutation], execution: &Execution<'_>) -> Result<(), Error> {
     if partition_count(mutations) < 2 {
@@ -330,18 +291,6 @@ fn warn_of_kind(kind: BatchKind, mutations: &[Mutation], execution: &Execution<'
             plural(&names)
         ));
     }
-}
-
-/// Compat: Cassandra counts tables of one keyspace and key as one mutation.
-pub(crate) fn partition_count(mutations: &[Mutation]) -> usize {
-    if mutations.len() < 2 {
-        return mutations.len();
-    }
-    let partitions: HashSet<(&str, &DecoratedKey)> = mutations
-        .iter()
-        .map(|mutation| (mutation.table.keyspace.as_str(), &mutation.key))
-        .collect();
-    partitions.len()
 }
 
 fn table_names<'m>(mutations: impl IntoIterator<Item = &'m Mutation>) -> String {

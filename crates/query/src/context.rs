@@ -7,11 +7,11 @@ use std::sync::Arc;
 use ilion_cql::Marker;
 use ilion_cql::ast::QualifiedName;
 use ilion_env::patience::Patience;
-use ilion_schema::{Keyspace, Schema, TableSchema};
+use ilion_rows::{DecoratedKey, Mutation};
+use ilion_schema::{Applied, Keyspace, Schema, SchemaChange, TableId, TableSchema};
 use ilion_script::CallBudget;
 
-use crate::views::Views;
-use crate::{ColumnSpec, Error, ExecuteOptions, QueryOptions, Store, Value};
+use crate::{ColumnSpec, Error, ExecuteOptions, LogPosition, QueryOptions, Store, Value, WriteType};
 
 /// What planning a statement needs.
 pub(crate) struct PlanContext<'a> {
@@ -130,6 +130,31 @@ pub(crate) fn no_keyspace() -> Error {
     Error::invalid("No keyspace has been specified. USE a keyspace, or explicitly specify keyspace.tablename")
 }
 
+/// Carries out what concerns materialized views as well. A trait, so that those who execute statements need not know how views
+/// are kept.
+pub(crate) trait KeepViews {
+    /// Applies mutations together with what they mean for views. `locked` are the partitions that the caller holds.
+    ///
+    /// # Errors
+    /// Nothing was applied.
+    fn apply(
+        &self,
+        execution: &Execution<'_>,
+        mutations: Vec<Mutation>,
+        locked: &[(TableId, DecoratedKey)],
+        write_type: WriteType,
+    ) -> Result<Option<LogPosition>, Error>;
+
+    /// Carries out a change of the schema while no write is under way that would not know of it.
+    fn change_schema(&self, change: &SchemaChange, carry_out: &dyn Fn() -> Altered) -> Altered;
+
+    /// Removes all data of a table and of its views. A crash in between leaves views that are built anew.
+    fn truncate(&self, table: TableId, execution: &Execution<'_>) -> Result<(), Error>;
+}
+
+/// A change of the schema that was carried out; `None` if there was nothing to change.
+pub(crate) type Altered = Result<Option<Applied>, Error>;
+
 /// What executing a statement needs beside its plan.
 #[derive(Clone, Copy)]
 pub(crate) struct Execution<'a> {
@@ -141,8 +166,8 @@ pub(crate) struct Execution<'a> {
     pub query_options: &'a QueryOptions,
     /// The clock that TTLs are measured by: the request's if it brought one.
     pub now_secs: i64,
-    /// Who keeps materialized views up to date; nothing where only tables without views are written.
-    pub views: Option<&'a Arc<Views>>,
+    /// Who keeps materialized views up to date; `None` where only tables without views are written.
+    pub views: Option<&'a dyn KeepViews>,
     /// Who ends long reads; nothing where they may last.
     pub patience: Option<&'a Arc<dyn Patience>>,
     /// Sentences for the client.

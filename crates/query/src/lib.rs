@@ -19,6 +19,7 @@
 //! | `protect` | tables that no client may write to |
 //! | `read_patience` | how long a SELECT may take |
 //! | `type_name` | names of types to types |
+//! | `partitions` | the mutations of a statement by partition |
 //! | `ddl` | schema statements |
 //! | `guardrails` | what the operator limits or switches off |
 //! | `describe` | DESCRIBE |
@@ -47,6 +48,7 @@ mod guardrails;
 mod internal;
 mod invalidation;
 mod merge;
+mod partitions;
 mod plan;
 mod planned;
 mod prepared;

@@ -33,6 +33,19 @@ pub(crate) enum Plan {
 }
 
 impl Plan {
+    /// The change of data that a member of a protocol batch has to be.
+    ///
+    /// # Errors
+    /// It is another statement.
+    pub fn modification(&self) -> Result<&ModifyPlan, Error> {
+        match self {
+            Self::Modify(modification) => Ok(modification),
+            _ => Err(Error::invalid(
+                "Invalid statement in batch: only UPDATE, INSERT and DELETE statements are allowed.",
+            )),
+        }
+    }
+
     /// Resolves a statement against the schema.
     pub fn of(statement: &Statement, context: &PlanContext<'_>) -> Result<Self, Error> {
         Ok(match statement {

@@ -251,7 +251,7 @@ impl QueryProcessor {
             .collect::<Result<Vec<Cow<'_, [Value]>>, _>>()?;
         let plans = planned
             .iter()
-            .map(|planned| batch::modification(&planned.plan))
+            .map(|planned| planned.plan.modification())
             .collect::<Result<Vec<_>, _>>()?;
         batch::check(kind, plans.iter().copied(), batch::OwnTimestamp::Absent)?;
         let schema = self.store.schema();

@@ -54,7 +54,7 @@ impl SchemaPlan {
             altered.map_err(|refused| refused.of_statement())
         };
         let applied = match execution.views {
-            Some(views) => views.change_schema(&change, alter)?,
+            Some(views) => views.change_schema(&change, &alter)?,
             None => alter()?,
         };
         if let Some(applied) = &applied {

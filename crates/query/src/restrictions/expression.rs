@@ -5,7 +5,7 @@ use ilion_rows::Values;
 use ilion_schema::Column;
 use ilion_types::tuple_components;
 
-use super::restriction::names;
+use super::names::names;
 use crate::context::Execution;
 use crate::term::{Term, Terms};
 use crate::{Error, Value};

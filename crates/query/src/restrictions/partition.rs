@@ -7,7 +7,8 @@ use ilion_types::{KEY_LEN_MAX, Partitioner, encode_composite};
 use smallvec::SmallVec;
 
 use super::expression::Expression;
-use super::restriction::{Predicate, Restriction, names};
+use super::names::names;
+use super::restriction::{Predicate, Restriction};
 use super::token::{TokenRestriction, keep_within};
 use crate::Error;
 use crate::context::Execution;

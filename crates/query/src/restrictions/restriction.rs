@@ -6,6 +6,7 @@
 use ilion_schema::{Column, ColumnKind};
 
 use super::expression::{Expression, Expressions};
+use super::names::names;
 use crate::Error;
 use crate::term::Term;
 
@@ -179,12 +180,6 @@ fn merge_edge(ours: &mut Option<Edge>, theirs: Option<Edge>, side: &str, common:
         *ours = theirs;
     }
     Ok(())
-}
-
-/// Names in a row, as messages have them.
-pub(super) fn names<'a>(columns: impl IntoIterator<Item = &'a Column>) -> String {
-    let names: Vec<&str> = columns.into_iter().map(|column| column.name.as_str()).collect();
-    names.join(", ")
 }
 
 /// Adds a restriction to those of the same kind of column, merging it with those that share a column.

@@ -6,7 +6,8 @@ use ilion_cql::ast::{Operator, Relation};
 use ilion_schema::{Column, TableSchema};
 
 use super::indexes::Indexes;
-use super::restriction::{Predicate, Restriction, names};
+use super::names::names;
+use super::restriction::{Predicate, Restriction};
 use super::{RestrictionUse, Sorted, gives_keys, partition};
 use crate::Error;
 use crate::context::PlanContext;

@@ -3,8 +3,8 @@
 use ilion_cql::ast::Operator;
 use ilion_schema::{Column, ColumnKind, TableSchema};
 
+use super::names::names;
 use super::relation::{Resolver, existing};
-use super::restriction::names;
 use super::token::{TokenEdge, TokenRestriction};
 use crate::Error;
 

@@ -191,7 +191,7 @@ impl Views {
     }
 
     fn write(&self, updates: Vec<Mutation>) -> Result<(), Error> {
-        let merged = crate::batch::merge_partitions(updates);
+        let merged = crate::partitions::merge_partitions(updates);
         if merged.is_empty() {
             return Ok(());
         }

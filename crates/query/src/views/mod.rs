@@ -38,8 +38,8 @@ pub(crate) use self::definition::restricting;
 
 use self::build::Builder;
 use self::definition::ViewPlan;
-use crate::batch::merge_partitions;
-use crate::context::Execution;
+use crate::context::{Altered, Execution, KeepViews};
+use crate::partitions::merge_partitions;
 use crate::{Error, LogPosition, QueryOptions, Store, StoreError, WriteType};
 
 /// The views of each base table.
@@ -103,12 +103,24 @@ impl Views {
         }
     }
 
-    /// Carries out a change of the schema while no write is under way that would not know of it.
-    pub fn change_schema<T>(
-        self: &Arc<Self>,
-        change: &SchemaChange,
-        carry_out: impl FnOnce() -> Result<T, Error>,
-    ) -> Result<T, Error> {
+    fn remove_all(&self, table: TableId) -> Result<(), Error> {
+        self.store
+            .truncate(table)
+            .map_err(|refused| match refused.of_statement() {
+                Error::ServerError(message) => Error::Truncate(format!("Error during truncate: {message}")),
+                other => other,
+            })
+    }
+
+    /// Ends the building of views, which goes on at the next start.
+    pub fn stop(&self) {
+        self.is_stopping.store(true, Ordering::Release);
+        self.wait_built();
+    }
+}
+
+impl KeepViews for Arc<Views> {
+    fn change_schema(&self, change: &SchemaChange, carry_out: &dyn Fn() -> Altered) -> Altered {
         if let SchemaChange::CreateView(create) = change {
             if self
                 .store
@@ -132,8 +144,7 @@ impl Views {
         Ok(done)
     }
 
-    /// Removes all data of a table and of its views. A crash in between leaves views that are built anew.
-    pub fn truncate(self: &Arc<Self>, table: TableId, execution: &Execution<'_>) -> Result<(), Error> {
+    fn truncate(&self, table: TableId, execution: &Execution<'_>) -> Result<(), Error> {
         let index = self.index.write();
         let plans = index.plans.get(&table).cloned().unwrap_or_default();
         for plan in &*plans {
@@ -147,20 +158,7 @@ impl Views {
         Ok(())
     }
 
-    fn remove_all(&self, table: TableId) -> Result<(), Error> {
-        self.store
-            .truncate(table)
-            .map_err(|refused| match refused.of_statement() {
-                Error::ServerError(message) => Error::Truncate(format!("Error during truncate: {message}")),
-                other => other,
-            })
-    }
-
-    /// Applies mutations together with what they mean for views. `locked` are the partitions that the caller holds.
-    ///
-    /// # Errors
-    /// Nothing was applied.
-    pub fn apply(
+    fn apply(
         &self,
         execution: &Execution<'_>,
         mut mutations: Vec<Mutation>,
@@ -207,12 +205,6 @@ impl Views {
         let applied = self.store.apply_decided(mutations).map_err(refused);
         drop(guard);
         applied
-    }
-
-    /// Ends the building of views, which goes on at the next start.
-    pub fn stop(&self) {
-        self.is_stopping.store(true, Ordering::Release);
-        self.wait_built();
     }
 }
 

@@ -9,8 +9,8 @@ use ilion_rows::DecoratedKey;
 use ilion_schema::{Column, TableSchema};
 use ilion_types::{CqlType, decode_composite};
 
+use super::column_spec::spec;
 use super::current::Current;
-use super::plan::spec;
 use crate::select::RowView;
 use crate::{Error, ResultSet};
 

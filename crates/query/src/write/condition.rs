@@ -10,7 +10,7 @@ use ilion_rows::Row;
 use ilion_schema::{Column, ColumnKind, TableSchema};
 use ilion_types::{CqlType, collection_elements, encode_list, map_entries, tuple_components};
 
-use super::plan::spec;
+use super::column_spec::spec;
 use crate::context::{Execution, PlanContext};
 use crate::restrictions::relation::existing;
 use crate::select::RowView;

@@ -13,8 +13,8 @@ use super::condition::{ColumnCondition, Condition};
 use super::current::Current;
 use super::mutate::{self, Rows};
 use super::{BatchMember, ModifyPlan, Target, apply, json};
-use crate::batch::merge_partitions;
 use crate::context::Execution;
+use crate::partitions::merge_partitions;
 use crate::{Error, Executed, Outcome, WriteType};
 
 /// Whether a statement stands alone or in a batch.

@@ -11,8 +11,8 @@ use ilion_schema::{ColumnId, TableSchema};
 use super::current::Current;
 use super::mutate::{self, Rows};
 use super::{BatchMember, apply};
-use crate::batch::{merge_partitions, partition_count};
 use crate::context::Execution;
+use crate::partitions::{merge_partitions, partition_count};
 use crate::{BatchKind, Error, Executed, Outcome, WriteType};
 
 /// Carries out changes of counters.

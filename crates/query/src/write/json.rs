@@ -6,8 +6,9 @@ use ilion_schema::TableSchema;
 use ilion_types::CqlType;
 use ilion_types::json::{Json, column_name};
 
+use super::column_spec::spec;
 use super::operation::{Action, Operations, operation};
-use super::plan::{spec, target_of_values};
+use super::target::target_of_values;
 use super::{Condition, Kind, ModifyPlan};
 use crate::Error;
 use crate::context::{Execution, PlanContext};

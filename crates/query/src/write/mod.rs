@@ -18,6 +18,7 @@
 //! | `count` | increments to counter contexts |
 
 mod answer;
+mod column_spec;
 mod condition;
 mod conditional;
 mod count;
@@ -27,6 +28,7 @@ mod mutate;
 mod operation;
 mod plan;
 mod row_writer;
+mod target;
 mod timing;
 
 use std::sync::Arc;

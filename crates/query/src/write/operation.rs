@@ -8,7 +8,7 @@ use ilion_cql::ast::{AssignmentOperation, ColumnPart, Term as AstTerm};
 use ilion_schema::{Column, ColumnKind, TableSchema};
 use ilion_types::{CqlType, quote_name};
 
-use super::plan::spec;
+use super::column_spec::spec;
 use crate::context::PlanContext;
 use crate::term::Term;
 use crate::{ColumnSpec, Error};

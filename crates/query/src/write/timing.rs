@@ -6,7 +6,7 @@ use ilion_rows::{Cell, DeletionTime, Liveness, NO_TIMESTAMP, NO_TTL};
 use ilion_schema::{TableSchema, is_system_keyspace};
 use ilion_types::CqlType;
 
-use super::plan::spec;
+use super::column_spec::spec;
 use crate::context::{Execution, PlanContext};
 use crate::guardrails::check_timestamp;
 use crate::term::Term;

@@ -1,0 +1,9 @@
+//! Columns as messages name them.
+
+use ilion_schema::Column;
+
+/// Names in a row, as messages have them.
+pub(super) fn names<'a>(columns: impl IntoIterator<Item = &'a Column>) -> String {
+    let names: Vec<&str> = columns.into_iter().map(|column| column.name.as_str()).collect();
+    names.join(", ")
+}
