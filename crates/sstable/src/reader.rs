@@ -7,6 +7,7 @@
 
 mod backward;
 mod block_index;
+mod block_start;
 mod data_scan;
 mod forward;
 mod index_scan;

@@ -16,4 +16,4 @@ mod rest;
 pub(crate) mod seen;
 pub(crate) mod source;
 
-pub(crate) use rest::key_at_hand;
+pub(crate) use rest::{key_at_hand, read_uvint};

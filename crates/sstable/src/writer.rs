@@ -10,6 +10,7 @@
 mod cell_entries;
 mod clustering_span;
 mod component_writer;
+mod ended_partition;
 mod options;
 mod partition_index;
 mod row_index;
@@ -52,7 +53,8 @@ pub use options::{CellMapLimits, WriterOptions};
 
 use cell_entries::CellEntries;
 use clustering_span::{ClusteringSpan, Reach};
-use partition_index::{EndedPartition, PartitionIndexWriter};
+use ended_partition::EndedPartition;
+use partition_index::PartitionIndexWriter;
 use written::Written;
 
 /// Encoded bytes that are gathered before they go to Data.db: several chunks, so that few of them are copied.

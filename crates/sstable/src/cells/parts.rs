@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use ilion_codec::{Reader, Writer};
 
-use crate::row::source::read_uvint;
+use crate::row::read_uvint;
 
 const KIND_BITS: u32 = 2;
 const KIND_MASK: u64 = (1 << KIND_BITS) - 1;

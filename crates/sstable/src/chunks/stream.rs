@@ -11,7 +11,7 @@ use ilion_env::{Scratch, patience};
 use super::buffers::Buffers;
 use super::reader::{ChunkReader, StoredRun, offset_in};
 use crate::error::Step;
-use crate::row::source::read_uvint;
+use crate::row::read_uvint;
 use crate::{Error, Result};
 
 /// Stored bytes that a scan reads at once.

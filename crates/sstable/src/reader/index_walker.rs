@@ -12,7 +12,8 @@ use ilion_rows::{DecoratedKey, KeyBound};
 use ilion_types::Partitioner;
 
 use super::location::{Location, RowIndexAt};
-use crate::row::source::{ByteSource as _, read_uvint};
+use crate::row::read_uvint;
+use crate::row::source::ByteSource as _;
 use crate::{ChunkReader, DataStream, Error, Result};
 
 const KEY_LENGTH_LEN: usize = 2;

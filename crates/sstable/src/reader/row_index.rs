@@ -3,9 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use ilion_rows::{Bound, DeletionTime, Slice};
+use ilion_rows::{Bound, Slice};
 
 use super::block_index::BlockIndex;
+use super::block_start::{Block, BlockStart};
 use super::location::RowIndexAt;
 use super::row_trie::{BlocksBack, RowTrie};
 use crate::row::decode::RowFormat;
@@ -17,18 +18,6 @@ pub(super) enum RowIndex {
     Promoted(BlockIndex),
     Trie(RowTrie),
 }
-
-/// Where a block begins.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct BlockStart {
-    /// From the start of the partition.
-    pub(super) offset: u64,
-    /// The deletion that is open there.
-    pub(super) open: Option<DeletionTime>,
-}
-
-/// A block, and where it ends, from the start of the partition; nothing: with the partition.
-pub(super) type Block = (BlockStart, Option<u64>);
 
 impl RowIndex {
     /// Nothing if it cannot be used.

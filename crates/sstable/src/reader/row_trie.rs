@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use ilion_rows::{Bound, DeletionTime};
 
-use super::row_index::BlockStart;
+use super::block_start::BlockStart;
 use crate::comparable::ComparableClusterings;
 use crate::row::decode::RowFormat;
 use crate::row::source::Piece;

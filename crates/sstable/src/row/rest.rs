@@ -1,8 +1,26 @@
 //! Bytes at hand that are taken one after another, in registers: nothing is counted, copied or reported.
 //!
-//! Whoever finds them to be other than expected leaves them to a [`ByteSource`](super::source::ByteSource), which tells what is wrong.
+//! Whoever finds them to be other than expected leaves them to a [`ByteSource`](crate::row::source::ByteSource), which tells what is wrong.
 
-use super::source::read_uvint;
+use ilion_codec::Reader;
+
+/// The unsigned vint at the start of `bytes`, and its length.
+#[inline(always)]
+pub(crate) fn read_uvint(bytes: &[u8]) -> Option<(u64, usize)> {
+    match *bytes {
+        [first @ ..0x80, ..] => Some((u64::from(first), 1)),
+        // Sizes of rows.
+        [first @ 0x80..0xC0, second, ..] => Some((u64::from(first & 0x3F) << 8 | u64::from(second), 2)),
+        _ => read_long_uvint(bytes),
+    }
+}
+
+#[inline]
+fn read_long_uvint(bytes: &[u8]) -> Option<(u64, usize)> {
+    let mut input = Reader::new(bytes);
+    let value = input.uvint().ok()?;
+    Some((value, input.offset()))
+}
 
 /// Bytes that are left.
 #[derive(Clone, Copy)]

@@ -1,7 +1,6 @@
 //! Where decoders take bytes from: a stream over a file, or a piece of it at hand.
 
 use bytes::Bytes;
-use ilion_codec::Reader;
 
 use super::rest::Rest;
 use crate::error::Step;
@@ -49,24 +48,6 @@ pub(crate) trait ByteSource {
     fn uvint32(&mut self) -> Step<u32> {
         Ok(self.uvint()? as u32)
     }
-}
-
-/// The unsigned vint at the start of `bytes`, and its length.
-#[inline(always)]
-pub(crate) fn read_uvint(bytes: &[u8]) -> Option<(u64, usize)> {
-    match *bytes {
-        [first @ ..0x80, ..] => Some((u64::from(first), 1)),
-        // Sizes of rows.
-        [first @ 0x80..0xC0, second, ..] => Some((u64::from(first & 0x3F) << 8 | u64::from(second), 2)),
-        _ => read_long_uvint(bytes),
-    }
-}
-
-#[inline]
-fn read_long_uvint(bytes: &[u8]) -> Option<(u64, usize)> {
-    let mut input = Reader::new(bytes);
-    let value = input.uvint().ok()?;
-    Some((value, input.offset()))
 }
 
 /// Bytes of the body of a row: values may be passed over.

@@ -1,33 +1,15 @@
 //! Where partitions are: Index.db and Summary.db, or Partitions.db and Rows.db; and Filter.db.
 
 use ilion_env::Env;
-use ilion_rows::DeletionTime;
 use ilion_schema::TableSchema;
-use ilion_types::Token;
 
-use super::clustering_span::ClusteringSpan;
+use super::ended_partition::EndedPartition;
 use super::options::WriterOptions;
 use super::sorted_index::SortedIndexWriter;
 use super::trie_index::TrieIndexWriter;
 use super::written::Written;
 use crate::checksums::{Checksums, Sums};
 use crate::{BloomFilter, Component, Descriptor, Format, KeyHash, Result, write_component};
-
-/// The partition that just ended.
-#[derive(Debug)]
-pub(super) struct EndedPartition<'a> {
-    pub(super) token: &'a Token,
-    pub(super) key: &'a [u8],
-    pub(super) deletion: &'a DeletionTime,
-    /// Start in Data.db.
-    pub(super) position: u64,
-    /// Bytes before its first unfiltered.
-    pub(super) head_length: u64,
-    /// All its bytes.
-    pub(super) length: u64,
-    /// Its first and its last unfiltered.
-    pub(super) span: &'a ClusteringSpan,
-}
 
 pub(super) struct PartitionIndexWriter {
     form: Form,

@@ -9,7 +9,7 @@ use ilion_env::Env;
 use ilion_schema::TableSchema;
 
 use super::component_writer::ComponentWriter;
-use super::partition_index::EndedPartition;
+use super::ended_partition::EndedPartition;
 use super::row_index::{Prefix, RowIndexBuilder};
 use super::summary::SummaryBuilder;
 use super::written::Written;

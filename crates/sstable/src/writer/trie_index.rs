@@ -8,7 +8,7 @@ use ilion_env::Env;
 use ilion_schema::TableSchema;
 
 use super::component_writer::ComponentWriter;
-use super::partition_index::EndedPartition;
+use super::ended_partition::EndedPartition;
 use super::row_trie::RowTrieBuilder;
 use super::trie_builder::TrieBuilder;
 use super::trie_draft::{PayloadBytes, sized_int_len};

@@ -4,16 +4,15 @@
 //! is looked for here, which the processor does in registers. What is not as expected, be it rare, cut off or damaged, is left to the
 //! decoder of all rows, which tells what is wrong.
 
-use ilion_rows::{Cell, Clustering, ColumnData, Data, DeletionTime, Liveness, NO_TIMESTAMP, Row, Values};
+use ilion_rows::{Clustering, ColumnData, DeletionTime, Liveness, NO_TIMESTAMP, Row, Values};
 
 use super::RowFormat;
 use super::body::BodyDecoder;
-use super::columns::FileColumn;
+use super::common_cell::common_cells;
 use super::wanted::Wanted;
 use crate::DataStream;
 use crate::row::format::BITMAP_COLUMNS;
 use crate::row::format::subset::Subset;
-use crate::row::format::times::Times;
 use crate::row::format::unfiltered_flag::{
     END_OF_PARTITION, HAS_ALL_COLUMNS, HAS_EXTENSION, HAS_TIMESTAMP, IS_MARKER,
 };
@@ -118,34 +117,6 @@ impl RowFormat {
         decoder.decode_from(from, &mut input, &subset, &mut row).ok()?;
         Some(row)
     }
-}
-
-/// Reads these columns as long as they are simple and their cells common ones; gives the index of the first that is not.
-#[inline(always)]
-pub(super) fn common_cells<'c>(
-    columns: impl Iterator<Item = (usize, &'c FileColumn)>,
-    row_micros: i64,
-    times: &Times,
-    input: &mut Stretch<'_>,
-    out: &mut Vec<ColumnData>,
-) -> Option<usize> {
-    let mut rest = input.rest();
-    for (index, column) in columns {
-        let before = rest;
-        let (Some(cell), Some(id)) = (rest.common_cell(column.fixed_len), column.plain) else {
-            input.go_to(before);
-            return Some(index);
-        };
-        let timestamp_micros = match cell.delta {
-            None => row_micros,
-            Some(delta) => times.timestamp_of(delta),
-        };
-        let value = input.slice_before(rest, cell.value.len());
-        let data = Data::Simple(Cell::live(timestamp_micros, value));
-        out.push(ColumnData { column: id, data });
-    }
-    input.go_to(rest);
-    None
 }
 
 #[inline(always)]

@@ -12,8 +12,8 @@ use ilion_rows::{
     Cell, ColumnData, ComplexColumn, Data, DeletionTime, Liveness, NO_DELETION_TIME, NO_TTL, Row,
 };
 
-use super::at_hand::common_cells;
 use super::columns::{FileColumn, FileColumns};
+use super::common_cell::common_cells;
 use super::wanted::Wanted;
 use crate::error::Step;
 use crate::row::format::cell_flag;

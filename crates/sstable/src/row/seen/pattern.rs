@@ -9,7 +9,7 @@ use ilion_rows::{AlikeRows, DecoratedKey, LaidTimestamp, RowLayout};
 
 use crate::row::decode::RowFormat;
 use crate::row::format::VALUES_PER_HEADER;
-use crate::row::source::read_uvint;
+use crate::row::read_uvint;
 
 /// Bytes that are compared at once.
 const BLOCK_BYTES: usize = 32;
