@@ -1,23 +1,28 @@
 """Asks a real Cassandra the schema statements that the law of DDL has asked Ilion, and tells where they disagree.
 
     DDL_RECORD=/tmp/ddl.jsonl DDL_STATEMENTS=3000 cargo test -p ilion-query --test query ddl_law
-    python3 scripts/compare_ddl.py /tmp/ddl.jsonl HOST:PORT
+    python3 scripts/compare_ddl.py /tmp/ddl.jsonl HOST:PORT [--peer COMMAND]
 
 Needs the Python driver. Statements that are known to end a Cassandra (names of indexes longer than file names, types some
-hundred levels deep, names of 64 KiB) are passed over. After a disagreement the object exists on one side only, so statements that
-mention it are passed over as well. What is left is counted, and shown by what the two said.
+hundred levels deep, names of 64 KiB) are passed over. If it ends all the same and there is a COMMAND, that is called with `stop`,
+`wipe` and `start`, and the comparison goes on where the recording begins a new directory; the statement is shown. After a
+disagreement the object exists on one side only, so statements that mention it are passed over as well. What is left is counted,
+and shown by what the two said.
 """
 
+import argparse
 import collections
 import json
 import re
-import sys
+import subprocess
 
 from cassandra.cluster import Cluster, NoHostAvailable
 
 CREATED = re.compile(
     r"CREATE (?:CUSTOM )?(?:KEYSPACE|TABLE|TYPE|INDEX|FUNCTION|MATERIALIZED VIEW) (\S+)", re.IGNORECASE
 )
+NESTING = ("list<", "set<", "tuple<", "frozen<", "FrozenType(")
+LEVELS_MAX = 150
 SHOWN_MAX = 3
 
 
@@ -25,13 +30,20 @@ def is_deadly(cql):
     """Whether a Cassandra 5.0 does not survive it."""
     name = CREATED.match(cql)
     long_index = " INDEX " in cql and name and len(name.group(1)) > 250
-    depth = max(cql.count(word) for word in ("list<", "tuple<", "frozen<", "FrozenType("))
-    return bool(long_index) or depth > 50 or any(len(word) > 60_000 for word in re.split(r"[ ,()']", cql))
+    depth = max(cql.count(word) for word in NESTING)
+    return bool(long_index) or depth > LEVELS_MAX or any(len(word) > 60_000 for word in re.split(r"[ ,()']", cql))
+
+
+def is_ours_alone(cql):
+    """Whether no Cassandra has it: functions in Lua."""
+    return " LANGUAGE lua " in cql
 
 
 def names_of(cql):
     """The objects that a statement may make or change, and what it stands in."""
-    return {word.strip("\"'(),;<>") for word in re.split(r"[\s(),<>]", cql) if "." in word or word.startswith("n")}
+    words = (word.strip("\"'(),;<>") for word in re.split(r"[\s(),<>]", cql))
+    named = {word for word in words if "." in word or word.startswith("n")}
+    return named | {word.rsplit(".", 1)[-1].strip('"') for word in named if word.rsplit(".", 1)[-1].startswith("n")}
 
 
 def kind(message):
@@ -41,46 +53,125 @@ def kind(message):
     return re.sub(r"[a-zA-Z_]*n?\d+\w*|x{5,}\w*", "..", message)[:90]
 
 
+class Peer:
+    """The Cassandra, and how it is started again."""
+
+    def __init__(self, address, command):
+        self.host, self.port = address.rsplit(":", 1)
+        self.command = command
+        self.deaths = []
+        self.connect()
+
+    def connect(self):
+        self.cluster = Cluster([self.host], port=int(self.port), connect_timeout=60, schema_metadata_enabled=False)
+        self.session = self.cluster.connect()
+        self.session.default_timeout = 120
+
+    def ask(self, cql, is_again=False):
+        """Why it is refused; `None` if it is not. `ConnectionError`: the Cassandra has ended."""
+        try:
+            self.session.execute(cql)
+            return None
+        except UnicodeDecodeError:
+            # It is accepted; Cassandra spells the name in Latin-1 when it tells.
+            return None
+        except Exception as error:  # noqa: BLE001: whatever it says is an answer
+            said = str(error)
+            if not isinstance(error, NoHostAvailable) or "Error from server" in said:
+                return said or type(error).__name__
+            if is_again:
+                raise ConnectionError(said) from error
+            self.reconnect()
+            return self.ask(cql, is_again=True)
+
+    def reconnect(self):
+        """After an inner error of the server the driver may hold it for gone."""
+        self.cluster.shutdown()
+        try:
+            self.connect()
+        except NoHostAvailable as error:
+            raise ConnectionError(str(error)) from error
+
+    def begin(self, cql):
+        """It has ended at this statement. True if there is a new one."""
+        self.deaths.append(cql)
+        print(f"the Cassandra has ended at: {cql[:300]}", flush=True)
+        if self.command is None:
+            return False
+        self.cluster.shutdown()
+        for verb in ("stop", "wipe", "start"):
+            subprocess.run([*self.command.split(), verb], check=verb == "start", stdout=subprocess.DEVNULL)
+        self.connect()
+        return True
+
+    def drop_all(self):
+        for row in self.session.execute("SELECT keyspace_name FROM system_schema.keyspaces"):
+            if not row.keyspace_name.startswith("system"):
+                name = row.keyspace_name.replace('"', '""')
+                self.session.execute(f'DROP KEYSPACE "{name}"')
+
+
+class Comparison:
+    """What was counted."""
+
+    def __init__(self, peer):
+        self.peer = peer
+        self.counts, self.differences = collections.Counter(), collections.defaultdict(list)
+        self.apart, self.is_lost = set(), False
+
+    def ask(self, cql, ours):
+        names = names_of(cql)
+        if self.is_lost or is_deadly(cql) or is_ours_alone(cql) or names & self.apart:
+            self.counts["passed over"] += 1
+            if ours is None:
+                self.apart |= names - {""}
+            return
+        theirs = self.peer.ask(cql)
+        if (ours is None) == (theirs is None):
+            self.counts["agreed: accepted" if ours is None else "agreed: refused"] += 1
+            return
+        side = "only Ilion accepts" if ours is None else "only Cassandra accepts"
+        self.counts[side] += 1
+        said = kind(ours or theirs)
+        self.differences[(side, said)].append(f"{cql[:220]}\n          {(ours or theirs)[-300:]}")
+        self.apart |= names
+
+    def begin(self):
+        """The recording begins in a new directory."""
+        self.peer.drop_all()
+        self.apart, self.is_lost = set(), False
+
+    def show(self):
+        for what, count in sorted(self.counts.items()):
+            print(f"{count:7} {what}")
+        print(f"{len(self.peer.deaths):7} times the Cassandra ended")
+        for (side, message), statements in sorted(self.differences.items(), key=lambda item: -len(item[1])):
+            print(f"\n{len(statements):5} {side}: {message}")
+            for cql in statements[:SHOWN_MAX]:
+                print(f"        {cql}")
+
+
 def main():
-    recorded, address = sys.argv[1:3]
-    host, port = address.rsplit(":", 1)
-    session = Cluster([host], port=int(port), connect_timeout=60).connect()
-    session.default_timeout = 120
-    for row in session.execute("SELECT keyspace_name FROM system_schema.keyspaces"):
-        if not row.keyspace_name.startswith("system"):
-            session.execute(f'DROP KEYSPACE "{row.keyspace_name}"')
-    counts, differences, apart = collections.Counter(), collections.defaultdict(list), set()
-    with open(recorded, encoding="utf-8") as lines:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("recorded")
+    parser.add_argument("address")
+    parser.add_argument("--peer", metavar="COMMAND", help="takes `stop`, `wipe` and `start`")
+    given = parser.parse_args()
+    comparison = Comparison(Peer(given.address, given.peer))
+    comparison.begin()
+    with open(given.recorded, encoding="utf-8") as lines:
         for line in lines:
             asked = json.loads(line)
-            cql, ours = asked["cql"], asked["refused"]
-            names = names_of(cql)
-            if is_deadly(cql) or names & apart:
-                counts["passed over"] += 1
-                if ours is None:
-                    apart |= names - {""}
-                continue
             try:
-                session.execute(cql)
-                theirs = None
-            except Exception as error:  # noqa: BLE001: whatever it says is an answer
-                theirs = str(error)
-                if isinstance(error, NoHostAvailable) and "Error from server" not in theirs:
-                    print(f"the Cassandra has ended at: {cql[:300]}")
+                if "cql" in asked:
+                    comparison.ask(asked["cql"], asked["refused"])
+                else:
+                    comparison.begin()
+            except ConnectionError:
+                if not comparison.peer.begin(asked.get("cql", "a new directory")):
                     break
-            if (ours is None) == (theirs is None):
-                counts["agreed: accepted" if ours is None else "agreed: refused"] += 1
-                continue
-            side = "only Ilion accepts" if ours is None else "only Cassandra accepts"
-            counts[side] += 1
-            differences[(side, kind(ours or theirs))].append(cql)
-            apart |= names
-    for what, count in sorted(counts.items()):
-        print(f"{count:7} {what}")
-    for (side, message), statements in sorted(differences.items(), key=lambda item: -len(item[1])):
-        print(f"\n{len(statements):5} {side}: {message}")
-        for cql in statements[:SHOWN_MAX]:
-            print(f"        {cql[:220]}")
+                comparison.is_lost = "cql" in asked
+    comparison.show()
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ilion_env::{Env, ReadFile};
+use ilion_env::{Access, Env, ReadFile};
 
 use crate::{Error, Result, SegmentId, options, segment};
 
@@ -32,6 +32,8 @@ impl SegmentFile {
                 file.size_bytes()
             )));
         }
+        // Pages of reserved space that are read ahead count as data from then on, and are read as well: at this start and the next.
+        file.advise(Access::Random);
         let bytes = Vec::new();
         let mut opened = Self { file, bytes };
         opened.read_more()?;

@@ -4,7 +4,8 @@
 //! Compat: which alternative is tried, and which fault is raised where none fits, follows the grammar of
 //! Cassandra 5.0, so that messages come out alike.
 //!
-//! Invariant: recursion, and the height of every tree, is bounded by `DEPTH_MAX`, whatever the text.
+//! Invariant: recursion, and the height of every tree, is bounded by `DEPTH_MAX`, whatever the text; in types, where `frozen`
+//! around another type is not counted, by twice as much.
 
 mod data;
 mod definition;

@@ -335,9 +335,9 @@ impl Engine {
     /// As [`Self::flush`].
     pub fn flush_all(&self) -> Result<()> {
         let tables = self.shared.tables.load_full();
-        let mut stores: Vec<_> = tables.values().collect();
+        let mut stores: Vec<_> = tables.values().cloned().collect();
         stores.sort_by_key(|store| store.id);
-        stores.iter().try_for_each(|store| self.shared.flush_table(store))
+        self.shared.flush_tables(&stores)
     }
 
     /// Brings everything to disk and starts a new log segment, so that the next start replays nothing. Writes that

@@ -7,7 +7,7 @@
 //! (`stall`). A failure that trying again cannot mend (a failed sync) stops writes for good.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ilion_commitlog::Position;
 use ilion_compaction::{Sink, Stretches, Watch, Watched, merge_into};
@@ -20,6 +20,7 @@ use ilion_sstable::{
     Descriptor, EncodingStats, Finding, Found, OpenOptions, SSTable, Transaction, TransactionKind,
     WriterOptions,
 };
+use parking_lot::Mutex;
 
 use crate::background::Work;
 use crate::engine::Shared;
@@ -34,6 +35,35 @@ impl Shared {
     pub(crate) fn flush_table(&self, store: &Arc<TableStore>) -> Result<()> {
         self.flush_upto(store, || self.barrier(), Haste::Now)?;
         self.trim_log()
+    }
+
+    /// As [`Self::flush_table`] for each, several at a time if there are many: most of the time a flush waits for the disk.
+    /// Returns the first failure, and begins no flush after it.
+    pub(crate) fn flush_tables(&self, stores: &[Arc<TableStore>]) -> Result<()> {
+        let is_due = |store: &&Arc<TableStore>| !store.are_memtables_empty();
+        let threads = (stores.iter().filter(is_due).count() / FLUSHES_A_THREAD).min(FLUSH_THREADS_MAX);
+        if threads < 2 {
+            return stores.iter().try_for_each(|store| self.flush_table(store));
+        }
+        let (next, failure) = (AtomicUsize::new(0), Mutex::new(None));
+        let flush_on = || {
+            while failure.lock().is_none()
+                && let Some(store) = stores.get(next.fetch_add(1, Ordering::Relaxed))
+            {
+                if let Err(error) = self.flush_upto(store, || self.barrier(), Haste::Now) {
+                    failure.lock().get_or_insert(error);
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..threads {
+                scope.spawn(flush_on);
+            }
+            flush_on();
+        });
+        // Once for all: it looks at every table.
+        self.trim_log()?;
+        failure.into_inner().map_or(Ok(()), Err)
     }
 
     /// As [`Self::flush_table`], to free memory before it is needed.
@@ -327,6 +357,11 @@ fn write_entries<W: Watch>(
     }
     Ok(())
 }
+
+/// Few flushes are not worth a thread.
+const FLUSHES_A_THREAD: usize = 32;
+/// More of them would only wait for the same disk.
+const FLUSH_THREADS_MAX: usize = 8;
 
 /// Segments of the log that a table may keep, however little it has in memory.
 const SEGMENTS_KEPT_MAX: u64 = 8;

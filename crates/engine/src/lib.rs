@@ -35,6 +35,7 @@
 //! | `token_maps`, `index_summaries` | token maps that are missing; summaries within their budget |
 //! | `background` | the threads that do it |
 //! | `set_aside` | what a start could not open, and how the node serves the rest |
+//! | `affected` | which tables a change of the schema touches |
 //! | `schema_check` | a change of the schema, tried out before it is logged |
 //! | `schema_store` | the schema in `system_schema`, and changes of it |
 //! | `truncate` | removing all data of a table |
@@ -52,6 +53,7 @@
 //! `TableStore::swap`, the log's own. Those of a hidden table come after the same of its table. No lock but the build's, `manual`
 //! and `maintenance` is held during file I/O (the log writes under its own rules; `Shared::reached` guards its file).
 
+mod affected;
 mod background;
 mod budget;
 mod cached_read;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use ilion_rows::{ClusteringFilter, Cursor, Data, KeyRange, ReadPurge, Unfiltered};
 use ilion_schema::{Release, Schema, TableId};
 
+use crate::affected::Affected;
 use crate::engine::Shared;
 use crate::{Error, Result};
 
@@ -32,7 +33,7 @@ pub(crate) fn release_of(shared: &Shared) -> Result<Release> {
 
 /// As the SSTables have it: a directory that Cassandra left has nothing in a log.
 fn stored_version(shared: &Shared) -> Result<Option<String>> {
-    shared.adopt_tables(&only_local())?;
+    shared.adopt_tables(&only_local(), &Affected::All)?;
     let Some(store) = shared.table(TableId::of_system_table("system", "local")) else {
         return Ok(None);
     };

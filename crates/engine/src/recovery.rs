@@ -10,12 +10,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ilion_commitlog::{CommitLog, Position};
 use ilion_env::{Env, FileLock};
-use ilion_schema::{Schema, TableKind, TableSchema};
+use ilion_schema::{Schema, SchemaFault, TableKind, TableSchema};
 use ilion_sstable::{Found, TableFiles, finish_transactions};
 use ilion_types::{CqlType, Partitioner};
 use parking_lot::Mutex;
 use uuid::Uuid;
 
+use crate::affected::Affected;
 use crate::background::Work;
 use crate::engine::{Shared, TableMap};
 use crate::origin;
@@ -48,14 +49,14 @@ pub(crate) fn open(env: Arc<dyn Env>, options: EngineOptions) -> Result<(Shared,
     shared.is_ours = stored_id.is_some();
     shared.release = origin::release_of(&shared)?;
     let own = Schema::with_system_of(shared.release);
-    shared.adopt_tables(&own)?;
+    shared.adopt_tables(&own, &Affected::All)?;
     shared.schema.store(Arc::new(own));
     let (stored, faults) = shared.load_schema()?;
-    shared.note_faults(faults);
-    shared.adopt_tables(&stored)?;
+    shared.note_faults(&faults);
+    shared.adopt_tables(&stored, &Affected::All)?;
     shared.schema.store(Arc::new(stored));
     let reached = shared.read_reached()?;
-    let log = replay_log(&shared, id, reached)?;
+    let log = replay_log(&shared, id, reached, faults)?;
     // Recovery runs once.
     let _ = shared.log.set(log);
     Ok((shared, lock))
@@ -77,14 +78,19 @@ fn stored_id(env: &dyn Env, data_dir: &Path) -> Result<Option<Uuid>> {
     })
 }
 
-fn replay_log(shared: &Shared, id: Uuid, reached: Option<Reached>) -> Result<CommitLog> {
+fn replay_log(
+    shared: &Shared,
+    id: Uuid,
+    reached: Option<Reached>,
+    faults: Vec<SchemaFault>,
+) -> Result<CommitLog> {
     let options = ilion_commitlog::Options {
         log_id: Some(id),
         known: reached.map(|reached| reached.log),
         record_bytes_max: Some(record_bytes_max(&shared.options)),
         ..shared.options.commit_log.clone()
     };
-    let replayed = replay(shared, |replay| {
+    let replayed = replay(shared, faults, |replay| {
         let replay = RefCell::new(replay);
         Ok(CommitLog::open_if(
             shared.env.clone(),
@@ -145,7 +151,7 @@ impl Shared {
 
     /// Makes stores for the tables that the schema has and we do not, gives changed tables their new schema, and forgets
     /// those that are gone.
-    pub(crate) fn adopt_tables(&self, schema: &Schema) -> Result<()> {
+    pub(crate) fn adopt_tables(&self, schema: &Schema, affected: &Affected) -> Result<()> {
         let mut next = TableMap::default();
         let known = self.tables.load_full();
         let mut found = Vec::new();
@@ -156,6 +162,10 @@ impl Shared {
                 .filter(|table| table.kind != TableKind::Virtual);
             for table in stored {
                 let store = match known.get(&table.id) {
+                    Some(store) if !affected.has(table) => {
+                        next.insert(table.id, store.clone());
+                        continue;
+                    }
                     None => self.find_table(table, &mut found)?,
                     Some(store) => {
                         if *store.schema() != **table {

@@ -11,18 +11,19 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use hashbrown::HashMap;
 use ilion_commitlog::{Envelope, Kind, Position};
 use ilion_rows::{Decoded, Mutation, MutationReader};
-use ilion_schema::{TableId, TableSchema};
+use ilion_schema::{SchemaFault, TableId, TableSchema};
 use ilion_sstable::{CommitLogInterval, union_intervals};
 use parking_lot::{Condvar, Mutex, RwLock};
 use uuid::Uuid;
 
+use crate::affected::Affected;
 use crate::compact::intervals_of;
 use crate::engine::Shared;
 use crate::flush_pace::Haste;
@@ -47,6 +48,7 @@ type Batch = Vec<(Position, Bytes)>;
 /// skipped since their data is on disk or their table is gone.
 pub(crate) fn replay<T>(
     shared: &Shared,
+    faults: Vec<SchemaFault>,
     read: impl FnOnce(&mut Replay<'_>) -> Result<T>,
 ) -> Result<(T, u64)> {
     let applier = Applier::new(shared);
@@ -65,6 +67,7 @@ pub(crate) fn replay<T>(
             held: Vec::new(),
             held_bytes: 0,
             is_schema_old: false,
+            faults,
             records: 0,
             told_nanos: shared.env.monotonic_nanos(),
             is_taken_over: false,
@@ -87,6 +90,8 @@ pub(crate) struct Replay<'a> {
     held_bytes: usize,
     /// `system_schema` has changed since the schema was read from it.
     is_schema_old: bool,
+    /// What of it did not decode then.
+    faults: Vec<SchemaFault>,
     records: u64,
     told_nanos: u64,
     /// Files may be changed.
@@ -183,10 +188,7 @@ impl Replay<'_> {
     fn release(&mut self) -> Result<()> {
         if std::mem::take(&mut self.is_schema_old) {
             self.wait()?;
-            let (schema, faults) = self.shared.load_schema()?;
-            self.shared.note_faults(faults);
-            self.shared.adopt_tables(&schema)?;
-            self.shared.schema.store(Arc::new(schema));
+            self.read_schema()?;
         }
         self.held_bytes = 0;
         for held in std::mem::take(&mut self.held) {
@@ -196,15 +198,26 @@ impl Replay<'_> {
         Ok(())
     }
 
+    /// Requires: everything so far is applied.
+    fn read_schema(&mut self) -> Result<()> {
+        self.applier.has_schema_rows.store(false, Ordering::Relaxed);
+        let (schema, faults) = self.shared.load_schema()?;
+        self.shared.note_faults(&faults);
+        self.faults = faults;
+        self.shared.adopt_tables(&schema, &Affected::All)?;
+        self.shared.schema.store(Arc::new(schema));
+        Ok(())
+    }
+
     /// All of it is understood, or refused before any file has changed.
     pub(crate) fn finish(&mut self) -> Result<()> {
         self.release()?;
         self.wait()?;
-        let (schema, faults) = self.shared.load_schema()?;
-        self.shared.check_faults(&faults)?;
-        self.shared.note_faults(faults);
-        self.shared.adopt_tables(&schema)?;
-        self.shared.schema.store(Arc::new(schema));
+        // Rows of `system_schema` in records of another kind change the schema as well.
+        if self.applier.has_schema_rows.load(Ordering::Relaxed) {
+            self.read_schema()?;
+        }
+        self.shared.check_faults(&self.faults)?;
         self.shared.set_faulty_aside();
         self.shared.take_over()
     }
@@ -292,6 +305,8 @@ struct Applier<'a> {
     /// What the SSTables of a table hold, found when its first record comes.
     on_disk: RwLock<HashMap<TableId, Arc<Vec<CommitLogInterval>>>>,
     skipped: AtomicU64,
+    /// `system_schema` has got rows since it was last read.
+    has_schema_rows: AtomicBool,
     /// The first failure.
     failure: Mutex<Option<Error>>,
     /// Batches handed out and not applied.
@@ -305,6 +320,7 @@ impl<'a> Applier<'a> {
             shared,
             on_disk: RwLock::default(),
             skipped: AtomicU64::new(0),
+            has_schema_rows: AtomicBool::new(false),
             failure: Mutex::new(None),
             pending: Mutex::new(0),
             idle: Condvar::new(),
@@ -374,6 +390,9 @@ impl<'a> Applier<'a> {
     fn apply_to(&self, store: &TableStore, position: Position, mutation: &Mutation) {
         if is_on_disk(&self.on_disk(store), position) {
             return self.skip();
+        }
+        if mutation.table.keyspace == SCHEMA_KEYSPACE {
+            self.has_schema_rows.store(true, Ordering::Relaxed);
         }
         let active = store.active.read();
         let grown = self

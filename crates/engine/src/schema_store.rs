@@ -19,6 +19,7 @@ use ilion_schema::{
     TableSchema, encode_keyspace,
 };
 
+use crate::affected::Affected;
 use crate::engine::Shared;
 use crate::set_aside::SetAside;
 use crate::table_store::TableStore;
@@ -44,19 +45,19 @@ impl Engine {
                 .drop_set_aside(&old, &fault, deletions, change_micros)
                 .map(Some);
         }
-        let applied = old.apply(change, now_micros)?;
+        let mut applied = old.apply(change, now_micros)?;
         if applied.diffs.is_empty() {
             return Ok(None);
         }
         shared.check_names_free(&applied)?;
         shared.try_out(&applied)?;
-        let changes = ilion_schema::row_changes(&old, &applied.schema);
+        let changes = std::mem::take(&mut applied.changes);
         let mut mutations = mutations_of(shared, changes, shared.change_micros(now_micros)?)?;
-        mutations.extend(shared.forget_built(&old, &applied.schema)?);
+        mutations.extend(shared.forget_built(&applied.diffs)?);
         shared.write(Kind::Schema, &mutations)?;
         shared.log()?.sync()?;
         // The log has the change, so the next start has it: this process must not go on without it.
-        let adopted = shared.adopt(&applied.schema);
+        let adopted = shared.adopt(&applied);
         adopted.inspect_err(|error| shared.stop_writes(error))?;
         if let Err(error) = shared.build_new() {
             tracing::warn!(%error, "a new index is not built yet; the next change of the schema or start goes on with it");
@@ -76,14 +77,11 @@ impl Engine {
         shared.write(Kind::Schema, &mutations_of(shared, deletions, now_micros)?)?;
         shared.log()?.sync()?;
         shared.faults.lock().retain(|known| known != fault);
-        shared.adopt(schema)?;
+        shared.adopt_tables(schema, &Affected::All)?;
         if let Some(id) = fault.id {
             shared.remove_files_of_fault(&fault.keyspace, &fault.name, id)?;
         }
-        Ok(Applied {
-            schema: (**schema).clone(),
-            diffs: Vec::new(),
-        })
+        Ok(Applied::no_change(schema))
     }
 
     /// Writes what `system_schema` lacks of the keyspaces that the server brings along, as drivers want to read it.
@@ -120,21 +118,22 @@ impl Engine {
 
 impl Shared {
     /// Makes and drops tables, then shows the schema to everybody.
-    fn adopt(&self, schema: &Schema) -> Result<()> {
+    fn adopt(&self, applied: &Applied) -> Result<()> {
+        let affected = Affected::by(&applied.diffs);
         let known = self.tables.load_full();
-        self.adopt_tables(schema)?;
+        self.adopt_tables(&applied.schema, &affected)?;
         let tables = self.tables.load();
-        for store in tables.values().filter(|store| !known.contains_key(&store.id)) {
-            self.make_directory_of(store)?;
-        }
-        for store in tables.values() {
+        for store in tables.values().filter(|store| affected.has(&store.schema())) {
+            if !known.contains_key(&store.id) {
+                self.make_directory_of(store)?;
+            }
             let indexes = store.indexes();
             let mut hidden = indexes
                 .hidden()
                 .filter(|hidden| !self.env.exists(hidden.directory()));
             hidden.try_for_each(|hidden| self.make_directory_of(hidden))?;
         }
-        self.schema.store(Arc::new(schema.clone()));
+        self.schema.store(Arc::new(applied.schema.clone()));
         Ok(())
     }
 

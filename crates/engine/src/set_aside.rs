@@ -113,15 +113,15 @@ impl Shared {
     }
 
     /// What does not decode now. Tables of it that are known are kept, with their files.
-    pub(crate) fn note_faults(&self, faults: Vec<SchemaFault>) {
-        let set_aside = |fault: SchemaFault| SetAside {
+    pub(crate) fn note_faults(&self, faults: &[SchemaFault]) {
+        let set_aside = |fault: &SchemaFault| SetAside {
             reason: format!("{}; DROP it, or restore its rows and restart", fault.error),
-            keyspace: fault.keyspace,
+            keyspace: fault.keyspace.clone(),
             kind: fault.kind,
-            name: fault.name,
+            name: fault.name.clone(),
             id: fault.id,
         };
-        *self.faults.lock() = faults.into_iter().map(set_aside).collect();
+        *self.faults.lock() = faults.iter().map(set_aside).collect();
     }
 
     /// The log is replayed: what does not decode now is set aside.

@@ -325,8 +325,12 @@ impl TableStore {
 
     /// True if it has no data at all.
     pub(crate) fn is_empty(&self) -> bool {
-        let view = self.view();
-        view.sstables.is_empty() && view.memtables.iter().all(|memtable| memtable.is_empty())
+        self.view().sstables.is_empty() && self.are_memtables_empty()
+    }
+
+    /// True if it has no data that is not on disk.
+    pub(crate) fn are_memtables_empty(&self) -> bool {
+        self.view().memtables.iter().all(|memtable| memtable.is_empty())
     }
 
     /// Its indexes.

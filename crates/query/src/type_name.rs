@@ -14,39 +14,85 @@ use crate::Error;
 const CASSANDRA_TYPES: &str = "org.apache.cassandra.db.marshal.";
 
 /// The type of this name, for a statement in `keyspace`. Where there is no keyspace, no user types are known.
+///
+/// Each kind of type has a function of its own, so that the many levels that a type may have need little stack each.
 pub(crate) fn resolve_type(
     name: &CqlTypeName,
     keyspace: Option<&str>,
     schema: &Schema,
 ) -> Result<CqlType, Error> {
-    let inner = |name: &CqlTypeName| resolve_type(name, keyspace, schema);
-    Ok(match name {
-        CqlTypeName::Native(native) => native_type(*native),
-        CqlTypeName::List(element) => CqlType::List {
-            element: Arc::new(inner(element)?),
-            frozen: false,
-        },
-        CqlTypeName::Set(element) => CqlType::Set {
-            element: Arc::new(inner(element)?),
-            frozen: false,
-        },
-        CqlTypeName::Map(key, value) => CqlType::Map {
-            key: Arc::new(inner(key)?),
-            value: Arc::new(inner(value)?),
-            frozen: false,
-        },
-        CqlTypeName::Tuple(members) => {
-            let members = members.iter().map(|member| Ok(inner(member)?.freeze()));
-            CqlType::Tuple(members.collect::<Result<_, Error>>()?)
+    match name {
+        CqlTypeName::Native(native) => Ok(native_type(*native)),
+        CqlTypeName::Custom(class) => custom_type(class),
+        CqlTypeName::User(user) => user_type(user, keyspace, schema),
+        _ => Resolver { keyspace, schema }.outer_type(name),
+    }
+}
+
+/// Where names of types are looked up.
+struct Resolver<'a> {
+    keyspace: Option<&'a str>,
+    schema: &'a Schema,
+}
+
+impl Resolver<'_> {
+    fn outer_type(&self, name: &CqlTypeName) -> Result<CqlType, Error> {
+        match name {
+            CqlTypeName::List(element) => self.list(element),
+            CqlTypeName::Set(element) => self.set(element),
+            CqlTypeName::Map(key, value) => self.map(key, value),
+            CqlTypeName::Tuple(members) => self.tuple(members),
+            CqlTypeName::Vector(element, dimension) => self.vector(element, *dimension),
+            CqlTypeName::Frozen(frozen) => self.frozen(frozen),
+            plain => resolve_type(plain, self.keyspace, self.schema),
         }
-        CqlTypeName::Vector(element, dimension) => CqlType::Vector {
-            element: Arc::new(inner(element)?.freeze()),
-            dimension: *dimension,
-        },
-        CqlTypeName::Frozen(frozen) => inner(frozen)?.freeze(),
-        CqlTypeName::Custom(class) => custom_type(class)?,
-        CqlTypeName::User(user) => user_type(user, keyspace, schema)?,
-    })
+    }
+
+    fn shared(&self, name: &CqlTypeName) -> Result<Arc<CqlType>, Error> {
+        self.outer_type(name).map(Arc::new)
+    }
+
+    fn frozen(&self, name: &CqlTypeName) -> Result<CqlType, Error> {
+        self.outer_type(name).map(|ty| ty.freeze())
+    }
+
+    fn list(&self, element: &CqlTypeName) -> Result<CqlType, Error> {
+        let element = self.shared(element)?;
+        Ok(CqlType::List {
+            element,
+            frozen: false,
+        })
+    }
+
+    fn set(&self, element: &CqlTypeName) -> Result<CqlType, Error> {
+        let element = self.shared(element)?;
+        Ok(CqlType::Set {
+            element,
+            frozen: false,
+        })
+    }
+
+    fn map(&self, key: &CqlTypeName, value: &CqlTypeName) -> Result<CqlType, Error> {
+        let (key, value) = (self.shared(key)?, self.shared(value)?);
+        Ok(CqlType::Map {
+            key,
+            value,
+            frozen: false,
+        })
+    }
+
+    fn tuple(&self, members: &[CqlTypeName]) -> Result<CqlType, Error> {
+        let mut types = Vec::with_capacity(members.len());
+        for member in members {
+            types.push(self.frozen(member)?);
+        }
+        Ok(CqlType::Tuple(types.into()))
+    }
+
+    fn vector(&self, element: &CqlTypeName, dimension: u32) -> Result<CqlType, Error> {
+        let element = Arc::new(self.frozen(element)?);
+        Ok(CqlType::Vector { element, dimension })
+    }
 }
 
 /// The type of a column.

@@ -21,7 +21,8 @@ mod views;
 use std::sync::Arc;
 
 use crate::error::invalid;
-use crate::{Diff, Error, Keyspace, Schema, diff};
+use crate::rows::ChangedRows;
+use crate::{Diff, Error, Keyspace, RowChange, Schema, diff};
 
 pub use statement::{
     CopyTable, CreateAggregate, CreateFunction, CreateIndex, CreateTable, CreateView, DropFunction,
@@ -35,6 +36,19 @@ pub struct Applied {
     pub schema: Schema,
     /// What differs; empty if the change was a no-op.
     pub diffs: Vec<Diff>,
+    /// What to write to `system_schema`.
+    pub changes: Vec<RowChange>,
+}
+
+impl Applied {
+    /// A change that left the schema as it was.
+    pub fn no_change(schema: &Schema) -> Self {
+        Self {
+            schema: schema.clone(),
+            diffs: Vec::new(),
+            changes: Vec::new(),
+        }
+    }
 }
 
 impl Schema {
@@ -44,24 +58,17 @@ impl Schema {
     /// The rules of CQL do not allow the change; messages and codes are Cassandra's.
     pub fn apply(&self, change: &SchemaChange, now_micros: i64) -> Result<Applied, Error> {
         self.permit(change)?;
-        let schema = match self.next(change, now_micros)? {
-            Some(schema) => schema,
-            None => {
-                return Ok(Applied {
-                    schema: self.clone(),
-                    diffs: Vec::new(),
-                });
-            }
+        let Some(schema) = self.next(change, now_micros)? else {
+            return Ok(Applied::no_change(self));
         };
         let diffs = diff(self, &schema);
         if diffs.is_empty() {
-            return Ok(Applied {
-                schema: self.clone(),
-                diffs,
-            });
+            return Ok(Applied::no_change(self));
         }
+        let rows = ChangedRows::of(&diffs, self, &schema);
         let applied = Applied {
-            schema: schema.sealed(self.epoch + 1),
+            schema: schema.sealed_after(self, &rows),
+            changes: rows.into_changes(),
             diffs,
         };
         self.release.check(&applied)?;

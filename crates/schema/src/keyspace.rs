@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ilion_types::{CqlType, UserType};
 use uuid::Uuid;
 
+use crate::version::RowDigests;
 use crate::{Release, TableId, TableSchema};
 
 /// All keyspaces, local ones (`system`, `system_schema`, virtual) included.
@@ -19,6 +20,8 @@ pub struct Schema {
     pub epoch: u64,
     /// Which Cassandra must be able to read what is written.
     pub release: Release,
+    /// Of all rows (`version`); a change adds and takes away what it changes.
+    pub(crate) digests: RowDigests,
 }
 
 impl Schema {

@@ -24,8 +24,10 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 
+pub(crate) use changes::ChangedRows;
 pub use changes::{RowChange, row_changes};
-pub use decode::{SchemaFault, decode_schema};
+pub use decode::SchemaFault;
+pub(crate) use decode::decode_schema;
 pub use encode::encode_keyspace;
 
 /// Tables of `system_schema` that hold definitions, in the order in which they are written.

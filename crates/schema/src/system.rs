@@ -28,6 +28,7 @@ use ilion_types::CqlType;
 use md5::{Digest, Md5};
 use uuid::Uuid;
 
+use crate::version::RowDigests;
 use crate::{
     ClusteringOrder, ColumnKind, Keyspace, Release, Replication, Schema, TableBuilder, TableId, TableKind,
     TableSchema,
@@ -73,6 +74,7 @@ impl Schema {
             version: Uuid::nil(),
             epoch: 0,
             release,
+            digests: RowDigests::default(),
         };
         schema.sealed(0)
     }

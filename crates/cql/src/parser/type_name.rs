@@ -11,9 +11,15 @@ pub(crate) const RESERVED_TYPE_NAMES: [&str; 6] =
     ["byte", "complex", "enum", "interval", "macaddr", "bitstring"];
 
 impl Parser<'_> {
-    /// Any type.
+    /// Any type. `frozen` is no level of its own: the limits of types do not count it either, so that a type may be as deep in a
+    /// statement as it may be at all. `frozen` of `frozen` is one, or a text of nothing else would have no end.
     pub(crate) fn type_name(&mut self) -> Result<CqlTypeName> {
-        self.nested(Self::type_name_inside)
+        let is_frozen =
+            |at: usize| self.peek(at) == Kind::Keyword(Keyword::Frozen) && self.peek(at + 1) == Kind::Less;
+        match is_frozen(0) && !is_frozen(2) {
+            true => self.type_name_inside(),
+            false => self.nested(Self::type_name_inside),
+        }
     }
 
     fn type_name_inside(&mut self) -> Result<CqlTypeName> {

@@ -10,7 +10,7 @@ use ilion_rows::{
     Clustering, ClusteringFilter, Cursor, DecoratedKey, DeletionTime, KeyRange, Liveness, Mutation,
     PartitionUpdate, ReadPurge, Row, Unfiltered,
 };
-use ilion_schema::{Schema, TableId};
+use ilion_schema::{Diff, TableId, Transition};
 
 use crate::engine::Shared;
 use crate::table_store::TableStore;
@@ -78,17 +78,18 @@ impl Shared {
 
     /// What a change of the schema says of indexes that are made or dropped by it: none of them is built. It belongs into the
     /// record of the change, so that an index that is made under the name of a dropped one is never taken for it.
-    pub(crate) fn forget_built(&self, old: &Schema, new: &Schema) -> Result<Vec<Mutation>> {
-        let names = |schema: &Schema| -> BTreeSet<IndexName> {
-            let keyspaces = schema.keyspaces.values();
-            let names = keyspaces.flat_map(|keyspace| {
-                let names = keyspace.indexes.keys();
-                names.map(|name| (keyspace.name.clone(), name.clone()))
-            });
-            names.collect()
-        };
-        let (old, new) = (names(old), names(new));
-        old.symmetric_difference(&new)
+    pub(crate) fn forget_built(&self, diffs: &[Diff]) -> Result<Vec<Mutation>> {
+        let names: BTreeSet<IndexName> = diffs
+            .iter()
+            .filter_map(|diff| match diff {
+                Diff::Index(keyspace, Transition::Created(index) | Transition::Dropped(index)) => {
+                    Some((keyspace.clone(), index.name.clone()))
+                }
+                _ => None,
+            })
+            .collect();
+        names
+            .iter()
             .map(|name| self.built_mutation(name, false))
             .collect()
     }

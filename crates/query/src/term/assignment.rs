@@ -23,7 +23,12 @@ pub(crate) enum Assignment {
 impl Assignment {
     /// How well several fit together: as the worst.
     pub(crate) fn all(each: impl IntoIterator<Item = Self>) -> Self {
-        each.into_iter().min().unwrap_or(Self::Exact)
+        // A loop takes less of the stack, and literals have many levels.
+        let mut worst = Self::Exact;
+        for one in each {
+            worst = worst.min(one);
+        }
+        worst
     }
 }
 

@@ -33,66 +33,25 @@ impl Compound {
 }
 
 /// Plans a literal for its receiver.
+///
+/// Each kind has a function of its own, and so has what is left to do: literals have many levels, and each takes of the stack what
+/// the functions take that it goes through.
 pub(super) fn plan(ast: &ast::Term, receiver: &ColumnSpec, context: &PlanContext<'_>) -> Result<Term, Error> {
-    let parts = match (ast, &receiver.ty) {
-        (ast::Term::List(terms), CqlType::List { element, .. }) => {
-            let part = part_spec(receiver, element, Part::Value);
-            let parts = plan_elements("list", terms, &part, receiver, context)?;
-            refuse_markers("list", &parts, receiver)?;
-            parts
-        }
-        (ast::Term::List(terms), CqlType::Vector { element, dimension }) => {
-            if terms.len() != *dimension as usize {
-                return Err(Error::Invalid(format!(
-                    "Invalid vector literal for {} of type {}; expected {dimension} elements, but given {}",
-                    receiver.name,
-                    receiver.ty,
-                    terms.len()
-                )));
-            }
-            let part = part_spec(receiver, element, Part::Value);
-            plan_elements("vector", terms, &part, receiver, context)?
-        }
-        (ast::Term::Set(terms), CqlType::Set { element, .. }) => {
-            let part = part_spec(receiver, element, Part::Value);
-            let parts = plan_elements("set", terms, &part, receiver, context)?;
-            refuse_markers("set", &parts, receiver)?;
-            parts
-        }
-        (ast::Term::Set(terms), CqlType::Map { .. }) if terms.is_empty() => Vec::new(),
-        (ast::Term::Map(entries), CqlType::Map { key, value, .. }) => {
-            let parts = plan_entries(entries, [key, value], receiver, context)?;
-            refuse_markers("map", &parts, receiver)?;
-            parts
-        }
-        (ast::Term::Tuple(terms), CqlType::Tuple(types)) => {
-            plan_components(terms, &types.iter().collect::<Vec<_>>(), receiver, context)?
-        }
-        (ast::Term::Tuple(terms), CqlType::Udt { definition, .. }) => {
-            let types: Vec<_> = definition.fields.iter().map(|(_, ty)| ty).collect();
-            plan_components(terms, &types, receiver, context)?
-        }
+    match (ast, &receiver.ty) {
         // One term in parentheses is a tuple only where one is wanted.
-        (ast::Term::Tuple(terms), _) if terms.len() == 1 => {
-            return Term::plan(&terms[0], receiver, context);
-        }
-        (ast::Term::UserType(fields), CqlType::Udt { definition, .. }) => {
-            plan_fields(fields, definition, receiver, context)?
-        }
-        (ast::Term::List(_), ty) => {
-            return Err(Error::Invalid(format!(
-                "Unexpected receiver type '{ty}'; only list and vector are expected"
-            )));
+        (ast::Term::Tuple(terms), ty)
+            if terms.len() == 1 && !matches!(ty, CqlType::Tuple(_) | CqlType::Udt { .. }) =>
+        {
+            Term::plan(&terms[0], receiver, context)
         }
         _ => {
-            return Err(Error::Invalid(format!(
-                "Invalid {} literal for {} of type {}",
-                literal_kind(ast),
-                receiver.name,
-                receiver.ty
-            )));
+            let parts = plan_parts(ast, receiver, context)?;
+            of_parts(parts, receiver)
         }
-    };
+    }
+}
+
+fn of_parts(parts: Vec<Term>, receiver: &ColumnSpec) -> Result<Term, Error> {
     if !parts.iter().all(Term::is_constant) {
         let ty = receiver.ty.clone();
         return Ok(Term::Compound(Box::new(Compound { ty, parts })));
@@ -102,6 +61,65 @@ pub(super) fn plan(ast: &ast::Term, receiver: &ColumnSpec, context: &PlanContext
         Value::Bytes(bytes) => Term::Constant(bytes),
         Value::Null | Value::Unset => Term::Null,
     })
+}
+
+fn plan_parts(ast: &ast::Term, receiver: &ColumnSpec, context: &PlanContext<'_>) -> Result<Vec<Term>, Error> {
+    match (ast, &receiver.ty) {
+        (ast::Term::List(terms), CqlType::List { element, .. }) => {
+            let parts = plan_elements("list", terms, element, receiver, context)?;
+            refuse_markers("list", parts, receiver)
+        }
+        (ast::Term::List(terms), CqlType::Vector { element, dimension }) => {
+            check_dimension(terms.len(), *dimension, receiver)?;
+            plan_elements("vector", terms, element, receiver, context)
+        }
+        (ast::Term::Set(terms), CqlType::Set { element, .. }) => {
+            let parts = plan_elements("set", terms, element, receiver, context)?;
+            refuse_markers("set", parts, receiver)
+        }
+        (ast::Term::Set(terms), CqlType::Map { .. }) if terms.is_empty() => Ok(Vec::new()),
+        (ast::Term::Map(entries), CqlType::Map { key, value, .. }) => {
+            let parts = plan_entries(entries, [key, value], receiver, context)?;
+            refuse_markers("map", parts, receiver)
+        }
+        (ast::Term::Tuple(terms), CqlType::Tuple(types)) => {
+            let types: Vec<_> = types.iter().collect();
+            plan_components(terms, &types, receiver, context)
+        }
+        (ast::Term::Tuple(terms), CqlType::Udt { definition, .. }) => {
+            let types: Vec<_> = definition.fields.iter().map(|(_, ty)| ty).collect();
+            plan_components(terms, &types, receiver, context)
+        }
+        (ast::Term::UserType(fields), CqlType::Udt { definition, .. }) => {
+            plan_fields(fields, definition, receiver, context)
+        }
+        _ => Err(unexpected(ast, receiver)),
+    }
+}
+
+/// The refusal of a literal that its receiver has no place for.
+fn unexpected(ast: &ast::Term, receiver: &ColumnSpec) -> Error {
+    let ty = &receiver.ty;
+    Error::Invalid(match ast {
+        ast::Term::List(_) => {
+            format!("Unexpected receiver type '{ty}'; only list and vector are expected")
+        }
+        _ => format!(
+            "Invalid {} literal for {} of type {ty}",
+            literal_kind(ast),
+            receiver.name
+        ),
+    })
+}
+
+fn check_dimension(count: usize, dimension: u32, receiver: &ColumnSpec) -> Result<(), Error> {
+    if count == dimension as usize {
+        return Ok(());
+    }
+    Err(Error::Invalid(format!(
+        "Invalid vector literal for {} of type {}; expected {dimension} elements, but given {count}",
+        receiver.name, receiver.ty
+    )))
 }
 
 fn literal_kind(ast: &ast::Term) -> &'static str {
@@ -145,7 +163,7 @@ fn named(receiver: &ColumnSpec, name: String, ty: &CqlType) -> ColumnSpec {
 
 fn check_part(
     kind: &str,
-    what: &str,
+    what: impl FnOnce() -> String,
     term: &ast::Term,
     part: &ColumnSpec,
     receiver: &ColumnSpec,
@@ -153,8 +171,10 @@ fn check_part(
 ) -> Result<(), Error> {
     if test_assignment(term, part, context) == Assignment::No {
         return Err(Error::Invalid(format!(
-            "Invalid {kind} literal for {}: {what} is not of type {}",
-            receiver.name, part.ty
+            "Invalid {kind} literal for {}: {} is not of type {}",
+            receiver.name,
+            what(),
+            part.ty
         )));
     }
     Ok(())
@@ -163,14 +183,20 @@ fn check_part(
 fn plan_elements(
     kind: &str,
     terms: &[ast::Term],
-    part: &ColumnSpec,
+    element: &CqlType,
     receiver: &ColumnSpec,
     context: &PlanContext<'_>,
 ) -> Result<Vec<Term>, Error> {
+    let part = part_spec(receiver, element, Part::Value);
     for term in terms {
-        check_part(kind, &format!("value {term}"), term, part, receiver, context)?;
+        check_part(kind, || format!("value {term}"), term, &part, receiver, context)?;
     }
-    terms.iter().map(|term| Term::plan(term, part, context)).collect()
+    // A loop takes less of the stack, and literals have many levels.
+    let mut parts = Vec::with_capacity(terms.len());
+    for term in terms {
+        parts.push(Term::plan(term, &part, context)?);
+    }
+    Ok(parts)
 }
 
 fn plan_entries(
@@ -182,9 +208,9 @@ fn plan_entries(
     let key = part_spec(receiver, key, Part::Key);
     let value = part_spec(receiver, value, Part::Value);
     for (key_term, value_term) in entries {
-        let (key_text, value_text) = (format!("key {key_term}"), format!("value {value_term}"));
-        check_part("map", &key_text, key_term, &key, receiver, context)?;
-        check_part("map", &value_text, value_term, &value, receiver, context)?;
+        let (key_text, value_text) = (|| format!("key {key_term}"), || format!("value {value_term}"));
+        check_part("map", key_text, key_term, &key, receiver, context)?;
+        check_part("map", value_text, value_term, &value, receiver, context)?;
     }
     let mut parts = Vec::with_capacity(entries.len() * 2);
     for (key_term, value_term) in entries {
@@ -214,7 +240,7 @@ fn plan_components(
         let part = named(receiver, format!("{}[{index}]", receiver.name), ty);
         check_part(
             "tuple",
-            &format!("component {index}"),
+            || format!("component {index}"),
             term,
             &part,
             receiver,
@@ -242,7 +268,7 @@ fn plan_fields(
         let part = named(receiver, format!("{}.{name}", receiver.name), ty);
         check_part(
             "user type",
-            &format!("field {name}"),
+            || format!("field {name}"),
             term,
             &part,
             receiver,
@@ -253,14 +279,14 @@ fn plan_fields(
     Ok(parts)
 }
 
-fn refuse_markers(kind: &str, parts: &[Term], receiver: &ColumnSpec) -> Result<(), Error> {
+fn refuse_markers(kind: &str, parts: Vec<Term>, receiver: &ColumnSpec) -> Result<Vec<Term>, Error> {
     if parts.iter().any(Term::has_marker) {
         return Err(Error::Invalid(format!(
             "Invalid {kind} literal for {}: bind variables are not supported inside collection literals",
             receiver.name
         )));
     }
-    Ok(())
+    Ok(parts)
 }
 
 /// Whether a literal may stand for its receiver.
@@ -280,11 +306,12 @@ pub(super) fn test(ast: &ast::Term, receiver: &ColumnSpec, context: &PlanContext
             }
             Assignment::all(terms.iter().map(|term| of(term, element)))
         }
-        (ast::Term::Map(entries), CqlType::Map { key, value, .. }) => Assignment::all(
-            entries
-                .iter()
-                .flat_map(|(key_term, value_term)| [of(key_term, key), of(value_term, value)]),
-        ),
+        (ast::Term::Map(entries), CqlType::Map { key, value, .. }) => {
+            let each = |(key_term, value_term): &(ast::Term, ast::Term)| {
+                of(key_term, key).min(of(value_term, value))
+            };
+            Assignment::all(entries.iter().map(each))
+        }
         (ast::Term::Tuple(terms), CqlType::Tuple(types)) if terms.len() <= types.len() => {
             all_fit(terms.iter().zip(types.iter()).map(|(term, ty)| of(term, ty)))
         }

@@ -4,11 +4,11 @@
 //! logged, what the change makes or alters is encoded as rows, decoded again, and must come out the same. The limits of
 //! names and types are checked first: they are what the formats of rows and files can hold, and their messages say more.
 //!
-//! Only what differs is looked at, with the user types of its keyspace: a change costs no more in a large keyspace.
+//! Only what differs is looked at, with the user types that it mentions: a change costs no more in a large keyspace.
 
 use std::sync::Arc;
 
-use ilion_types::{CqlType, TYPE_CLASS_LEN_MAX};
+use ilion_types::{CqlType, TYPE_CLASS_LEN_MAX, UserType};
 
 use super::Applied;
 use crate::error::{config, invalid};
@@ -46,13 +46,11 @@ impl Applied {
                 continue;
             };
             if !parts.iter().any(|part| part.name == owner.name) {
-                let mut part = Keyspace::new(
+                parts.push(Keyspace::new(
                     owner.name.clone(),
                     owner.replication.clone(),
                     owner.durable_writes,
-                );
-                part.types = owner.types.clone();
-                parts.push(part);
+                ));
             }
             let part = parts.iter_mut().find(|part| part.name == owner.name);
             part.into_iter().for_each(|part| add(part, owner, diff));
@@ -82,30 +80,68 @@ fn owner_of(diff: &Diff) -> Option<&str> {
 }
 
 fn add(part: &mut Keyspace, owner: &Keyspace, diff: &Diff) {
-    let mut add_table = |name: &str| {
-        if let Some(table) = owner.tables.get(name) {
-            part.tables.insert(name.to_owned(), table.clone());
-        }
-        if let Some(view) = owner.views.get(name) {
-            part.views.insert(name.to_owned(), view.clone());
-            // Whether its rows live by themselves is told by the key of its base.
-            if let Some(base) = owner.tables.get(&view.base_table) {
-                part.tables.insert(base.name.clone(), base.clone());
-            }
-        }
-    };
     match diff {
-        Diff::Keyspace(_) | Diff::Type(_) => {}
-        Diff::Table(it) => add_table(&it.object().name),
-        Diff::View(_, it) => add_table(&it.object().name),
-        Diff::Function(_, it) => part.functions.push(it.object().clone()),
-        Diff::Aggregate(_, it) => part.aggregates.push(it.object().clone()),
+        Diff::Keyspace(_) => {}
+        Diff::Type(it) => add_type(part, owner, it.object()),
+        Diff::Table(it) => add_table(part, owner, &it.object().name),
+        Diff::View(_, it) => add_table(part, owner, &it.object().name),
+        Diff::Function(_, it) => {
+            let function = it.object();
+            function.types().for_each(|ty| add_types_in(part, owner, ty));
+            part.functions.push(function.clone());
+        }
+        Diff::Aggregate(_, it) => {
+            let aggregate = it.object();
+            aggregate.types().for_each(|ty| add_types_in(part, owner, ty));
+            part.aggregates.push(aggregate.clone());
+        }
         Diff::Trigger(_, it) => part.triggers.push(it.object().clone()),
         Diff::Index(_, it) => {
             let index = it.object();
             part.indexes.insert(index.name.clone(), index.clone());
         }
     }
+}
+
+fn add_table(part: &mut Keyspace, owner: &Keyspace, name: &str) {
+    if let Some(table) = owner.tables.get(name) {
+        let columns = table.every_column().into_iter().map(|column| &column.ty);
+        let dropped = table.dropped.values().map(|column| &column.ty);
+        columns
+            .chain(dropped)
+            .for_each(|ty| add_types_in(part, owner, ty));
+        part.tables.insert(name.to_owned(), table.clone());
+    }
+    if let Some(view) = owner.views.get(name) {
+        part.views.insert(name.to_owned(), view.clone());
+        // Whether its rows live by themselves is told by the key of its base.
+        if !part.tables.contains_key(&view.base_table) {
+            add_table(part, owner, &view.base_table);
+        }
+    }
+}
+
+/// Adds the user types that a type mentions, and those that they mention.
+fn add_types_in(part: &mut Keyspace, owner: &Keyspace, ty: &CqlType) {
+    match ty {
+        CqlType::Udt { definition, .. } => {
+            if let Some(known) = owner.types.get(&definition.name) {
+                add_type(part, owner, known);
+            }
+        }
+        ty => ty
+            .inner_types()
+            .for_each(|inner| add_types_in(part, owner, inner)),
+    }
+}
+
+fn add_type(part: &mut Keyspace, owner: &Keyspace, definition: &Arc<UserType>) {
+    if part.types.contains_key(&definition.name) {
+        return;
+    }
+    part.types.insert(definition.name.clone(), definition.clone());
+    let fields = definition.fields.iter();
+    fields.for_each(|(_, ty)| add_types_in(part, owner, ty));
 }
 
 /// The keyspace with tables whose columns are numbered as a start numbers them.

@@ -32,10 +32,10 @@ pub(crate) fn parse(map: &BTreeMap<String, String>) -> Result<CachingOptions, Er
     let rows_per_partition = match map.get(ROWS).map(|value| value.to_ascii_uppercase()).as_deref() {
         None | Some("NONE") => None,
         Some("ALL") => Some(u32::MAX),
-        Some(number) => match number.parse::<u32>() {
-            Ok(0) => None,
-            Ok(rows) => Some(rows.min(i32::MAX.cast_unsigned())),
-            Err(_) => {
+        Some(number) => match number.parse::<i32>().map(u32::try_from) {
+            Ok(Ok(0)) => None,
+            Ok(Ok(rows)) => Some(rows),
+            _ => {
                 return config(format!(
                     "Invalid value '{number}' for caching sub-option '{ROWS}': only 'ALL', 'NONE', and integer values \
                      are allowed"

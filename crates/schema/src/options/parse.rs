@@ -37,6 +37,9 @@ const MEMTABLES: [&str; 3] = ["default", "skiplist", "trie"];
 const FP_CHANCE_MIN: &str = "6.71E-5";
 const FP_CHANCE_MIN_VALUE: f64 = 6.71e-5;
 
+/// Stands for what the compaction strategy has by default.
+const FP_CHANCE_OF_COMPACTION: f64 = -1.0;
+
 /// Twenty years.
 const TTL_SECS_MAX: i32 = 630_720_000;
 
@@ -47,9 +50,8 @@ impl TableOptions {
     /// A property is unknown or out of range.
     pub fn parse_new(properties: &Properties) -> Result<TableOptions, Error> {
         let mut options = TableOptions::default().with(properties)?;
-        let is_given = properties.0.contains_key("bloom_filter_fp_chance");
-        if !is_given && compaction::class_of(&options.compaction) == "LeveledCompactionStrategy" {
-            options.bloom_filter_fp_chance = 0.1;
+        if !properties.0.contains_key("bloom_filter_fp_chance") {
+            options.bloom_filter_fp_chance = options.default_fp_chance();
         }
         Ok(options)
     }
@@ -71,7 +73,18 @@ impl TableOptions {
         self.set_numbers(properties)?;
         self.set_texts(properties)?;
         self.set_maps(properties)?;
+        if properties.double("bloom_filter_fp_chance")? == Some(FP_CHANCE_OF_COMPACTION) {
+            self.bloom_filter_fp_chance = self.default_fp_chance();
+        }
         Ok(self)
+    }
+
+    /// Compat: `AbstractCompactionStrategy`'s, by class.
+    fn default_fp_chance(&self) -> f64 {
+        match compaction::class_of(&self.compaction) {
+            "LeveledCompactionStrategy" => 0.1,
+            _ => 0.01,
+        }
     }
 
     fn set_booleans(&mut self, properties: &Properties) -> Result<(), Error> {
@@ -85,7 +98,8 @@ impl TableOptions {
     }
 
     fn set_numbers(&mut self, properties: &Properties) -> Result<(), Error> {
-        if let Some(chance) = properties.double("bloom_filter_fp_chance")? {
+        let chance = properties.double("bloom_filter_fp_chance")?;
+        if let Some(chance) = chance.filter(|chance| *chance != FP_CHANCE_OF_COMPACTION) {
             if !(chance > FP_CHANCE_MIN_VALUE && chance <= 1.0) {
                 return config(format!(
                     "bloom_filter_fp_chance must be larger than {FP_CHANCE_MIN} and less than or equal to \

@@ -1,12 +1,15 @@
 //! What to write to `system_schema` when the schema changes: the rows that are new or differ, and what is deleted.
+//!
+//! Only rows of objects that differ are made: a change costs no more in a keyspace of many tables.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::encode::{aggregate_row, function_row, head_row, index_row, keyspace_row, trigger_row, type_row};
+use super::encode_table::table_rows;
 use super::{SCHEMA_TABLES, SchemaRow, encode_keyspace};
-use crate::{Keyspace, Schema, TableKind};
+use crate::{Diff, Keyspace, Schema, TableKind, Transition, diff};
 
 /// One write to `system_schema`. All of a change go with one timestamp; deletions of a change never meet its puts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +37,7 @@ pub enum RowChange {
 impl Schema {
     /// Every row of every keyspace that is stored (virtual ones are not).
     pub fn to_rows(&self) -> Vec<SchemaRow> {
-        let stored = self.keyspaces.keys().filter_map(|name| stored(self, name));
+        let stored = self.keyspaces.values().filter(|keyspace| !is_virtual(keyspace));
         stored.flat_map(|keyspace| encode_keyspace(keyspace)).collect()
     }
 }
@@ -42,55 +45,156 @@ impl Schema {
 /// The writes that take the stored schema from `old` to `new`. Virtual keyspaces are not stored; from the default (empty)
 /// schema it is everything.
 pub fn row_changes(old: &Schema, new: &Schema) -> Vec<RowChange> {
-    let mut changes = Vec::new();
-    let names: BTreeSet<&String> = old.keyspaces.keys().chain(new.keyspaces.keys()).collect();
-    for name in names {
-        match (stored(old, name), stored(new, name)) {
-            (Some(_), None) => changes.extend(SCHEMA_TABLES.map(|table| RowChange::DeletePartition {
+    ChangedRows::of(&diff(old, new), old, new).into_changes()
+}
+
+/// The rows of the objects that differ between two schemas.
+#[derive(Debug, Default)]
+pub(crate) struct ChangedRows {
+    before: BTreeMap<Key, SchemaRow>,
+    after: BTreeMap<Key, SchemaRow>,
+    /// Keyspaces that are gone.
+    dropped: BTreeSet<String>,
+    /// Keyspaces whose rows are not stored.
+    is_virtual: BTreeSet<String>,
+}
+
+/// Keyspace, table, clustering.
+type Key = (String, &'static str, Vec<Bytes>);
+
+impl ChangedRows {
+    /// The rows of everything in `diffs`, which are those between the two schemas.
+    pub(crate) fn of(diffs: &[Diff], old: &Schema, new: &Schema) -> Self {
+        let mut rows = Self::default();
+        for diff in diffs {
+            let (name, was, is) = sides(diff);
+            if was && let Some(owner) = old.keyspace(name) {
+                add(&mut rows.before, owner, diff, Side::Before);
+            }
+            if is && let Some(owner) = new.keyspace(name) {
+                add(&mut rows.after, owner, diff, Side::After);
+            }
+            match diff {
+                Diff::Keyspace(Transition::Dropped(gone)) => {
+                    rows.dropped.insert(gone.name.clone());
+                }
+                Diff::Table(it) if it.object().kind == TableKind::Virtual => {
+                    rows.is_virtual.insert(name.to_owned());
+                }
+                _ => {}
+            }
+        }
+        rows
+    }
+
+    /// Those of the earlier schema.
+    pub(crate) fn before(&self) -> impl Iterator<Item = &SchemaRow> {
+        self.before.values()
+    }
+
+    /// Those of the later schema.
+    pub(crate) fn after(&self) -> impl Iterator<Item = &SchemaRow> {
+        self.after.values()
+    }
+
+    /// What to write, so that what is stored are the later ones.
+    pub(crate) fn into_changes(self) -> Vec<RowChange> {
+        let Self {
+            before,
+            after,
+            dropped,
+            is_virtual,
+        } = self;
+        let whole = dropped.iter().filter(|name| !is_virtual.contains(*name));
+        let whole = whole.flat_map(|name| {
+            SCHEMA_TABLES.map(|table| RowChange::DeletePartition {
                 table,
                 keyspace: name.clone(),
-            })),
-            (before, Some(after)) if before.is_none_or(|before| !Arc::ptr_eq(before, after)) => {
-                changes.extend(keyspace_changes(before.map(Arc::as_ref), after));
-            }
-            _ => {}
-        }
-    }
-    changes
-}
-
-fn stored<'a>(schema: &'a Schema, name: &str) -> Option<&'a Arc<Keyspace>> {
-    let is_virtual = |keyspace: &Keyspace| {
-        keyspace
-            .tables
-            .values()
-            .any(|table| table.kind == TableKind::Virtual)
-    };
-    schema.keyspace(name).filter(|keyspace| !is_virtual(keyspace))
-}
-
-type Key = (&'static str, Vec<Bytes>);
-
-fn keyspace_changes(old: Option<&Keyspace>, new: &Keyspace) -> Vec<RowChange> {
-    let keyed = |keyspace: &Keyspace| -> BTreeMap<Key, SchemaRow> {
-        encode_keyspace(keyspace)
-            .into_iter()
-            .map(|row| ((row.table, row.clustering.clone()), row))
-            .collect()
-    };
-    let before = old.map(keyed).unwrap_or_default();
-    let after = keyed(new);
-    let gone = before
-        .keys()
-        .filter(|key| !after.contains_key(*key))
-        .map(|(table, clustering)| RowChange::Delete {
+            })
+        });
+        let gone = before.keys().filter(|key| {
+            !after.contains_key(*key) && !dropped.contains(&key.0) && !is_virtual.contains(&key.0)
+        });
+        let gone = gone.map(|(keyspace, table, clustering)| RowChange::Delete {
             table,
-            keyspace: new.name.clone(),
+            keyspace: keyspace.clone(),
             clustering: clustering.clone(),
         });
-    let put = after
-        .iter()
-        .filter(|(key, row)| before.get(*key) != Some(*row))
-        .map(|(_, row)| RowChange::Put(row.clone()));
-    gone.chain(put).collect()
+        let mut changes: Vec<RowChange> = whole.chain(gone).collect();
+        let put = after
+            .into_iter()
+            .filter(|(key, row)| before.get(key) != Some(row) && !is_virtual.contains(&key.0));
+        changes.extend(put.map(|(_, row)| RowChange::Put(row)));
+        changes
+    }
+}
+
+fn is_virtual(keyspace: &Keyspace) -> bool {
+    keyspace
+        .tables
+        .values()
+        .any(|table| table.kind == TableKind::Virtual)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Before,
+    After,
+}
+
+/// The object of a difference on one side. Requires: it is there.
+fn on<T>(it: &Transition<T>, side: Side) -> &T {
+    match it {
+        Transition::Updated { old, .. } if side == Side::Before => old,
+        _ => it.object(),
+    }
+}
+
+/// The keyspace that an object is in, and whether it is there before and after.
+fn sides(diff: &Diff) -> (&str, bool, bool) {
+    fn of<T>(it: &Transition<T>) -> (bool, bool) {
+        match it {
+            Transition::Created(_) => (false, true),
+            Transition::Updated { .. } => (true, true),
+            Transition::Dropped(_) => (true, false),
+        }
+    }
+    let (name, (was, is)): (&str, _) = match diff {
+        Diff::Keyspace(it) => (&it.object().name, of(it)),
+        Diff::Table(it) => (&it.object().keyspace, of(it)),
+        Diff::Type(it) => (&it.object().keyspace, of(it)),
+        Diff::View(keyspace, it) => (keyspace, of(it)),
+        Diff::Function(keyspace, it) => (keyspace, of(it)),
+        Diff::Aggregate(keyspace, it) => (keyspace, of(it)),
+        Diff::Index(keyspace, it) => (keyspace, of(it)),
+        Diff::Trigger(keyspace, it) => (keyspace, of(it)),
+    };
+    (name, was, is)
+}
+
+/// Adds the rows that an object has on one side.
+fn add(rows: &mut BTreeMap<Key, SchemaRow>, owner: &Keyspace, diff: &Diff, side: Side) {
+    let mut put = |row: SchemaRow| {
+        rows.insert((row.keyspace.clone(), row.table, row.clustering.clone()), row);
+    };
+    let name = owner.name.as_str();
+    match diff {
+        Diff::Keyspace(it) => put(keyspace_row(on(it, side))),
+        Diff::Type(it) => put(type_row(name, on(it, side))),
+        Diff::Table(it) => {
+            let table = on(it, side);
+            put(head_row(owner, table));
+            table_rows(table).for_each(put);
+        }
+        // One row says what both the view and its table are.
+        Diff::View(_, it) => {
+            if let Some(table) = owner.tables.get(&on(it, side).name) {
+                put(head_row(owner, table));
+            }
+        }
+        Diff::Index(_, it) => put(index_row(name, on(it, side))),
+        Diff::Trigger(_, it) => put(trigger_row(name, on(it, side))),
+        Diff::Function(_, it) => put(function_row(name, on(it, side))),
+        Diff::Aggregate(_, it) => put(aggregate_row(name, on(it, side))),
+    }
 }

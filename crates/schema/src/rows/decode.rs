@@ -128,11 +128,11 @@ fn load(
     Ok(schema.sealed(0))
 }
 
-/// The schema that the rows describe, and nothing else.
+/// The schema that the rows describe, and nothing else. It has no version.
 ///
 /// # Errors
 /// Rows do not decode or contradict each other.
-pub fn decode_schema(rows: impl IntoIterator<Item = SchemaRow>) -> Result<Schema, Error> {
+pub(crate) fn decode_schema(rows: impl IntoIterator<Item = SchemaRow>) -> Result<Schema, Error> {
     decode_keyspaces(rows, &mut Faults::Refused)
 }
 
@@ -151,7 +151,7 @@ fn decode_keyspaces(rows: impl IntoIterator<Item = SchemaRow>, faults: &mut Faul
             }
         }
     }
-    Ok(schema.sealed(0))
+    Ok(schema)
 }
 
 fn decode_keyspace(

@@ -8,8 +8,10 @@ use bytes::Bytes;
 use ilion_types::{CqlType, UserType, encode_list, encode_map};
 
 use super::SchemaRow;
-use super::encode_table::{table_rows, view_row};
-use crate::{AggregateSchema, FunctionSchema, IndexKind, IndexSchema, Keyspace, TableKind, TriggerSchema};
+use super::encode_table::{table_row, table_rows, view_row};
+use crate::{
+    AggregateSchema, FunctionSchema, IndexKind, IndexSchema, Keyspace, TableKind, TableSchema, TriggerSchema,
+};
 
 /// Every row of a keyspace.
 pub fn encode_keyspace(keyspace: &Keyspace) -> Vec<SchemaRow> {
@@ -17,10 +19,7 @@ pub fn encode_keyspace(keyspace: &Keyspace) -> Vec<SchemaRow> {
     let mut rows = vec![keyspace_row(keyspace)];
     rows.extend(keyspace.types.values().map(|ty| type_row(name, ty)));
     for table in keyspace.tables.values() {
-        match (table.kind, keyspace.views.get(&table.name)) {
-            (TableKind::View, Some(view)) => rows.push(view_row(view, table)),
-            _ => rows.push(super::encode_table::table_row(table)),
-        }
+        rows.push(head_row(keyspace, table));
         rows.extend(table_rows(table));
     }
     rows.extend(keyspace.indexes.values().map(|index| index_row(name, index)));
@@ -40,7 +39,15 @@ pub fn encode_keyspace(keyspace: &Keyspace) -> Vec<SchemaRow> {
     rows
 }
 
-fn keyspace_row(keyspace: &Keyspace) -> SchemaRow {
+/// The row of a table in `tables`, or of a view in `views`.
+pub(super) fn head_row(keyspace: &Keyspace, table: &TableSchema) -> SchemaRow {
+    match (table.kind, keyspace.views.get(&table.name)) {
+        (TableKind::View, Some(view)) => view_row(view, table),
+        _ => table_row(table),
+    }
+}
+
+pub(super) fn keyspace_row(keyspace: &Keyspace) -> SchemaRow {
     SchemaRow {
         table: "keyspaces",
         keyspace: keyspace.name.clone(),
@@ -52,7 +59,7 @@ fn keyspace_row(keyspace: &Keyspace) -> SchemaRow {
     }
 }
 
-fn type_row(keyspace: &str, definition: &UserType) -> SchemaRow {
+pub(super) fn type_row(keyspace: &str, definition: &UserType) -> SchemaRow {
     SchemaRow {
         table: "types",
         keyspace: keyspace.to_owned(),
@@ -70,7 +77,7 @@ fn type_row(keyspace: &str, definition: &UserType) -> SchemaRow {
     }
 }
 
-fn index_row(keyspace: &str, index: &IndexSchema) -> SchemaRow {
+pub(super) fn index_row(keyspace: &str, index: &IndexSchema) -> SchemaRow {
     let kind = match index.kind {
         IndexKind::Keys => "KEYS",
         IndexKind::Composites => "COMPOSITES",
@@ -84,7 +91,7 @@ fn index_row(keyspace: &str, index: &IndexSchema) -> SchemaRow {
     }
 }
 
-fn trigger_row(keyspace: &str, trigger: &TriggerSchema) -> SchemaRow {
+pub(super) fn trigger_row(keyspace: &str, trigger: &TriggerSchema) -> SchemaRow {
     SchemaRow {
         table: "triggers",
         keyspace: keyspace.to_owned(),
@@ -93,7 +100,7 @@ fn trigger_row(keyspace: &str, trigger: &TriggerSchema) -> SchemaRow {
     }
 }
 
-fn function_row(keyspace: &str, function: &FunctionSchema) -> SchemaRow {
+pub(super) fn function_row(keyspace: &str, function: &FunctionSchema) -> SchemaRow {
     SchemaRow {
         table: "functions",
         keyspace: keyspace.to_owned(),
@@ -111,7 +118,7 @@ fn function_row(keyspace: &str, function: &FunctionSchema) -> SchemaRow {
     }
 }
 
-fn aggregate_row(keyspace: &str, aggregate: &AggregateSchema) -> SchemaRow {
+pub(super) fn aggregate_row(keyspace: &str, aggregate: &AggregateSchema) -> SchemaRow {
     SchemaRow {
         table: "aggregates",
         keyspace: keyspace.to_owned(),

@@ -13,10 +13,13 @@ fn names(list: &[&str]) -> Vec<String> {
 }
 
 fn then(schema: &Schema, change: SchemaChange) -> Schema {
-    schema
+    let applied = schema
         .apply(&change, 1_700_000_000_123_456)
-        .unwrap_or_else(|refused| panic!("{refused}"))
-        .schema
+        .unwrap_or_else(|refused| panic!("{refused}"));
+    let from_all_of_it = applied.schema.clone().sealed(applied.schema.epoch);
+    assert_eq!(applied.schema, from_all_of_it, "the version after {change:?}");
+    assert_eq!(applied.changes, row_changes(schema, &applied.schema));
+    applied.schema
 }
 
 fn column(schema: &Schema, name: &str, ty: &str) -> NewColumn {
