@@ -17,8 +17,8 @@ use crate::descriptors::DescriptorReserve;
 use crate::events::Events;
 use crate::metrics::ServerMetrics;
 use crate::options::ServerOptions;
+use crate::queues::Queues;
 use crate::session::{Session, SessionLimits};
-use crate::workers::Queues;
 
 /// Takes connections.
 pub(crate) struct Acceptor {

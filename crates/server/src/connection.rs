@@ -21,8 +21,8 @@ use crate::client_memory::Account;
 use crate::handshake;
 use crate::metrics::ServerMetrics;
 use crate::overload;
+use crate::queues::{Queues, Task};
 use crate::session::{Cost, Sender, Session, Stage, Work};
-use crate::workers::{Queues, Task};
 
 /// Requests that one worker answers together. More would keep others from helping.
 const TASK_REQUESTS_MAX: usize = 32;

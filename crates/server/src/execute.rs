@@ -25,10 +25,10 @@ use crate::durability::Durability;
 use crate::events::Events;
 use crate::metrics::ServerMetrics;
 use crate::observers::{Observers, payload};
+use crate::queues::{Doing, Queues, RunningRequest, Task};
 use crate::request::{Answered, Requests, weigh_request};
 use crate::request_times::{Kind, RequestTimes};
 use crate::session::{Cost, Sender, Session, Wire, Work};
-use crate::workers::{Doing, Queues, RunningRequest, Task};
 
 /// Answers that are ready leave early when there are this many bytes of them.
 const READY_BYTES_MAX: usize = 256 << 10;

@@ -12,6 +12,8 @@
 //! | `connection`, `handshake` | the task of a connection; OPTIONS and STARTUP |
 //! | `client_memory`, `descriptors`, `overload` | what all clients together may hold: memory; file descriptors; what is beyond it |
 //! | `session` | what is shared about a connection; its limits; answers on their way |
+//! | `clients`, `client_facts` | who is connected, for operators |
+//! | `queues` | where requests wait for threads |
 //! | `workers`, `execute`, `weight` | pools, and what a thread does with a task |
 //! | `request`, `answer`, `error_table` | requests to statements, results to answers |
 //! | `observers` | [`Observers`]: what requests cost, which are slow, which are traced |
@@ -27,7 +29,7 @@
 //! | [`dashboard`] | the page for people behind it |
 //! | `log_file`, `recent_log`, `signals` | logs; being told to stop |
 //!
-//! The border between tokio and plain threads is the queue in `workers`: tasks of tokio never execute a statement, threads
+//! The border between tokio and plain threads is in `queues`: tasks of tokio never execute a statement, threads
 //! never wait for a socket. When you add a limit, add it to `settings`, and let it hold in `Session`.
 
 mod acceptor;
@@ -35,7 +37,9 @@ pub mod admin;
 mod answer;
 mod answer_times;
 mod budgets;
+mod client_facts;
 mod client_memory;
+mod clients;
 mod connection;
 pub mod costs;
 mod counted;
@@ -57,6 +61,7 @@ mod observers;
 mod options;
 mod overload;
 mod port;
+mod queues;
 mod recent_log;
 mod request;
 mod request_times;
@@ -70,6 +75,8 @@ mod traces;
 mod weight;
 mod workers;
 
+pub use client_facts::ClientFacts;
+pub use clients::{Clients, PoolFacts};
 pub use counted::Counted;
 pub use durability::{Durability, DurableCallback, NoLog};
 pub use log_file::start_logging;
@@ -78,7 +85,7 @@ pub use node::{Node, OpenError};
 pub use observers::{COST_KEY, Observers};
 pub use options::ServerOptions;
 pub use port::{Entrance, Port, PortError};
-pub use server::{ClientFacts, Clients, PoolFacts, Server, Services, StartError};
+pub use server::{Server, Services, StartError};
 pub use signals::wait_for_stop_signal;
 pub use statements::Statements;
 pub use system::{

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use ilion_env::Env;
 use ilion_protocol::Event;
-use ilion_query::StatementWeight;
 use prometheus_client::registry::Registry;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
@@ -15,6 +14,7 @@ use tokio::task::JoinHandle;
 
 use crate::acceptor::Acceptor;
 use crate::client_memory::ClientMemory;
+use crate::clients::Clients;
 use crate::durability::Durability;
 use crate::events::Events;
 use crate::execute::Executor;
@@ -23,10 +23,11 @@ use crate::metrics::ServerMetrics;
 use crate::observers::Observers;
 use crate::options::ServerOptions;
 use crate::port::{Port, PortError};
+use crate::queues::PoolSizes;
 use crate::request::Requests;
 use crate::statements::Statements;
 use crate::system::SchemaListener;
-use crate::workers::{PoolSizes, Queues, RunningRequest, Workers};
+use crate::workers::Workers;
 
 /// What the server serves.
 pub struct Services {
@@ -62,29 +63,6 @@ pub struct Server {
     events: Arc<Events>,
     metrics: Arc<ServerMetrics>,
     workers: Workers,
-}
-
-/// A connected client, for `system_views.clients`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClientFacts {
-    /// Where it is.
-    pub peer: SocketAddr,
-    /// How far it has come: `ESTABLISHED`, `AUTHENTICATING`, `READY`.
-    pub stage: &'static str,
-    /// What it said in STARTUP.
-    pub options: Vec<(String, String)>,
-    /// The version that it speaks, if it has said so.
-    pub protocol_version: Option<u8>,
-    /// Its keyspace.
-    pub keyspace: Option<String>,
-    /// Who is logged in.
-    pub user: Option<String>,
-    /// Its requests so far.
-    pub request_count: u64,
-    /// Requests that are waiting or running.
-    pub requests_in_flight: usize,
-    /// Bytes of answers that it has not taken yet.
-    pub queued_bytes: usize,
 }
 
 impl Server {
@@ -193,76 +171,4 @@ impl Server {
         self.workers.stop();
         self.runtime.shutdown_timeout(Duration::from_secs(1));
     }
-}
-
-/// The connected clients.
-#[derive(Clone)]
-pub struct Clients {
-    events: Arc<Events>,
-    queues: Queues,
-    metrics: Arc<ServerMetrics>,
-}
-
-impl Clients {
-    /// All of them, in the order of their connection.
-    pub fn list(&self) -> Vec<ClientFacts> {
-        self.events
-            .sessions()
-            .iter()
-            .map(|session| session.facts())
-            .collect()
-    }
-
-    /// Tells the clients that registered for it.
-    pub(crate) fn announce(&self, event: &Event) {
-        self.events.send(event);
-    }
-
-    /// Statements that came as text, and those that were prepared, since the start.
-    pub fn statement_counts(&self) -> (u64, u64) {
-        self.metrics.times.statement_counts()
-    }
-
-    /// Requests answered since the start.
-    pub fn request_count(&self) -> u64 {
-        self.metrics.request_count()
-    }
-
-    /// Requests that may take long and are being executed, by thread.
-    pub(crate) fn running(&self) -> Vec<(String, RunningRequest)> {
-        self.queues.running()
-    }
-
-    /// The pools that execute requests.
-    pub fn pools(&self) -> [PoolFacts; 2] {
-        [
-            ("Native-Transport-Requests", StatementWeight::Point),
-            ("Heavy-Statements", StatementWeight::Heavy),
-        ]
-        .map(|(name, pool)| {
-            let (active, completed) = self.queues.done(pool);
-            PoolFacts {
-                name,
-                threads: self.queues.thread_count(pool),
-                waiting: self.queues.waiting(pool),
-                active,
-                completed,
-            }
-        })
-    }
-}
-
-/// A pool of threads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PoolFacts {
-    /// Its name, Cassandra's where it has one.
-    pub name: &'static str,
-    /// Its threads.
-    pub threads: usize,
-    /// Tasks that wait for one of them.
-    pub waiting: usize,
-    /// Tasks that are being done.
-    pub active: usize,
-    /// Tasks that were done since the start.
-    pub completed: u64,
 }

@@ -18,10 +18,11 @@ use super::{
     LogLossReport, StatementsReport, StatusReport, StopOrder, TableChoice, TablePlace, TableReport,
     TableStats, TableStatsReport, ThroughputOrder, TopPartitionsOrder, TopPartitionsReport,
 };
+use crate::clients::Clients;
 use crate::costs::TableCosts;
 use crate::dashboard::{self, QueryOrder, QueryReport, SlowestOrder, SlowestReport};
 use crate::node::Node;
-use crate::server::{Clients, Server};
+use crate::server::Server;
 use crate::settings::Settings;
 use crate::system::RELEASE_VERSION;
 

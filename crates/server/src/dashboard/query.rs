@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::Counted;
 use crate::admin::AdminError;
+use crate::clients::Clients;
 use crate::node::Node;
 use crate::request::schema_change;
-use crate::server::Clients;
 
 /// Rows of a page, if the order does not say.
 const PAGE_ROWS: u32 = 100;

@@ -21,8 +21,8 @@ use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
 use crate::answer_times::AnswerTimes;
+use crate::client_facts::ClientFacts;
 use crate::client_memory::Account;
-use crate::server::ClientFacts;
 use outbox::{Outbox, Remainder};
 use told::Told;
 

@@ -7,8 +7,8 @@ use ilion_engine::{EngineFacts, VirtualRow};
 use ilion_query::{BatchKind, BatchSizes};
 
 use super::values::{bigint, double, int, text, timestamp};
+use crate::clients::PoolFacts;
 use crate::recent_log::LogLine;
-use crate::server::PoolFacts;
 use crate::settings::Settings;
 
 fn named(name: &str, cells: Vec<(&str, Bytes)>) -> VirtualRow {

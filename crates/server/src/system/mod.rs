@@ -33,9 +33,9 @@ use ilion_engine::{Engine, TableDetails, VirtualRow, VirtualTable};
 use ilion_query::{BatchSizes, QueryProcessor};
 use ilion_schema::TableId;
 
+use crate::clients::Clients;
 use crate::costs::{RecentRates, Sort, StatementCosts};
 use crate::recent_log;
-use crate::server::Clients;
 use crate::settings::Settings;
 
 use latencies::Pick;
