@@ -23,6 +23,7 @@ mod row_index;
 mod row_trie;
 mod shown;
 mod summary;
+mod unfiltereds;
 
 pub(crate) use block_index::{Block, BlockIndex};
 pub(crate) use index_walker::IndexWalker;

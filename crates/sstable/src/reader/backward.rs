@@ -5,8 +5,8 @@
 
 use ilion_rows::{DeletionTime, Direction, Marker, Slice, Unfiltered};
 
-use super::partition_reader::Unfiltereds;
 use super::row_index::{Blocks, RowIndex};
+use super::unfiltereds::Unfiltereds;
 use crate::Result;
 use crate::error::Step;
 use crate::row::decode::Head;

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 
 use ilion_rows::{Bound, ClusteringComparator, DeletionTime, Direction, Marker, Slice, Unfiltered};
 
-use super::partition_reader::Unfiltereds;
+use super::unfiltereds::Unfiltereds;
 use crate::error::Step;
 use crate::row::decode::Head;
 

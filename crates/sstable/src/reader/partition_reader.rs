@@ -13,160 +13,16 @@ use super::forward::Forward;
 use super::location::Location;
 use super::row_index::RowIndex;
 use super::shown::{show_partitions, show_rows};
+use super::unfiltereds::Unfiltereds;
 use crate::cells::CellLookup;
 use crate::error::Step;
 use crate::open::OpenedParts;
-use crate::row::decode::{Head, RowFormat, Unwanted, Wanted};
+use crate::row::decode::{RowFormat, Unwanted};
 use crate::row::format::unfiltered_flag::END_OF_PARTITION;
 use crate::row::key_at_hand;
 use crate::row::seen::{Patterns, WantedKeys};
 use crate::row::source::ByteSource as _;
 use crate::{DataStream, Result};
-
-/// The unfiltereds of one partition, and where in it the stream stands.
-#[derive(Debug)]
-pub(super) struct Unfiltereds {
-    pub(super) stream: DataStream,
-    pub(super) format: Arc<RowFormat>,
-    pub(super) row_index: Option<RowIndex>,
-    filter: Arc<ClusteringFilter>,
-    unwanted: Unwanted,
-    patterns: Patterns,
-    /// Where large rows begin and their cells are, if rows or cells may be passed over.
-    cells: Option<CellLookup>,
-    /// Where the partition starts.
-    pub(super) start: u64,
-    /// Where the first unfiltered starts.
-    pub(super) rows_at: u64,
-}
-
-impl Unfiltereds {
-    /// The next one up to its body; nothing after the last one.
-    #[inline(always)]
-    pub(super) fn next_head(&mut self) -> Step<Option<Head>> {
-        if self.cells.is_none() {
-            return self.format.head(&mut self.stream);
-        }
-        let parts = self.look_up();
-        let mut head = self.format.head(&mut self.stream)?;
-        if let Some(Head::Row(row)) = &mut head {
-            row.parts = parts;
-        }
-        Ok(head)
-    }
-
-    /// What the cell map has of the row that starts here. Its start is laid in the stream's way, so that it need not be read.
-    fn look_up(&mut self) -> Option<Bytes> {
-        let cells = self.cells.as_mut()?;
-        let position = self.stream.position();
-        let entry = match cells.find(position) {
-            Ok(entry) => entry?,
-            Err(error) => {
-                cells.give_up(&error);
-                self.cells = None;
-                return None;
-            }
-        };
-        if self.stream.rest().len() < entry.head.len() {
-            self.stream.lay(position, entry.head);
-        }
-        entry.parts
-    }
-
-    /// The rest of the one whose head was just read; nothing for a row of which all was dropped.
-    #[inline(always)]
-    pub(super) fn finish(&mut self, head: Head) -> Step<Option<Unfiltered>> {
-        match head {
-            Head::Marker(marker) => Ok(Some(Unfiltered::Marker(marker))),
-            Head::Row(head) => {
-                let wanted = Wanted::of(&self.filter, self.unwanted);
-                let row = self.format.row(&mut self.stream, head, wanted)?;
-                Ok((!row.is_empty()).then_some(Unfiltered::Row(row)))
-            }
-        }
-    }
-
-    /// True if a row is better read only when it is given: its values lie in chunks of their own.
-    pub(super) fn is_large(&self, head: &Head) -> bool {
-        match head {
-            Head::Marker(_) => false,
-            Head::Row(row) => {
-                row.parts.is_some() || row.body_size > u64::from(self.stream.chunks().chunk_length())
-            }
-        }
-    }
-
-    /// The unfiltered at a position where one starts; nothing for a row of which all was dropped.
-    pub(super) fn read_at(&mut self, position: u64) -> Step<Option<Unfiltered>> {
-        self.stream.seek(position);
-        match self.next_head()? {
-            Some(head) => self.finish(head),
-            None => Ok(None),
-        }
-    }
-
-    /// Moves past the one whose head was just read.
-    pub(super) fn skip(&mut self, head: &Head) -> Step<()> {
-        match head {
-            Head::Marker(_) => Ok(()),
-            Head::Row(row) => self.stream.skip(row.body_size),
-        }
-    }
-
-    /// The deletion and the static row that follow a key.
-    #[inline(always)]
-    fn partition_head(&mut self) -> Step<(DeletionTime, Option<Row>)> {
-        let deletion = self.format.times.partition_deletion(&mut self.stream)?;
-        if !self.format.has_statics() {
-            return Ok((deletion, None));
-        }
-        let parts = self.look_up();
-        let wanted = Wanted::of(&self.filter, self.unwanted);
-        let static_row = self.format.static_row(&mut self.stream, wanted, parts)?;
-        Ok((deletion, static_row))
-    }
-
-    /// The key at the start of a partition.
-    #[inline(always)]
-    fn key(&mut self) -> Step<Bytes> {
-        if self.cells.is_some() {
-            self.look_up();
-        }
-        let len = usize::from(u16::from_be_bytes(self.stream.array()?));
-        self.stream.take(len)
-    }
-
-    /// The start of a partition that is at hand and not deleted, if partitions have no static row: moves past it, and gives the key.
-    #[inline(always)]
-    fn begin_at_hand(&mut self, offset: usize) -> Option<Bytes> {
-        let (window, _) = self.stream.window();
-        let (len, rest) = window.get(offset..)?.split_first_chunk()?;
-        let (key, rest) = rest.split_at_checked(usize::from(u16::from_be_bytes(*len)))?;
-        let times = &self.format.times;
-        let (deletion, rest) = rest.split_at_checked(times.live_partition_len())?;
-        if self.format.has_statics() || !times.is_live_partition(deletion) {
-            return None;
-        }
-        let rows_at = window.len() - rest.len();
-        let key_end = rows_at - deletion.len();
-        let key = window.slice(key_end - key.len()..key_end);
-        self.stream.go_to(offset);
-        self.start = self.stream.position();
-        self.stream.go_to(rows_at);
-        self.rows_at = self.stream.position();
-        Some(key)
-    }
-
-    #[inline(always)]
-    fn next(&mut self) -> Step<Option<Unfiltered>> {
-        while let Some(head) = self.next_head()? {
-            if let Some(unfiltered) = self.finish(head)? {
-                return Ok(Some(unfiltered));
-            }
-        }
-        Ok(None)
-    }
-}
 
 /// How the unfiltereds are walked through.
 #[derive(Debug)]
