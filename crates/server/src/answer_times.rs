@@ -47,11 +47,16 @@ impl Timed {
     }
 }
 
-/// Requests whose answers leave together.
-pub(crate) struct AnswerTimes {
+/// Where the requests of one worker are counted.
+pub(crate) struct Counters {
     pub clock: Arc<dyn Env>,
     pub costs: Arc<Mutex<CostShard>>,
     pub times: Arc<RequestTimes>,
+}
+
+/// Requests whose answers leave together.
+pub(crate) struct AnswerTimes {
+    pub counters: Arc<Counters>,
     /// When the commit log had what they wrote; `None` if they did not wait for it.
     pub durable_nanos: Option<u64>,
     pub requests: SmallVec<[Timed; 2]>,
@@ -60,12 +65,12 @@ pub(crate) struct AnswerTimes {
 impl AnswerTimes {
     /// The answers leave now.
     pub fn sent(self) {
-        let sent_nanos = self.clock.monotonic_nanos();
-        let mut costs = self.costs.lock();
+        let sent_nanos = self.counters.clock.monotonic_nanos();
+        let mut costs = self.counters.costs.lock();
         for request in &self.requests {
             let stages = request.stages(self.durable_nanos, sent_nanos);
             // Whoever counts there holds the lock.
-            self.times.count(request.kind, &stages);
+            self.counters.times.count(request.kind, &stages);
             if let Some(id) = request.statement {
                 costs.record_times(id, &stages);
             }

@@ -14,12 +14,11 @@ use ilion_env::{Env, trace};
 use ilion_protocol::{ErrorResponse, Frame, RequestFrame, Response, ResponseHead, encode_response};
 use ilion_query::{ClientState, LogPosition, StatementWeight};
 
-use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use crate::answer::{Columns, Reply, encode, encode_shared};
-use crate::answer_times::{AnswerTimes, Timed};
-use crate::costs::{CostShard, Spent};
+use crate::answer_times::{AnswerTimes, Counters, Timed};
+use crate::costs::Spent;
 use crate::described::task_text;
 use crate::durability::Durability;
 use crate::events::Events;
@@ -27,7 +26,7 @@ use crate::metrics::ServerMetrics;
 use crate::observers::{Observers, payload};
 use crate::queues::{Doing, Queues, RunningRequest, Task};
 use crate::request::{Answered, Requests, weigh_request};
-use crate::request_times::{Kind, RequestTimes};
+use crate::request_times::Kind;
 use crate::session::{Cost, Sender, Session, Wire, Work};
 
 /// Answers that are ready leave early when there are this many bytes of them.
@@ -50,9 +49,8 @@ pub(crate) struct Worker {
     pool: StatementWeight,
     doing: Arc<Doing>,
     columns: Columns,
-    /// What the statements of this thread cost.
-    costs: Arc<Mutex<CostShard>>,
-    times: Arc<RequestTimes>,
+    /// What the statements of this thread cost, and how long its requests take.
+    counters: Arc<Counters>,
     /// When the request before ended, if this one follows it at once: the clock is read once a request.
     follows_nanos: Option<u64>,
 }
@@ -86,8 +84,11 @@ struct Batch {
 impl Worker {
     pub fn new(executor: Arc<Executor>, queues: Queues, pool: StatementWeight, doing: Arc<Doing>) -> Self {
         Self {
-            costs: executor.observers.costs.new_shard(),
-            times: executor.metrics.times.new_worker(),
+            counters: Arc::new(Counters {
+                clock: executor.env.clone(),
+                costs: executor.observers.costs.new_shard(),
+                times: executor.metrics.times.new_worker(),
+            }),
             follows_nanos: None,
             executor,
             queues,
@@ -250,7 +251,7 @@ impl Worker {
                 is_error: answered.reply.error_code().is_some(),
             };
             let subject = &answered.subject;
-            self.costs.lock().record(id, || subject.shape(), &spent);
+            self.counters.costs.lock().record(id, || subject.shape(), &spent);
             let elapsed = ended.saturating_sub(started);
             let observers = &executor.observers;
             observers.tell_if_slow(request, subject, &observed, elapsed);
@@ -280,9 +281,7 @@ impl Worker {
 
     fn times_of(&self, requests: SmallVec<[Timed; 2]>, durable_nanos: Option<u64>) -> AnswerTimes {
         AnswerTimes {
-            clock: self.executor.env.clone(),
-            costs: self.costs.clone(),
-            times: self.times.clone(),
+            counters: self.counters.clone(),
             durable_nanos,
             requests,
         }
@@ -313,7 +312,7 @@ impl Worker {
         let session = session.clone();
         let caller = thread::current().id();
         let callback = move |durable: Result<(), String>| {
-            times.durable_nanos = Some(times.clock.monotonic_nanos());
+            times.durable_nanos = Some(times.counters.clock.monotonic_nanos());
             let packed = match durable {
                 Ok(()) => packed,
                 Err(reason) => wire.pack(refusals(wire, &waiting_streams, &reason)),

@@ -80,9 +80,12 @@ impl Tally {
     pub fn record_times(&mut self, stages: &Stages) {
         self.latency.record(stages.sum());
         self.local_latency.record(stages.local());
-        for (sum, nanos) in self.stage_nanos.iter_mut().zip(stages.each()) {
-            *sum = sum.wrapping_add(nanos.unwrap_or(0));
-        }
+        let add = |sum: &mut u64, nanos: u64| *sum = sum.wrapping_add(nanos);
+        let [queue, execute, log_wait, send] = &mut self.stage_nanos;
+        add(queue, stages.queue);
+        add(execute, stages.execute);
+        add(log_wait, stages.log_wait.unwrap_or(0));
+        add(send, stages.send);
     }
 
     /// Executions.

@@ -277,10 +277,18 @@ impl Session {
     fn send(&self, packed: Rope, sender: Sender, times: Option<AnswerTimes>) {
         let mut outbox = self.outbox.lock();
         let before = outbox.queued_bytes();
-        outbox.push(packed, times);
-        let sent = match sender {
-            Sender::Itself if before == 0 => outbox.send(),
-            _ => Ok(Remainder::Waiting),
+        let is_sent_now = before == 0 && sender == Sender::Itself;
+        match times {
+            // Most answers leave at once: these times need not be kept.
+            Some(times) if is_sent_now && outbox.takes_all() => {
+                times.sent();
+                outbox.push(packed, None);
+            }
+            times => outbox.push(packed, times),
+        }
+        let sent = match is_sent_now {
+            true => outbox.send(),
+            false => Ok(Remainder::Waiting),
         };
         self.account.change(before, outbox.queued_bytes());
         drop(outbox);

@@ -76,6 +76,11 @@ impl Outbox {
         self.queued_bytes
     }
 
+    /// True if the socket was not full when it was last tried: it takes all of what is sent now.
+    pub fn takes_all(&self) -> bool {
+        !self.is_stuck
+    }
+
     /// Drops what was to be sent and everything to come.
     pub fn close(&mut self) {
         self.tell_leaving(u64::MAX);

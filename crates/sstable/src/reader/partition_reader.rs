@@ -21,7 +21,6 @@ use crate::row::decode::{RowFormat, Unwanted};
 use crate::row::format::unfiltered_flag::END_OF_PARTITION;
 use crate::row::key_at_hand;
 use crate::row::seen::{Patterns, WantedKeys};
-use crate::row::source::ByteSource as _;
 use crate::{DataStream, Result};
 
 /// How the unfiltereds are walked through.
