@@ -53,8 +53,7 @@ impl Engine {
         let changes = ilion_schema::row_changes(&old, &applied.schema);
         let mut mutations = mutations_of(shared, changes, shared.change_micros(now_micros)?)?;
         mutations.extend(shared.forget_built(&old, &applied.schema)?);
-        shared.write(Kind::Schema, &mutations)?;
-        shared.log()?.sync()?;
+        shared.write_schema(&mutations)?;
         // The log has the change, so the next start has it: this process must not go on without it.
         let adopted = shared.adopt(&applied.schema);
         adopted.inspect_err(|error| shared.stop_writes(error))?;
@@ -73,8 +72,7 @@ impl Engine {
         now_micros: i64,
     ) -> Result<Applied> {
         let shared = &self.shared;
-        shared.write(Kind::Schema, &mutations_of(shared, deletions, now_micros)?)?;
-        shared.log()?.sync()?;
+        shared.write_schema(&mutations_of(shared, deletions, now_micros)?)?;
         shared.faults.lock().retain(|known| known != fault);
         shared.adopt(schema)?;
         if let Some(id) = fault.id {
@@ -119,6 +117,14 @@ impl Engine {
 }
 
 impl Shared {
+    /// Logs a change of the schema and applies it; durable when it returns. If there is no room in the log, nothing is changed.
+    fn write_schema(&self, mutations: &[Mutation]) -> Result<()> {
+        match self.write(Kind::Schema, mutations)? {
+            Some(position) => Ok(self.log()?.sync_upto(position)?),
+            None => Ok(()),
+        }
+    }
+
     /// Makes and drops tables, then shows the schema to everybody.
     fn adopt(&self, schema: &Schema) -> Result<()> {
         let known = self.tables.load_full();

@@ -65,11 +65,12 @@ impl Engine {
         let indexes = store.indexes();
         let hidden: Vec<&Arc<TableStore>> = indexes.hidden().collect();
         let _of_hidden: Vec<_> = hidden.iter().map(|hidden| hidden.maintenance.alone()).collect();
-        let gone = {
+        let (position, gone) = {
             let mut active = store.active.write();
             let mut body = encode(table, &store.view().sstables);
             hidden.iter().for_each(|hidden| encode_hidden(hidden, &mut body));
-            log.append(&Envelope {
+            // What a full disk refuses must not be seen.
+            let position = log.append_written(&Envelope {
                 kind: Kind::Truncate,
                 time_micros: shared.log_time_micros(),
                 ..Envelope::mutation(&body)
@@ -81,11 +82,11 @@ impl Engine {
                 let mut active = hidden.active.write();
                 gone.push((hidden, hidden.clear_locked(&*shared.env, &mut active, barrier)));
             }
-            gone
+            (position, gone)
         };
         shared.forget_cached_table(table);
         shared.budget.free(gone.iter().map(|(_, (bytes, _))| bytes).sum());
-        log.sync()?;
+        log.sync_upto(position)?;
         gone.iter()
             .try_for_each(|(store, (_, gone))| shared.remove_sstables(store, gone))
     }

@@ -262,3 +262,48 @@ fn a_compaction_without_room_leaves_its_inputs_and_no_files() {
     }
     panic!("no compaction succeeded");
 }
+
+#[test]
+fn a_log_without_room_for_a_record_refuses_writes_and_has_everything_when_there_is_room_again() {
+    for rule in [
+        "no_space write \"ilion-1-*\"",
+        "full_midway write \"ilion-1-*\"",
+        "no_memory write \"ilion-1-*\"",
+    ] {
+        let (store, faults) = new_faulty(9, small_options());
+        store.put("a", 1, "acknowledged", 10);
+        faults.add(rule).unwrap();
+        let other = store.engine.alter_schema(&create_table("ks", "other"));
+        assert!(other.is_err_and(|error| error.is_shortage()), "{rule}");
+        assert!(store.engine.schema().table("ks", "other").is_none(), "{rule}");
+        let emptied = store.engine.truncate(store.table().id);
+        assert!(emptied.is_err_and(|error| error.is_shortage()), "{rule}");
+        assert_eq!(store.partition("a", false).len(), 1, "{rule}");
+        faults.clear();
+        store.put("a", 2, "acknowledged", 10);
+
+        faults.add(rule).unwrap();
+        let position = store
+            .engine
+            .apply(&[put(&store.table(), "a", 3, "told to have failed", 10)]);
+        let position = position.unwrap().unwrap();
+        let failed = store.engine.wait_durable(position).unwrap_err();
+        assert!(failed.is_shortage(), "{rule}: {failed}");
+        let refused = store.engine.apply(&[put(&store.table(), "a", 4, "refused", 10)]);
+        assert!(refused.is_err_and(|error| error.is_shortage()), "{rule}");
+        let after = open(&store.env.crash(CrashRule::KeepAll), small_options()).unwrap();
+        assert_eq!(after.partition("a", false).len(), 2, "{rule}");
+        drop(after);
+        faults.clear();
+
+        store.put("a", 5, "acknowledged", 10);
+        store.engine.wait_durable(position).unwrap();
+        assert_eq!(store.engine.failure(), None, "{rule}");
+        store.alter(&create_table("ks", "other"));
+        let contents = store.contents();
+        assert_eq!(contents["a"].len(), 4, "{rule}");
+        let store = store.restart(small_options());
+        assert_eq!(store.contents(), contents, "{rule}");
+        assert!(store.engine.schema().table("ks", "other").is_some(), "{rule}");
+    }
+}
