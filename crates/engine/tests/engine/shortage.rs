@@ -307,3 +307,30 @@ fn a_log_without_room_for_a_record_refuses_writes_and_has_everything_when_there_
         assert!(store.engine.schema().table("ks", "other").is_some(), "{rule}");
     }
 }
+
+#[test]
+fn a_start_without_enough_descriptors_ends_and_sets_no_table_aside() {
+    let (store, _) = new_faulty(10, small_options());
+    store.put("a", 1, "acknowledged", 10);
+    store.flush();
+    let contents = store.contents();
+    let Store { env, engine } = store;
+    drop(engine);
+    for rule in [
+        "no_descriptors list \"t-*\"",
+        "no_descriptors open \"nb-1-big-*\"",
+        "no_memory open \"nb-1-big-*\"",
+    ] {
+        let faults = FaultEnv::new(env.shared());
+        faults.add(rule).unwrap();
+        let refused = Engine::open(faults, small_options()).map(drop);
+        let message = refused.unwrap_err().to_string();
+        let is_told = message.contains("Too many open files") || message.contains("Cannot allocate memory");
+        assert!(is_told, "{rule}: {message}");
+    }
+    let store = open(&env, small_options()).unwrap();
+    assert_eq!(
+        (store.engine.set_aside(), store.contents()),
+        (Vec::new(), contents)
+    );
+}
