@@ -251,7 +251,7 @@ impl Shared {
             }
             gone
         };
-        self.remove_sstables(hidden, &gone)
+        self.remove_sstables(hidden, &gone, None)
     }
 
     fn build_hidden(

@@ -334,3 +334,21 @@ fn a_start_without_enough_descriptors_ends_and_sets_no_table_aside() {
         (Vec::new(), contents)
     );
 }
+
+#[test]
+fn what_was_truncated_stays_away_though_its_files_could_not_be_removed_before_a_restart() {
+    let (store, faults) = new_faulty(11, small_options());
+    store.put("a", 1, "to be emptied", 10);
+    store.flush();
+    for rule in ["no_descriptors create \"*_txn_*\"", "fail remove \"nb-1-big-*\""] {
+        faults.add(rule).unwrap();
+    }
+    store.engine.truncate(store.table().id).unwrap();
+    assert!(files(&store).iter().any(|name| name == "nb-1-big-Data.db"));
+    store.put("b", 1, "after it", 11);
+    store.engine.drain().unwrap();
+    let contents = store.contents();
+    let after = store.env.crash(CrashRule::KeepAll);
+    assert_eq!(open(&after, small_options()).unwrap().contents(), contents);
+    assert_eq!(store.restart(small_options()).contents(), contents);
+}
