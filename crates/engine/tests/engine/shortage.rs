@@ -340,7 +340,10 @@ fn what_was_truncated_stays_away_though_its_files_could_not_be_removed_before_a_
     let (store, faults) = new_faulty(11, small_options());
     store.put("a", 1, "to be emptied", 10);
     store.flush();
-    for rule in ["no_descriptors create \"*_txn_*\"", "fail remove \"nb-1-big-*\""] {
+    for rule in [
+        "no_descriptors create \"*_txn_compaction_*\"",
+        "fail remove \"nb-1-big-*\"",
+    ] {
         faults.add(rule).unwrap();
     }
     store.engine.truncate(store.table().id).unwrap();
