@@ -56,7 +56,7 @@ fn run_sync(shared: &Shared) {
         drop(state);
         let synced = shared.sync_once();
         shared.answer_callbacks();
-        if synced.is_err() {
+        if matches!(synced, Err(Error::Poisoned { .. })) {
             return wait_for_close(shared);
         }
         shared.archive_sealed();

@@ -30,7 +30,7 @@ pub enum Kind {
     Batch = 5,
     /// Nothing; it marks a place in the order.
     Noop = 6,
-    /// A schema change.
+    /// A schema change: the rows that it changes go with those that were there before.
     Schema = 7,
 }
 
@@ -44,6 +44,11 @@ impl Kind {
         Self::Noop,
         Self::Schema,
     ];
+
+    /// True if a record of this kind makes no sense without those before it.
+    pub(crate) fn needs_all_before(self) -> bool {
+        matches!(self, Self::Cas | Self::Schema)
+    }
 
     fn decode(byte: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| *kind as u8 == byte)

@@ -27,7 +27,8 @@
 //!
 //! Durability rules: a segment is synced before any record of the next one counts as synced, so what is
 //! durable is always a prefix of the log. A failed write or sync poisons the log for good
-//! ([`Error::Poisoned`]): the kernel may have dropped the pages, so trying again proves nothing. When you
+//! ([`Error::Poisoned`]): the kernel may have dropped the pages, so trying again proves nothing. Only a write
+//! for which there is no room is tried again (see `write`). When you
 //! change bytes in `frame` or `envelope`, raise the version there.
 
 mod archive;

@@ -131,6 +131,20 @@ impl CommitLog {
         Ok(position)
     }
 
+    /// Adds a record and returns when it has reached the kernel: for what must be in the log before it is applied.
+    ///
+    /// # Errors
+    /// As [`Self::append`]. If there is no room, the record is not in the log (unless the process ends before there is room
+    /// again, and part of the bytes had arrived).
+    pub fn append_written(&self, envelope: &Envelope<'_>) -> Result<Position> {
+        let framed = self.shared.frame(envelope)?;
+        let mut state = self.shared.state.lock();
+        let position = self.shared.place(&mut state, &framed)?;
+        self.shared
+            .write_or_retract(&mut state, position, framed.record_bytes())?;
+        Ok(position)
+    }
+
     /// Adds records next to each other (unless a segment ends in between), for one turn of the lock. On an
     /// error, some may be in the log.
     pub fn append_many(&self, envelopes: &[Envelope<'_>]) -> Result<Vec<Position>> {
@@ -198,6 +212,12 @@ impl CommitLog {
         let mut state = self.shared.state.lock();
         let end = state.end_position();
         self.shared.wait_synced(&mut state, end)
+    }
+
+    /// Writes and syncs everything up to a record, whatever the mode.
+    pub fn sync_upto(&self, position: Position) -> Result<()> {
+        self.shared
+            .wait_synced(&mut self.shared.state.lock(), position.beyond())
     }
 
     /// The position above all records appended so far, and at or below all that follow.

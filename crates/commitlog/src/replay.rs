@@ -5,8 +5,8 @@
 //! log does not open (or skips, if told so). If none does, the place was never promised to survive a power loss:
 //!
 //! - if records follow, it is a *hole*: they are read as well, since writes merge by their timestamps in any order. Those that were
-//!   decided by what was there before ([`Kind::Cas`]) do depend on it, and are given up. What is lost or given up becomes a
-//!   record that says nothing, so that the log is whole from then on;
+//!   decided by what was there before ([`crate::Kind::Cas`], [`crate::Kind::Schema`]) do depend on it, and are given up. What is
+//!   lost or given up becomes a record that says nothing, so that the log is whole from then on;
 //! - if none follows, it is the end of the log, a *torn tail* if bytes stand there that are no zeros.
 //!
 //! What is missing altogether (a segment in the middle, the end of what is known to have been synced) leaves no bytes to judge: it
@@ -22,7 +22,7 @@ use crate::frame::{
 };
 use crate::segment;
 use crate::segment_file::SegmentFile;
-use crate::{Damage, Envelope, Error, Kind, Options, Position, ReplayFailure, Result, SegmentId};
+use crate::{Damage, Envelope, Error, Options, Position, ReplayFailure, Result, SegmentId};
 
 /// What replay found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -424,7 +424,7 @@ impl<'a> Replay<'a> {
                 expected,
             }
         })?;
-        if envelope.kind == Kind::Cas && !self.report.holes.is_empty() {
+        if envelope.kind.needs_all_before() && !self.report.holes.is_empty() {
             self.report.records_given_up += 1;
             kept.fill.push((position.offset, next));
             return Ok(());

@@ -11,7 +11,7 @@ use ilion_env::Env;
 use parking_lot::{Condvar, Mutex};
 use uuid::Uuid;
 
-use crate::frame::{HEADER_BYTES, Head, SEAL_BYTES};
+use crate::frame::{HEADER_BYTES, Head, SEAL_BYTES, filler};
 use crate::log::Callback;
 use crate::segment::Segment;
 use crate::{Options, Position, SegmentId};
@@ -63,6 +63,10 @@ pub(crate) struct State {
     pub is_sync_wanted: bool,
     pub last_sync_nanos: u64,
     pub callbacks: Vec<(Position, Callback)>,
+    /// Why `chunks` could not be written: there is no room for them now. They are tried again.
+    pub shortage: Option<ilion_env::Error>,
+    /// How often a write failed for such a reason.
+    pub failed_writes: u64,
     pub poison: Option<Arc<str>>,
     pub is_closing: bool,
     pub counts: Counts,
@@ -92,6 +96,16 @@ pub(crate) struct Chunk {
     pub bytes: Vec<u8>,
 }
 
+impl Chunk {
+    pub(crate) fn end(&self) -> Position {
+        Position {
+            segment: self.segment.id,
+            // A segment has less than 4 GiB.
+            offset: self.offset + self.bytes.len() as u32,
+        }
+    }
+}
+
 impl State {
     pub(crate) fn starting_in(active: Arc<Segment>, sealed: Vec<(SegmentId, u64)>, now_nanos: u64) -> Self {
         let start = Position {
@@ -118,6 +132,8 @@ impl State {
             is_sync_wanted: false,
             last_sync_nanos: now_nanos,
             callbacks: Vec::new(),
+            shortage: None,
+            failed_writes: 0,
             poison: None,
             is_closing: false,
             counts: Counts::default(),
@@ -190,6 +206,45 @@ impl State {
         self.chunk().extend_from_slice(&seal);
         self.pending_bytes += SEAL_BYTES;
         self.end += SEAL_BYTES as u32;
+    }
+
+    /// A segment was written to.
+    pub(crate) fn note_unsynced(&mut self, segment: Arc<Segment>) {
+        let is_known = |known: &Arc<Segment>| Arc::ptr_eq(known, &segment);
+        if !self.unsynced.iter().any(is_known) {
+            self.unsynced.push(segment);
+        }
+    }
+
+    /// Takes back chunks that could not be written, in front of those that were appended meanwhile.
+    pub(crate) fn hold(&mut self, unwritten: VecDeque<Chunk>, error: ilion_env::Error) {
+        if self.shortage.is_none() {
+            tracing::error!(
+                %error,
+                "the commit log cannot be written; what it has is kept in memory, and writes are refused until there is room"
+            );
+        }
+        self.pending_bytes += unwritten.iter().map(|chunk| chunk.bytes.len()).sum::<usize>();
+        for chunk in unwritten.into_iter().rev() {
+            self.chunks.push_front(chunk);
+        }
+        self.shortage = Some(error);
+        self.failed_writes += 1;
+    }
+
+    /// Puts a record that says nothing in the place of one that was not written. Requires: no thread is writing chunks.
+    pub(crate) fn retract(&mut self, position: Position, record_bytes: u32) {
+        let has_record = |chunk: &&mut Chunk| {
+            let end = chunk.offset as usize + chunk.bytes.len();
+            chunk.segment.id == position.segment
+                && chunk.offset <= position.offset
+                && (position.offset as usize) < end
+        };
+        if let Some(chunk) = self.chunks.iter_mut().find(has_record) {
+            let at = (position.offset - chunk.offset) as usize;
+            let filler = filler(position.segment, position.offset, record_bytes);
+            chunk.bytes[at..at + filler.len()].copy_from_slice(&filler);
+        }
     }
 
     /// Keeps a buffer that was written, unless it grew beyond the ordinary.

@@ -11,12 +11,19 @@ impl Shared {
     /// Asks for a sync and returns when everything below the position is synced.
     pub(crate) fn wait_synced(&self, state: &mut MutexGuard<'_, State>, upto: Position) -> Result<()> {
         state.counts.waiters += 1;
+        let failed_before = state.failed_writes;
         let outcome = loop {
             if state.synced >= upto {
                 break Ok(());
             }
             if let Err(error) = self.check_open(state) {
                 break Err(error);
+            }
+            if let Some(error) = &state.shortage
+                && state.failed_writes > failed_before
+                && state.written < upto
+            {
+                break Err(error.clone().into());
             }
             if !state.is_sync_wanted {
                 state.is_sync_wanted = true;
@@ -36,7 +43,8 @@ impl Shared {
         u128::from(since) > allowed.as_nanos()
     }
 
-    /// Writes what is pending and syncs what is written. Only one thread does this at a time.
+    /// Writes what is pending and syncs what is written. Only one thread does this at a time. [`Error::Io`] if there is no room for
+    /// all of it; what was written is synced then.
     pub(crate) fn sync_once(&self) -> Result<()> {
         let mut state = self.state.lock();
         if let Some(reason) = &state.poison {
@@ -47,7 +55,10 @@ impl Shared {
         let started_nanos = self.env.monotonic_nanos();
         state.is_sync_wanted = false;
         let end = state.end_position();
-        self.write_up_to(&mut state, end)?;
+        let all_written = match self.write_up_to(&mut state, end) {
+            held @ (Ok(()) | Err(Error::Io(_))) => held,
+            stopped => return stopped,
+        };
         let target = state.written;
         let segments = std::mem::take(&mut state.unsynced);
         // Oldest first: what is durable is a prefix of the log.
@@ -60,7 +71,7 @@ impl Shared {
                 state.last_sync_nanos = started_nanos;
                 state.counts.syncs += u64::from(!segments.is_empty());
                 self.progress.notify_all();
-                Ok(())
+                all_written
             }
             Err(error) => {
                 let reason = error.to_string();
@@ -75,19 +86,26 @@ impl Shared {
         let mut state = self.state.lock();
         let synced = state.synced;
         let poison = state.poison.clone();
-        let is_over = poison.is_some();
-        let (ready, waiting): (Vec<_>, Vec<_>) = std::mem::take(&mut state.callbacks)
-            .into_iter()
-            .partition(|(position, _)| is_over || synced >= position.beyond());
-        state.callbacks = waiting;
+        let (shortage, written) = (state.shortage.clone(), state.written);
+        let outcome = |position: &Position| match (&poison, &shortage) {
+            _ if synced >= position.beyond() => Some(Ok(())),
+            (Some(reason), _) => Some(Err(Error::Poisoned {
+                reason: reason.to_string(),
+            })),
+            (None, Some(error)) if written < position.beyond() => Some(Err(error.clone().into())),
+            (None, _) => None,
+        };
+        let mut ready = Vec::new();
+        for (position, callback) in std::mem::take(&mut state.callbacks) {
+            match outcome(&position) {
+                Some(outcome) => ready.push((outcome, callback)),
+                None => state.callbacks.push((position, callback)),
+            }
+        }
+        // They may have been written since the sync that could not write them.
+        state.is_sync_wanted |= !state.callbacks.is_empty();
         drop(state);
-        for (position, callback) in ready {
-            let outcome = match &poison {
-                Some(reason) if synced < position.beyond() => Err(Error::Poisoned {
-                    reason: reason.to_string(),
-                }),
-                _ => Ok(()),
-            };
+        for (outcome, callback) in ready {
             callback(outcome);
         }
     }

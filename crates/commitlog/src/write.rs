@@ -3,6 +3,10 @@
 //! A record is framed outside the lock, gets its place under it, and is copied to the pending chunks. The
 //! first thread that needs something written takes all chunks and writes them, while others append to new
 //! ones.
+//!
+//! If there is no room for them (file systems that copy on write keep none for a segment), the chunks are taken back: their
+//! records have their positions and are in memtables. Whoever waits for them is told, appends are refused, and each append or
+//! sync tries again, at the same offsets. So nothing is missing in the log when there is room again.
 
 use std::sync::Arc;
 
@@ -19,6 +23,12 @@ pub(crate) struct Framed<'a> {
     body: &'a [u8],
     crc: u32,
     length: u32,
+}
+
+impl Framed<'_> {
+    pub(crate) fn record_bytes(&self) -> u32 {
+        self.length + RECORD_OVERHEAD_BYTES as u32
+    }
 }
 
 impl Shared {
@@ -62,8 +72,12 @@ impl Shared {
 
     /// Gives the record its position and copies it to the pending bytes.
     pub(crate) fn place(&self, state: &mut MutexGuard<'_, State>, framed: &Framed<'_>) -> Result<Position> {
+        if state.shortage.is_some() {
+            let end = state.end_position();
+            self.write_up_to(state, end)?;
+        }
         self.check_open(state)?;
-        let record_bytes = framed.length + RECORD_OVERHEAD_BYTES as u32;
+        let record_bytes = framed.record_bytes();
         self.make_room(state, record_bytes)?;
         let position = state.end_position();
         let head =
@@ -142,16 +156,49 @@ impl Shared {
             return Ok(());
         }
         let end = state.end_position();
-        self.write_up_to(&mut state, end)
+        match self.write_up_to(&mut state, end) {
+            // The record has its place: whoever waits for it is told, and the next append is refused.
+            Err(Error::Io(_)) => Ok(()),
+            written => written,
+        }
     }
 
-    /// Returns when everything below the position is written: by us, if nobody else is at it.
+    /// Returns when a record that was just placed is written, or says nothing any more.
+    pub(crate) fn write_or_retract(
+        &self,
+        state: &mut MutexGuard<'_, State>,
+        position: Position,
+        record_bytes: u32,
+    ) -> Result<()> {
+        let written = self.write_up_to(state, position.beyond());
+        if !matches!(written, Err(Error::Io(_))) {
+            return written;
+        }
+        // Somebody else may be trying again.
+        while state.is_writing {
+            self.progress.wait(state);
+        }
+        if state.written >= position.beyond() {
+            return Ok(());
+        }
+        state.retract(position, record_bytes);
+        written
+    }
+
+    /// Returns when everything below the position is written: by us, if nobody else is at it. [`Error::Io`] if there is no room:
+    /// what was appended is kept, and tried again.
     pub(crate) fn write_up_to(&self, state: &mut MutexGuard<'_, State>, upto: Position) -> Result<()> {
+        let failed_before = state.failed_writes;
         while state.written < upto {
             if let Some(reason) = &state.poison {
                 return Err(Error::Poisoned {
                     reason: reason.to_string(),
                 });
+            }
+            if let Some(error) = &state.shortage
+                && state.failed_writes > failed_before
+            {
+                return Err(error.clone().into());
             }
             if state.is_writing {
                 self.progress.wait(state);
@@ -165,30 +212,36 @@ impl Shared {
     }
 
     pub(crate) fn write_chunks(&self, state: &mut MutexGuard<'_, State>) {
-        let chunks = std::mem::take(&mut state.chunks);
+        let mut chunks = std::mem::take(&mut state.chunks);
         let end = state.end_position();
         state.pending_bytes = 0;
         state.is_writing = true;
-        let written = MutexGuard::unlocked(state, || {
-            chunks
-                .iter()
-                .try_for_each(|chunk| chunk.segment.write_at(chunk.offset, &chunk.bytes))
+        let (count, failed) = MutexGuard::unlocked(state, || {
+            let write = |chunk: &Chunk| chunk.segment.write_at(chunk.offset, &chunk.bytes).err();
+            let failed = chunks.iter().map(write).enumerate();
+            let mut failed = failed.filter_map(|(index, error)| Some((index, error?)));
+            failed.next().unzip()
         });
         state.is_writing = false;
+        let unwritten = chunks.split_off(count.unwrap_or(chunks.len()));
         state.counts.writes += chunks.len() as u64;
-        match written {
-            Ok(()) => state.written = end,
-            Err(error) => self.poison(state, &error.to_string()),
+        if failed.is_none() {
+            state.written = end;
+        } else if let Some(last) = chunks.back() {
+            state.written = last.end();
         }
         for Chunk { segment, bytes, .. } in chunks {
-            if !state
-                .unsynced
-                .iter()
-                .any(|unsynced| Arc::ptr_eq(unsynced, &segment))
-            {
-                state.unsynced.push(segment);
-            }
+            state.note_unsynced(segment);
             state.recycle(bytes);
+        }
+        match failed {
+            None => {
+                if state.shortage.take().is_some() {
+                    tracing::info!("the commit log can be written again, and has everything");
+                }
+            }
+            Some(error) if error.is_shortage() => state.hold(unwritten, error),
+            Some(error) => self.poison(state, &error.to_string()),
         }
         self.progress.notify_all();
     }

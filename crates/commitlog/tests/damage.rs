@@ -307,9 +307,15 @@ fn any_damage_of_what_was_not_synced_costs_only_the_records_that_it_touches() {
 
 #[test]
 fn what_was_decided_by_what_was_lost_is_given_up_and_stays_given_up() {
+    for kind in [Kind::Cas, Kind::Schema] {
+        what_was_decided_is_given_up(kind);
+    }
+}
+
+fn what_was_decided_is_given_up(kind: Kind) {
     let mut kinds = [Kind::Mutation; 10];
-    kinds[4] = Kind::Cas;
-    kinds[8] = Kind::Cas;
+    kinds[4] = kind;
+    kinds[8] = kind;
     let (env, positions) = half_synced(&kinds);
     assert_eq!(
         replay(&env.crash(CrashRule::KeepAll), Damage::Refuse)

@@ -271,7 +271,7 @@ impl Shared {
                     continue;
                 }
             };
-            self.open_attached(&store.schema(), &store.indexes(), &live);
+            self.open_attached(&store.schema(), &store.indexes(), &live)?;
             match by_table.last_mut() {
                 Some((last, sstables)) if last.id == store.id => sstables.push(live),
                 _ => by_table.push((store, vec![live])),

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use hashbrown::HashMap;
@@ -26,6 +27,10 @@ use crate::table_store::TableStore;
 use crate::{Engine, Error, Result};
 
 const KEYSPACE: &str = "system_schema";
+
+/// How often a change of the schema is made that lacks descriptors or memory, and the pause between: half a minute.
+const ADOPT_TRIES: u32 = 300;
+const ADOPT_PAUSE: Duration = Duration::from_millis(100);
 
 impl Engine {
     /// Changes the schema: checks the change and tries it out, makes it durable, and makes or drops the tables. `None` means
@@ -54,10 +59,9 @@ impl Engine {
         let changes = std::mem::take(&mut applied.changes);
         let mut mutations = mutations_of(shared, changes, shared.change_micros(now_micros)?)?;
         mutations.extend(shared.forget_built(&applied.diffs)?);
-        shared.write(Kind::Schema, &mutations)?;
-        shared.log()?.sync()?;
+        shared.write_schema(&mutations)?;
         // The log has the change, so the next start has it: this process must not go on without it.
-        let adopted = shared.adopt(&applied);
+        let adopted = until_there_is_enough(|| shared.adopt(&applied));
         adopted.inspect_err(|error| shared.stop_writes(error))?;
         if let Err(error) = shared.build_new() {
             tracing::warn!(%error, "a new index is not built yet; the next change of the schema or start goes on with it");
@@ -74,10 +78,9 @@ impl Engine {
         now_micros: i64,
     ) -> Result<Applied> {
         let shared = &self.shared;
-        shared.write(Kind::Schema, &mutations_of(shared, deletions, now_micros)?)?;
-        shared.log()?.sync()?;
+        shared.write_schema(&mutations_of(shared, deletions, now_micros)?)?;
         shared.faults.lock().retain(|known| known != fault);
-        shared.adopt_tables(schema, &Affected::All)?;
+        until_there_is_enough(|| shared.adopt_tables(schema, &Affected::All))?;
         if let Some(id) = fault.id {
             shared.remove_files_of_fault(&fault.keyspace, &fault.name, id)?;
         }
@@ -109,14 +112,50 @@ impl Engine {
         }
         let change_micros = shared.change_micros(shared.env.unique_micros())?;
         let changes = missing.into_iter().map(RowChange::Put).collect();
+        // A keyspace is there as a whole or not at all: a power loss may cut the log anywhere, and what is there in part is refused.
+        let mut keyspaces: BTreeMap<Bytes, Vec<Mutation>> = BTreeMap::new();
         for mutation in mutations_of(shared, changes, change_micros)? {
-            shared.write(Kind::Schema, std::slice::from_ref(&mutation))?;
+            let keyspace = mutation.key.key.clone();
+            keyspaces.entry(keyspace).or_default().push(mutation);
+        }
+        for mutations in keyspaces.values() {
+            match shared.write(Kind::Schema, mutations) {
+                // Segments of a few KiB, as tests have them, take no keyspace as a whole.
+                Err(Error::Log(ilion_commitlog::Error::Refused { .. })) => {
+                    let mut mutations = mutations.iter().map(std::slice::from_ref);
+                    mutations.try_for_each(|one| shared.write(Kind::Schema, one).map(drop))?;
+                }
+                written => drop(written?),
+            }
         }
         Ok(())
     }
 }
 
+/// Carries out a change of the schema that the log has. If something is used up just then, it is tried again for a while: there is
+/// no way back.
+fn until_there_is_enough(adopt: impl Fn() -> Result<()>) -> Result<()> {
+    for _ in 1..ADOPT_TRIES {
+        match adopt() {
+            Err(error) if error.is_shortage() => {
+                tracing::warn!(%error, "a change of the schema is logged and cannot be made yet; this is tried again");
+                std::thread::sleep(ADOPT_PAUSE);
+            }
+            adopted => return adopted,
+        }
+    }
+    adopt()
+}
+
 impl Shared {
+    /// Logs a change of the schema and applies it; durable when it returns. If there is no room in the log, nothing is changed.
+    fn write_schema(&self, mutations: &[Mutation]) -> Result<()> {
+        match self.write(Kind::Schema, mutations)? {
+            Some(position) => Ok(self.log()?.sync_upto(position)?),
+            None => Ok(()),
+        }
+    }
+
     /// Makes and drops tables, then shows the schema to everybody.
     fn adopt(&self, applied: &Applied) -> Result<()> {
         let affected = Affected::by(&applied.diffs);

@@ -11,7 +11,8 @@
 //! object would get the old one's rows.
 //!
 //! Not set aside: the node's own keyspaces, without which it is not this node; and anything in a directory that another
-//! program wrote, which is refused as a whole the first time, so that this program can still open it.
+//! program wrote, which is refused as a whole the first time, so that this program can still open it. Nor a table that lacks
+//! file descriptors or memory to be opened: nothing is wrong with it, and the start ends with what is short.
 
 use std::fmt;
 
@@ -87,12 +88,12 @@ fn is_table(fault: &SetAside, keyspace: &str, name: &str) -> bool {
 }
 
 impl Shared {
-    /// Ends with the error if the table is one that the node cannot do without, or the directory is not ours yet. Otherwise
-    /// sets the table aside.
+    /// Ends with the error if the table is one that the node cannot do without, the directory is not ours yet, or something is
+    /// used up for now. Otherwise sets the table aside.
     pub(crate) fn set_aside_or_refuse(&self, store: &TableStore, error: Error) -> Result<()> {
         let table = store.schema();
         let is_ours = self.is_ours || self.log.get().is_some();
-        if is_system_keyspace(&table.keyspace) || !is_ours {
+        if is_system_keyspace(&table.keyspace) || !is_ours || error.is_shortage() {
             return Err(error);
         }
         let reason = format!("{error}; restore the file and restart, or DROP the table");

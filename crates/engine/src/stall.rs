@@ -5,9 +5,10 @@
 //! are refused (they do not wait) when they are full. Any other failure of a flush stops writes for good
 //! ([`Shared::stop_writes`]), and so does a failed sync: see [`ilion_env::Error::is_shortage`].
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use ilion_commitlog::Position;
 use ilion_sstable::{CommittedTransaction, Transaction, finish_transaction};
 use parking_lot::Mutex;
 
@@ -22,7 +23,46 @@ const TICKS_MAX: u32 = 16;
 
 /// What is to be tried again.
 #[derive(Default)]
-pub(crate) struct Stall(Mutex<State>);
+pub(crate) struct Stall(Mutex<State>, Holds);
+
+/// Positions from which on the log is kept.
+type Holds = Arc<Mutex<Vec<Position>>>;
+
+/// Keeps a record of the log, and what follows, until files are gone of which only that record says that they are.
+pub(crate) struct LogHold {
+    from: Position,
+    holds: Holds,
+}
+
+impl Drop for LogHold {
+    fn drop(&mut self) {
+        let mut holds = self.holds.lock();
+        if let Some(place) = holds.iter().position(|from| *from == self.from) {
+            holds.swap_remove(place);
+        }
+    }
+}
+
+impl Stall {
+    pub(crate) fn hold_log(&self, from: Position) -> LogHold {
+        self.1.lock().push(from);
+        let holds = self.1.clone();
+        LogHold { from, holds }
+    }
+
+    /// From where on the log must be kept, whatever is flushed.
+    pub(crate) fn log_held_from(&self) -> Option<Position> {
+        self.1.lock().iter().min().copied()
+    }
+}
+
+/// SSTables of a table that was emptied or dropped, whose files are to be removed.
+struct Removal {
+    directory: PathBuf,
+    left: Vec<Arc<LiveSSTable>>,
+    /// The truncation that says so.
+    hold: Option<Arc<LogHold>>,
+}
 
 #[derive(Default)]
 struct State {
@@ -32,8 +72,7 @@ struct State {
     builds: Vec<(Arc<TableStore>, String)>,
     /// Logs of transactions that could not be aborted, with their directories.
     transactions: Vec<(PathBuf, PathBuf)>,
-    /// SSTables of emptied and dropped tables whose files are still there, with their directories.
-    removals: Vec<(PathBuf, Vec<Arc<LiveSSTable>>)>,
+    removals: Vec<Removal>,
     /// Why the last flush failed.
     reason: String,
     /// Ticks until the next try, and between tries.
@@ -122,10 +161,8 @@ impl Shared {
         let transactions = std::mem::take(&mut state.transactions);
         let removals = std::mem::take(&mut state.removals);
         drop(state);
-        for (directory, mut left) in removals {
-            left.retain(|live| !self.remove_now(live));
-            let _ = self.env.sync_dir(&directory);
-            self.remove_later(&directory, left);
+        for removal in removals {
+            self.remove_one_by_one(removal.directory, removal.left, removal.hold);
         }
         transactions
             .into_iter()
@@ -136,10 +173,23 @@ impl Shared {
         }
     }
 
-    /// Has files removed that cannot be removed now.
-    pub(crate) fn remove_later(&self, directory: &Path, left: Vec<Arc<LiveSSTable>>) {
-        if !left.is_empty() {
-            let removal = (directory.to_path_buf(), left);
+    /// Removes files of a directory for good, now or later.
+    pub(crate) fn remove_one_by_one(
+        &self,
+        directory: PathBuf,
+        mut left: Vec<Arc<LiveSSTable>>,
+        hold: Option<Arc<LogHold>>,
+    ) {
+        left.retain(|live| !self.remove_now(live));
+        let synced = self.env.sync_dir(&directory);
+        // Whose log may be let go must not come back with a power loss.
+        let may_come_back = hold.is_some() && synced.is_err_and(|error| !error.is_not_found());
+        if !left.is_empty() || may_come_back {
+            let removal = Removal {
+                directory,
+                left,
+                hold,
+            };
             self.stall.0.lock().removals.push(removal);
         }
     }

@@ -13,6 +13,7 @@ use ilion_sstable::{Transaction, TransactionKind};
 use uuid::Uuid;
 
 use crate::engine::Shared;
+use crate::stall::LogHold;
 use crate::table_store::TableStore;
 use crate::view::LiveSSTable;
 use crate::{Engine, Error, Result};
@@ -61,15 +62,18 @@ impl Engine {
             .ok_or_else(|| Error::Refused(format!("table {table} does not exist")))?;
         store.check_usable()?;
         let log = shared.log()?;
+        // Until the files are gone the record must stay: they may be removed long after.
+        let hold = Arc::new(shared.stall.hold_log(log.barrier()));
         let _maintenance = store.maintenance.alone();
         let indexes = store.indexes();
         let hidden: Vec<&Arc<TableStore>> = indexes.hidden().collect();
         let _of_hidden: Vec<_> = hidden.iter().map(|hidden| hidden.maintenance.alone()).collect();
-        let gone = {
+        let (position, gone) = {
             let mut active = store.active.write();
             let mut body = encode(table, &store.view().sstables);
             hidden.iter().for_each(|hidden| encode_hidden(hidden, &mut body));
-            log.append(&Envelope {
+            // What a full disk refuses must not be seen.
+            let position = log.append_written(&Envelope {
                 kind: Kind::Truncate,
                 time_micros: shared.log_time_micros(),
                 ..Envelope::mutation(&body)
@@ -81,13 +85,13 @@ impl Engine {
                 let mut active = hidden.active.write();
                 gone.push((hidden, hidden.clear_locked(&*shared.env, &mut active, barrier)));
             }
-            gone
+            (position, gone)
         };
         shared.forget_cached_table(table);
         shared.budget.free(gone.iter().map(|(_, (bytes, _))| bytes).sum());
-        log.sync()?;
+        log.sync_upto(position)?;
         gone.iter()
-            .try_for_each(|(store, (_, gone))| shared.remove_sstables(store, gone))
+            .try_for_each(|(store, (_, gone))| shared.remove_sstables(store, gone, Some(&hold)))
     }
 }
 
@@ -108,19 +112,21 @@ fn prefix_of(hidden: &TableStore) -> String {
 
 impl Shared {
     /// Removes the files of SSTables that no view has any more: together, or one by one where there is no room to say so first, since
-    /// that is what makes room again. Requires: the log or the schema says that they are gone, so that a start does without them.
-    pub(crate) fn remove_sstables(&self, store: &TableStore, gone: &[Arc<LiveSSTable>]) -> Result<()> {
+    /// that is what makes room again. Requires: the log or the schema says that they are gone, so that a start does without them; of the
+    /// log, `hold` keeps the record.
+    pub(crate) fn remove_sstables(
+        &self,
+        store: &TableStore,
+        gone: &[Arc<LiveSSTable>],
+        hold: Option<&Arc<LogHold>>,
+    ) -> Result<()> {
         match self.retire_sstables(store, gone) {
             Err(error) if error.is_shortage() => {
                 tracing::warn!(?store, %error, "files are removed one by one");
-                let left: Vec<_> = gone
-                    .iter()
-                    .filter(|live| !self.remove_now(live))
-                    .cloned()
-                    .collect();
-                // A failure only means that a power loss brings files back, which the next start removes.
-                let _ = self.env.sync_dir(&store.directory);
-                self.remove_later(&store.directory, left);
+                // Those that only the caller holds go at once.
+                let of_others = gone.iter().filter(|live| !self.remove_now(live));
+                let left = of_others.cloned().collect();
+                self.remove_one_by_one(store.directory.clone(), left, hold.cloned());
                 Ok(())
             }
             retired => retired,
@@ -163,7 +169,7 @@ impl Shared {
         };
         self.forget_cached_table(store.id);
         self.budget.free(bytes);
-        self.remove_sstables(store, &gone)?;
+        self.remove_sstables(store, &gone, None)?;
         drop(gone);
         if store.set_aside_reason().is_some() {
             self.remove_unopened(&store.directory)?;
@@ -220,7 +226,8 @@ impl Shared {
             let is_kept = |live: &&Arc<LiveSSTable>| !doomed.iter().any(|gone| Arc::ptr_eq(gone, live));
             view.with_sstables(view.sstables.iter().filter(is_kept).cloned().collect())
         });
-        self.remove_sstables(store, &doomed)
+        let hold = Arc::new(self.stall.hold_log(position));
+        self.remove_sstables(store, &doomed, Some(&hold))
     }
 }
 

@@ -206,12 +206,18 @@ impl Shared {
             None
         } else {
             trace::note(|| "Appending to commitlog");
-            Some(self.log()?.append(&Envelope {
+            let envelope = Envelope {
                 kind,
                 schema_epoch: self.schema.load().epoch,
                 time_micros: self.log_time_micros(),
                 ..Envelope::mutation(body)
-            })?)
+            };
+            let log = self.log()?;
+            Some(match kind {
+                // A change of the schema that a full disk refuses must not be seen.
+                Kind::Schema => log.append_written(&envelope)?,
+                _ => log.append(&envelope)?,
+            })
         };
         for (mutation, store) in mutations.iter().zip(stores) {
             let active = locked.active(store.id);

@@ -75,7 +75,7 @@ fn effect_without_bytes(effect: Effect, action: &'static str, path: &Path) -> Re
             std::thread::sleep(Duration::from_millis(millis));
             Ok(())
         }
-        Effect::NoSpace => Err(refusal(action, path, Errno::NOSPC)),
+        Effect::NoSpace | Effect::FullMidway => Err(refusal(action, path, Errno::NOSPC)),
         // The call that needs a descriptor is the open, also where a directory is synced or listed.
         Effect::NoDescriptors => Err(refusal("open", path, Errno::MFILE)),
         Effect::NoMemory => Err(refusal(action, path, Errno::NOMEM)),
@@ -293,6 +293,10 @@ impl FaultWriteFile {
             Some(Effect::ShortWrite) => {
                 write(&mut *self.inner, &bytes[..bytes.len() / 2])?;
                 Err(failure("write", &self.path))
+            }
+            Some(Effect::FullMidway) => {
+                write(&mut *self.inner, &bytes[..bytes.len() / 2])?;
+                Err(refusal("write", &self.path, Errno::NOSPC))
             }
             Some(effect) => {
                 effect_without_bytes(effect, "write", &self.path)?;

@@ -61,5 +61,5 @@ pub use mem::{CrashRule, MemEnv, Moment, SyncEvent};
 pub use page_memory::{PAGE_BYTES, PageBudget, PageMemory};
 pub use real::RealEnv;
 pub use request_io::RequestIo;
-pub use scratch::{Keeping, Kept, Scratch, release};
+pub use scratch::{Keeping, Kept, Scratch, each_piece};
 pub use seeded::Seeded;

@@ -1,14 +1,15 @@
 //! Writes to a file by a stretch of it that is mapped: no system call each.
 //!
 //! What is written belongs to the kernel at once, as with write(2): it survives the process, and a sync makes it durable. Space for
-//! it must have been reserved before, since a full disk could not be told any more. Nobody else may cut the file: that is looked at
-//! once for each stretch.
+//! it must have been reserved before, since a full disk could not be told any more. If somebody else cuts the file, the next write is
+//! refused (unless it is cut while we copy: then the kernel ends the process).
 
 use std::fs::File;
 use std::io;
 use std::ptr;
 
 use memmap2::{MmapOptions, MmapRaw};
+use rustix::fs::SeekFrom;
 
 /// So much is mapped at a time: it counts as memory of the process.
 const WINDOW_BYTES: u64 = 1 << 20;
@@ -32,13 +33,25 @@ impl MappedWrites {
         }
     }
 
+    /// Fails if somebody has cut the file: bytes beyond its end cannot be written by memory, and those that it had are gone.
+    pub(crate) fn check_not_cut(&self, file: &File) -> io::Result<()> {
+        // The cheapest way to ask for the size. Nobody reads or writes at the position.
+        let size = rustix::fs::seek(file, SeekFrom::End(0))?;
+        if size >= self.reserved_bytes {
+            return Ok(());
+        }
+        Err(io::Error::other(format!(
+            "somebody else has cut it to {size} bytes; what it had is still in memtables: flush all tables, then restart"
+        )))
+    }
+
     /// True if so many bytes may be written there in this way.
     pub(crate) fn reach(&self, offset: u64, len: usize) -> bool {
         let end = offset.checked_add(len as u64);
         end.is_some_and(|end| end <= self.reserved_bytes)
     }
 
-    /// Writes bytes. Requires: they are within reach, and only this process, by this value, writes them.
+    /// Writes bytes. Requires: they are within reach, the file is not cut, and only this process, by this value, writes them.
     pub(crate) fn write(&mut self, file: &File, mut offset: u64, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             let start = offset / WINDOW_BYTES * WINDOW_BYTES;
@@ -62,10 +75,6 @@ impl MappedWrites {
             Some(window) => window,
             None => {
                 let len = WINDOW_BYTES.min(self.reserved_bytes - start);
-                // Bytes beyond the end cannot be written by memory: the process would be killed.
-                if file.metadata()?.len() < start + len {
-                    return Err(io::Error::other("somebody has cut the file"));
-                }
                 let len = usize::try_from(len).map_err(io::Error::other)?;
                 MmapOptions::new().offset(start).len(len).map_raw(file)?
             }
@@ -103,5 +112,11 @@ mod tests {
         file.read_exact_at(&mut found, 0).unwrap();
         assert!(found == expected);
         assert!(!writes.reach(reserved - 5, 6) && !writes.reach(u64::MAX, 1));
+        writes.check_not_cut(&file).unwrap();
+        for size in [reserved - 1, 0] {
+            file.set_len(size).unwrap();
+            let error = writes.check_not_cut(&file).unwrap_err().to_string();
+            assert!(error.contains("flush all tables, then restart"), "{error}");
+        }
     }
 }

@@ -316,8 +316,8 @@ fn writer(file: io::Result<File>, action: &'static str, path: &Path) -> Result<B
 /// far away: there a write by memory could meet a full disk, and kill the process.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn keeps_reserved_space(file: &File) -> bool {
-    /// ext2 to ext4, XFS, memory, and overlays, whose files are on one of these.
-    const MAGIC_NUMBERS: [u64; 4] = [0xEF53, 0x5846_5342, 0x0102_1994, 0x794C_7630];
+    /// ext2 to ext4, XFS and memory. No overlays: they do not tell what is below them.
+    const MAGIC_NUMBERS: [u64; 3] = [0xEF53, 0x5846_5342, 0x0102_1994];
     let found = rustix::fs::fstatfs(file).ok();
     let magic = found.and_then(|found| u64::try_from(found.f_type).ok());
     magic.is_some_and(|magic| MAGIC_NUMBERS.contains(&magic))
@@ -356,9 +356,12 @@ impl RealWriteFile {
         let file = &self.shared.file;
         match &mut self.mapped {
             // Without memory for a mapping it is written as any other file.
-            Some(mapped) if mapped.reach(offset, bytes.len()) => mapped
-                .write(file, offset, bytes)
-                .or_else(|_| file.write_all_at(bytes, offset)),
+            Some(mapped) if mapped.reach(offset, bytes.len()) => {
+                mapped.check_not_cut(file)?;
+                mapped
+                    .write(file, offset, bytes)
+                    .or_else(|_| file.write_all_at(bytes, offset))
+            }
             _ => file.write_all_at(bytes, offset),
         }
     }

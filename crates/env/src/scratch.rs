@@ -1,8 +1,10 @@
 //! Bytes that are kept in files without a name rather than in memory: of rows that are larger than what may be held.
 //!
-//! What is kept is read as memory. The kernel writes it out when memory is short, and frees the space with the last reader, also
-//! if the process is killed. Whoever has read a part for the last time calls [`release`], so that it does not count as memory
-//! of the process either.
+//! The kernel writes them out when memory is short, and frees the space with the last reader, also if the process is killed.
+//! Whoever needs all of them calls [`each_piece`]: they are read from the file into a small buffer and checked against their
+//! checksums, so a disk that fails is an error. They can also be read as memory: a file is mapped for the few who look at some
+//! bytes (two versions of a value with the same timestamp, a column that is being indexed), and a disk that fails ends the process
+//! there.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,7 +16,8 @@ use std::slice;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
-use memmap2::{MmapOptions, MmapRaw, UncheckedAdvice};
+use crc32fast::Hasher;
+use memmap2::{MmapOptions, MmapRaw};
 use parking_lot::Mutex;
 
 use crate::account::{FileTag, Place, Timer};
@@ -24,6 +27,8 @@ use crate::{Error, Operation, Result};
 const NAME: &str = "scratch";
 /// What is smaller shares a file with others.
 const SEGMENT_BYTES: usize = 16 << 20;
+/// So many bytes have a checksum, and are read at once.
+const BLOCK_BYTES: usize = 128 << 10;
 
 /// Keeps bytes, for one thread.
 #[derive(Debug, Default)]
@@ -56,13 +61,28 @@ impl fmt::Debug for Faults {
 /// A file that may have room left.
 #[derive(Debug)]
 struct OpenSegment {
-    file: File,
     segment: Arc<Segment>,
     used: usize,
 }
 
-/// The mapping of a file, which has its length from the start. Invariant: what was given away is not written any more.
-struct Segment(MmapRaw);
+/// A file, which has its length from the start. Invariant: what was given away is not written any more.
+struct Segment {
+    file: File,
+    map: MmapRaw,
+    directory: PathBuf,
+    faults: Option<Faults>,
+    /// What was given away, by where it starts.
+    parts: Mutex<BTreeMap<usize, Arc<Part>>>,
+}
+
+/// What somebody keeps in a file.
+#[derive(Debug)]
+struct Part {
+    start: usize,
+    len: usize,
+    /// Of each [`BLOCK_BYTES`].
+    checksums: Vec<u32>,
+}
 
 /// Bytes that are being kept.
 pub struct Keeping<'s> {
@@ -77,7 +97,44 @@ enum Target<'s> {
         open: &'s mut OpenSegment,
         start: usize,
         faults: Option<&'s Faults>,
+        checksums: Checksums,
     },
+}
+
+/// The checksums of bytes that come piece by piece.
+#[derive(Default)]
+struct Checksums {
+    done: Vec<u32>,
+    /// Of the block that is not full.
+    open: Hasher,
+    open_bytes: usize,
+}
+
+impl Checksums {
+    fn add(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let count = bytes.len().min(BLOCK_BYTES - self.open_bytes);
+            let (of_block, rest) = bytes.split_at(count);
+            self.open.update(of_block);
+            self.open_bytes += count;
+            if self.open_bytes == BLOCK_BYTES {
+                self.end_block();
+            }
+            bytes = rest;
+        }
+    }
+
+    fn end_block(&mut self) {
+        self.done.push(std::mem::take(&mut self.open).finalize());
+        self.open_bytes = 0;
+    }
+
+    fn finish(mut self) -> Vec<u32> {
+        if self.open_bytes > 0 {
+            self.end_block();
+        }
+        self.done
+    }
 }
 
 /// Bytes that were kept.
@@ -118,12 +175,12 @@ impl Scratch {
 
     fn file_for(&mut self, len: usize) -> Option<Target<'_>> {
         let directory = self.directory.as_deref()?;
-        let has_room = |open: &mut OpenSegment| open.segment.0.len() - open.used >= len;
+        let has_room = |open: &mut OpenSegment| open.segment.map.len() - open.used >= len;
         let open = match self.open.take_if(has_room) {
             Some(open) => open,
             None => {
                 Faults::ask(self.faults.as_ref(), Operation::Create, directory).ok()?;
-                OpenSegment::create(directory, len.max(SEGMENT_BYTES)).ok()?
+                OpenSegment::create(directory, len.max(SEGMENT_BYTES), self.faults.clone()).ok()?
             }
         };
         let open = self.open.insert(open);
@@ -133,25 +190,28 @@ impl Scratch {
             open,
             start,
             faults: self.faults.as_ref(),
+            checksums: Checksums::default(),
         })
     }
 }
 
 impl OpenSegment {
-    fn create(directory: &Path, len: usize) -> io::Result<Self> {
+    fn create(directory: &Path, len: usize, faults: Option<Faults>) -> io::Result<Self> {
         // Never has a name, where the file system can do that: a crash leaves nothing.
         let file = tempfile::tempfile_in(directory)?;
         file.set_len(len as u64)?;
-        let map = MmapOptions::new().len(len).map_raw_read_only(&file);
-        let segment = Arc::new(Segment(map?));
-        let address = segment.0.as_ptr() as usize;
+        let map = MmapOptions::new().len(len).map_raw_read_only(&file)?;
+        let segment = Arc::new(Segment {
+            file,
+            map,
+            directory: directory.to_path_buf(),
+            faults,
+            parts: Mutex::default(),
+        });
+        let address = segment.map.as_ptr() as usize;
         SEGMENTS.lock().insert(address, Arc::downgrade(&segment));
         COUNT.fetch_add(1, Relaxed);
-        Ok(Self {
-            file,
-            segment,
-            used: 0,
-        })
+        Ok(Self { segment, used: 0 })
     }
 }
 
@@ -175,6 +235,7 @@ impl Keeping<'_> {
                 open,
                 start,
                 faults,
+                checksums,
             } => {
                 assert!(
                     bytes.len() <= self.len - (open.used - *start),
@@ -183,7 +244,7 @@ impl Keeping<'_> {
                 Faults::ask(*faults, Operation::Write, directory)?;
                 let timer = Timer::start();
                 let offset = open.used as u64;
-                let written = open.file.write_all_at(bytes, offset);
+                let written = open.segment.file.write_all_at(bytes, offset);
                 let place = Place {
                     file: FileTag::of(directory),
                     path: directory,
@@ -191,6 +252,7 @@ impl Keeping<'_> {
                 };
                 timer.write_done(place, bytes.len());
                 open.used += bytes.len();
+                checksums.add(bytes);
                 written.map_err(|source| Error::new("keep a part of a row in", directory, source))
             }
         }
@@ -200,11 +262,24 @@ impl Keeping<'_> {
     pub fn finish(self) -> Kept {
         Kept(match self.into {
             Target::Memory(kept) => Where::Memory(kept),
-            Target::File { open, start, .. } => Where::File {
-                segment: open.segment.clone(),
+            Target::File {
+                open,
                 start,
-                len: open.used - start,
-            },
+                checksums,
+                ..
+            } => {
+                let len = open.used - start;
+                let part = Part {
+                    start,
+                    len,
+                    checksums: checksums.finish(),
+                };
+                if len > 0 {
+                    open.segment.parts.lock().insert(start, Arc::new(part));
+                }
+                let segment = open.segment.clone();
+                Where::File { segment, start, len }
+            }
         })
     }
 }
@@ -217,7 +292,7 @@ impl AsRef<[u8]> for Kept {
             Where::File { segment, start, len } => {
                 // Safety: `start + len` is at most the length of the map, which lives as long as `segment`. Nobody but us has the
                 // file, which has no name, and these bytes of it are not written any more.
-                unsafe { slice::from_raw_parts(segment.0.as_ptr().add(*start), *len) }
+                unsafe { slice::from_raw_parts(segment.map.as_ptr().add(*start), *len) }
             }
         }
     }
@@ -227,23 +302,71 @@ impl AsRef<[u8]> for Kept {
 static SEGMENTS: Mutex<BTreeMap<usize, Weak<Segment>>> = Mutex::new(BTreeMap::new());
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// Takes bytes that were kept, if these are, out of the memory of the process until they are read again.
-pub fn release(bytes: &[u8]) {
-    if COUNT.load(Relaxed) == 0 {
-        return;
+/// Shows bytes piece by piece, in order. Those that were kept in a file are read from there and checked.
+///
+/// # Errors
+/// That of `show`, or they cannot be read.
+pub fn each_piece<E: From<Error>>(
+    bytes: &[u8],
+    mut show: impl FnMut(&[u8]) -> std::result::Result<(), E>,
+) -> std::result::Result<(), E> {
+    let kept = match COUNT.load(Relaxed) {
+        0 => None,
+        _ => segment_of(bytes),
+    };
+    let Some((segment, start)) = kept else {
+        return show(bytes);
+    };
+    let Some(part) = segment.part_of(start, bytes.len()) else {
+        return show(bytes);
+    };
+    let (mut from, end) = (start - part.start, start - part.start + bytes.len());
+    let mut buffer = vec![0; part.len.min(BLOCK_BYTES)];
+    while from < end {
+        let block = from / BLOCK_BYTES;
+        let block_start = block * BLOCK_BYTES;
+        let block_end = (block_start + BLOCK_BYTES).min(part.len);
+        let into = &mut buffer[..block_end - block_start];
+        segment.read(part.start + block_start, into, part.checksums[block])?;
+        let upto = block_end.min(end);
+        show(&into[from - block_start..upto - block_start])?;
+        from = upto;
     }
-    let Some((segment, offset)) = segment_of(bytes) else {
-        return;
-    };
-    #[expect(unsafe_code, reason = "memory maps cannot be had without")]
-    // Safety: the pages are those of a file that is shared, which they are read from again.
-    let released = unsafe {
-        segment
-            .0
-            .unchecked_advise_range(UncheckedAdvice::DontNeed, offset, bytes.len())
-    };
-    // A hint: without it they stay until they are dropped.
-    drop(released);
+    Ok(())
+}
+
+impl Segment {
+    /// What was given away and has these bytes.
+    fn part_of(&self, start: usize, len: usize) -> Option<Arc<Part>> {
+        let parts = self.parts.lock();
+        let (_, part) = parts.range(..=start).next_back()?;
+        (start + len <= part.start + part.len).then(|| part.clone())
+    }
+
+    /// Reads a block, which must have that checksum.
+    fn read(&self, start: usize, into: &mut [u8], checksum: u32) -> Result<()> {
+        Faults::ask(self.faults.as_ref(), Operation::Read, &self.directory)?;
+        let timer = Timer::start();
+        let offset = start as u64;
+        let read = self.file.read_exact_at(into, offset);
+        let place = Place {
+            file: FileTag::of(&self.directory),
+            path: &self.directory,
+            offset,
+        };
+        timer.read_done(place, into.len());
+        let wrong = || {
+            io::Error::new(
+                io::ErrorKind::InvalidData,
+                "the disk gives back other bytes than it was given",
+            )
+        };
+        read.and_then(|()| match crc32fast::hash(into) == checksum {
+            true => Ok(()),
+            false => Err(wrong()),
+        })
+        .map_err(|source| Error::new("read a part of a row that was kept in", &self.directory, source))
+    }
 }
 
 /// The segment that has the bytes, and where.
@@ -254,20 +377,20 @@ fn segment_of(bytes: &[u8]) -> Option<(Arc<Segment>, usize)> {
     let (segment, offset) = (segment.upgrade(), address - start);
     // If ours is the last reference, the segment's end takes the lock.
     drop(segments);
-    let is_in = |segment: &Arc<Segment>| bytes.len() <= segment.0.len().saturating_sub(offset);
+    let is_in = |segment: &Arc<Segment>| bytes.len() <= segment.map.len().saturating_sub(offset);
     Some((segment.filter(is_in)?, offset))
 }
 
 impl Drop for Segment {
     fn drop(&mut self) {
-        SEGMENTS.lock().remove(&(self.0.as_ptr() as usize));
+        SEGMENTS.lock().remove(&(self.map.as_ptr() as usize));
         COUNT.fetch_sub(1, Relaxed);
     }
 }
 
 impl fmt::Debug for Segment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Segment({} bytes)", self.0.len())
+        write!(f, "Segment({} bytes)", self.map.len())
     }
 }
 
@@ -293,11 +416,36 @@ mod tests {
             let kept = parts.map(|part| keep(&mut scratch, part));
             drop(scratch);
             for (kept, part) in kept.iter().zip(parts) {
-                release(kept.as_ref());
                 assert!(kept.as_ref() == part);
+                assert!(pieces_of(kept.as_ref()).unwrap() == part);
             }
+            let (some, wanted) = (&kept[3].as_ref()[1000..300_000], &large[1000..300_000]);
+            assert!(pieces_of(some).unwrap() == wanted);
         }
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    fn pieces_of(bytes: &[u8]) -> Result<Vec<u8>> {
+        let mut all = Vec::new();
+        each_piece(bytes, |piece| {
+            all.extend_from_slice(piece);
+            Ok(())
+        })?;
+        Ok(all)
+    }
+
+    #[test]
+    fn other_bytes_than_were_kept_are_an_error() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut scratch = Scratch::in_directory(directory.path());
+        let kept = keep(&mut scratch, &[1; 300_000]);
+        let Kept(Where::File { segment, .. }) = &kept else {
+            panic!("there is a file")
+        };
+        segment.file.write_all_at(&[2], 200_000).unwrap();
+        assert_eq!(pieces_of(&kept.as_ref()[..100_000]).unwrap(), [1; 100_000]);
+        let error = pieces_of(kept.as_ref()).unwrap_err().to_string();
+        assert!(error.contains("other bytes than it was given"), "{error}");
     }
 
     #[test]
@@ -310,6 +458,10 @@ mod tests {
         let mut keeping = scratch.begin(10);
         keeping.append(&[1; 5]).unwrap();
         assert!(keeping.append(&[1; 5]).unwrap_err().is_no_space());
+        let kept = keep(&mut scratch, &[3; 2000]);
+        env.add("fail read \"scratch\" at 1").unwrap();
+        assert!(pieces_of(kept.as_ref()).is_err());
+        assert_eq!(pieces_of(kept.as_ref()).unwrap(), [3; 2000]);
         env.add("fail create \"scratch\"").unwrap();
         let mut scratch = env.scratch(directory.path());
         assert_eq!(keep(&mut scratch, &[3; 2000]).as_ref(), [3; 2000], "in memory");
@@ -321,7 +473,6 @@ mod tests {
         let mut scratch = Scratch::in_directory(directory.path());
         let _kept = keep(&mut scratch, &[1; 100]);
         let others = vec![7; 1 << 20];
-        release(&others);
-        assert!(others.iter().all(|byte| *byte == 7));
+        assert!(pieces_of(&others).unwrap() == others);
     }
 }

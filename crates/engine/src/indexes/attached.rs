@@ -287,6 +287,14 @@ impl Sink for IndexedWriter {
     }
 }
 
+/// A component that cannot be used is made again; but one that cannot be opened since something is used up is as good as before.
+fn usable<T>(opened: std::result::Result<T, ilion_index::Error>) -> Result<std::result::Result<T, Error>> {
+    match opened.map_err(Error::from) {
+        Err(error) if error.is_shortage() => Err(error),
+        opened => Ok(opened),
+    }
+}
+
 /// The system's refusals end what is being done; anything else ends the index of this SSTable.
 fn give_up(error: ilion_index::Error) -> Result<()> {
     match error {
@@ -345,19 +353,20 @@ impl Shared {
         table: &Arc<TableSchema>,
         indexes: &TableIndexes,
         sstable: &LiveSSTable,
-    ) {
-        let Some(rows) = self.open_row_numbers(table, indexes, sstable) else {
-            return;
+    ) -> Result<()> {
+        let Some(rows) = self.open_row_numbers(table, indexes, sstable)? else {
+            return Ok(());
         };
         let base = base_of(sstable.descriptor());
         for (live, attached) in indexes.attached() {
-            match attached.open_sstable(&self.env, &base, rows.clone()) {
+            match usable(attached.open_sstable(&self.env, &base, rows.clone()))? {
                 Ok(index) => sstable.set_index(live.name(), Some(index)),
                 Err(error) => {
                     tracing::info!(index = live.name(), %error, "an index is to be built for an SSTable")
                 }
             }
         }
+        Ok(())
     }
 
     fn open_row_numbers(
@@ -365,15 +374,17 @@ impl Shared {
         table: &Arc<TableSchema>,
         indexes: &TableIndexes,
         sstable: &LiveSSTable,
-    ) -> Option<Arc<dyn RowNumbers>> {
-        indexes.attached().next()?;
+    ) -> Result<Option<Arc<dyn RowNumbers>>> {
+        if indexes.attached().next().is_none() {
+            return Ok(None);
+        }
         let partitioner = table.partitioner(self.options.partitioner);
         let base = base_of(sstable.descriptor());
-        match RowNumbersFile::open(&self.env, &base, table, partitioner) {
-            Ok(rows) => Some(Arc::new(rows)),
+        match usable(RowNumbersFile::open(&self.env, &base, table, partitioner))? {
+            Ok(rows) => Ok(Some(Arc::new(rows))),
             Err(error) => {
                 tracing::debug!(%error, "the rows of an SSTable are to be numbered");
-                None
+                Ok(None)
             }
         }
     }
@@ -400,7 +411,7 @@ impl Shared {
         };
         let opened = TableIndexes(now.0.iter().filter(is_written).cloned().collect());
         let table = store.schema();
-        self.open_attached(&table, &opened, sstable);
+        self.open_attached(&table, &opened, sstable)?;
         for (live, _) in now.attached() {
             if sstable.index(live.name()).is_none() {
                 self.build_beside(store, live, sstable)?;
@@ -455,7 +466,7 @@ impl Shared {
         self.remove_beside(descriptor, live.name())?;
         let partitioner = table.partitioner(self.options.partitioner);
         let only = TableIndexes(vec![live.clone()]);
-        let known = self.open_row_numbers(&table, &only, sstable);
+        let known = self.open_row_numbers(&table, &only, sstable)?;
         if known.is_none() {
             // Damaged, or of another table.
             let rows = PathBuf::from(format!("{}{}", base_of(descriptor), RowNumbersFile::NAME));
@@ -477,7 +488,7 @@ impl Shared {
         }
         telling.finish()?;
         self.env.sync_dir(&descriptor.directory)?;
-        self.open_attached(&table, &only, sstable);
+        self.open_attached(&table, &only, sstable)?;
         match sstable.index(live.name()) {
             Some(_) => Ok(()),
             None => Err(Error::Refused(format!(

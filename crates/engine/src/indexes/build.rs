@@ -112,7 +112,11 @@ impl Shared {
                     continue;
                 }
                 match store.is_empty() {
-                    true => self.finish_build(live)?,
+                    true => match self.finish_build(live) {
+                        // The background tries it until there is enough again.
+                        Err(error) if error.is_shortage() => self.ask_to_build(store, live),
+                        finished => finished?,
+                    },
                     false => self.ask_to_build(store, live),
                 }
             }
@@ -247,7 +251,7 @@ impl Shared {
             }
             gone
         };
-        self.remove_sstables(hidden, &gone)
+        self.remove_sstables(hidden, &gone, None)
     }
 
     fn build_hidden(

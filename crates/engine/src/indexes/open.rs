@@ -49,9 +49,8 @@ impl Shared {
         if self.log.get().is_none() {
             let indexes = store.indexes();
             let view = store.view();
-            view.sstables
-                .iter()
-                .for_each(|sstable| self.open_attached(table, &indexes, sstable));
+            let mut sstables = view.sstables.iter();
+            sstables.try_for_each(|sstable| self.open_attached(table, &indexes, sstable))?;
         }
         match self.log.get() {
             Some(_) => gone.iter().try_for_each(|index| self.close_index(store, index)),

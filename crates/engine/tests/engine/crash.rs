@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use ilion_engine::Engine;
 use ilion_env::{CrashRule, MemEnv, Moment};
 use parking_lot::Mutex;
 
@@ -144,4 +145,27 @@ fn acknowledged_writes_survive_a_crash_that_tears() {
         .iter()
         .enumerate()
         .for_each(|(number, crash)| check(number, crash));
+}
+
+#[test]
+fn a_power_loss_in_the_first_start_leaves_a_directory_that_starts() {
+    let env = MemEnv::new(1);
+    let crashes = Arc::<Mutex<Vec<_>>>::default();
+    let seen = crashes.clone();
+    env.on_sync(move |env, event| {
+        let is_log = event.path.extension().is_some_and(|extension| extension == "log");
+        if is_log && event.moment == Moment::BeforeSync {
+            let torn = |tear| env.crash(CrashRule::Seeded(event.number * 100 + tear));
+            seen.lock().extend((0..12).map(torn));
+        }
+    });
+    let engine = Engine::open(env.shared(), small_options()).unwrap();
+    engine.drain().unwrap();
+    drop(engine);
+    env.on_sync(|_, _| ());
+    for (number, env) in std::mem::take(&mut *crashes.lock()).iter().enumerate() {
+        let engine = Engine::open(env.shared(), small_options());
+        let engine = engine.unwrap_or_else(|error| panic!("crash {number}: {error}"));
+        assert_eq!(engine.set_aside(), [], "crash {number}");
+    }
 }

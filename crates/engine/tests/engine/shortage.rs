@@ -262,3 +262,96 @@ fn a_compaction_without_room_leaves_its_inputs_and_no_files() {
     }
     panic!("no compaction succeeded");
 }
+
+#[test]
+fn a_log_without_room_for_a_record_refuses_writes_and_has_everything_when_there_is_room_again() {
+    for rule in [
+        "no_space write \"ilion-1-*\"",
+        "full_midway write \"ilion-1-*\"",
+        "no_memory write \"ilion-1-*\"",
+    ] {
+        let (store, faults) = new_faulty(9, small_options());
+        store.put("a", 1, "acknowledged", 10);
+        faults.add(rule).unwrap();
+        let other = store.engine.alter_schema(&create_table("ks", "other"));
+        assert!(other.is_err_and(|error| error.is_shortage()), "{rule}");
+        assert!(store.engine.schema().table("ks", "other").is_none(), "{rule}");
+        let emptied = store.engine.truncate(store.table().id);
+        assert!(emptied.is_err_and(|error| error.is_shortage()), "{rule}");
+        assert_eq!(store.partition("a", false).len(), 1, "{rule}");
+        faults.clear();
+        store.put("a", 2, "acknowledged", 10);
+
+        faults.add(rule).unwrap();
+        let position = store
+            .engine
+            .apply(&[put(&store.table(), "a", 3, "told to have failed", 10)]);
+        let position = position.unwrap().unwrap();
+        let failed = store.engine.wait_durable(position).unwrap_err();
+        assert!(failed.is_shortage(), "{rule}: {failed}");
+        let refused = store.engine.apply(&[put(&store.table(), "a", 4, "refused", 10)]);
+        assert!(refused.is_err_and(|error| error.is_shortage()), "{rule}");
+        let after = open(&store.env.crash(CrashRule::KeepAll), small_options()).unwrap();
+        assert_eq!(after.partition("a", false).len(), 2, "{rule}");
+        drop(after);
+        faults.clear();
+
+        store.put("a", 5, "acknowledged", 10);
+        store.engine.wait_durable(position).unwrap();
+        assert_eq!(store.engine.failure(), None, "{rule}");
+        store.alter(&create_table("ks", "other"));
+        let contents = store.contents();
+        assert_eq!(contents["a"].len(), 4, "{rule}");
+        let store = store.restart(small_options());
+        assert_eq!(store.contents(), contents, "{rule}");
+        assert!(store.engine.schema().table("ks", "other").is_some(), "{rule}");
+    }
+}
+
+#[test]
+fn a_start_without_enough_descriptors_ends_and_sets_no_table_aside() {
+    let (store, _) = new_faulty(10, small_options());
+    store.put("a", 1, "acknowledged", 10);
+    store.flush();
+    let contents = store.contents();
+    let Store { env, engine } = store;
+    drop(engine);
+    for rule in [
+        "no_descriptors list \"t-*\"",
+        "no_descriptors open \"nb-1-big-*\"",
+        "no_memory open \"nb-1-big-*\"",
+    ] {
+        let faults = FaultEnv::new(env.shared());
+        faults.add(rule).unwrap();
+        let refused = Engine::open(faults, small_options()).map(drop);
+        let message = refused.unwrap_err().to_string();
+        let is_told = message.contains("Too many open files") || message.contains("Cannot allocate memory");
+        assert!(is_told, "{rule}: {message}");
+    }
+    let store = open(&env, small_options()).unwrap();
+    assert_eq!(
+        (store.engine.set_aside(), store.contents()),
+        (Vec::new(), contents)
+    );
+}
+
+#[test]
+fn what_was_truncated_stays_away_though_its_files_could_not_be_removed_before_a_restart() {
+    let (store, faults) = new_faulty(11, small_options());
+    store.put("a", 1, "to be emptied", 10);
+    store.flush();
+    for rule in [
+        "no_descriptors create \"*_txn_compaction_*\"",
+        "fail remove \"nb-1-big-*\"",
+    ] {
+        faults.add(rule).unwrap();
+    }
+    store.engine.truncate(store.table().id).unwrap();
+    assert!(files(&store).iter().any(|name| name == "nb-1-big-Data.db"));
+    store.put("b", 1, "after it", 11);
+    store.engine.drain().unwrap();
+    let contents = store.contents();
+    let after = store.env.crash(CrashRule::KeepAll);
+    assert_eq!(open(&after, small_options()).unwrap().contents(), contents);
+    assert_eq!(store.restart(small_options()).contents(), contents);
+}

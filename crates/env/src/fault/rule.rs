@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! rule      := effect operation pattern [when]
-//! effect    := "fail" | "no_space" | "no_descriptors" | "no_memory" | "short_write" | "bit_flip" | "delay" MILLIS
+//! effect    := "fail" | "no_space" | "no_descriptors" | "no_memory" | "short_write"
+//!            | "full_midway" | "bit_flip" | "delay" MILLIS
 //! operation := "open" | "create" | "read" | "write" | "sync" | "sync_dir" | "rename" | "link" | "remove"
 //!            | "list" | "lock" | "preallocate" | "any"
 //! pattern   := '"' with * and ? '"'      matched with the file's name, or with the whole path if it has a '/'
@@ -25,6 +26,8 @@ pub enum Effect {
     NoMemory,
     /// The first half is written, then EIO.
     ShortWrite,
+    /// The first half is written, then ENOSPC.
+    FullMidway,
     /// One bit of what is read or written is changed, without an error.
     BitFlip,
     /// Sleeps, then goes on.
@@ -169,6 +172,7 @@ fn parse_effect(text: &str) -> Option<Effect> {
         "no_descriptors" => Some(Effect::NoDescriptors),
         "no_memory" => Some(Effect::NoMemory),
         "short_write" => Some(Effect::ShortWrite),
+        "full_midway" => Some(Effect::FullMidway),
         "bit_flip" => Some(Effect::BitFlip),
         _ => None,
     }

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `crash` | after a power loss at any sync or rename the node shows what it had acknowledged, or the statement under way besides |
 //! | `disk` | while the disk fails or is full, answers are right or errors; afterwards as after a power loss |
+//! | `shortage` | while something is used up, answers are right or errors; afterwards the node goes on without a restart |
 //! | `clock` | a clock that steps changes no answer |
 //!
 //! Statements come from a seed. `ILION_CAMPAIGN_TRIALS` is the number of trials (a few if it is not given),
@@ -24,6 +25,7 @@ mod node;
 mod print;
 mod random;
 mod reference;
+mod shortage;
 mod workload;
 
 use std::fmt::Display;

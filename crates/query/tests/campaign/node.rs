@@ -49,6 +49,11 @@ impl Node {
         Ok(())
     }
 
+    /// False after a start that failed.
+    pub fn is_running(&self) -> bool {
+        self.running.is_some()
+    }
+
     fn running(&self) -> &Running {
         self.running.as_ref().expect("it was started")
     }
@@ -75,7 +80,9 @@ impl Node {
                 .try_for_each(|table| self.engine().compact(table)),
             Step::Drain => self.engine().drain(),
             Step::Restart => {
-                self.settle();
+                if self.is_running() {
+                    self.settle();
+                }
                 self.running = None;
                 return self.start().err().unwrap_or_default();
             }

@@ -204,8 +204,7 @@ impl SSTableWriter {
             } else {
                 self.data.write(self.buffer.as_slice())?;
                 self.buffer.clear();
-                self.data.write(piece)?;
-                ilion_env::release(piece);
+                ilion_env::each_piece(piece, |piece| self.data.write(piece))?;
             }
         }
         self.encoder.forget_values();

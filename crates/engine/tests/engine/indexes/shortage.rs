@@ -35,12 +35,17 @@ fn whatever_call_of_a_flush_lacks_something_indexes_find_what_a_scan_finds() {
     }
     engine.wait_idle();
     let mut round = 0;
-    for what in ["no_space write", "no_descriptors any"] {
+    for (what, when) in [
+        ("no_space write", "at"),
+        ("no_descriptors any", "at"),
+        ("no_descriptors any", "from"),
+        ("no_memory open", "from"),
+    ] {
         let mut failures = 0;
         for call in 1..400 {
             round += 1;
             write_row(&engine, key("k", round % 3), round, round % VALUES, 10);
-            faults.add(&format!("{what} \"*\" at {call}")).unwrap();
+            faults.add(&format!("{what} \"*\" {when} {call}")).unwrap();
             let flushed = engine.flush(table(&engine).id);
             faults.clear();
             assert_eq!(engine.failure(), None, "{what} at {call}: {flushed:?}");
