@@ -153,7 +153,7 @@ impl Slab {
         self.overlapping([0; 9], len.min(9));
     }
 
-    /// Appends what `fill` puts into room for at least `most` bytes, and gives what it gives.
+    /// Appends what `fill` puts into room for at least `most` bytes, and returns what it gives.
     #[inline(always)]
     pub fn fill<T>(&mut self, most: usize, fill: impl FnOnce(&mut Filling<'_>) -> T) -> T {
         if self.bytes.len() - self.len < most + SPARE_BYTES {
@@ -183,7 +183,7 @@ impl Slab {
     }
 
     /// An unsigned vint in the place of the `reserved` bytes that were left for it at `at`. What follows moves if it takes
-    /// more or fewer. Gives how many it took.
+    /// more or fewer. Returns how many it took.
     ///
     /// # Panics
     /// If the bytes are not there.

@@ -12,7 +12,7 @@ pub fn unsigned_vint_len(value: u64) -> usize {
     (9 * magnitude_bits + 63) >> 6
 }
 
-/// Reads one vint from the front of `bytes`: the value and the bytes used, or nothing if they are too few.
+/// Reads one vint from the front of `bytes`: the value and the bytes used, or `None` if they are too few.
 #[inline]
 pub(crate) fn read_unsigned(bytes: &[u8]) -> Option<(u64, usize)> {
     let first = *bytes.first()?;

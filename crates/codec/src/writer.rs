@@ -49,7 +49,7 @@ impl Writer {
         &mut self.bytes
     }
 
-    /// Gives the buffer away.
+    /// Returns the buffer away.
     pub fn into_vec(self) -> Vec<u8> {
         self.bytes
     }

@@ -31,7 +31,7 @@ pub(crate) fn is_drained(env: &dyn Env, file: &Path) -> Result<bool> {
     Ok(has_no_mutation(&head).unwrap_or(false))
 }
 
-/// Nothing if the bytes are no such segment.
+/// `None` if the bytes are no such segment.
 fn has_no_mutation(head: &[u8]) -> Option<bool> {
     let parameters = head.get(12..14)?;
     let parameters = usize::from(u16::from_be_bytes(parameters.try_into().ok()?));

@@ -91,7 +91,7 @@ pub(crate) struct Replayed {
     pub log_id: Option<Uuid>,
 }
 
-/// Gives all records to the receiver; if they are understood, leaves only sealed segments in the directory.
+/// Returns all records to the receiver; if they are understood, leaves only sealed segments in the directory.
 pub(crate) fn run(
     env: &dyn Env,
     dir: &Path,
@@ -113,7 +113,7 @@ pub(crate) fn run(
     })
 }
 
-/// Gives all records in a directory of segments (a log that is not open, an archive) to the receiver and changes nothing.
+/// Returns all records in a directory of segments (a log that is not open, an archive) to the receiver and changes nothing.
 ///
 /// # Errors
 /// As [`crate::CommitLog::open`].
@@ -466,7 +466,7 @@ impl<'a> Replay<'a> {
         Ok(later)
     }
 
-    /// Fills, syncs and seals in order, and removes what is empty; gives what is left. New records will claim that
+    /// Fills, syncs and seals in order, and removes what is empty; returns what is left. New records will claim that
     /// all older segments are synced.
     fn settle(&self) -> Result<Vec<(SegmentId, u64)>> {
         let mut left = Vec::new();

@@ -59,7 +59,7 @@ impl Tail {
         }
     }
 
-    /// Reads the record at the position; nothing at the seal.
+    /// Reads the record at the position; `None` at the seal.
     fn read_here(&mut self) -> Result<Option<(Position, Record)>> {
         let position = self.at;
         let mut file = self.open()?;

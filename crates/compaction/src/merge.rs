@@ -65,7 +65,7 @@ impl<S: Sink> PlainVisitor for Passing<'_, S> {
     }
 }
 
-/// Writes the plain partitions that come next; gives how many.
+/// Writes the plain partitions that come next; returns how many.
 fn pass_plain<C: Cursor, S: Sink>(source: &mut C, sink: &mut S) -> Result<u64, S::Error> {
     let mut passing = Passing { sink, failed: None };
     let run = source.plain_partitions(None, &mut passing);
@@ -108,7 +108,7 @@ impl<S: Sink> PlainVisitor for PassingRows<'_, S> {
     }
 }
 
-/// Writes the plain rows that come next in a partition; gives how many.
+/// Writes the plain rows that come next in a partition; returns how many.
 fn pass_plain_rows<C: Cursor, S: Sink>(
     source: &mut C,
     sink: &mut S,

@@ -13,7 +13,7 @@ const SPAN_OF_PARTITION: f64 = 1.0 / 65536.0;
 /// No span is smaller.
 const SPAN_MIN: f64 = 1.0 / (1_u64 << 48) as f64;
 
-/// Where the token is on a ring of 2^64 places; nothing if tokens are not spread evenly.
+/// Where the token is on a ring of 2^64 places; `None` if tokens are not spread evenly.
 fn place(token: &Token) -> Option<u64> {
     match token {
         Token::Murmur3(_) => Some(token.code()),

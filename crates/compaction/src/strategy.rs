@@ -117,7 +117,7 @@ impl Strategy {
     }
 
     /// The largest set of these that fits on the disk, if the compaction makes sense without the others: the largest
-    /// go first. Nothing if not even that would do.
+    /// go first. `None` if not even that would do.
     pub fn within(&self, situation: &Situation, choice: &Choice, free_bytes: u64) -> Option<Choice> {
         let is_input = |candidate: &&Candidate| choice.inputs.contains(&candidate.id);
         let mut inputs: Vec<&Candidate> = situation.candidates.iter().filter(is_input).collect();

@@ -8,7 +8,7 @@ use crate::token::{Kind, Token};
 const LENGTH_MAX: usize = 2000;
 
 /// The statement with `?` for each literal, one value for all of a collection or an `IN`, and words, names and spaces written in
-/// one way. Nothing if the text cannot be cut into tokens.
+/// one way. `None` if the text cannot be cut into tokens.
 ///
 /// Meant to be compared and looked at, not to be parsed: lists that were cut say so by `...`.
 pub fn shape(text: &str) -> Option<String> {

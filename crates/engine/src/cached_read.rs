@@ -68,7 +68,7 @@ impl Shared {
         }
     }
 
-    /// Reads the head of a partition into the row cache, and gives it; nothing if it is too large for that.
+    /// Reads the head of a partition into the row cache, and returns it; `None` if it is too large for that.
     pub(crate) fn fill_row_cache(
         &self,
         store: &Arc<TableStore>,

@@ -57,7 +57,7 @@ pub(crate) struct Inputs<'a> {
 }
 
 impl<'a> Inputs<'a> {
-    /// What the choice names; nothing if some is gone from the view or being compacted.
+    /// What the choice names; `None` if some is gone from the view or being compacted.
     fn acquire(store: &'a Arc<TableStore>, choice: &Choice) -> Option<Self> {
         let view = store.view();
         let find = |paths: &[PathBuf]| -> Option<Vec<_>> {
@@ -204,7 +204,7 @@ impl Shared {
         Ok(End::Done)
     }
 
-    /// Puts what was written in the place of the inputs; returns its bytes. Nothing if the inputs are gone.
+    /// Puts what was written in the place of the inputs; returns its bytes. `None` if the inputs are gone.
     fn swap(
         &self,
         inputs: &Inputs<'_>,

@@ -44,7 +44,7 @@ const PROGRESS_NANOS: u64 = 5_000_000_000;
 
 type Batch = Vec<(Position, Bytes)>;
 
-/// Replays what `read` reads, which calls [`Replay::finish`] behind the last record; gives its result and how many mutations were
+/// Replays what `read` reads, which calls [`Replay::finish`] behind the last record; returns its result and how many mutations were
 /// skipped since their data is on disk or their table is gone.
 pub(crate) fn replay<T>(
     shared: &Shared,

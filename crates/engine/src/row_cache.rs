@@ -35,7 +35,7 @@ pub(crate) struct CachedPartition {
     /// Nothing: there is no such partition.
     head: Option<PartitionHead>,
     unfiltereds: Vec<Unfiltered>,
-    /// Ends behind the last row that is here; nothing: all of the partition is.
+    /// Ends behind the last row that is here; `None`: all of the partition is.
     upto: Option<Bound>,
     size_bytes: usize,
 }
@@ -180,7 +180,7 @@ pub(crate) enum Served {
 }
 
 impl CachedPartition {
-    /// Reads at most `rows_max` rows of a cursor over one whole partition. Nothing if they take more than `bytes_max`.
+    /// Reads at most `rows_max` rows of a cursor over one whole partition. `None` if they take more than `bytes_max`.
     pub(crate) fn read(
         cursor: &mut dyn Cursor,
         rows_max: u32,

@@ -31,7 +31,7 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// Nothing if the read cannot be settled source by source.
+    /// `None` if the read cannot be settled source by source.
     pub(crate) fn of(
         table: &TableSchema,
         filter: &ClusteringFilter,
@@ -60,7 +60,7 @@ impl Wanted {
         Some(wanted)
     }
 
-    /// Nothing if the column cannot be settled.
+    /// `None` if the column cannot be settled.
     fn add(&mut self, column: &Column) -> Option<()> {
         if column.is_complex() {
             return None;
@@ -251,7 +251,7 @@ impl Settling {
         at
     }
 
-    /// What was found, in the order of the read; nothing if no source has the partition.
+    /// What was found, in the order of the read; `None` if no source has the partition.
     pub(crate) fn finish(self) -> Option<SettledCursor> {
         let mut head = self.head?;
         let deletion = head.deletion;

@@ -44,7 +44,7 @@ impl ReadSurvey {
 }
 
 impl Engine {
-    /// What [`Engine::read_partition`] would ask; nothing of tables that are computed.
+    /// What [`Engine::read_partition`] would ask; `None` of tables that are computed.
     ///
     /// # Errors
     /// The table is gone.
@@ -64,7 +64,7 @@ impl Engine {
         }))
     }
 
-    /// What [`Engine::read_range`] may ask; nothing of tables that are computed.
+    /// What [`Engine::read_range`] may ask; `None` of tables that are computed.
     ///
     /// # Errors
     /// The table is gone.

@@ -18,7 +18,7 @@ pub struct TableDetails {
     pub cells: EstimatedHistogram,
     /// Uncompressed bytes of Data.db.
     pub data_bytes: u64,
-    /// Bytes on disk for each uncompressed byte, by size; nothing if nothing is compressed.
+    /// Bytes on disk for each uncompressed byte, by size; `None` if nothing is compressed.
     pub compression_ratio: Option<f64>,
     /// Share of the cells that are tombstones past gc grace.
     pub droppable_tombstones: f64,

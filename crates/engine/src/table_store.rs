@@ -26,7 +26,7 @@ pub(crate) struct Active {
     pub since: Position,
     /// When it was made, on the clock that never steps back.
     pub made_nanos: u64,
-    /// What its rows are told to; nothing if the table has no index.
+    /// What its rows are told to; `None` if the table has no index.
     pub indexes: Option<Arc<MemtableIndexes>>,
 }
 
@@ -409,7 +409,7 @@ impl TableStore {
         });
     }
 
-    /// The lowest log position whose record is only in memory; nothing if all is on disk.
+    /// The lowest log position whose record is only in memory; `None` if all is on disk.
     /// Waits for writers between log and memtable, so what the log had before the call is seen.
     pub(crate) fn first_unflushed(&self) -> Option<Position> {
         drop(self.active.write());

@@ -88,7 +88,7 @@ pub fn begin_trace() {
     EVENTS.with_borrow_mut(Vec::clear);
 }
 
-/// Ends what [`begin_trace`] began, and gives the first thousand events.
+/// Ends what [`begin_trace`] began, and returns the first thousand events.
 pub fn finish_trace() -> Vec<IoEvent> {
     IS_TRACING.set(false);
     EVENTS.take()
@@ -341,7 +341,7 @@ impl Timer {
         });
     }
 
-    /// Tells the trace and the spectrogram; gives bytes and nanoseconds.
+    /// Tells the trace and the spectrogram; returns bytes and nanoseconds.
     fn done(self, verb: IoVerb, place: Place<'_>, bytes: usize) -> (u64, u64) {
         let at = Instant::now();
         let elapsed = at.saturating_duration_since(self.0).as_nanos();

@@ -9,7 +9,7 @@ use crate::request_io::RequestIo;
 pub(crate) struct Books {
     /// What its I/O was charged with since it began.
     charged: Cell<RequestIo>,
-    /// The same before the first I/O since [`Books::clear`]; nothing if there was none, as for most requests.
+    /// The same before the first I/O since [`Books::clear`]; `None` if there was none, as for most requests.
     charged_before: Cell<Option<RequestIo>>,
     /// What was counted since [`Books::clear`].
     pub(crate) counts: [Cell<u64>; COUNTS],

@@ -115,7 +115,7 @@ impl Start {
         }
     }
 
-    /// Adds what was counted since; gives the I/O.
+    /// Adds what was counted since; returns the I/O.
     #[cold]
     fn add_later_to(&self, sum: &mut Cost) -> RequestIo {
         BOOKS.with(|books| {
@@ -145,7 +145,7 @@ impl CostScope {
         }
     }
 
-    /// Adds what was counted until now; gives the bytes read among it.
+    /// Adds what was counted until now; returns the bytes read among it.
     #[inline]
     pub fn add_to(&self, sum: &mut Cost) -> u64 {
         let io = match &self.outer {

@@ -152,7 +152,7 @@ pub trait ReadFile: Send + Sync {
         Ok(())
     }
 
-    /// Where bytes may be found that are not zeros, at the offset or behind it; nothing if the file system knows that only zeros
+    /// Where bytes may be found that are not zeros, at the offset or behind it; `None` if the file system knows that only zeros
     /// follow, since nobody wrote there. One that does not know says the offset.
     fn data_from(&self, offset: u64) -> Result<Option<u64>> {
         Ok((offset < self.size_bytes()).then_some(offset))

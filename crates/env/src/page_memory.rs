@@ -72,7 +72,7 @@ impl PageBudget {
 
 /// The pages of a file that were read.
 pub struct PageMemory {
-    /// Nothing if no address space can be had: then no page is kept.
+    /// `None` if no address space can be had: then no page is kept.
     reserved: Option<MmapRaw>,
     len: usize,
     /// A bit for each page that has its bytes. Invariant: those are not written any more.
@@ -127,7 +127,7 @@ impl PageMemory {
         word.is_some_and(|word| word.load(Ordering::Acquire) >> (page % 64) & 1 == 1)
     }
 
-    /// The bytes from `start` to `end`; nothing if a page of them is not there.
+    /// The bytes from `start` to `end`; `None` if a page of them is not there.
     #[inline]
     pub fn get(&self, start: usize, end: usize) -> Option<&[u8]> {
         if start > end || end > self.len {

@@ -33,7 +33,7 @@ const BLOCK_BYTES: usize = 128 << 10;
 /// Keeps bytes, for one thread.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    /// Where files are made; nothing: everything is kept in memory.
+    /// Where files are made; `None`: everything is kept in memory.
     directory: Option<PathBuf>,
     open: Option<OpenSegment>,
     /// Asked before each file is made and each write.

@@ -38,7 +38,7 @@ pub fn begin() {
     IS_ON.set(true);
 }
 
-/// Ends what [`begin`] began, and gives the steps.
+/// Ends what [`begin`] began, and returns the steps.
 pub fn finish() -> Vec<TraceEvent> {
     IS_ON.set(false);
     let Some(mut trace) = TRACE.take() else {

@@ -136,7 +136,7 @@ impl Row {
             .map_err(|value| refuse(format!("{value:?} is no {}", std::any::type_name::<T>())))
     }
 
-    /// The cells as they are stored: serialized as the native protocol has them, nothing for null.
+    /// The cells as they are stored: serialized as the native protocol has them, `None` for null.
     pub fn cells(&self) -> impl ExactSizeIterator<Item = Option<&[u8]>> {
         self.cells_at()
     }

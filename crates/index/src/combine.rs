@@ -112,7 +112,7 @@ impl Inputs {
         }
     }
 
-    /// Takes the place from every input that has it; gives the candidate of the first.
+    /// Takes the place from every input that has it; returns the candidate of the first.
     fn take_at(&mut self, place: &Place) -> Option<Candidate> {
         let mut first = None;
         for (index, input) in self.inputs.iter_mut().enumerate() {

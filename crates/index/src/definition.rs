@@ -22,7 +22,7 @@ pub struct Definition {
 }
 
 impl Definition {
-    /// Resolves an index of a table; nothing if its target is no column of it.
+    /// Resolves an index of a table; `None` if its target is no column of it.
     pub fn of(schema: &Arc<IndexSchema>, table: &Arc<TableSchema>) -> Option<Self> {
         let (name, part) = schema.target()?;
         Some(Self {
@@ -52,7 +52,7 @@ impl Definition {
         is_static == self.is_of_static()
     }
 
-    /// The column if its cells have the indexed values; nothing if it is part of the key.
+    /// The column if its cells have the indexed values; `None` if it is part of the key.
     pub fn column_of_cells(&self) -> Option<ColumnId> {
         let is_of_key = matches!(
             self.column.kind,

@@ -72,7 +72,7 @@ pub trait SecondaryIndex: Send + Sync {
     /// True if a search for the predicate is possible. Whoever asks checks the rows found, whatever the index says.
     fn serves(&self, predicate: &Predicate) -> bool;
 
-    /// Whether a value passes a predicate as this index understands it; nothing: as CQL compares, which is all that an index
+    /// Whether a value passes a predicate as this index understands it; `None`: as CQL compares, which is all that an index
     /// without an analyzer knows. The value is the column's, or one element, key or value of a collection. Pure.
     fn passes(&self, _predicate: &Predicate, _value: &[u8]) -> Option<bool> {
         None
@@ -157,7 +157,7 @@ pub trait HiddenTable: Send + Sync {
         mutations
     }
 
-    /// The partitions of the hidden table that have what is asked for, in ranges of few partitions; nothing if it does not serve
+    /// The partitions of the hidden table that have what is asked for, in ranges of few partitions; `None` if it does not serve
     /// the predicate.
     fn lookup(&self, predicate: &Predicate) -> Option<Vec<KeyRange>>;
 
@@ -237,7 +237,7 @@ pub trait MemtableIndex: Send + Sync {
     /// Rows that may match. Writes go on meanwhile: what was applied before the call is found.
     fn search(&self, predicate: &Predicate) -> Box<dyn Candidates>;
 
-    /// Rows by nearness of their vectors; nothing if the index does not rank.
+    /// Rows by nearness of their vectors; `None` if the index does not rank.
     fn nearest(&self, vector: &[f32]) -> Option<Box<dyn Ranked>>;
 }
 
@@ -280,13 +280,13 @@ pub trait SSTableIndex: Send + Sync {
     /// A file cannot be read.
     fn search(self: Arc<Self>, predicate: &Predicate) -> Result<Box<dyn Candidates>, ReadError>;
 
-    /// Rows by nearness of their vectors; nothing if the index does not rank.
+    /// Rows by nearness of their vectors; `None` if the index does not rank.
     ///
     /// # Errors
     /// A file cannot be read.
     fn nearest(self: Arc<Self>, vector: &[f32]) -> Result<Option<Box<dyn Ranked>>, ReadError>;
 
-    /// Begins to compare it with the rows of its SSTable; nothing if its files are those that the same rows would make once more.
+    /// Begins to compare it with the rows of its SSTable; `None` if its files are those that the same rows would make once more.
     ///
     /// # Errors
     /// A file cannot be read. Damage is no error, but a difference.

@@ -234,7 +234,7 @@ struct RangeCursor {
     filter: Arc<ClusteringFilter>,
     /// Partitions may be, and all rows are wanted.
     may_be_plain: bool,
-    /// Where the next snapshots are taken; nothing once the range is done.
+    /// Where the next snapshots are taken; `None` once the range is done.
     shard: Option<usize>,
     last_key: Option<PlacedKey>,
     batch_partitions: usize,

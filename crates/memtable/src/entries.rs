@@ -57,7 +57,7 @@ pub(crate) struct Entries {
 }
 
 impl Entries {
-    /// Nothing if the table is not a hidden one.
+    /// `None` if the table is not a hidden one.
     pub(crate) fn of(table: &Arc<TableSchema>, shards: usize) -> Option<Self> {
         let key_order = table.key_order?;
         Some(Self {

@@ -250,7 +250,7 @@ impl Memtable {
         MemtableCursor::new(self.clone(), range, filter)
     }
 
-    /// Reads one partition; nothing if it is not here.
+    /// Reads one partition; `None` if it is not here.
     pub fn partition(
         self: &Arc<Self>,
         key: &DecoratedKey,
@@ -264,7 +264,7 @@ impl Memtable {
         self.cursor(KeyRange::all(), Arc::new(ClusteringFilter::all()))
     }
 
-    /// The entries of a hidden table in their order, for a flush; nothing of other tables. Requires: nobody writes any more.
+    /// The entries of a hidden table in their order, for a flush; `None` of other tables. Requires: nobody writes any more.
     pub fn entries_in_order(self: &Arc<Self>) -> Option<EntriesInOrder> {
         EntriesInOrder::of(self.clone())
     }
@@ -302,7 +302,7 @@ impl Memtable {
         entries + self.shards.iter().map(rows).sum::<usize>()
     }
 
-    /// About how many entries lie in a range of a hidden table; nothing of other tables.
+    /// About how many entries lie in a range of a hidden table; `None` of other tables.
     pub fn entry_count(&self, range: &KeyRange) -> Option<usize> {
         self.entries.as_ref().map(|entries| entries.count(range))
     }

@@ -47,7 +47,7 @@ pub(crate) type Cells<'p> = SmallVec<[(ColumnId, &'p [u8]); 8]>;
 pub(crate) struct Packed(Bytes);
 
 impl Packed {
-    /// Nothing if the row is not to be packed.
+    /// `None` if the row is not to be packed.
     pub(crate) fn of(row: &Row) -> Option<Self> {
         let length = length_of(row)?;
         let mut out = Vec::with_capacity(length);
@@ -104,7 +104,7 @@ impl Packed {
         }
     }
 
-    /// Appends its cells, and gives when all of it was written; nothing if that was not at once, or it expires or has a clustering.
+    /// Appends its cells, and returns when all of it was written; `None` if that was not at once, or it expires or has a clustering.
     #[inline]
     pub(crate) fn plain_cells<'p>(&'p self, cells: &mut Cells<'p>) -> Option<i64> {
         let mut reading = Reading::of(&self.0);
@@ -151,7 +151,7 @@ impl Packed {
     }
 }
 
-/// Nothing if the row is not to be packed.
+/// `None` if the row is not to be packed.
 fn length_of(row: &Row) -> Option<usize> {
     let values = row.clustering.values();
     if !row.deletion.is_live()

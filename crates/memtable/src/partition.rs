@@ -280,7 +280,7 @@ fn shadow_stored(
     is_left
 }
 
-/// What an observer looks at of a row; nothing if there is none.
+/// What an observer looks at of a row; `None` if there is none.
 fn part_of(row: &Row, observer: Watcher<'_, '_>) -> Option<Row> {
     let observer = observer.as_ref()?;
     Some(observer.watched.part_of(row))

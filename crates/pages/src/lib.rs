@@ -44,7 +44,7 @@ pub const CRC_LEN: usize = 4;
 /// Bytes that are gathered before they go to the file.
 pub const APPEND_BYTES: usize = 64 * PAGE_LEN;
 
-/// Bytes of a body and of the CRCs of its pages; nothing if there are too many.
+/// Bytes of a body and of the CRCs of its pages; `None` if there are too many.
 pub fn paged_length(body_length: u64) -> Option<u64> {
     let crcs = body_length
         .div_ceil(PAGE_LEN as u64)
@@ -89,7 +89,7 @@ impl Deref for PageBytes<'_> {
 }
 
 impl Pages {
-    /// The pages of the first `body_length` bytes, and their CRCs after them; nothing if the file is shorter.
+    /// The pages of the first `body_length` bytes, and their CRCs after them; `None` if the file is shorter.
     pub fn of(file: Arc<dyn ReadFile>, body_length: u64) -> Option<Self> {
         Self::within(file, body_length, PageBudget::of_process())
     }

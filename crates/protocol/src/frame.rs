@@ -151,7 +151,7 @@ impl FrameDecoder {
         }
     }
 
-    /// Drops the envelope that is not complete, with what is still to come of it. Gives what to answer it by; `None` if it is not
+    /// Drops the envelope that is not complete, with what is still to come of it. Returns what to answer it by; `None` if it is not
     /// known yet, and then nothing is dropped.
     pub fn give_up(&mut self, buffer: &mut BytesMut) -> Option<(Version, i16)> {
         let is_known = |header: &RawHeader| Version::from_number(header.version_number);
@@ -176,7 +176,7 @@ impl FrameDecoder {
         }
     }
 
-    /// Takes the next frame off `buffer`, or nothing if more bytes are needed; the buffer then has room for some of them.
+    /// Takes the next frame off `buffer`, or `None` if more bytes are needed; the buffer then has room for some of them.
     ///
     /// # Errors
     /// If the bytes are no acceptable frame. The error says what to answer and whether to go on.
@@ -285,7 +285,7 @@ impl FrameDecoder {
         self.frame(accepted?, envelope)
     }
 
-    /// Adds a piece of an envelope that is too large for a segment; gives the envelope when it is complete.
+    /// Adds a piece of an envelope that is too large for a segment; returns the envelope when it is complete.
     fn add_piece(&mut self, piece: &[u8]) -> Result<Option<Frame>, FrameError> {
         if self.skip > 0 {
             let mut piece = piece;

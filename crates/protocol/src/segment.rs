@@ -106,7 +106,7 @@ fn little_endian(bytes: &[u8]) -> u64 {
         .fold(0, |word, &byte| word << 8 | u64::from(byte))
 }
 
-/// Takes the next segment off `buffer`, or nothing if it is not all there.
+/// Takes the next segment off `buffer`, or `None` if it is not all there.
 pub(crate) fn take_segment(
     buffer: &mut BytesMut,
     compression: Option<Compression>,

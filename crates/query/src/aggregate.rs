@@ -79,7 +79,7 @@ impl Kind {
         )
     }
 
-    /// Its result for values of `ty`; nothing if it does not take them.
+    /// Its result for values of `ty`; `None` if it does not take them.
     pub fn result_type(self, ty: &CqlType) -> Option<CqlType> {
         match self {
             Self::Count => Some(CqlType::BigInt),

@@ -168,7 +168,7 @@ pub(crate) struct Execution<'a> {
     pub now_secs: i64,
     /// Who keeps materialized views up to date; `None` where only tables without views are written.
     pub views: Option<&'a dyn KeepViews>,
-    /// Who ends long reads; nothing where they may last.
+    /// Who ends long reads; `None` where they may last.
     pub patience: Option<&'a Arc<dyn Patience>>,
     /// Sentences for the client.
     pub warnings: &'a RefCell<Vec<String>>,

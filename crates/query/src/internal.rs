@@ -9,7 +9,7 @@ use crate::planned::Planned;
 use crate::term::functions::call_budget;
 use crate::{Error, ExecuteOptions, Outcome, QueryOptions, ResultSet, Store, Value};
 
-/// Carries out a statement; gives the cells of its rows, one row after the other. Requires: its table has no view. Nothing
+/// Carries out a statement; returns the cells of its rows, one row after the other. Requires: its table has no view. Nothing
 /// happens in a store without the server's own tables.
 ///
 /// # Errors

@@ -28,7 +28,7 @@ pub struct Prepared {
     pub variables: Vec<ColumnSpec>,
     /// Which markers make the partition key, in key order; empty if they do not make all of it.
     pub partition_key_indexes: Vec<u16>,
-    /// The result's columns; nothing for statements without rows.
+    /// The result's columns; `None` for statements without rows.
     pub result_columns: Option<Arc<[ColumnSpec]>>,
     /// What executing may cost.
     pub weight: StatementWeight,

@@ -103,7 +103,7 @@ pub struct ExecuteOptions {
     pub consistency: Consistency,
     /// Consistency of the condition; nothing is `SERIAL`.
     pub serial_consistency: Option<Consistency>,
-    /// Rows a page; nothing is everything at once.
+    /// Rows a page; `None`: everything at once.
     pub page_size: Option<u32>,
     /// Where to go on, as an earlier page gave it.
     pub paging_state: Option<Bytes>,

@@ -29,7 +29,7 @@ pub struct Executed {
     pub durable_at: Option<LogPosition>,
     /// Sentences for the client.
     pub warnings: Vec<String>,
-    /// What a text has in common with those of other values; nothing of prepared statements, which know it themselves.
+    /// What a text has in common with those of other values; `None` of prepared statements, which know it themselves.
     pub shape: Option<Arc<Shape>>,
 }
 

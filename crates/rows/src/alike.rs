@@ -193,7 +193,7 @@ impl<'b> AlikeRows<'b> {
         self.iter().map(move |row| (row, timestamp.of(row)))
     }
 
-    /// Shows one row after the other until no more are wanted; gives how many were taken, and what becomes of those that follow.
+    /// Shows one row after the other until no more are wanted; returns how many were taken, and what becomes of those that follow.
     #[inline]
     pub fn each(&self, mut take: impl FnMut(&PlainRow<'_>) -> Flow) -> (usize, Flow) {
         let RowLayout {

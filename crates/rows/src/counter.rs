@@ -49,7 +49,7 @@ pub struct Shard {
 
 type Shards = SmallVec<[Shard; 4]>;
 
-/// The shards of a context; nothing if the bytes are no context.
+/// The shards of a context; `None` if the bytes are no context.
 pub fn shards(context: &[u8]) -> Option<impl Iterator<Item = Shard>> {
     parse(context).map(IntoIterator::into_iter)
 }

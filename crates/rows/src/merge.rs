@@ -294,7 +294,7 @@ impl MergeCursor {
         (!row.is_empty()).then_some(row)
     }
 
-    /// Joins every marker at the same position; gives one if the newest open deletion changes there.
+    /// Joins every marker at the same position; returns one if the newest open deletion changes there.
     fn join_markers(&mut self, index: usize, marker: Marker) -> Option<Marker> {
         self.sources[index].open = marker.start.unwrap_or(DeletionTime::LIVE);
         while let Some(index) = self.unfiltereds.top()

@@ -16,7 +16,7 @@ pub fn compare_paths(ty: &CqlType, a: &[u8], b: &[u8]) -> Ordering {
     }
 }
 
-/// The type of a cell's value at any path of a column of type `ty`: elements of a list, nothing for a set, values of
+/// The type of a cell's value at any path of a column of type `ty`: elements of a list, `None` for a set, values of
 /// a map, the field of a user type. The type itself if it is not complex.
 pub fn value_type<'t>(ty: &'t CqlType, path: &[u8]) -> Option<&'t CqlType> {
     match ty {

@@ -39,11 +39,11 @@ pub struct PlainRow<'b> {
     pub token: Option<&'b Token>,
     /// The values of the clustering columns; none if the table has no such columns.
     pub clustering: &'b [Option<&'b [u8]>],
-    /// When the row and all its cells were written; nothing if they were not written at once, or the row was never inserted.
+    /// When the row and all its cells were written; `None` if they were not written at once, or the row was never inserted.
     pub timestamp_micros: Option<i64>,
     /// The values of its columns, by id; they may be more than are wanted.
     pub cells: &'b [(ColumnId, &'b [u8])],
-    /// These cells as SSTables store what was written together with its row, one behind the other; nothing if the source has them in
+    /// These cells as SSTables store what was written together with its row, one behind the other; `None` if the source has them in
     /// another form.
     pub stored: Option<&'b [u8]>,
 }
@@ -58,7 +58,7 @@ impl<'b> PlainRow<'b> {
         }
     }
 
-    /// The value of a column; nothing if it is null.
+    /// The value of a column; `None` if it is null.
     #[inline]
     pub fn cell(&self, column: ColumnId) -> Option<&'b [u8]> {
         let at = self.cells.binary_search_by_key(&column, |(id, _)| *id).ok()?;
@@ -82,7 +82,7 @@ pub trait PlainVisitor {
     /// Takes one, whose bytes are gone afterwards.
     fn row(&mut self, row: &PlainRow<'_>) -> Flow;
 
-    /// Takes such that are laid out alike, as if it was shown one after the other; gives how many were taken, and what becomes of those
+    /// Takes such that are laid out alike, as if it was shown one after the other; returns how many were taken, and what becomes of those
     /// that follow.
     fn rows(&mut self, rows: &AlikeRows<'_>) -> (usize, Flow) {
         rows.each(|row| self.row(row))

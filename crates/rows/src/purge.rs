@@ -223,7 +223,7 @@ impl<C: Cursor> ReadPurge<C> {
         self.counts.tombstones > self.law.limits.warn
     }
 
-    /// Gives the source back.
+    /// Returns the source back.
     pub fn into_source(self) -> C {
         self.source
     }

@@ -320,7 +320,7 @@ fn random_liveness(dice: &mut Dice) -> Liveness {
     }
 }
 
-/// Two bounds of any prefixes and kinds; nothing if they come out in the wrong order.
+/// Two bounds of any prefixes and kinds; `None` if they come out in the wrong order.
 pub fn random_range(table: &TableSchema, dice: &mut Dice) -> Option<RangeTombstone> {
     let comparator = ClusteringComparator::of(table);
     let start = random_bound(table, &[BoundKind::InclStart, BoundKind::ExclStart], dice);

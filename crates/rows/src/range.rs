@@ -48,7 +48,7 @@ impl KeyBound {
         ordering.then(at)
     }
 
-    /// The token at which it stands; nothing at the ends.
+    /// The token at which it stands; `None` at the ends.
     pub fn token(&self) -> Option<&Token> {
         match self {
             Self::Start | Self::End => None,

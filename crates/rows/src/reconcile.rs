@@ -169,7 +169,7 @@ impl Row {
 }
 
 /// Merges rows of one clustering, the deletion `active` (of the partition and open ranges) shadowing them all.
-/// Nothing if nothing is left. A single row passes without being copied.
+/// `None` if nothing is left. A single row passes without being copied.
 pub fn merge_rows(
     rows: impl IntoIterator<Item = Row>,
     active: DeletionTime,

@@ -53,7 +53,7 @@ pub struct ComplexColumn {
 /// How one row of a memtable changed by one write.
 #[derive(Clone, Copy, Debug)]
 pub struct RowChange<'r> {
-    /// The row in this memtable before; nothing if it was not here (it may be in an older source).
+    /// The row in this memtable before; `None` if it was not here (it may be in an older source).
     pub before: Option<Before<'r>>,
     /// The row after; empty if a deletion of the partition removed it.
     pub after: &'r Row,

@@ -69,7 +69,7 @@ pub struct ClusteringFilter {
     pub slices: Vec<Slice>,
     /// Give rows from the last to the first.
     pub reversed: bool,
-    /// Static and regular columns whose data is wanted; nothing is all of them. Whether a row lives is said rightly
+    /// Static and regular columns whose data is wanted; `None`: all of them. Whether a row lives is said rightly
     /// all the same, but what is given of other columns may be old, or not there. If single rows are asked for and
     /// no static column, so may be the static row.
     pub columns: Option<Arc<[ColumnId]>>,
@@ -105,7 +105,7 @@ impl ClusteringFilter {
             .is_none_or(|columns| columns.contains(&column))
     }
 
-    /// The only paths of a wanted column whose values are wanted; nothing is all of them.
+    /// The only paths of a wanted column whose values are wanted; `None`: all of them.
     #[inline]
     pub fn paths_of(&self, column: ColumnId) -> Option<&[Bytes]> {
         let mut elements = self.elements.iter().flat_map(|elements| elements.iter());

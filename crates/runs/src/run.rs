@@ -125,7 +125,7 @@ impl Run {
         low
     }
 
-    /// Appends what a reader wants of it to another run; gives about what that took, in records passed over.
+    /// Appends what a reader wants of it to another run; returns about what that took, in records passed over.
     pub(crate) fn pick(&self, stretch: &impl Stretch, into: &mut Self) -> usize {
         let heads = stretch.heads();
         let mut looked_into = 0;
@@ -144,7 +144,7 @@ impl Run {
         self.len() + looked_into * PASSED_FOR_A_LOOK
     }
 
-    /// Appends a record of so many bytes; gives what it takes.
+    /// Appends a record of so many bytes; returns what it takes.
     #[inline]
     pub(crate) fn push(&mut self, head: u64, len: usize, write: impl FnOnce(&mut Room<'_>)) -> usize {
         let start = self.bytes_len();

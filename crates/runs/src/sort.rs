@@ -147,7 +147,7 @@ impl Sorter {
     }
 }
 
-/// Joins the records that are equal to the first. Gives how many, and what they all mean together: where the first lies if it is alone, or
+/// Joins the records that are equal to the first. Returns how many, and what they all mean together: where the first lies if it is alone, or
 /// in `room`, which is memory to use.
 #[inline]
 pub(crate) fn join<'r>(

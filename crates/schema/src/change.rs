@@ -76,7 +76,7 @@ impl Schema {
         Ok(applied)
     }
 
-    /// The changed schema, or nothing if the change is a no-op by its `IF`.
+    /// The changed schema, or `None` if the change is a no-op by its `IF`.
     fn next(&self, change: &SchemaChange, now_micros: i64) -> Result<Option<Schema>, Error> {
         match change {
             SchemaChange::CreateKeyspace {

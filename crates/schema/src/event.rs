@@ -32,7 +32,7 @@ pub enum EventTarget {
 }
 
 impl Applied {
-    /// The event of the statement; nothing if it was a no-op.
+    /// The event of the statement; `None` if it was a no-op.
     pub fn event(&self, change: &SchemaChange) -> Option<SchemaEvent> {
         if self.diffs.is_empty() {
             return None;

@@ -72,12 +72,12 @@ impl SchemaRow {
     }
 }
 
-/// The table's name as [`SchemaRow`] holds it; nothing if it holds no definitions.
+/// The table's name as [`SchemaRow`] holds it; `None` if it holds no definitions.
 pub fn schema_table_named(name: &str) -> Option<&'static str> {
     SCHEMA_TABLES.into_iter().find(|known| *known == name)
 }
 
-/// A column's name as [`SchemaRow`] holds it; nothing if the table has no such column.
+/// A column's name as [`SchemaRow`] holds it; `None` if the table has no such column.
 pub fn schema_column_named(table: &str, column: &str) -> Option<&'static str> {
     crate::system::schema_column_named(table, column)
 }

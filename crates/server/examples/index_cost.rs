@@ -56,7 +56,7 @@ fn row(number: u64, count: u64, generation: u64) -> Values {
     ])
 }
 
-/// What is measured, by itself so that callgrind can be told. Gives the pages that were touched for the first time.
+/// What is measured, by itself so that callgrind can be told. Returns the pages that were touched for the first time.
 #[inline(never)]
 fn measured(act: impl FnOnce()) -> u64 {
     let before = page_faults();

@@ -133,7 +133,7 @@ pub(crate) fn encode(
     }
 }
 
-/// The envelope of an answer with large values, which are not copied; nothing if it is another answer, or too large.
+/// The envelope of an answer with large values, which are not copied; `None` if it is another answer, or too large.
 pub(crate) fn encode_shared(head: &ResponseHead<'_>, reply: &Reply, columns: &mut Columns) -> Option<Rope> {
     let (Reply::Rows(result) | Reply::PreparedRows { result, .. }) = reply else {
         return None;

@@ -100,7 +100,7 @@ pub(crate) struct DiskWatch {
 }
 
 impl DiskWatch {
-    /// Looks at once and from then on now and then; nothing if nobody asks for it.
+    /// Looks at once and from then on now and then; `None` if nobody asks for it.
     ///
     /// # Errors
     /// The thresholds are not possible, or there are no threads.

@@ -330,7 +330,7 @@ impl Worker {
 }
 
 impl Executor {
-    /// For a request that is traced: its trace ends with the sync that its answer waits for. Gives how long that took.
+    /// For a request that is traced: its trace ends with the sync that its answer waits for. Returns how long that took.
     fn wait_until_durable(&self, answered: &mut Answered) -> u64 {
         let Some(position) = answered.durable_at.take() else {
             return 0;

@@ -21,7 +21,7 @@ const NAME: &str = "ilion.log";
 const FILE_BYTES_MAX: u64 = 64 << 20;
 const OLD_FILES_MAX: u32 = 4;
 
-/// Starts logging as `filter` says, and gives the path of the log file.
+/// Starts logging as `filter` says, and returns the path of the log file.
 ///
 /// # Errors
 /// The filter does not parse, or the file cannot be opened.

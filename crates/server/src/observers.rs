@@ -29,7 +29,7 @@ pub struct Observers {
     pub costs: Arc<StatementCosts>,
     /// Statements that take too long.
     pub slow: SlowLog,
-    /// Where traces go; nothing: no request is traced.
+    /// Where traces go; `None`: no request is traced.
     pub traces: Option<Arc<dyn TraceStore>>,
     /// How many requests are traced that did not ask.
     pub trace_probability: TraceProbability,
@@ -51,7 +51,7 @@ pub(crate) enum Subject {
 }
 
 impl Subject {
-    /// The number by which its costs are kept; nothing if it is not counted.
+    /// The number by which its costs are kept; `None` if it is not counted.
     #[inline]
     pub fn id(&self) -> Option<u64> {
         match self {
@@ -109,7 +109,7 @@ impl Observers {
         }
     }
 
-    /// Keeps the trace, if there is one; gives its id, if the client asked.
+    /// Keeps the trace, if there is one; returns its id, if the client asked.
     pub(crate) fn end_trace(
         &self,
         env: &dyn Env,

@@ -30,7 +30,7 @@ impl KeyHash {
         Self { h1, h2 }
     }
 
-    /// The token that `Murmur3Partitioner` gives the key; nothing for the hash of an empty one, whose token is none.
+    /// The token that `Murmur3Partitioner` gives the key; `None` for the hash of an empty one, whose token is none.
     #[inline]
     pub(crate) fn token(self) -> Option<Token> {
         let hash = if self.h1 == i64::MIN { i64::MAX } else { self.h1 };
@@ -121,7 +121,7 @@ pub struct BloomFilter {
 const HASH_COUNT_READ_MAX: u32 = 64;
 
 impl BloomFilter {
-    /// An empty filter for about `key_count` keys; nothing if the chance is 1 (no filter wanted).
+    /// An empty filter for about `key_count` keys; `None` if the chance is 1 (no filter wanted).
     pub fn for_keys(key_count: u64, fp_chance: f64) -> Option<Self> {
         if fp_chance >= 1.0 {
             return None;

@@ -161,7 +161,7 @@ impl Checksums {
     /// Those of the components that are there.
     ///
     /// # Errors
-    /// The operating system refused. Nothing if `go_on` says so.
+    /// The operating system refused. `None` if `go_on` says so.
     pub(crate) fn of_files(
         env: &dyn Env,
         descriptor: &Descriptor,
@@ -199,7 +199,7 @@ impl Checksums {
         }
     }
 
-    /// Those of a component; nothing if it was not there.
+    /// Those of a component; `None` if it was not there.
     pub(crate) fn of(&self, component: &Component) -> Option<&Sums> {
         let mut all = self.components.iter();
         all.find_map(|(known, sums)| (known == component).then_some(sums))
@@ -216,7 +216,7 @@ impl Checksums {
         crcs.sum()
     }
 
-    /// Reads the component; nothing if there is none.
+    /// Reads the component; `None` if there is none.
     ///
     /// # Errors
     /// Corrupt if it is damaged, or of another SSTable that had the name.

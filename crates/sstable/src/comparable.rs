@@ -46,7 +46,7 @@ pub(crate) struct ComparableClusterings {
 }
 
 impl ComparableClusterings {
-    /// Nothing if a column is of a class that Ilion does not know: so is its encoding.
+    /// `None` if a column is of a class that Ilion does not know: so is its encoding.
     pub(crate) fn of(table: &TableSchema) -> Option<Self> {
         let columns = table
             .clustering()

@@ -7,7 +7,7 @@ use crate::{Component, Descriptor, Result};
 /// Larger than any component that is read whole (a filter or chunk map of many terabytes of data).
 const COMPONENT_LEN_MAX: u64 = 16 << 30;
 
-/// The bytes of a component; nothing if the SSTable does not have it.
+/// The bytes of a component; `None` if the SSTable does not have it.
 ///
 /// # Errors
 /// The operating system refused.

@@ -199,7 +199,7 @@ impl Descriptor {
         }
     }
 
-    /// The SSTable and component that a file name says; nothing for names of other files, also temporary ones.
+    /// The SSTable and component that a file name says; `None` for names of other files, also temporary ones.
     pub fn parse(directory: &Arc<Path>, file_name: &str) -> Option<(Self, Component)> {
         let mut parts = file_name.splitn(4, '-');
         let version = Version::parse(parts.next()?)?;

@@ -26,7 +26,7 @@ pub fn encode(digest: u32) -> Vec<u8> {
     digest.to_string().into_bytes()
 }
 
-/// Reads a whole file; gives the CRC-32 of its bytes, and how many they are.
+/// Reads a whole file; returns the CRC-32 of its bytes, and how many they are.
 pub(crate) fn crc_of(file: &dyn ReadFile, on_progress: &mut dyn FnMut(u64)) -> Result<(u32, u64)> {
     let mut buffer = vec![0; READ_BYTES];
     let (mut crc, mut offset) = (0, 0);

@@ -49,7 +49,7 @@ pub struct TableFiles {
 }
 
 impl TableFiles {
-    /// Lists a directory; nothing if it is not there. Files with other names, temporary files and sets without Data.db and TOC.txt are left
+    /// Lists a directory; `None` if it is not there. Files with other names, temporary files and sets without Data.db and TOC.txt are left
     /// alone.
     ///
     /// # Errors

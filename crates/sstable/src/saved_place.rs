@@ -56,7 +56,7 @@ pub enum SavedPlace {
 #[derive(Clone, Debug)]
 pub struct IndexForm {
     version: Version,
-    /// Of the clustering columns whose values have no length of their own; nothing if the columns are not known.
+    /// Of the clustering columns whose values have no length of their own; `None` if the columns are not known.
     fixed_lens: Option<Vec<Option<usize>>>,
 }
 
@@ -117,7 +117,7 @@ impl IndexForm {
 }
 
 impl SavedPlace {
-    /// Nothing if the bytes are damaged, or their end cannot be found.
+    /// `None` if the bytes are damaged, or their end cannot be found.
     pub fn decode(input: &mut Reader<'_>, form: &IndexForm) -> Option<Self> {
         let position = input.uvint().ok()?;
         match input.u8().ok()? {

@@ -123,7 +123,7 @@ impl SSTable {
         self.parts.memory_bytes()
     }
 
-    /// One partition, or nothing if it is not here. With a token map that is one read of Data.db.
+    /// One partition, or `None` if it is not here. With a token map that is one read of Data.db.
     ///
     /// # Errors
     /// The index is damaged or cannot be read, or the file does not fit the table.
@@ -230,12 +230,12 @@ impl SSTable {
             && !self.parts.goes_without_token_map.load(Relaxed)
     }
 
-    /// Bytes of its token map; nothing if it has none that can be used.
+    /// Bytes of its token map; `None` if it has none that can be used.
     pub fn token_map_bytes(&self) -> Option<u64> {
         self.parts.tokens.load().as_ref().map(|map| map.file_length())
     }
 
-    /// Bytes of its cell map; nothing if it has none that can be used.
+    /// Bytes of its cell map; `None` if it has none that can be used.
     ///
     /// # Errors
     /// The operating system refused.
@@ -285,7 +285,7 @@ impl SSTable {
         self.parts.options.partitioner
     }
 
-    /// What the token map says; nothing if there is none, or it is damaged, which is remembered.
+    /// What the token map says; `None` if there is none, or it is damaged, which is remembered.
     #[inline]
     fn ask_token_map<T>(&self, ask: impl FnOnce(&TokenMap) -> Result<T>) -> Option<T> {
         let map = self.parts.tokens.load();
@@ -367,7 +367,7 @@ impl SSTable {
         Ok(None)
     }
 
-    /// What its index summary takes and how much it was used since the last call; nothing if none is in memory.
+    /// What its index summary takes and how much it was used since the last call; `None` if none is in memory.
     pub fn take_summary_share(&self) -> Option<SummaryShare> {
         let summary = self.parts.opened_index()?.summary()?.load();
         let bytes = summary.memory_bytes() as u64;

@@ -108,7 +108,7 @@ impl Case {
         self.descriptor.path(&Component::Cells)
     }
 
-    /// Reads a column of every row, each time another one; gives how many bytes of values that were.
+    /// Reads a column of every row, each time another one; returns how many bytes of values that were.
     fn read_columns(&self, sstable: &Arc<SSTable>, reversed: bool) -> u64 {
         let mut bytes = 0;
         for (index, partition) in self.partitions.iter().enumerate() {

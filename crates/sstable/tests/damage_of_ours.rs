@@ -41,7 +41,7 @@ struct Small {
 /// How partitions are found.
 const FINDINGS: [Finding; 2] = [Finding::TokenMap, Finding::Summary];
 
-/// What was read, of all columns and of one, of whole partitions and of slices; nothing where there was an error.
+/// What was read, of all columns and of one, of whole partitions and of slices; `None` where there was an error.
 type Answers = Vec<Option<Vec<Partition>>>;
 
 impl Small {

@@ -69,7 +69,7 @@ fn open_as(case: &Case, version: Version) -> Arc<SSTable> {
     Arc::new(SSTable::open(&env, &to, &options_of(case)).unwrap())
 }
 
-/// All partitions; nothing if there is an error.
+/// All partitions; `None` if there is an error.
 fn rows(env: &Arc<dyn Env>, descriptor: &Descriptor, case: &Case) -> Option<Vec<Partition>> {
     let sstable = SSTable::open(env, descriptor, &options_of(case)).ok()?;
     let table = sstable.header().to_table("fx", "fixture").ok()?;

@@ -133,7 +133,7 @@ impl Small {
         self.sstable.data_scan(&self.table).unwrap()
     }
 
-    /// Compares both ways to read, by the index and without it; gives how many rows were shown as plain ones.
+    /// Compares both ways to read, by the index and without it; returns how many rows were shown as plain ones.
     fn check(&self, what: &str) -> [usize; 2] {
         [shown(what, || self.cursor()), shown(what, || self.data_scan())]
     }

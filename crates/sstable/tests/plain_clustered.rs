@@ -285,7 +285,7 @@ fn watch_fitfully(cursor: &mut dyn Cursor, dice: &Dice) -> (Vec<Seen>, bool) {
     })
 }
 
-/// Reads it twice; gives how many rows were shown.
+/// Reads it twice; returns how many rows were shown.
 fn check(seed: u64) -> usize {
     let mut dice = Dice::new(seed);
     let tables = Tables::random(&mut dice);

@@ -31,7 +31,7 @@ fn verified(files: &Files, case: &Case) -> Verification {
     verify(env.as_ref(), descriptor, &mut |_| {}).unwrap()
 }
 
-/// All partitions, or nothing if there is an error.
+/// All partitions, or `None` if there is an error.
 fn rows(files: &Files, case: &Case) -> Option<Vec<Partition>> {
     let env = disk_with(files, &case.sstables[0]);
     let options = OpenOptions {

@@ -80,7 +80,7 @@ impl CqlType {
         }
     }
 
-    /// How values of a few bytes are encoded; nothing if that takes more than turning some bits.
+    /// How values of a few bytes are encoded; `None` if that takes more than turning some bits.
     pub(crate) fn fixed_form(&self) -> Option<FixedForm> {
         let (value_len, turned) = match self {
             Self::TinyInt => (1, SIGN),

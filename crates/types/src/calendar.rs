@@ -203,7 +203,7 @@ struct Date {
 }
 
 impl Date {
-    /// Days since 1970-01-01; nothing if the month does not have the day.
+    /// Days since 1970-01-01; `None` if the month does not have the day.
     fn exact(self) -> Option<i64> {
         let days = days_from_civil(self.year, self.month, self.day);
         // A day that the month does not have comes back as another.

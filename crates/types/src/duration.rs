@@ -17,7 +17,7 @@ pub struct Duration {
 }
 
 impl Duration {
-    /// A duration of parts that have one sign; nothing if signs differ.
+    /// A duration of parts that have one sign; `None` if signs differ.
     pub fn new(months: i32, days: i32, nanos: i64) -> Option<Self> {
         let none_negative = months >= 0 && days >= 0 && nanos >= 0;
         let none_positive = months <= 0 && days <= 0 && nanos <= 0;

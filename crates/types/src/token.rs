@@ -43,7 +43,7 @@ impl RandomToken {
         }
     }
 
-    /// The token's number; nothing for the minimum.
+    /// The token's number; `None` for the minimum.
     pub fn value(self) -> Option<u128> {
         ((u128::from(self.high) << 64) | u128::from(self.low)).checked_sub(1)
     }

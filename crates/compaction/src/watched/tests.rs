@@ -14,7 +14,7 @@ struct Numbers {
 }
 
 impl Numbers {
-    /// Shows those that come next; gives how many were taken, and whether no more are wanted.
+    /// Shows those that come next; returns how many were taken, and whether no more are wanted.
     fn show(&mut self, visitor: &mut dyn PlainVisitor) -> (u64, bool) {
         let (first, mut is_over) = (self.next, false);
         while self.next < self.end && !is_over {

@@ -133,7 +133,7 @@ impl Shared {
         self.register(store, &choosing, choice)
     }
 
-    /// Registers the inputs of a choice; nothing if one is gone or being compacted.
+    /// Registers the inputs of a choice; `None` if one is gone or being compacted.
     pub(crate) fn register<'a>(
         &'a self,
         store: &'a Arc<TableStore>,

@@ -50,7 +50,7 @@ impl TableIndexes {
 
 /// What attached indexes are told while an SSTable is written or read.
 struct Telling {
-    /// Nothing if the numbers are known already.
+    /// `None` if the numbers are known already.
     rows: Option<RowNumbersWriter>,
     writers: Vec<Box<dyn SSTableIndexWriter>>,
     number: u32,
@@ -548,7 +548,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Compares an index with the rows of an SSTable: how many there are, and whether it has what they say. Nothing if the index is
+    /// Compares an index with the rows of an SSTable: how many there are, and whether it has what they say. `None` if the index is
     /// compared by its files.
     pub(super) fn compare_rows(
         &self,

@@ -67,7 +67,7 @@ impl TableIndexes {
         Watched::of(self.0.iter().map(|live| live.index.watches()))
     }
 
-    /// For a memtable that begins empty; nothing if there is no index.
+    /// For a memtable that begins empty; `None` if there is no index.
     pub(crate) fn begin_memtable(&self) -> Option<Arc<MemtableIndexes>> {
         if self.0.is_empty() {
             return None;

@@ -106,7 +106,7 @@ impl Saved {
     }
 }
 
-/// An entry; nothing inside if it is of a hidden table. Nothing at all if it is damaged.
+/// An entry; nothing inside if it is of a hidden table. `None` at all if it is damaged.
 fn decode_entry(
     input: &mut Reader<'_>,
     whole: &Bytes,

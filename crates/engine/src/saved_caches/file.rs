@@ -129,7 +129,7 @@ impl<'e> Files<'e> {
         self.env.write_atomically(&self.entries, &entries)
     }
 
-    /// Nothing if the cache was not saved; else what was, or why it cannot be used.
+    /// `None` if the cache was not saved; else what was, or why it cannot be used.
     pub(super) fn read(&self) -> Option<Result<Contents, String>> {
         self.env.exists(&self.entries).then(|| self.read_saved())
     }

@@ -152,7 +152,7 @@ impl Rule {
         })
     }
 
-    /// Counts the call if it matches, and gives the effect if this is a call to bend.
+    /// Counts the call if it matches, and returns the effect if this is a call to bend.
     pub(super) fn hit(&self, operation: Operation, path: &Path) -> Option<Effect> {
         if self.operation.is_some_and(|wanted| wanted != operation) || !path_matches(&self.pattern, path) {
             return None;

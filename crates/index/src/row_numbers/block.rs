@@ -157,7 +157,7 @@ impl Parts {
         last_len: 0,
     };
 
-    /// Reads the next part; nothing if it is none.
+    /// Reads the next part; `None` if it is none.
     #[inline]
     fn read(&mut self, block: &[u8], at: &mut usize) -> Option<()> {
         let head = *block.get(*at)?;

@@ -53,7 +53,7 @@ impl RowNumbersWriter {
         })
     }
 
-    /// The next row in table order, static rows among them. Gives its number.
+    /// The next row in table order, static rows among them. Returns its number.
     ///
     /// # Errors
     /// The file cannot be written, or there are more rows than numbers.

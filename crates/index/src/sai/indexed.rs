@@ -15,7 +15,7 @@ use crate::{Definition, Limit, Predicate};
 /// Where the terms of a row come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
-    /// A part of the partition key; nothing: the key has one column.
+    /// A part of the partition key; `None`: the key has one column.
     PartitionKey(Option<usize>),
     Clustering(usize),
     /// The value of a cell.
@@ -101,7 +101,7 @@ impl Indexed {
             && self.patterns == Patterns::None
     }
 
-    /// The column whose only cell is the only term of a row, as its bytes are; nothing if terms come from elsewhere.
+    /// The column whose only cell is the only term of a row, as its bytes are; `None` if terms come from elsewhere.
     #[inline]
     pub(super) fn only_cell(&self) -> Option<ColumnId> {
         (self.source == Source::Cell && self.has_one_term()).then_some(self.column)
@@ -131,7 +131,7 @@ impl Indexed {
         format!("{source:?} {key_type:?} {ty:?} {analyzer:?} {patterns:?}")
     }
 
-    /// The cells that may have terms; nothing if the index does not look at the row.
+    /// The cells that may have terms; `None` if the index does not look at the row.
     fn data<'r>(&self, row: &'r Row) -> Option<&'r Data> {
         let index = row
             .columns
@@ -223,7 +223,7 @@ impl Indexed {
         })
     }
 
-    /// The ranges of terms that rows for a predicate have one of; nothing if it is not served.
+    /// The ranges of terms that rows for a predicate have one of; `None` if it is not served.
     pub(super) fn lookup(&self, predicate: &Predicate) -> Option<Vec<TermRange>> {
         let is_simple = matches!(
             self.source,

@@ -7,7 +7,7 @@ use super::term::TERM_LEN_MAX;
 pub(super) struct TermRange {
     /// The least term.
     pub(super) from: Vec<u8>,
-    /// The least term above; nothing: all that follow.
+    /// The least term above; `None`: all that follow.
     pub(super) to: Option<Vec<u8>>,
 }
 

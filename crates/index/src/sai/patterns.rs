@@ -61,7 +61,7 @@ impl Patterns {
         }
     }
 
-    /// What a LIKE looks up; nothing if it is not served.
+    /// What a LIKE looks up; `None` if it is not served.
     pub(super) fn lookup(self, like: &Predicate, analyzer: &Analyzer) -> Option<Vec<TermRange>> {
         let (pattern, is_inner) = match like {
             Predicate::LikePrefix(pattern) | Predicate::LikeEqual(pattern) => (pattern, false),
@@ -95,7 +95,7 @@ impl Patterns {
         })
     }
 
-    /// Whether a text that is analyzed passes a LIKE: each token of the pattern one of the text; nothing if it is no LIKE.
+    /// Whether a text that is analyzed passes a LIKE: each token of the pattern one of the text; `None` if it is no LIKE.
     pub(super) fn passes(self, like: &Predicate, value: &[u8], analyzer: &Analyzer) -> Option<bool> {
         let (pattern, has): (_, Compares) = match like {
             Predicate::LikePrefix(pattern) => (pattern, |token, part| token.starts_with(part)),

@@ -49,14 +49,14 @@ pub(super) fn encode_block(numbers: &[u32], out: &mut Vec<u8>) {
     out.extend_from_slice(&bits.to_le_bytes()[..last_len]);
 }
 
-/// Bytes of a block with so many numbers that starts with these bytes; nothing if it cannot be one.
+/// Bytes of a block with so many numbers that starts with these bytes; `None` if it cannot be one.
 pub(super) fn block_len(bytes: &[u8], count: usize) -> Option<usize> {
     let width = usize::from(*bytes.get(HEAD_LEN - 1)?);
     let gaps = count.checked_sub(1)?;
     (width <= 32).then(|| HEAD_LEN + (gaps * width).div_ceil(8))
 }
 
-/// Appends the numbers of a block; nothing if the bytes are none.
+/// Appends the numbers of a block; `None` if the bytes are none.
 pub(super) fn decode_block(bytes: &[u8], count: usize, out: &mut Vec<u32>) -> Option<()> {
     let bytes = bytes.get(..block_len(bytes, count)?)?;
     let (first, rest) = bytes.split_first_chunk()?;

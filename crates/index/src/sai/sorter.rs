@@ -262,7 +262,7 @@ struct Run {
 }
 
 impl Run {
-    /// Nothing if the run is empty.
+    /// `None` if the run is empty.
     fn open(env: &dyn Env, path: &Path) -> Result<Option<Self>, Error> {
         let file = env.open_read(path)?;
         file.advise(Access::Sequential);

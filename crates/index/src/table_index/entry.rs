@@ -178,7 +178,7 @@ impl TableIndex {
         self.source == Source::Paths || a.value == b.value
     }
 
-    /// The value that a cell is found by; nothing if it is too long for a key, which only values can be that were there before
+    /// The value that a cell is found by; `None` if it is too long for a key, which only values can be that were there before
     /// the index.
     fn cell_value<'r>(&self, path: &'r [u8], cell: CellRef<'r>) -> Option<Cow<'r, [u8]>> {
         let value = match self.source {

@@ -15,7 +15,7 @@ use super::source::Source;
 use crate::{Candidate, EntryMark, Place, Predicate, RowPart};
 
 impl TableIndex {
-    /// The indexed values that a predicate asks for; nothing if it cannot be answered.
+    /// The indexed values that a predicate asks for; `None` if it cannot be answered.
     pub(super) fn values_of(&self, predicate: &Predicate) -> Option<Vec<Bytes>> {
         let is_set = matches!(self.definition.column.ty, CqlType::Set { .. });
         match (self.source, predicate) {

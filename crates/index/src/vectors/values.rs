@@ -11,7 +11,7 @@ use crate::{Definition, RowPart};
 #[derive(Clone, Debug)]
 pub(super) struct Values {
     column: ColumnId,
-    /// Which part of the clustering has the vector; nothing: a cell.
+    /// Which part of the clustering has the vector; `None`: a cell.
     clustering: Option<usize>,
     is_of_static: bool,
     has_clusterings: bool,
@@ -45,7 +45,7 @@ impl Values {
         format!("{column:?} {clustering:?} {dimension} {options:?}")
     }
 
-    /// The bytes of a row's vector; nothing if the index does not look at it, or it has none.
+    /// The bytes of a row's vector; `None` if the index does not look at it, or it has none.
     pub(super) fn bytes<'r>(&self, row: &'r Row) -> Option<&'r [u8]> {
         let is_static = row.clustering.is_empty() && self.has_clusterings;
         if is_static != self.is_of_static {
@@ -70,7 +70,7 @@ impl Values {
         self.decode(self.bytes(row)?)
     }
 
-    /// The vector of a value; nothing if it is not of the dimension.
+    /// The vector of a value; `None` if it is not of the dimension.
     pub(super) fn decode(&self, bytes: &[u8]) -> Option<Vec<f32>> {
         let (parts, rest) = bytes.as_chunks::<4>();
         let is_whole = rest.is_empty() && parts.len() == self.dimension as usize;

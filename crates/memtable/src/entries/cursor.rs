@@ -21,7 +21,7 @@ pub(crate) struct EntryCursor {
     partition: Vec<u8>,
     /// How many slices are done.
     slices: usize,
-    /// Rows of the current partition from the last to the first; nothing if they are read forwards.
+    /// Rows of the current partition from the last to the first; `None` if they are read forwards.
     turned: Option<VecDeque<Row>>,
     record: Vec<u8>,
 }

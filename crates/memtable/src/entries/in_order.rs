@@ -20,7 +20,7 @@ pub struct EntriesInOrder {
 }
 
 impl EntriesInOrder {
-    /// Nothing if the memtable is not that of a hidden table.
+    /// `None` if the memtable is not that of a hidden table.
     pub(crate) fn of(memtable: Arc<Memtable>) -> Option<Self> {
         Some(Self {
             ordered: memtable.entries()?.ordered(),

@@ -302,7 +302,7 @@ fn is_told(ty: &CqlType) -> bool {
 }
 
 impl EntryOrder {
-    /// Nothing if the table is not one of entries.
+    /// `None` if the table is not one of entries.
     pub(super) fn of(table: &Arc<TableSchema>) -> Option<Self> {
         let keys = &table.clustering().next()?.ty;
         Some(Self {

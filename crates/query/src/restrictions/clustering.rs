@@ -122,7 +122,7 @@ impl ClusteringRestrictions {
     }
 }
 
-/// The ends of a slice; nothing if it is empty.
+/// The ends of a slice; `None` if it is empty.
 fn edges_of(restriction: &Restriction, execution: &Execution<'_>) -> Result<Option<Vec<EdgeValues>>, Error> {
     let Predicate::Slice { start, end } = &restriction.predicate else {
         return Ok(None);

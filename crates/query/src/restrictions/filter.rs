@@ -278,7 +278,7 @@ impl Check {
         index.passes(asked, value)
     }
 
-    /// The row's values against `values`, column by column; nothing if one is missing.
+    /// The row's values against `values`, column by column; `None` if one is missing.
     fn compare(&self, view: &RowView<'_>, values: &Values) -> Option<Ordering> {
         for (column, value) in self.columns.iter().zip(values) {
             let ours = view.value(column)?;

@@ -56,7 +56,7 @@ impl Indexes {
             .filter(move |open| open.index.definition().column.id == id)
     }
 
-    /// The index that says how values of a column compare for this predicate; nothing: they do as CQL has it.
+    /// The index that says how values of a column compare for this predicate; `None`: they do as CQL has it.
     pub fn analyzer(&self, column: &Column, predicate: &Predicate) -> Option<Arc<dyn SecondaryIndex>> {
         let mut analyzing = self
             .of_column(column)

@@ -241,7 +241,7 @@ impl Restrictions {
         self.partition.partition_keys(execution)
     }
 
-    /// The one partition, if [`Self::is_one_row`]; nothing if the token says otherwise.
+    /// The one partition, if [`Self::is_one_row`]; `None` if the token says otherwise.
     pub fn only_key(&self, execution: &Execution<'_>) -> Result<Option<DecoratedKey>, Error> {
         self.partition.only_key(execution)
     }
@@ -251,7 +251,7 @@ impl Restrictions {
         self.clustering.sliced.is_empty()
     }
 
-    /// The partitions, by token, if not [`Self::is_by_key`]; nothing if there can be none.
+    /// The partitions, by token, if not [`Self::is_by_key`]; `None` if there can be none.
     pub fn key_range(&self, execution: &Execution<'_>) -> Result<Option<KeyRange>, Error> {
         self.partition.key_range(execution)
     }

@@ -78,7 +78,7 @@ impl PartitionRestrictions {
         Ok(combinations)
     }
 
-    /// The partitions, by token; nothing if there can be none.
+    /// The partitions, by token; `None` if there can be none.
     pub fn key_range(&self, execution: &Execution<'_>) -> Result<Option<KeyRange>, Error> {
         match &self.token {
             None => Ok(Some(KeyRange::all())),

@@ -58,7 +58,7 @@ pub(crate) struct SearchPlan {
 pub(crate) type Search = Box<dyn Candidates>;
 
 impl Restrictions {
-    /// Chooses how the rows are found; nothing if no index is to be asked.
+    /// Chooses how the rows are found; `None` if no index is to be asked.
     ///
     /// # Errors
     /// An index that is needed is not built yet; a value is null; a limit of the operator is passed.
@@ -112,7 +112,7 @@ struct Finder<'f> {
 }
 
 impl Finder<'_> {
-    /// The best leads to rows of which all restrictions hold; nothing if there is none.
+    /// The best leads to rows of which all restrictions hold; `None` if there is none.
     fn plan<'r>(
         &self,
         restrictions: impl Iterator<Item = &'r Restriction>,

@@ -53,7 +53,7 @@ impl TokenRestriction {
         Ok(())
     }
 
-    /// The partitions; nothing if there can be none.
+    /// The partitions; `None` if there can be none.
     pub fn range(
         &self,
         partitioner: Partitioner,

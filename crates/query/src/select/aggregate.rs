@@ -36,7 +36,7 @@ impl AggregatePlan {
         }
     }
 
-    /// The column that a native aggregate is of, as it is, or nothing if it counts rows. None: it is of something else.
+    /// The column that a native aggregate is of, as it is, or `None` if it counts rows. None: it is of something else.
     pub fn plain_argument(&self) -> Option<Option<&Column>> {
         match self {
             Self::Native { argument: None, .. } => Some(None),
@@ -103,7 +103,7 @@ impl<'p> RunningAggregate<'p> {
         }
     }
 
-    /// What adds up values; nothing if that is a user's.
+    /// What adds up values; `None` if that is a user's.
     pub fn native(&mut self) -> Option<&mut Running<'p>> {
         match self {
             Self::Native { running, .. } => Some(running),

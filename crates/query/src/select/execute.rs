@@ -34,7 +34,7 @@ use crate::{Error, ResultSet};
 /// How far a page goes.
 struct Page {
     limits: Limits,
-    /// Rows a page; nothing is everything.
+    /// Rows a page; `None`: everything.
     size: Option<u32>,
     /// Bytes of rows after which a page ends, if there are pages.
     bytes_max: Option<usize>,

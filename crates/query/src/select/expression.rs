@@ -72,7 +72,7 @@ pub(super) enum Expr {
 /// What an expression is evaluated over.
 #[derive(Clone, Copy)]
 pub(super) struct Scope<'a> {
-    /// Nothing where only aggregates and constants are evaluated.
+    /// `None` where only aggregates and constants are evaluated.
     pub row: Option<RowView<'a>>,
     pub aggregates: &'a [Option<Bytes>],
     pub execution: &'a Execution<'a>,
@@ -167,7 +167,7 @@ fn evaluate_all(expressions: &[Expr], scope: Scope<'_>) -> Result<Vec<Option<Byt
     expressions.iter().map(|expr| expr.evaluate(scope)).collect()
 }
 
-/// A member of a set, or the value of a map's key; nothing if it is not there.
+/// A member of a set, or the value of a map's key; `None` if it is not there.
 fn element(ty: &CqlType, collection: &Bytes, wanted: &[u8]) -> Result<Option<Bytes>, Error> {
     match ty {
         CqlType::Map { key, .. } => {

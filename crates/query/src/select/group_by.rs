@@ -39,7 +39,7 @@ const WRONG_ORDER: &str = "Group by currently only support groups of columns fol
                            PRIMARY KEY";
 
 impl GroupBy {
-    /// Resolves GROUP BY; nothing if there is none.
+    /// Resolves GROUP BY; `None` if there is none.
     pub fn plan(
         selectors: &[Selector],
         table: &TableSchema,

@@ -69,7 +69,7 @@ fn has_only_statics(selected: &[Column]) -> bool {
         && selected.iter().any(|column| column.kind == ColumnKind::Static)
 }
 
-/// Static and regular columns that are selected or checked; nothing is all.
+/// Static and regular columns that are selected or checked; `None`: all.
 fn data_columns(
     ast: &ast::Select,
     selected: &[Column],

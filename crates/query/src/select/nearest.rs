@@ -46,7 +46,7 @@ pub(super) struct Nearest {
 }
 
 impl Nearest {
-    /// Resolves the ordering; nothing if there is none by nearness.
+    /// Resolves the ordering; `None` if there is none by nearness.
     ///
     /// # Errors
     /// It stands beside others, or descends.
@@ -118,7 +118,7 @@ struct Measure<'e> {
 }
 
 impl Measure<'_> {
-    /// Nothing if the row has no vector.
+    /// `None` if the row has no vector.
     fn score(&self, row: RowView<'_>) -> Result<Option<f32>, Error> {
         let Some(bytes) = row.value(self.column) else {
             return Ok(None);

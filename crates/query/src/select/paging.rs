@@ -20,7 +20,7 @@ const VERSION: u8 = 1;
 pub(super) struct Position {
     /// The last partition that something was given of.
     pub key: Bytes,
-    /// The last row that was given; nothing if nothing more is wanted of the partition.
+    /// The last row that was given; `None` if nothing more is wanted of the partition.
     pub clustering: Option<Clustering>,
     /// Rows or groups that were given of the partition so far.
     pub given_of_partition: u32,

@@ -25,7 +25,7 @@ enum PlainColumn {
 }
 
 impl PlainColumn {
-    /// Nothing if it is not to be had of plain rows.
+    /// `None` if it is not to be had of plain rows.
     fn of(column: &Column, table: &TableSchema) -> Option<Self> {
         Some(match column.kind {
             ColumnKind::PartitionKey if table.partition_key().len() > 1 => {
@@ -59,7 +59,7 @@ impl PlainColumn {
         })
     }
 
-    /// Where the value is in rows that are laid out alike; nothing if the key of each has to be taken apart.
+    /// Where the value is in rows that are laid out alike; `None` if the key of each has to be taken apart.
     fn part<'p>(&self, rows: &AlikeRows<'p>, within: Within<'p>) -> Option<Part<'p>> {
         let layout = rows.layout();
         Some(match self {

@@ -12,7 +12,7 @@ pub(crate) struct RowView<'a> {
     pub key: &'a [Bytes],
     /// The static row of the partition.
     pub static_row: Option<&'a Row>,
-    /// The row; nothing if the partition has only its static row.
+    /// The row; `None` if the partition has only its static row.
     pub row: Option<&'a Row>,
 }
 
@@ -32,7 +32,7 @@ impl<'a> RowView<'a> {
         }
     }
 
-    /// The serialized value as clients see it; nothing if it is null.
+    /// The serialized value as clients see it; `None` if it is null.
     pub fn value(&self, column: &Column) -> Option<Bytes> {
         match column.kind {
             ColumnKind::PartitionKey => self.key.get(usize::from(column.position)).cloned(),
@@ -88,7 +88,7 @@ pub(crate) fn cell_value(column: &Column, cell: &Cell) -> Bytes {
     cell.value.clone()
 }
 
-/// The serialized value of an unfrozen collection or user type; nothing if it has no cells.
+/// The serialized value of an unfrozen collection or user type; `None` if it has no cells.
 pub(crate) fn complex_value(ty: &CqlType, complex: &ComplexColumn) -> Option<Vec<u8>> {
     let cells = &complex.cells;
     if cells.is_empty() {

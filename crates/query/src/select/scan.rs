@@ -45,7 +45,7 @@ pub(super) struct ScanPlan<'p> {
     /// One row a partition is enough.
     pub is_distinct: bool,
     pub is_reversed: bool,
-    /// Static and regular columns that are selected or checked; nothing is all.
+    /// Static and regular columns that are selected or checked; `None`: all.
     pub columns: &'p Option<Arc<[ColumnId]>>,
     /// Columns of which not all is wanted.
     pub element_keys: &'p [ElementKeys],
@@ -128,7 +128,7 @@ impl<'e> Scan<'e> {
         Ok(scan)
     }
 
-    /// Begins to ask the indexes; nothing if no partition can be meant.
+    /// Begins to ask the indexes; `None` if no partition can be meant.
     fn search(&mut self, search: &SearchPlan, resume: Option<&Position>) -> Result<Option<Groups>, Error> {
         let restrictions = self.plan.restrictions;
         let range = match restrictions.is_by_key() {

@@ -243,7 +243,7 @@ pub(super) struct Group<'p> {
 }
 
 impl<'p> Group<'p> {
-    /// What adds plain rows, but not the first; nothing if an aggregate is a user's.
+    /// What adds plain rows, but not the first; `None` if an aggregate is a user's.
     pub fn plain<'g>(&'g mut self, arguments: &'g PlainArguments) -> Option<PlainAggregates<'g, 'p>> {
         let runnings = self.aggregates.iter_mut().map(RunningAggregate::native);
         Some(PlainAggregates::new(arguments, runnings.collect::<Option<_>>()?))

@@ -129,7 +129,7 @@ pub(super) fn known_type(term: &ast::Term, context: &PlanContext<'_>) -> Option<
     }
 }
 
-/// The result type of a call or operation; nothing if there is no such function.
+/// The result type of a call or operation; `None` if there is no such function.
 fn result_type(
     term: &ast::Term,
     receiver: Option<&ColumnSpec>,

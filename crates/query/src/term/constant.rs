@@ -95,7 +95,7 @@ fn fits_double(text: &str) -> bool {
     }
 }
 
-/// Nothing for null.
+/// `None` for null.
 fn kind_and_text(literal: &Literal) -> Option<(ConstantKind, String)> {
     Some(match literal {
         Literal::Null => return None,

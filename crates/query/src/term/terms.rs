@@ -77,7 +77,7 @@ impl Terms {
         }
     }
 
-    /// What a marker for the whole list is bound to; nothing for a list of terms.
+    /// What a marker for the whole list is bound to; `None` for a list of terms.
     pub(crate) fn whole<'e>(&self, execution: &'e Execution<'_>) -> Result<Option<&'e Value>, Error> {
         match self {
             Self::Each(_) => Ok(None),

@@ -151,7 +151,7 @@ impl Views {
         Ok(End::Built)
     }
 
-    /// Does something while a view is there and the schema does not change; nothing if it is gone.
+    /// Does something while a view is there and the schema does not change; `None` if it is gone.
     fn with_plan<T>(
         &self,
         base: TableId,

@@ -27,7 +27,7 @@ pub(super) struct Wanted {
     pub columns: Vec<ColumnData>,
 }
 
-/// The entry of a base row; nothing if it should have none.
+/// The entry of a base row; `None` if it should have none.
 ///
 /// # Errors
 /// A value is too long to be a key.
@@ -66,7 +66,7 @@ pub(super) fn wanted(
     }))
 }
 
-/// Liveness of the entry; nothing if there should be none.
+/// Liveness of the entry; `None` if there should be none.
 fn liveness(plan: &ViewPlan, row: &Row, now_secs: u32) -> Option<Liveness> {
     let Some(extra) = plan.extra else {
         return row

@@ -126,7 +126,7 @@ fn count(
     Ok(())
 }
 
-/// What the cache knows of every counter of a mutation, in its order; nothing if it does not know them all.
+/// What the cache knows of every counter of a mutation, in its order; `None` if it does not know them all.
 fn known_counts(mutation: &mut Mutation, cache: &CounterCache) -> Option<Vec<OwnCount>> {
     let (table, key) = (&mutation.table, &mutation.key);
     let update = &mut mutation.update;

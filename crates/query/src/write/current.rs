@@ -113,7 +113,7 @@ impl Current {
     }
 }
 
-/// What a reader sees of a row; nothing if it sees nothing.
+/// What a reader sees of a row; `None` if it sees nothing.
 fn live(mut row: Row, now_secs: u32, table: &TableSchema) -> Option<Row> {
     row.keep_live(now_secs, table).then_some(row)
 }

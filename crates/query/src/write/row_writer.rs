@@ -56,7 +56,7 @@ impl RowWriter<'_> {
         Ok(columns)
     }
 
-    /// The cell of a column that has one; nothing if the value is unset.
+    /// The cell of a column that has one; `None` if the value is unset.
     #[inline]
     fn simple_cell(&self, operation: &Operation) -> Result<Option<Cell>, Error> {
         match &operation.action {

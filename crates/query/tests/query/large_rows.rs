@@ -84,7 +84,7 @@ fn large_rows_of_slices_cost_what_is_asked_of_them() {
     }
 }
 
-/// A row of three large columns without a liveness, and on another SSTable what was deleted of it; gives what is read of the last column.
+/// A row of three large columns without a liveness, and on another SSTable what was deleted of it; returns what is read of the last column.
 fn after_deleting(delete: &str) -> String {
     let mut disk = EngineDisk::new();
     let mut session = Session::over(disk.open());

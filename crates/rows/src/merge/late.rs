@@ -5,10 +5,10 @@ use crate::{Cursor, DecoratedKey, DeletionTime, PartitionHead, ReadError, Unfilt
 
 /// Sources that are opened only when a merge comes to them: of many, those that do not win cost little.
 pub trait LateSources: Send {
-    /// A key that none of their partitions is before; nothing if no source is left.
+    /// A key that none of their partitions is before; `None` if no source is left.
     fn bound(&self) -> Option<DecoratedKey>;
 
-    /// Opens the one whose partitions may begin there; nothing if they turned out to begin later, or not to be there.
+    /// Opens the one whose partitions may begin there; `None` if they turned out to begin later, or not to be there.
     fn open(&mut self) -> Result<Option<Box<dyn Cursor>>, ReadError>;
 }
 

@@ -18,7 +18,7 @@ use crate::{
 /// A name of a mutation's list, as the table knows it now.
 struct Name {
     is_complex: bool,
-    /// The column, and the timestamp up to which cells of this name were dropped; nothing if they are all skipped.
+    /// The column, and the timestamp up to which cells of this name were dropped; `None` if they are all skipped.
     column: Option<(ColumnId, i64)>,
 }
 

@@ -57,7 +57,7 @@ impl MutationReader {
         Self { record, offset: 0 }
     }
 
-    /// The next mutation; nothing at the end of the record.
+    /// The next mutation; `None` at the end of the record.
     ///
     /// # Errors
     /// The bytes are no mutation; offsets count from the start of the record. After an error in a mutation the next call

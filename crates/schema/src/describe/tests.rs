@@ -12,7 +12,7 @@ use crate::{
     TableSchema,
 };
 
-/// What Cassandra said; nothing where the fixtures are not.
+/// What Cassandra said; `None` where the fixtures are not.
 fn fixture(case: &str) -> Option<String> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures/cassandra-5.0");
     let text = std::fs::read_to_string(root.join(case).join("describe.cql")).ok();

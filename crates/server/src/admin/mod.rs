@@ -161,7 +161,7 @@ pub trait Admin: Send + Sync {
 /// Which cache is meant.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 pub struct CacheChoice {
-    /// As `system_views.caches` names it; nothing is all.
+    /// As `system_views.caches` names it; `None`: all.
     pub cache: Option<String>,
 }
 

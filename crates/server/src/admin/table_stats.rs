@@ -29,7 +29,7 @@ pub struct TableStats {
     pub sstable_bytes: u64,
     /// Bytes of its rows in SSTables, uncompressed.
     pub data_bytes: u64,
-    /// Bytes on disk for each uncompressed byte; nothing if nothing is compressed.
+    /// Bytes on disk for each uncompressed byte; `None` if nothing is compressed.
     pub compression_ratio: Option<f64>,
     /// Partitions, about; one in several SSTables counts in each.
     pub estimated_partitions: u64,

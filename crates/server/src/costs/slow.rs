@@ -70,7 +70,7 @@ impl Report {
         }
     }
 
-    /// The lines, slowest first; nothing if nothing was slow.
+    /// The lines, slowest first; `None` if nothing was slow.
     fn print(&self, threshold: Duration, interval: Duration) -> Option<String> {
         if self.count == 0 {
             return None;

@@ -186,7 +186,7 @@ fn take_rows(report: &mut QueryReport, rows: ResultSet) {
     report.paging_state = rows.paging_state.as_deref().map(hex::print);
 }
 
-/// The next value of `length: i32` and bytes; nothing if it is null.
+/// The next value of `length: i32` and bytes; `None` if it is null.
 fn take_value<'c>(cells: &mut &'c [u8]) -> Option<&'c [u8]> {
     let len = usize::try_from(cells.try_get_i32().ok()?).ok()?;
     let (value, rest) = cells.split_at_checked(len)?;

@@ -298,7 +298,7 @@ impl Session {
         }
     }
 
-    /// Sends what is queued. Gives the parked work that may go on, and whether the socket is to be waited for.
+    /// Sends what is queued. Returns the parked work that may go on, and whether the socket is to be waited for.
     pub fn flush(&self) -> std::io::Result<(Vec<Work>, bool)> {
         let mut outbox = self.outbox.lock();
         let before = outbox.queued_bytes();

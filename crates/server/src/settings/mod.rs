@@ -135,7 +135,7 @@ impl Loaded {
         Ok(())
     }
 
-    /// Sets one; gives why it is passed over if it is.
+    /// Sets one; returns why it is passed over if it is.
     fn set_or_pass(
         &mut self,
         name: &str,

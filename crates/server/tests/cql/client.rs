@@ -130,7 +130,7 @@ impl Client {
         self.try_receive().expect("the server closed the connection")
     }
 
-    /// Nothing if the server has closed the connection.
+    /// `None` if the server has closed the connection.
     pub fn try_receive(&mut self) -> Option<ResponseFrame> {
         let frame = self.try_receive_frame()?;
         Some(ResponseFrame::decode(&frame).unwrap())

@@ -16,7 +16,7 @@ pub(crate) struct CellLookup {
 }
 
 impl CellLookup {
-    /// Nothing if the SSTable has no cell map that can be used.
+    /// `None` if the SSTable has no cell map that can be used.
     pub(crate) fn of(parts: &Arc<OpenedParts>) -> Result<Option<Self>> {
         let map = parts.cell_map()?;
         Ok(map.map(|map| Self {

@@ -34,7 +34,7 @@ pub(crate) struct Near {
 }
 
 impl CellMap {
-    /// Opens Cells.db; nothing if there is none. Reads its end only.
+    /// Opens Cells.db; `None` if there is none. Reads its end only.
     ///
     /// # Errors
     /// Corrupt if it is damaged at its end, or of another SSTable than that with this fingerprint and these bytes of
@@ -169,7 +169,7 @@ fn blocks_for(entry_count: u64) -> u64 {
     entry_count.div_ceil(BLOCK_ENTRIES)
 }
 
-/// Looks into a block; nothing if it is damaged.
+/// Looks into a block; `None` if it is damaged.
 fn find(bytes: &[u8], base: u64, count: u64, wanted: u64) -> Option<Near> {
     let mut input = Reader::new(bytes);
     let (mut position, mut offset) = (base, 0_usize);

@@ -82,7 +82,7 @@ impl<'b> Parts<'b> {
         !self.is_misfit && self.columns_left == 0 && self.length_left == 0
     }
 
-    /// Passes over parts with the same times as the part before that end within so many columns; gives how many columns they have,
+    /// Passes over parts with the same times as the part before that end within so many columns; returns how many columns they have,
     /// and bytes of Data.db. A row has many of them of which nothing is wanted.
     pub(crate) fn pass_same(&mut self, columns_max: usize) -> (usize, u64) {
         let all = self.input.rest();
@@ -113,7 +113,7 @@ impl<'b> Parts<'b> {
         (columns, length)
     }
 
-    /// Takes note of what was read; nothing if it is more than the row has.
+    /// Takes note of what was read; `None` if it is more than the row has.
     fn count(&mut self, columns: usize, length: u64) -> Option<()> {
         self.columns_left = self.columns_left.checked_sub(columns)?;
         self.length_left = self.length_left.checked_sub(length)?;
@@ -130,7 +130,7 @@ impl<'b> Parts<'b> {
 impl Iterator for Parts<'_> {
     type Item = Part;
 
-    /// The next part; nothing after the last one, and where there is none of such a row.
+    /// The next part; `None` after the last one, and where there is none of such a row.
     fn next(&mut self) -> Option<Part> {
         if self.is_misfit || self.input.is_empty() {
             return None;

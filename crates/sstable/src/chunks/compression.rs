@@ -34,7 +34,7 @@ impl Compression {
         }
     }
 
-    /// A table's `compression` option; nothing if it says not to compress.
+    /// A table's `compression` option; `None` if it says not to compress.
     ///
     /// # Errors
     /// Refused: an unknown class or a value out of range.

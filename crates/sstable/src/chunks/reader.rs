@@ -154,7 +154,7 @@ impl ChunkReader {
         self.chunk_length
     }
 
-    /// The compressor's class and the ratio's denominator side, for reports; nothing if uncompressed.
+    /// The compressor's class and the ratio's denominator side, for reports; `None` if uncompressed.
     pub fn compression(&self) -> Option<&CompressionInfo> {
         match self.layout.as_ref() {
             Layout::Compressed { info, .. } => Some(info),

@@ -53,7 +53,7 @@ pub struct DataStream {
     offset: usize,
     /// The window was laid, see [`DataStream::lay`].
     is_laid: bool,
-    /// Where values of rows of more than so many bytes are kept; nothing: in memory.
+    /// Where values of rows of more than so many bytes are kept; `None`: in memory.
     scratch: Option<(usize, Scratch)>,
     /// Memory of the windows of a scan.
     buffers: Buffers,
@@ -393,7 +393,7 @@ impl DataStream {
         self.chunks.chunks_upto(position, end)
     }
 
-    /// Appends the chunk (or run of chunks) that holds `position`, of `missing` bytes; gives the position of its first byte
+    /// Appends the chunk (or run of chunks) that holds `position`, of `missing` bytes; returns the position of its first byte
     /// and where in `out` it stands.
     fn append_next(&mut self, position: u64, missing: usize, out: &mut Vec<u8>) -> Result<(u64, usize)> {
         let at = out.len();

@@ -112,7 +112,7 @@ impl DataScan {
         Ok(())
     }
 
-    /// The next partition, after all that is left of the current one; nothing at the end of the data.
+    /// The next partition, after all that is left of the current one; `None` at the end of the data.
     ///
     /// # Errors
     /// Data.db is damaged or cannot be read. What follows is unknown until a position is sought.

@@ -86,7 +86,7 @@ impl IndexScan {
         })
     }
 
-    /// The next entry; nothing at the end.
+    /// The next entry; `None` at the end.
     ///
     /// # Errors
     /// The index is damaged there: the scan is of no use any more.

@@ -50,7 +50,7 @@ impl IndexWalker {
         self.stream.corrupt(expected)
     }
 
-    /// The next entry; nothing at the end.
+    /// The next entry; `None` at the end.
     pub(crate) fn next_entry(&mut self) -> Result<Option<(Bytes, Location)>> {
         if self.stream.is_at_end() {
             return Ok(None);

@@ -18,7 +18,7 @@ impl MapWalker {
         Self { map, next }
     }
 
-    /// The next entry; nothing at the end.
+    /// The next entry; `None` at the end.
     pub(crate) fn next_entry(&mut self) -> Result<Option<IndexEntry>> {
         if self.next >= self.map.partition_count() {
             return Ok(None);

@@ -136,7 +136,7 @@ pub(crate) enum IndexCursor {
 }
 
 impl IndexCursor {
-    /// The next entry; nothing at the end.
+    /// The next entry; `None` at the end.
     pub(crate) fn next_entry(&mut self) -> Result<Option<IndexEntry>> {
         match self {
             Self::Sorted(walker) => {

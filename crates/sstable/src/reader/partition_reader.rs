@@ -153,7 +153,7 @@ impl PartitionReader {
         self.walks_all() && self.unfiltereds.cells.is_none()
     }
 
-    /// Moves to the next partition, after all that is left of this one, and starts it; nothing at the end of the
+    /// Moves to the next partition, after all that is left of this one, and starts it; `None` at the end of the
     /// data. Requires: all is read, see [`PartitionReader::reads_all`].
     #[inline(always)]
     pub(super) fn begin_following(&mut self) -> Step<Option<Started>> {
@@ -164,7 +164,7 @@ impl PartitionReader {
         self.begin().map(Some)
     }
 
-    /// The same, if the next partition is an ordinary one and its start is at hand; gives its key. Else nothing has changed.
+    /// The same, if the next partition is an ordinary one and its start is at hand; returns its key. Else nothing has changed.
     #[inline(always)]
     pub(super) fn begin_following_at_hand(&mut self) -> Option<Bytes> {
         if !self.wants_all {

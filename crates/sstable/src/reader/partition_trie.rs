@@ -230,7 +230,7 @@ impl TrieWalker {
         Ok(bound.compare(&key).is_lt().then_some(entry))
     }
 
-    /// The next entry; nothing at the end.
+    /// The next entry; `None` at the end.
     pub(crate) fn next_entry(&mut self) -> Result<Option<IndexEntry>> {
         if let Some(first) = self.first.take() {
             return Ok(Some(first));

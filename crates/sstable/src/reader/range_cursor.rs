@@ -29,7 +29,7 @@ pub struct RangeCursor {
     range: KeyRange,
     filter: Arc<ClusteringFilter>,
     scan: Scan,
-    /// Where its partitions begin; nothing if there are none.
+    /// Where its partitions begin; `None` if there are none.
     begin: Option<Begin>,
     place: Place,
     /// The key of the next partition, if somebody asked for it.

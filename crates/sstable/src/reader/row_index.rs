@@ -20,7 +20,7 @@ pub(super) enum RowIndex {
 }
 
 impl RowIndex {
-    /// Nothing if it cannot be used.
+    /// `None` if it cannot be used.
     pub(super) fn open(
         file: Arc<ChunkReader>,
         format: Arc<RowFormat>,
@@ -34,7 +34,7 @@ impl RowIndex {
         })
     }
 
-    /// A block before which there is nothing after `bound`; nothing if no block has.
+    /// A block before which there is nothing after `bound`; `None` if no block has.
     pub(super) fn block_of(&self, bound: &Bound) -> Result<Option<BlockStart>> {
         match self {
             Self::Trie(trie) => trie.block_of(bound).map(Some),

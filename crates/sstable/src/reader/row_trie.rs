@@ -34,7 +34,7 @@ pub(super) struct RowTrie {
 }
 
 impl RowTrie {
-    /// Nothing if the order of its keys is not known.
+    /// `None` if the order of its keys is not known.
     pub(super) fn open(rows: Arc<ChunkReader>, format: Arc<RowFormat>, root: u64) -> Option<Self> {
         let clusterings = ComparableClusterings::of(&format.table)?;
         Some(Self {
@@ -101,7 +101,7 @@ pub(crate) struct BlockStarts {
 const STARTS_MAX: usize = 1 << 24;
 
 impl BlockStarts {
-    /// Nothing if the order of the trie's keys is not known, or there are too many.
+    /// `None` if the order of the trie's keys is not known, or there are too many.
     pub(crate) fn gather(rows: Arc<ChunkReader>, format: Arc<RowFormat>, root: u64) -> Result<Option<Self>> {
         let Some(trie) = RowTrie::open(rows, format, root) else {
             return Ok(None);
@@ -160,7 +160,7 @@ impl BlocksBack {
         self.walk.is_none()
     }
 
-    /// The next block with the offset where it ends, nothing if that is the end of the slice.
+    /// The next block with the offset where it ends, `None` if that is the end of the slice.
     pub(super) fn next(&mut self, index: &RowTrie) -> Result<Option<(BlockStart, Option<u64>)>> {
         let Some(walk) = &mut self.walk else {
             return Ok(None);

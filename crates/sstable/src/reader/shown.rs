@@ -29,7 +29,7 @@ pub(super) fn show_partitions(
     whole
 }
 
-/// Shows the visitor the rows of the partition that follow, see [`RowFormat::visit_rows`]; gives how many were taken. Requires: the stream
+/// Shows the visitor the rows of the partition that follow, see [`RowFormat::visit_rows`]; returns how many were taken. Requires: the stream
 /// stands where one may start.
 pub(super) fn show_rows(
     stream: &mut DataStream,
@@ -52,7 +52,7 @@ pub(super) fn show_rows(
     }
 }
 
-/// Tells the keys below the end of a range and below `before`; nothing if all are.
+/// Tells the keys below the end of a range and below `before`; `None` if all are.
 pub(super) fn until<'k>(
     end: &'k KeyBound,
     before: Option<&'k DecoratedKey>,

@@ -109,7 +109,7 @@ fn key_at<'k>(keys: &'k [u8], ends: &[u32], index: usize) -> &'k [u8] {
 }
 
 impl Summary {
-    /// Reads the component; nothing if it does not fit an index of `index_length` bytes.
+    /// Reads the component; `None` if it does not fit an index of `index_length` bytes.
     pub(crate) fn decode(bytes: &[u8], partitioner: Partitioner, index_length: u64) -> Option<Self> {
         let raw = RawSummary::read(bytes).ok()?;
         let first = DecoratedKey::new(partitioner, Bytes::copy_from_slice(raw.first_key));
@@ -130,7 +130,7 @@ impl Summary {
         fits.then(|| samples.finish(first, last, estimated_keys, level.clamp(1, FULL_LEVEL)))
     }
 
-    /// Makes it from Index.db, reading it once; nothing if the index is empty.
+    /// Makes it from Index.db, reading it once; `None` if the index is empty.
     ///
     /// # Errors
     /// The index is damaged or cannot be read.
@@ -181,7 +181,7 @@ impl Summary {
     }
 
     /// Where in Index.db the entry of `key` is, if there is one: from the last sample that is not above it to
-    /// the next. Nothing if the key is below all.
+    /// the next. `None` if the key is below all.
     #[inline]
     pub(crate) fn index_range(&self, key: &DecoratedKey, index_length: u64) -> Option<(u64, u64)> {
         let above = self.first_above(&key.token, &key.key);

@@ -32,7 +32,7 @@ pub(super) struct Unfiltereds {
 }
 
 impl Unfiltereds {
-    /// The next one up to its body; nothing after the last one.
+    /// The next one up to its body; `None` after the last one.
     #[inline(always)]
     pub(super) fn next_head(&mut self) -> Step<Option<Head>> {
         if self.cells.is_none() {
@@ -64,7 +64,7 @@ impl Unfiltereds {
         entry.parts
     }
 
-    /// The rest of the one whose head was just read; nothing for a row of which all was dropped.
+    /// The rest of the one whose head was just read; `None` for a row of which all was dropped.
     #[inline(always)]
     pub(super) fn finish(&mut self, head: Head) -> Step<Option<Unfiltered>> {
         match head {
@@ -87,7 +87,7 @@ impl Unfiltereds {
         }
     }
 
-    /// The unfiltered at a position where one starts; nothing for a row of which all was dropped.
+    /// The unfiltered at a position where one starts; `None` for a row of which all was dropped.
     pub(super) fn read_at(&mut self, position: u64) -> Step<Option<Unfiltered>> {
         self.stream.seek(position);
         match self.next_head()? {
@@ -127,7 +127,7 @@ impl Unfiltereds {
         self.stream.take(len)
     }
 
-    /// The start of a partition that is at hand and not deleted, if partitions have no static row: moves past it, and gives the key.
+    /// The start of a partition that is at hand and not deleted, if partitions have no static row: moves past it, and returns the key.
     #[inline(always)]
     pub(super) fn begin_at_hand(&mut self, offset: usize) -> Option<Bytes> {
         let (window, _) = self.stream.window();

@@ -117,7 +117,7 @@ impl RowFormat {
         !self.statics.columns.is_empty()
     }
 
-    /// The static row that follows the deletion of a partition, if the table has any; nothing if it is empty.
+    /// The static row that follows the deletion of a partition, if the table has any; `None` if it is empty.
     pub(crate) fn static_row(
         &self,
         input: &mut DataStream,
@@ -142,7 +142,7 @@ impl RowFormat {
         Ok((!row.is_empty()).then_some(row))
     }
 
-    /// The next unfiltered up to its body; nothing after the last one of the partition.
+    /// The next unfiltered up to its body; `None` after the last one of the partition.
     #[inline(always)]
     pub(crate) fn head(&self, input: &mut DataStream) -> Step<Option<Head>> {
         let flags = input.u8()?;

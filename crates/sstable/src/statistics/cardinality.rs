@@ -169,7 +169,7 @@ impl Cardinality {
         out.bytes32(estimator.as_slice());
     }
 
-    /// Reads the component; nothing if it was made with other parameters, which only costs the estimate.
+    /// Reads the component; `None` if it was made with other parameters, which only costs the estimate.
     pub(crate) fn decode(input: &mut Reader<'_>) -> Result<Option<Self>, Malformed> {
         let mut input = Reader::new(input.bytes32()?);
         let is_known = input.i32()? == -2

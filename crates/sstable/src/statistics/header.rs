@@ -132,7 +132,7 @@ impl ClassName {
         }
     }
 
-    /// Reads a class string; nothing if it does not parse.
+    /// Reads a class string; `None` if it does not parse.
     pub fn parse(text: &str) -> Option<Self> {
         let (ty, reversed) = CqlType::from_class(text).ok()?;
         Some(Self {

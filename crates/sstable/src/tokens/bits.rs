@@ -42,7 +42,7 @@ pub(crate) enum Sighting {
 }
 
 impl Shape {
-    /// For so many partitions between two codes; nothing if there are none.
+    /// For so many partitions between two codes; `None` if there are none.
     pub(super) fn of(partitions: u64, first_code: u64, last_code: u64) -> Option<Self> {
         if partitions == 0 || first_code > last_code {
             return None;
@@ -68,7 +68,7 @@ impl Shape {
 }
 
 impl TokenBits {
-    /// None is set yet. Nothing if so much memory cannot be addressed.
+    /// None is set yet. `None` if so much memory cannot be addressed.
     pub(super) fn none_set(shape: Shape, memory: Share) -> Option<Self> {
         let words = usize::try_from(shape.words()).ok()?;
         Some(Self {
@@ -112,7 +112,7 @@ impl TokenBits {
         }
     }
 
-    /// A code up to that of the first partition whose code is not below `code`; nothing if there is none.
+    /// A code up to that of the first partition whose code is not below `code`; `None` if there is none.
     #[inline]
     pub(crate) fn next_from(&self, code: u64) -> Option<u64> {
         let at = (code >> self.shape.shift).saturating_sub(self.shape.first);

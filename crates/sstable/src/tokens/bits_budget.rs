@@ -24,7 +24,7 @@ impl TokenBitsBudget {
         }
     }
 
-    /// Nothing if less is left.
+    /// `None` if less is left.
     pub(super) fn take(budget: &Arc<Self>, bytes: u64) -> Option<Share> {
         let taken = budget
             .left_bytes

@@ -25,7 +25,7 @@ pub(super) struct Block<'b> {
 }
 
 impl<'b> Block<'b> {
-    /// Nothing if the bytes are not a block of `count` partitions.
+    /// `None` if the bytes are not a block of `count` partitions.
     #[inline]
     pub(super) fn decode(bytes: &'b [u8], count: usize) -> Option<Self> {
         let (header, rest) = bytes.split_at_checked(HEADER_LEN)?;
@@ -203,7 +203,7 @@ impl Draft {
         self.wide.clear();
     }
 
-    /// Appends the block; nothing if its numbers cannot be held. Requires: it has partitions, ascending.
+    /// Appends the block; `None` if its numbers cannot be held. Requires: it has partitions, ascending.
     pub(super) fn encode(&mut self, out: &mut Vec<u8>) -> Option<()> {
         let prefix_len = if self.key_ends.is_empty() {
             0

@@ -25,7 +25,7 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// The smallest for `count` numbers up to `max`; nothing if they are too far apart or too many.
+    /// The smallest for `count` numbers up to `max`; `None` if they are too far apart or too many.
     pub(super) fn fitting(count: usize, max: u64) -> Option<Self> {
         let gap = max / (count as u64).max(1);
         let low_bits = u8::try_from(gap.checked_ilog2().unwrap_or(0)).ok()?;
@@ -108,7 +108,7 @@ pub(super) struct Sequence<'b> {
 }
 
 impl<'b> Sequence<'b> {
-    /// The sequence at the start of the bytes, and what follows; nothing if they are too few.
+    /// The sequence at the start of the bytes, and what follows; `None` if they are too few.
     pub(super) fn split(bytes: &'b [u8], shape: Shape) -> Option<(Self, &'b [u8])> {
         if shape.low_bits > LOW_BITS_MAX {
             return None;

@@ -31,7 +31,7 @@ struct Growth {
 }
 
 impl GrowingBits {
-    /// Nothing while they are not whole; in that, nothing if there never will be any. They stay right when the map is dropped.
+    /// Nothing while they are not whole; in that, `None` if there never will be any. They stay right when the map is dropped.
     #[inline]
     pub(crate) fn whole(&self) -> Option<Option<&TokenBits>> {
         self.made.get().map(Option::as_ref)

@@ -49,7 +49,7 @@ pub(crate) struct Mapped {
 }
 
 impl TokenMap {
-    /// Opens Tokens.db; nothing if there is none. Reads its end only.
+    /// Opens Tokens.db; `None` if there is none. Reads its end only.
     ///
     /// # Errors
     /// Corrupt if it is damaged at its end, or of another SSTable than that with this fingerprint and these bytes of
@@ -161,7 +161,7 @@ impl TokenMap {
         Ok((rank, floor))
     }
 
-    /// How the bits of its tokens lie; nothing if they are not spread evenly.
+    /// How the bits of its tokens lie; `None` if they are not spread evenly.
     pub(super) fn bits_shape(&self) -> Option<Shape> {
         match (Place::of(&self.first.token), Place::of(&self.last.token)) {
             (Place::Code(first), Place::Code(last)) => Shape::of(self.tail.partition_count, first, last),

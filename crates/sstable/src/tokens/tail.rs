@@ -57,7 +57,7 @@ impl Tail {
         out
     }
 
-    /// The length of the tail before its last 16 bytes, from these; nothing if it is not a token map of this version.
+    /// The length of the tail before its last 16 bytes, from these; `None` if it is not a token map of this version.
     pub(super) fn length_of(end: &[u8; END_LEN]) -> Option<usize> {
         let len = usize::try_from(u64_at(&end[4..8], 0)).ok()?;
         (end.ends_with(MAGIC) && (FIXED_LEN..=TAIL_LEN_MAX).contains(&len)).then_some(len)
@@ -86,7 +86,7 @@ impl Tail {
         })
     }
 
-    /// Both ends as keys; nothing if they do not ascend.
+    /// Both ends as keys; `None` if they do not ascend.
     pub(super) fn ends(&self, partitioner: Partitioner) -> Option<(DecoratedKey, DecoratedKey)> {
         let first = DecoratedKey::new(partitioner, self.first_key.clone());
         let last = DecoratedKey::new(partitioner, self.last_key.clone());

@@ -69,7 +69,7 @@ impl Payload {
 }
 
 impl Node {
-    /// The node at the start of `bytes`, which go to the end of its page; nothing if it is not one.
+    /// The node at the start of `bytes`, which go to the end of its page; `None` if it is not one.
     pub(crate) fn read(position: u64, bytes: Bytes) -> Option<Self> {
         let first = *bytes.first()?;
         let (kind, bits) = (first >> 4, first & 0x0F);

@@ -39,7 +39,7 @@ impl Nodes {
             .ok_or_else(|| self.corrupt(position, "a node of a trie within its page"))
     }
 
-    /// The child of a slot; nothing if it has none.
+    /// The child of a slot; `None` if it has none.
     pub(crate) fn child(&mut self, parent: &Node, slot: usize) -> Result<Option<Node>> {
         let distance = parent.distance(slot);
         if distance == 0 && parent.may_lack_children() {
@@ -62,7 +62,7 @@ impl Nodes {
         }
     }
 
-    /// Follows `key` from the root to a node without children; nothing if a transition is missing, or the key ends before.
+    /// Follows `key` from the root to a node without children; `None` if a transition is missing, or the key ends before.
     pub(crate) fn find_leaf(&mut self, root: u64, key: &[u8]) -> Result<Option<Node>> {
         let mut node = self.read(root)?;
         for byte in key {

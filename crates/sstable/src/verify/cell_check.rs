@@ -25,7 +25,7 @@ pub(super) struct CellMapCheck {
 }
 
 impl CellMapCheck {
-    /// Nothing if there is no cell map or it cannot be read.
+    /// `None` if there is no cell map or it cannot be read.
     pub(super) fn open(
         env: &dyn Env,
         opened: &Opened,

@@ -59,7 +59,7 @@ pub(super) fn check_toc(
     Ok(())
 }
 
-/// Data.db has the checksum that Digest.crc32 says. Gives the stored bytes of Data.db.
+/// Data.db has the checksum that Digest.crc32 says. Returns the stored bytes of Data.db.
 pub(super) fn check_digest(
     env: &dyn Env,
     descriptor: &Descriptor,

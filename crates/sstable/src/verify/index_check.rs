@@ -30,7 +30,7 @@ pub(super) struct IndexCheck {
 }
 
 impl IndexCheck {
-    /// Nothing if the index cannot be read at all.
+    /// `None` if the index cannot be read at all.
     pub(super) fn open(
         env: &dyn Env,
         opened: &Opened,
@@ -111,7 +111,7 @@ impl IndexCheck {
         self.is_broken
     }
 
-    /// Data.db has a partition at `start`; gives the row index that the index has of it.
+    /// Data.db has a partition at `start`; returns the row index that the index has of it.
     pub(super) fn partition(
         &mut self,
         start: u64,

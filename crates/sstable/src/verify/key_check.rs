@@ -15,7 +15,7 @@ pub(super) struct FilterCheck {
 }
 
 impl FilterCheck {
-    /// Nothing if there is no filter or it cannot be read.
+    /// `None` if there is no filter or it cannot be read.
     pub(super) fn open(
         env: &dyn Env,
         opened: &Opened,

@@ -18,7 +18,7 @@ pub(super) struct TokenMapCheck {
 }
 
 impl TokenMapCheck {
-    /// Nothing if there is no token map or it cannot be read.
+    /// `None` if there is no token map or it cannot be read.
     pub(super) fn open(
         env: &dyn Env,
         opened: &Opened,

@@ -20,7 +20,7 @@ pub(super) struct ClusteringSpan {
     first: Option<Bound>,
     /// The last one as Data.db has it, if it is not the first.
     last: Slab,
-    /// Nothing if the last one is a row.
+    /// `None` if the last one is a row.
     last_kind: Option<BoundKind>,
     /// A slice was given out that no other row can widen.
     is_told: bool,

@@ -29,7 +29,7 @@ pub struct WriterOptions {
     pub originating_host: Option<Uuid>,
     /// A flush compresses fast, whatever the table says; a compaction as the table says.
     pub kind: TransactionKind,
-    /// Bytes of rows under one entry of a partition's row index; nothing: what Cassandra takes for the format.
+    /// Bytes of rows under one entry of a partition's row index; `None`: what Cassandra takes for the format.
     pub column_index_bytes: Option<u32>,
     /// A token map is written beside the other components.
     pub writes_token_map: bool,

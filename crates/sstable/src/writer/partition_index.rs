@@ -98,7 +98,7 @@ impl PartitionIndexWriter {
         }
     }
 
-    /// Gives the place of its entry in Index.db or Rows.db, if it has a row index. Requires: Data.db has its deletion, so that the
+    /// Returns the place of its entry in Index.db or Rows.db, if it has a row index. Requires: Data.db has its deletion, so that the
     /// entry can have it too.
     #[inline]
     pub(super) fn add(&mut self, partition: &EndedPartition<'_>) -> Result<Option<u64>> {
@@ -121,7 +121,7 @@ impl PartitionIndexWriter {
         }
     }
 
-    /// Writes what is left and makes it durable; gives the components that there are now.
+    /// Writes what is left and makes it durable; returns the components that there are now.
     pub(super) fn finish(
         mut self,
         env: &dyn Env,

@@ -136,8 +136,8 @@ impl RowTrieBuilder {
         Some(payload.with(open.as_slice()))
     }
 
-    /// Ends the partition, whose last unfiltered is that of `span` and ends at `end`. Gives the position of the root and the number of
-    /// blocks; nothing if there is no index.
+    /// Ends the partition, whose last unfiltered is that of `span` and ends at `end`. Returns the position of the root and the number of
+    /// blocks; `None` if there is no index.
     pub(super) fn finish(
         &mut self,
         span: &ClusteringSpan,

@@ -55,7 +55,7 @@ impl TrieBuilder {
         self.last_key.extend_from_slice(key);
     }
 
-    /// Writes all that is left; gives the position of the root. The builder is empty then.
+    /// Writes all that is left; returns the position of the root. The builder is empty then.
     pub(super) fn finish(&mut self, out: &mut ComponentWriter) -> u64 {
         while self.path.len() > 1 {
             self.complete_last(out);
@@ -157,7 +157,7 @@ fn len_if_too_long(child: &mut Draft, out: &mut ComponentWriter) -> Option<usize
     Some(child.total_len())
 }
 
-/// Writes a branch, children first. Gives the position of its root.
+/// Writes a branch, children first. Returns the position of its root.
 fn write(node: &mut Draft, out: &mut ComponentWriter) -> u64 {
     for child in &mut node.children {
         if child.position.is_none() {

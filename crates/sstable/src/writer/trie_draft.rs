@@ -115,7 +115,7 @@ impl Draft {
         node_len(kind, self.slots(kind)) + usize::from(self.payload.len)
     }
 
-    /// Computes lengths again for a branch that begins at `position`; gives the sum.
+    /// Computes lengths again for a branch that begins at `position`; returns the sum.
     pub(super) fn measure(&mut self, position: u64) -> usize {
         if self.has_far_below {
             let mut sum = 0;

@@ -150,7 +150,7 @@ fn try_read(cursor: &mut dyn Cursor, read: &mut Vec<Seen>) -> Result<(), ilion_r
     Ok(())
 }
 
-/// Compares what was seen with what was read, both by that filter; gives how many rows were shown, or says what differs.
+/// Compares what was seen with what was read, both by that filter; returns how many rows were shown, or says what differs.
 pub fn compare(
     seen: (Vec<Seen>, bool),
     read: (Vec<Seen>, bool),

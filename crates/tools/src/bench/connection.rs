@@ -88,7 +88,7 @@ impl Connection {
         }
     }
 
-    /// Runs a statement; gives its rows, if it has any.
+    /// Runs a statement; returns its rows, if it has any.
     ///
     /// # Errors
     /// The server refuses it, or the connection broke.

@@ -22,7 +22,7 @@ pub struct TableFiles {
 pub struct Cached {
     /// Bytes of the files.
     pub size_bytes: u64,
-    /// Bytes in the page cache; nothing if the system has no `fincore` to tell.
+    /// Bytes in the page cache; `None` if the system has no `fincore` to tell.
     pub cached_bytes: Option<u64>,
 }
 

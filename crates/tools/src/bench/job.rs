@@ -24,7 +24,7 @@ pub trait Job: Send + Sync {
     /// Writes a value of an operation.
     fn fill(&self, number: u64, index: usize, place: &mut [u8]);
 
-    /// Judges the answer of an operation; gives the number of rows written or read, or what is wrong.
+    /// Judges the answer of an operation; returns the number of rows written or read, or what is wrong.
     fn check(&self, number: u64, rows: &[Cells<'_>]) -> Result<u64, String>;
 }
 

@@ -164,7 +164,7 @@ struct Client {
     env: Arc<dyn Env>,
     connection: Connection,
     work: Box<dyn Work + Send>,
-    /// When each slot's request was sent; nothing if the slot is free.
+    /// When each slot's request was sent; `None` if the slot is free.
     sent_nanos: Vec<Option<u64>>,
     under_way: usize,
     tally: Tally,

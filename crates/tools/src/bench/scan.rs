@@ -118,7 +118,7 @@ fn bound(index: u64, count: u32) -> i64 {
     i64::MIN.wrapping_add_unsigned(from_start)
 }
 
-/// Checks one row of a page; gives its token.
+/// Checks one row of a page; returns its token.
 fn check_row(dataset: &Dataset, row: &[Option<&[u8]>], before: i64, last: i64) -> Result<i64, String> {
     let [Some(token), Some(key), values @ ..] = row else {
         return Err("a row of a scan has no token or no key".to_owned());

@@ -33,7 +33,7 @@ pub struct Inserts(pub Arc<SmallRows>);
 pub struct Points {
     /// All rows.
     pub rows: Arc<SmallRows>,
-    /// Which rows are read, in turn; nothing: any of them, at random.
+    /// Which rows are read, in turn; `None`: any of them, at random.
     pub chosen: Option<Vec<u64>>,
 }
 
@@ -144,7 +144,7 @@ impl Job for Ranges {
 }
 
 impl Ranges {
-    /// Checks a row; gives its token.
+    /// Checks a row; returns its token.
     fn check_row(&self, cells: &[Option<&[u8]>], before: Token) -> Result<Token, String> {
         let [Some(key), value] = cells else {
             return Err("a row without a key came back".to_owned());

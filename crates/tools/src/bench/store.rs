@@ -26,7 +26,7 @@ pub trait Host {
 
 /// A database in this process.
 pub trait Embedded: Admin {
-    /// Executes a statement; gives its rows.
+    /// Executes a statement; returns its rows.
     fn execute(&self, cql: &str) -> anyhow::Result<Vec<Vec<Option<Vec<u8>>>>>;
 
     /// Prepares a statement.
@@ -152,7 +152,7 @@ impl Store {
         format!("{}.{table}", self.args.keyspace)
     }
 
-    /// Executes a statement; gives its rows.
+    /// Executes a statement; returns its rows.
     ///
     /// # Errors
     /// It was refused, or the connection broke.

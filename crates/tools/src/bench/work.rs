@@ -40,7 +40,7 @@ pub trait Work {
     /// Appends the next request, or nothing if none is left.
     fn next(&mut self, slot: usize, out: &mut Vec<u8>) -> anyhow::Result<bool>;
 
-    /// Judges the answer to the last request of this slot; gives the number of rows in it, or what is wrong with it.
+    /// Judges the answer to the last request of this slot; returns the number of rows in it, or what is wrong with it.
     fn check(&mut self, slot: usize, response: Response) -> Result<u64, String>;
 }
 

@@ -167,7 +167,7 @@ impl Output {
         self.writer.as_mut().context("the SSTable is finished")
     }
 
-    /// Makes it durable; nothing if it has no partition.
+    /// Makes it durable; `None` if it has no partition.
     pub(super) fn finish(mut self) -> anyhow::Result<Option<Descriptor>> {
         if self.partitions() == 0 {
             return Ok(None);

@@ -17,7 +17,7 @@ pub fn column_name(member: &str) -> String {
 }
 
 impl CqlType {
-    /// The serialized value of a JSON value; nothing for `null`.
+    /// The serialized value of a JSON value; `None` for `null`.
     ///
     /// # Errors
     /// The JSON value is none of this type.

@@ -117,7 +117,7 @@ impl FileGraph {
         Ok(probe.distance(components.as_chunks::<4>().0, weight))
     }
 
-    /// Appends the links of a place in an upper level; gives its node and its place in the level below.
+    /// Appends the links of a place in an upper level; returns its node and its place in the level below.
     fn upper(
         &self,
         level: usize,

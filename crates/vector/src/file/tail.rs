@@ -53,7 +53,7 @@ pub(super) struct Layout {
 }
 
 impl Tail {
-    /// Where the parts are; nothing if that is more than can be numbered.
+    /// Where the parts are; `None` if that is more than can be numbered.
     pub(super) fn layout(&self) -> Option<Layout> {
         let node_len = 8 + (u64::from(self.dimension) + u64::from(self.link_places)) * 4;
         let upper_len = 12 + u64::from(self.upper_link_places) * 4;

@@ -26,7 +26,7 @@ pub fn write(graph: &MemoryGraph, label: &[u8], out: &mut dyn Write) -> Result<(
     }
 }
 
-/// A graph of those vectors that have ordinals; nothing if all have.
+/// A graph of those vectors that have ordinals; `None` if all have.
 fn without_empty(graph: &MemoryGraph) -> Option<MemoryGraph> {
     let is_empty = |id| graph.node(id).is_some_and(|node| node.ordinals.read().is_empty());
     if !(0..graph.node_count()).any(is_empty) {
@@ -251,7 +251,7 @@ impl<'o> Body<'o> {
         Ok(())
     }
 
-    /// Writes the CRCs after the body; gives its length.
+    /// Writes the CRCs after the body; returns its length.
     fn finish(mut self) -> io::Result<u64> {
         if !self.page.is_empty() {
             self.flush()?;

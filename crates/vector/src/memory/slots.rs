@@ -27,7 +27,7 @@ impl<T> Slots<T> {
         self.len.load(Relaxed)
     }
 
-    /// Adds what is made for its number; nothing if there are no numbers left.
+    /// Adds what is made for its number; `None` if there are no numbers left.
     pub(super) fn push(&self, make: impl FnOnce(u32) -> T) -> Option<u32> {
         let number = self
             .len

@@ -22,7 +22,7 @@ enum Damage {
     Gone,
 }
 
-/// What the indexes give for each value; nothing where there was an error.
+/// What the indexes give for each value; `None` where there was an error.
 type Answers = Vec<Option<BTreeSet<String>>>;
 
 fn indexes() -> impl Iterator<Item = (&'static str, ilion_schema::IndexPart, &'static str)> {

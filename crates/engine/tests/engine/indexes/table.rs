@@ -166,7 +166,7 @@ pub fn list_of(value: i32) -> Bytes {
     [&int(1)[..], &int(4)[..], &int(value)[..]].concat().into()
 }
 
-/// What an index is asked for values from `value` on; nothing if it has no order.
+/// What an index is asked for values from `value` on; `None` if it has no order.
 fn from_on((column, _, name): (&str, IndexPart, &str), value: i32) -> Option<Predicate> {
     let is_ordered = name.starts_with("sai_") && matches!(column, "v" | "s" | "c" | "q");
     is_ordered.then(|| Predicate::Range {

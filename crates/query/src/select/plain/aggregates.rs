@@ -15,7 +15,7 @@ use crate::aggregate::{Addends, Running};
 pub(in crate::select) struct PlainArguments(Vec<Option<PlainColumn>>);
 
 impl PlainArguments {
-    /// Of columns as they are; nothing if rows of the table are never plain, or this is not to be had of them.
+    /// Of columns as they are; `None` if rows of the table are never plain, or this is not to be had of them.
     pub fn of(columns: &[Option<&Column>], table: &TableSchema) -> Option<Self> {
         if !has_plain_rows(table) {
             return None;
@@ -27,7 +27,7 @@ impl PlainArguments {
         columns.iter().map(argument).collect::<Option<_>>().map(Self)
     }
 
-    /// What is added of rows that are laid out alike; nothing if the key of each has to be taken apart.
+    /// What is added of rows that are laid out alike; `None` if the key of each has to be taken apart.
     fn parts<'p>(&self, rows: &AlikeRows<'p>, within: Within<'p>) -> Option<SmallVec<[Option<Part<'p>>; 8]>> {
         let part = |argument: &Option<PlainColumn>| match argument {
             None => Some(None),

@@ -14,7 +14,7 @@ use super::{Part, PlainColumn, PlainTaker, Within, has_plain_rows};
 pub(in crate::select) struct PlainSelection(Vec<PlainColumn>);
 
 impl PlainSelection {
-    /// Of columns as they are; nothing if rows of the table are never plain, or this is not to be had of them.
+    /// Of columns as they are; `None` if rows of the table are never plain, or this is not to be had of them.
     pub fn of(columns: &[Column], table: &TableSchema) -> Option<Self> {
         if !has_plain_rows(table) {
             return None;
@@ -23,7 +23,7 @@ impl PlainSelection {
         columns.collect::<Option<_>>().map(Self)
     }
 
-    /// Where each value is in rows that are laid out alike; nothing if the key of each has to be taken apart.
+    /// Where each value is in rows that are laid out alike; `None` if the key of each has to be taken apart.
     fn parts<'p>(&self, rows: &AlikeRows<'p>, within: Within<'p>) -> Option<SmallVec<[Part<'p>; 8]>> {
         self.0.iter().map(|column| column.part(rows, within)).collect()
     }

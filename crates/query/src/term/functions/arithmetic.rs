@@ -228,7 +228,7 @@ fn resolve_negation(fits: &Fits, receiver: Option<&CqlType>) -> Result<CqlType, 
     }
 }
 
-/// What an operation on these types gives; nothing if there is none.
+/// What an operation on these types gives; `None` if there is none.
 fn result_type(operator: ArithmeticOperator, types: &[CqlType; 2]) -> Option<CqlType> {
     use ArithmeticOperator as O;
     use CqlType as T;

@@ -9,7 +9,7 @@ use super::{Argument, Lookup, ScalarFunction};
 use crate::Error;
 use crate::aggregate::{Kind, Running};
 
-/// The function of this name for the type of its argument; nothing if the name is another's.
+/// The function of this name for the type of its argument; `None` if the name is another's.
 pub(super) fn make(lookup: &Lookup<'_>) -> Result<Option<ScalarFunction>, Error> {
     Ok(Some(match lookup.name {
         "map_keys" | "map_values" => map_parts(lookup)?,

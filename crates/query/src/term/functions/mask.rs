@@ -8,7 +8,7 @@ use ilion_types::{CqlType, encode_list, encode_tuple, encode_vector, min_time_uu
 use super::{Arguments, Lookup, ScalarFunction};
 use crate::Error;
 
-/// The function of this name for the types of its arguments; nothing if the name is another's.
+/// The function of this name for the types of its arguments; `None` if the name is another's.
 pub(super) fn make(lookup: &Lookup<'_>) -> Result<Option<ScalarFunction>, Error> {
     Ok(Some(match lookup.name {
         "mask_null" => {

@@ -215,7 +215,7 @@ impl fmt::Display for ScalarFunction {
     }
 }
 
-/// The function of this name that takes these arguments; nothing if no scalar function has the name (an aggregate may).
+/// The function of this name that takes these arguments; `None` if no scalar function has the name (an aggregate may).
 /// `receiver` is what takes the result, `table` is the one that the statement is about, where those are known.
 ///
 /// # Errors
@@ -446,7 +446,7 @@ pub(crate) fn negation_function(
     arithmetic::make_negation(argument, receiver, context).map(Arc::new)
 }
 
-/// The function of an operation on terms; nothing if the term is none.
+/// The function of an operation on terms; `None` if the term is none.
 ///
 /// # Errors
 /// As [`arithmetic_function`] and [`negation_function`].

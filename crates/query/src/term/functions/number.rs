@@ -30,7 +30,7 @@ pub(crate) enum Number {
 const SHIFT_MAX: u32 = 10_000;
 
 impl Number {
-    /// The number that serialized bytes are; nothing for an empty value.
+    /// The number that serialized bytes are; `None` for an empty value.
     ///
     /// # Errors
     /// They are none.

@@ -77,7 +77,7 @@ fn conversions(name: &str, result: CqlType, out: &mut Vec<ScalarFunction>, of_mi
     }
 }
 
-/// Milliseconds since 1970 of a value of a type that has a time; nothing for an empty value.
+/// Milliseconds since 1970 of a value of a type that has a time; `None` for an empty value.
 pub(super) fn millis_of(ty: &CqlType, value: &[u8]) -> Result<Option<i64>, Error> {
     use ilion_types::Value;
     Ok(match Value::decode(ty, value)? {

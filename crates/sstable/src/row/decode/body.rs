@@ -106,7 +106,7 @@ impl<'d> BodyDecoder<'d> {
         self.decode_from(first, &mut input, &subset, row)
     }
 
-    /// Reads what stands before the columns; gives which ones there are.
+    /// Reads what stands before the columns; returns which ones there are.
     #[inline(always)]
     pub(super) fn start<S: BodySource>(&mut self, input: &mut S, row: &mut Row) -> Step<Subset> {
         input.uvint()?;

@@ -9,7 +9,7 @@ use crate::{Error, HeaderColumn, Result};
 /// How the data of one of the file's columns is read, and what becomes of it.
 #[derive(Clone, Debug)]
 pub(in crate::row) struct FileColumn {
-    /// The column of the table; nothing if it was dropped.
+    /// The column of the table; `None` if it was dropped.
     pub(in crate::row) column: Option<ColumnId>,
     pub(in crate::row) is_complex: bool,
     pub(in crate::row) is_counter: bool,

@@ -51,7 +51,7 @@ impl ClusteringFormat {
         Ok(Clustering::new(self.values(input, self.fixed_lens.len())?))
     }
 
-    /// Takes the values of a row's clustering from bytes at hand: shows each, and what is left behind it. Nothing if they are not all
+    /// Takes the values of a row's clustering from bytes at hand: shows each, and what is left behind it. `None` if they are not all
     /// there, or damaged.
     #[inline(always)]
     pub(in crate::row) fn values_at_hand<'w>(

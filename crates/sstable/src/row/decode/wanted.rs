@@ -44,7 +44,7 @@ impl<'f> Wanted<'f> {
         self.filter.is_none()
     }
 
-    /// Columns of which something is wanted; nothing is all.
+    /// Columns of which something is wanted; `None`: all.
     pub(super) fn columns(self) -> Option<&'f [ColumnId]> {
         self.filter?.columns.as_deref()
     }

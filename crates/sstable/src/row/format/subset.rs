@@ -37,7 +37,7 @@ impl Subset {
         }
     }
 
-    /// All of so many columns, fewer than 64, but those whose bits are set; nothing if others are missing.
+    /// All of so many columns, fewer than 64, but those whose bits are set; `None` if others are missing.
     #[inline(always)]
     pub(crate) fn of_missing(missing: u64, column_count: usize) -> Option<Self> {
         let all = (1_u64 << column_count) - 1;
@@ -69,7 +69,7 @@ impl Subset {
         }
     }
 
-    /// How many columns are there before the one with that index; nothing if it is not there.
+    /// How many columns are there before the one with that index; `None` if it is not there.
     pub(crate) fn rank(&self, index: usize) -> Option<usize> {
         match self {
             Self::First(count) => (index < *count).then_some(index),

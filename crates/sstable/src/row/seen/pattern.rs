@@ -364,7 +364,7 @@ impl<'r> Walk<'r> {
         })
     }
 
-    /// A number that may be another in each row, of as many bytes. Gives the bits that belong to it.
+    /// A number that may be another in each row, of as many bytes. Returns the bits that belong to it.
     fn any_uvint(&mut self) -> Option<u64> {
         let more = self.row.get(self.at)?.leading_ones();
         // Eight bytes hold it with its length.

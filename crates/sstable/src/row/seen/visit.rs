@@ -40,7 +40,7 @@ struct Found<'w> {
 /// Which partitions are to be shown, by their keys. A token that was computed for that is kept.
 pub(crate) struct WantedKeys<'k, F> {
     partitioner: Partitioner,
-    /// Whether a key is wanted; nothing: all are.
+    /// Whether a key is wanted; `None`: all are.
     is_wanted: Option<F>,
     /// The partition where the stream stands, if it is known.
     ahead: &'k mut Option<DecoratedKey>,
@@ -195,7 +195,7 @@ impl RowFormat {
     }
 
     /// Shows the visitor the rows of the partition with that key from where the stream stands, as long as they are plain, at hand and
-    /// before the end. The stream then stands behind the last one that was taken; gives how many were, and whether no more are wanted
+    /// before the end. The stream then stands behind the last one that was taken; returns how many were, and whether no more are wanted
     /// like this, however many bytes are at hand.
     pub(crate) fn visit_rows(
         &self,
@@ -350,7 +350,7 @@ impl RowFormat {
         })
     }
 
-    /// The content of a row; nothing if it is not plain, or does not live.
+    /// The content of a row; `None` if it is not plain, or does not live.
     #[inline(never)]
     fn plain_body<'w>(&self, flags: u8, mut body: Rest<'w>, room: &mut [Shown<'w>]) -> Option<Found<'w>> {
         if !is_plain(flags) {

@@ -224,7 +224,7 @@ impl Bench<'_> {
         Ok(nanos)
     }
 
-    /// Every row as one that is kept: to be merged, or held in memory. Gives how many there are.
+    /// Every row as one that is kept: to be merged, or held in memory. Returns how many there are.
     #[inline(never)]
     fn build_rows(&self, sstable: &Arc<SSTable>) -> anyhow::Result<u64> {
         let filter = Arc::new(ClusteringFilter::all());
@@ -255,7 +255,7 @@ impl Bench<'_> {
     }
 
     /// Every row as a SELECT of all rows is shown it: plain ones where they lie, their values being known by their places, the others as
-    /// above. Gives how many there are.
+    /// above. Returns how many there are.
     #[inline(never)]
     fn see_rows(&self, sstable: &Arc<SSTable>) -> anyhow::Result<u64> {
         self.see(sstable, &mut SeenRows(0))

@@ -100,7 +100,7 @@ pub(super) enum SeenRow<'c> {
 pub(super) struct PlainParts<'c> {
     clustering: Vec<Option<&'c [u8]>>,
     cells: Vec<(ColumnId, &'c [u8])>,
-    /// The cells as SSTables store them, as they come from one; nothing if they come from a memtable.
+    /// The cells as SSTables store them, as they come from one; `None` if they come from a memtable.
     stored: Option<Vec<u8>>,
 }
 

@@ -19,7 +19,7 @@ pub(super) fn deletion(secs: u32) -> String {
     }
 }
 
-/// Days, hours, minutes and seconds without zeros at the ends; nothing for 0.
+/// Days, hours, minutes and seconds without zeros at the ends; `None` for 0.
 pub(super) fn duration(secs: u32) -> Option<String> {
     if secs == 0 {
         return None;
@@ -42,7 +42,7 @@ pub(super) fn duration(secs: u32) -> Option<String> {
     Some(texts.collect::<Vec<_>>().join(" "))
 }
 
-/// Bytes with a unit; nothing for 0.
+/// Bytes with a unit; `None` for 0.
 #[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
 pub(super) fn bytes(size: u64) -> Option<String> {
     if size == 0 {

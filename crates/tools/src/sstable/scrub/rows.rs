@@ -67,7 +67,7 @@ impl Rows {
         held.is_none_or(|held| self.comparator.compare_unfiltered(held, unfiltered).is_lt())
     }
 
-    /// Opens the range again in which the first one after a gap lies. Gives that one, or nothing if it only ended the range.
+    /// Opens the range again in which the first one after a gap lies. Gives that one, or `None` if it only ended the range.
     fn reopened(
         &mut self,
         open: DeletionTime,
