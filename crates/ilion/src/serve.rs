@@ -8,9 +8,7 @@ use std::time::Duration;
 use ilion_env::{Env, RealEnv, raise_descriptor_limit};
 use ilion_server::admin::{Access, AdminDoor, EngineAdmin};
 use ilion_server::settings::{Loaded, SETTINGS, Settings};
-use ilion_server::{
-    Entrance, Node, OpenError, Port, Server, ServerOptions, start_logging, wait_for_stop_signal,
-};
+use ilion_server::{Entrance, Node, OpenError, Port, Server, ServerOptions, StopSignals, start_logging};
 
 use crate::Failure;
 use crate::cli::ServeArguments;
@@ -44,13 +42,15 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failure> {
         OpenError::Settings(_) => Failure::Usage(error.to_string()),
         error => failed("cannot open the data directory")(error),
     })?;
+    // Whoever sees the port open may stop the node in order.
+    let signals = StopSignals::watch().map_err(failed("cannot wait for signals"))?;
     let server = node.serve_at(port, &options).map_err(failed("cannot start"))?;
     let admin = Arc::new(EngineAdmin::new(&node, &server, &settings));
     let door =
         AdminDoor::open(admin_port, access, admin, settings.admin_timeout).map_err(failed("cannot start"))?;
     tell_serving(&node, &server, &door, env.monotonic_nanos().saturating_sub(began));
     greet(&settings, &server, &door, &log_path);
-    let signal = wait_for_stop_signal().map_err(failed("cannot wait for signals"))?;
+    let signal = signals.wait().map_err(failed("cannot wait for signals"))?;
     let began = env.monotonic_nanos();
     tracing::info!(signal, "stopping");
     node.end_long_reads();

@@ -86,7 +86,7 @@ pub use observers::{COST_KEY, Observers};
 pub use options::ServerOptions;
 pub use port::{Entrance, Port, PortError};
 pub use server::{Server, Services, StartError};
-pub use signals::wait_for_stop_signal;
+pub use signals::StopSignals;
 pub use statements::Statements;
 pub use system::{
     CQL_VERSION, LocalError, LocalNode, NoListener, NodeFacts, RELEASE_VERSION, SchemaListener,

@@ -2,36 +2,61 @@
 
 use std::io;
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Returns when SIGINT or SIGTERM comes, and says which. The process no longer ends by itself then: a second signal,
-/// for those in a hurry, does that.
-///
-/// # Errors
-/// The operating system gives no handler.
-pub fn wait_for_stop_signal() -> io::Result<&'static str> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    let name = runtime.block_on(next_signal())?;
-    std::thread::Builder::new()
-        .name("ilion-signals".to_owned())
-        .spawn(move || {
-            if runtime.block_on(next_signal()).is_ok() {
+/// Watches for SIGINT and SIGTERM from the moment it is made: neither ends the process by itself any more.
+pub struct StopSignals {
+    runtime: Runtime,
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl StopSignals {
+    /// Begins to watch. A signal that comes before [`StopSignals::wait`] is not lost.
+    ///
+    /// # Errors
+    /// The operating system gives no handler.
+    pub fn watch() -> io::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let entered = runtime.enter();
+        let interrupt = signal(SignalKind::interrupt())?;
+        let terminate = signal(SignalKind::terminate())?;
+        drop(entered);
+        Ok(Self {
+            runtime,
+            interrupt,
+            terminate,
+        })
+    }
+
+    /// Returns the name of the signal when one comes. From then on a second one ends the process, for those in a hurry.
+    ///
+    /// # Errors
+    /// The operating system gives no thread.
+    pub fn wait(mut self) -> io::Result<&'static str> {
+        let name = self.next();
+        std::thread::Builder::new()
+            .name("ilion-signals".to_owned())
+            .spawn(move || {
+                self.next();
                 std::process::exit(HURRIED_EXIT_CODE);
+            })?;
+        Ok(name)
+    }
+
+    fn next(&mut self) -> &'static str {
+        let (interrupt, terminate) = (&mut self.interrupt, &mut self.terminate);
+        self.runtime.block_on(async {
+            tokio::select! {
+                _ = interrupt.recv() => "SIGINT",
+                _ = terminate.recv() => "SIGTERM",
             }
-        })?;
-    Ok(name)
+        })
+    }
 }
 
 /// As shells tell of a process that SIGINT has ended.
 const HURRIED_EXIT_CODE: i32 = 130;
-
-async fn next_signal() -> io::Result<&'static str> {
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    tokio::select! {
-        _ = interrupt.recv() => Ok("SIGINT"),
-        _ = terminate.recv() => Ok("SIGTERM"),
-    }
-}
