@@ -31,7 +31,7 @@ pub enum Shape {
     Uneven,
     /// Five texts of 10 to 60 bytes, one row a partition.
     Texts,
-    /// Narrow rows of which all but one in five were updated later: see [`Update`].
+    /// Narrow rows of which all but one in five were updated later in part, got nulls or a TTL, or were made by an UPDATE.
     Updated,
 }
 
