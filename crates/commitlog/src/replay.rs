@@ -466,8 +466,8 @@ impl<'a> Replay<'a> {
         Ok(later)
     }
 
-    /// Fills, syncs and seals in order, and removes what is empty; returns what is left. New records will claim that
-    /// all older segments are synced.
+    /// Fills the holes of each segment, syncs it and seals it, oldest first, and removes segments without records. Returns the
+    /// segments that are left, with their sizes. They must be synced here: records of the new segment will claim that they are.
     fn settle(&self) -> Result<Vec<(SegmentId, u64)>> {
         let mut left = Vec::new();
         let last_with_records = self.kept.iter().rposition(|kept| kept.has_records);

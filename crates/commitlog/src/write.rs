@@ -4,9 +4,9 @@
 //! first thread that needs something written takes all chunks and writes them, while others append to new
 //! ones.
 //!
-//! If there is no room for them (file systems that copy on write keep none for a segment), the chunks are taken back: their
-//! records have their positions and are in memtables. Whoever waits for them is told, appends are refused, and each append or
-//! sync tries again, at the same offsets. So nothing is missing in the log when there is room again.
+//! If the disk is full (file systems that copy on write may need space although the segment has its own), the chunks go back
+//! to the pending ones, because memtables already have their records. Their writers get [`Error::Io`], and every later append
+//! or sync first writes these chunks again, at the same offsets. So the log has no gap once there is space.
 
 use std::sync::Arc;
 
@@ -157,7 +157,7 @@ impl Shared {
         }
         let end = state.end_position();
         match self.write_up_to(&mut state, end) {
-            // The record has its place: whoever waits for it is told, and the next append is refused.
+            // The record keeps its position. Its writer gets the error when it waits for the sync; the next append is refused.
             Err(Error::Io(_)) => Ok(()),
             written => written,
         }

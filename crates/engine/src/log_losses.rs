@@ -40,7 +40,7 @@ impl Shared {
         // Recovery runs once.
         let _ = self.log_losses.set(losses(report));
         let commit_log = &self.options.commit_log;
-        // In the other modes nothing is acknowledged before it is synced.
+        // In `batch` and `group` mode no write is acknowledged before its sync.
         let was_acknowledged = matches!(commit_log.mode, Mode::Periodic { .. });
         for Hole { position, bytes } in &report.holes {
             if was_acknowledged {

@@ -28,7 +28,8 @@ use crate::{Engine, Error, Result};
 
 const KEYSPACE: &str = "system_schema";
 
-/// How often a change of the schema is made that lacks descriptors or memory, and the pause between: half a minute.
+/// How often the engine tries to adopt a logged schema change while descriptors or memory are short, and how long it waits between
+/// tries: half a minute together.
 const ADOPT_TRIES: u32 = 300;
 const ADOPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -112,7 +113,8 @@ impl Engine {
         }
         let change_micros = shared.change_micros(shared.env.unique_micros())?;
         let changes = missing.into_iter().map(RowChange::Put).collect();
-        // A keyspace is there as a whole or not at all: a power loss may cut the log anywhere, and what is there in part is refused.
+        // One record for each keyspace: a power loss may cut the log between two records, and a start refuses a system keyspace
+        // of which only some rows are there.
         let mut keyspaces: BTreeMap<Bytes, Vec<Mutation>> = BTreeMap::new();
         for mutation in mutations_of(shared, changes, change_micros)? {
             let keyspace = mutation.key.key.clone();
@@ -132,8 +134,7 @@ impl Engine {
     }
 }
 
-/// Carries out a change of the schema that the log has. If something is used up just then, it is tried again for a while: there is
-/// no way back.
+/// Calls `adopt` until it does not fail for a shortage, half a minute at most: the log has the change, so it cannot be taken back.
 fn until_there_is_enough(adopt: impl Fn() -> Result<()>) -> Result<()> {
     for _ in 1..ADOPT_TRIES {
         match adopt() {
@@ -148,7 +149,8 @@ fn until_there_is_enough(adopt: impl Fn() -> Result<()>) -> Result<()> {
 }
 
 impl Shared {
-    /// Logs a change of the schema and applies it; durable when it returns. If there is no room in the log, nothing is changed.
+    /// Logs the rows of a schema change, applies them, and returns when the log has them on disk. If the log is full, neither log
+    /// nor memtables have changed.
     fn write_schema(&self, mutations: &[Mutation]) -> Result<()> {
         match self.write(Kind::Schema, mutations)? {
             Some(position) => Ok(self.log()?.sync_upto(position)?),

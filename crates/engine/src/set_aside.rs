@@ -5,9 +5,9 @@
 //! | a table whose files do not open, or are of unknown types | when its store is opened | a store without its SSTables; its log records are applied and flushed as ever |
 //! | an object of `system_schema` that does not decode | when the schema is loaded | its rows, by name |
 //!
-//! Reads and writes of a table that is set aside are refused with the reason; it is not compacted, since a tombstone could go
-//! that hides data of a file that comes back. Nothing is deleted: once the file is restored, the next start has the table
-//! again. DROP removes it for good. The name of an object that does not decode is not given away before that: a new
+//! Reads and writes of a table that is set aside are refused with the reason; it is not compacted, since a compaction could drop
+//! a tombstone that hides data of the file that is missing now. No file is deleted: once the damaged one is restored, the next
+//! start opens the table again. DROP removes it for good. The name of an object that does not decode is not given away before that: a new
 //! object would get the old one's rows.
 //!
 //! Not set aside: the node's own keyspaces, without which it is not this node; and anything in a directory that another

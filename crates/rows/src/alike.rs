@@ -22,8 +22,6 @@ pub struct RowLayout {
     pub key: Option<Range<usize>>,
     /// The values of the clustering columns.
     pub clustering: SmallVec<[Range<usize>; 4]>,
-    /// The same as SSTables store them.
-    pub stored_clustering: Range<usize>,
     /// When the row and its cells were written.
     pub timestamp: LaidTimestamp,
     /// The values of the columns, by id.
@@ -184,13 +182,6 @@ impl<'b> AlikeRows<'b> {
             len: self.layout.len,
             bounds: self.bounds,
         }
-    }
-
-    /// The bytes of each row, and when it was written.
-    #[inline]
-    pub fn with_timestamps(&self) -> impl Iterator<Item = (&'b [u8], i64)> + use<'b> {
-        let timestamp = self.layout.timestamp;
-        self.iter().map(move |row| (row, timestamp.of(row)))
     }
 
     /// Shows one row after the other until no more are wanted; returns how many were taken, and what becomes of those that follow.

@@ -81,7 +81,8 @@ impl RowEncoder {
         }
     }
 
-    /// Has [`RowEncoder::body`] have the bodies of all rows of so many bytes, unless most of that is their clustering.
+    /// Makes rows of `row_bytes_min` bytes or more long, so that [`RowEncoder::body`] holds what the cell map describes. A row
+    /// most of whose bytes are its clustering may stay short.
     #[must_use]
     pub(crate) fn with_bodies_from(self, row_bytes_min: u32) -> Self {
         Self {
@@ -144,8 +145,9 @@ impl RowEncoder {
         let row = row.filter(|row| !is_blank(*row, &self.statics));
         let flags = match row {
             Some(row) => {
-                encode_body(row, &self.statics, &self.times, stats, &mut self.body)?;
-                flags_of(row, &self.statics)
+                let flags = flags_of(row, &self.statics);
+                encode_body(row, flags, &self.statics, &self.times, stats, &mut self.body)?;
+                flags
             }
             None => {
                 self.statics.encode_empty_subset(&mut self.body);
@@ -249,7 +251,8 @@ impl RowEncoder {
         stats: &mut MetadataCollector,
         out: &mut Slab,
     ) -> Result<Range<usize>, Unstorable> {
-        out.u8(flags_of(row, &self.regulars));
+        let flags = flags_of(row, &self.regulars);
+        out.u8(flags);
         let start = out.len();
         encode_values(&self.clustering_lens, row.clustering(), out)?;
         let size_at = out.len();
@@ -257,7 +260,7 @@ impl RowEncoder {
         let from = out.len();
         out.uvint(previous_size);
         let (layout, times) = (&self.regulars, &self.times);
-        out.fill(most, |out| encode_body(row, layout, times, stats, out))?;
+        out.fill(most, |out| encode_body(row, flags, layout, times, stats, out))?;
         let size = (out.len() - from) as u64;
         self.put_size(size_at, size, out);
         Ok(start..size_at)
@@ -277,8 +280,9 @@ impl RowEncoder {
         stats: &mut MetadataCollector,
         out: &mut Slab,
     ) -> Result<Range<usize>, Unstorable> {
-        encode_body(row, &self.regulars, &self.times, stats, &mut self.body)?;
-        out.u8(flags_of(row, &self.regulars));
+        let flags = flags_of(row, &self.regulars);
+        encode_body(row, flags, &self.regulars, &self.times, stats, &mut self.body)?;
+        out.u8(flags);
         let start = out.len();
         encode_values(&self.clustering_lens, row.clustering.values(), out)?;
         let clustering = start..out.len();
@@ -391,10 +395,11 @@ fn has_complex_deletion(row: &impl RowSource, layout: &ColumnLayout) -> bool {
         })
 }
 
-/// Appends what follows the sizes of a row whose columns were chosen.
+/// Appends what follows the sizes of a row whose columns were chosen and whose first byte is `flags`.
 #[inline]
 fn encode_body(
     row: &impl RowSource,
+    flags: u8,
     layout: &ColumnLayout,
     times: &Times,
     stats: &mut MetadataCollector,
@@ -413,7 +418,7 @@ fn encode_body(
         layout.encode_subset(out);
     }
     out.begin_columns();
-    let has_complex_deletion = has_complex_deletion(row, layout);
+    let has_complex_deletion = flags & unfiltered_flag::HAS_COMPLEX_DELETION != 0;
     let (mut columns_with_cells, mut cells_as_row) = (0, 0);
     for (column, content) in layout.chosen_of(row) {
         match content {

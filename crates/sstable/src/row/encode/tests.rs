@@ -97,6 +97,7 @@ impl<'r> Seen<'r> {
         }
         encode_body(
             row,
+            flags_of(row, &encoder.regulars),
             &encoder.regulars,
             &encoder.times,
             &mut collector(),

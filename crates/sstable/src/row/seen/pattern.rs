@@ -263,14 +263,12 @@ fn pattern_of(row: &[u8], format: &RowFormat, has_key: bool, is_even: bool) -> O
     }
     walk.same(1)?;
     if !has_key {
-        let start = walk.at;
         // A header of 0: no value is empty or null, so that all are there.
-        row.get(start).filter(|header| **header == 0)?;
+        row.get(walk.at).filter(|header| **header == 0)?;
         walk.same(1)?;
         for fixed_len in &format.clustering.fixed_lens {
             layout.clustering.push(walk.value(*fixed_len)?);
         }
-        layout.stored_clustering = start..walk.at;
     }
     let mut size = match is_even {
         true => walk.same_uvint().map(|_| None)?,
