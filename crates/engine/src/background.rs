@@ -30,6 +30,8 @@ pub(crate) enum Work {
     Compact(Arc<TableStore>),
     /// Make the token maps that are missing.
     MakeTokenMaps,
+    /// Make the table's sorted view.
+    SortView(Arc<TableStore>),
     /// Bring the index summaries to what they may take.
     ResampleSummaries,
     /// Build the table's index of this name.
@@ -132,7 +134,7 @@ impl Background {
         let sent = match work {
             Work::Flush(_) | Work::Relieve(_) => queues.flush.send(work),
             Work::Compact(_) => queues.compact.send(work),
-            Work::MakeTokenMaps | Work::ResampleSummaries => queues.token_maps.send(work),
+            Work::MakeTokenMaps | Work::SortView(_) | Work::ResampleSummaries => queues.token_maps.send(work),
             Work::BuildIndex(..) => queues.indexes.send(work),
             Work::Stop => {
                 *self.is_stopping.lock() = true;
@@ -245,6 +247,7 @@ fn work_through(shared: &Arc<Shared>, queue: &Receiver<Work>) {
             }
             Work::Compact(store) => shared.compact_if_due(store),
             Work::MakeTokenMaps => shared.make_token_maps(),
+            Work::SortView(store) => shared.make_sorted_view(store),
             Work::ResampleSummaries => shared.resample_summaries(),
             Work::BuildIndex(store, index) => shared.build_asked(store, index),
             Work::Stop => {}

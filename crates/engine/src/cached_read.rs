@@ -22,7 +22,12 @@ impl Shared {
     ) -> Result<Box<dyn Cursor>, ReadError> {
         let rows_max = table.options.caching.rows_per_partition;
         match rows_max.filter(|_| self.row_cache.is_enabled()) {
-            None => store.read_partition(table, key, filter, self.now_secs()),
+            None => {
+                if store.wants_sorted_view() {
+                    self.ask_for_sorted_view(store);
+                }
+                store.read_partition(table, key, filter, self.now_secs())
+            }
             Some(rows_max) => self.read_through(store, table, key, filter, rows_max),
         }
     }

@@ -9,7 +9,7 @@ use ilion_commitlog::{Callback, CommitLog, Position};
 use ilion_env::{Env, FileLock, PageBudget};
 use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange, ReadLaw, TombstoneLimits};
 use ilion_schema::{Release, Schema, TableId, TableSchema};
-use ilion_sstable::{ChunkCache, KeyCache, Lookups, TokenBitsBudget};
+use ilion_sstable::{ChunkCache, KeyCache, Lookups, SortedBudget};
 use ilion_types::Partitioner;
 use parking_lot::Mutex;
 use uuid::Uuid;
@@ -50,8 +50,8 @@ pub(crate) struct Shared {
     pub pacer: Arc<Pacer>,
     pub backlog: Backlog,
     pub chunk_cache: Arc<ChunkCache>,
-    /// Memory for the bits of token maps, which stand where index summaries would.
-    pub token_bits: Arc<TokenBitsBudget>,
+    /// Memory for sorted views.
+    pub sorted_views: Arc<SortedBudget>,
     pub key_cache: Arc<KeyCache>,
     pub row_cache: RowCache,
     pub counter_cache: CounterCache,
@@ -104,7 +104,7 @@ impl Shared {
             pacer: Arc::new(Pacer::new(env.clone(), options.compaction_bytes_per_sec)),
             backlog: Backlog::default(),
             chunk_cache: Arc::new(ChunkCache::new(options.chunk_cache_bytes)),
-            token_bits: Arc::new(TokenBitsBudget::new(options.index_summary_bytes / 4)),
+            sorted_views: Arc::new(SortedBudget::new(options.sorted_view_bytes)),
             key_cache: Arc::new(KeyCache::new(options.key_cache.bytes_max)),
             row_cache: RowCache::new(options.row_cache.bytes_max),
             counter_cache: CounterCache::new(options.counter_cache.bytes_max),
@@ -270,7 +270,11 @@ impl Engine {
         if let Some(rows) = self.shared.virtual_tables.open(table) {
             return Ok(rows?.cursor(range, filter));
         }
-        Ok(self.store_of(table)?.read_range(table, range, filter))
+        let store = self.store_of(table)?;
+        if store.wants_sorted_view() {
+            self.shared.ask_for_sorted_view(&store);
+        }
+        Ok(store.read_range(table, range, filter))
     }
 
     fn store_of(&self, table: &TableSchema) -> Result<Arc<TableStore>> {

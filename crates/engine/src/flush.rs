@@ -299,7 +299,6 @@ impl Shared {
                 .caching
                 .keys
                 .then(|| (table.id, self.key_cache.clone())),
-            token_bits: self.token_bits.clone(),
             lookups: self.lookups.clone(),
             ..OpenOptions::default()
         }

@@ -36,9 +36,10 @@ pub struct EngineOptions {
     pub key_cache: CacheOptions,
     /// Partitions, rows and cells that are warned of as they are written to SSTables.
     pub large: LargeLimits,
-    /// What the index summaries of all SSTables may take; they are thinned out to fit. The bits of token maps may take a quarter of
-    /// as much.
+    /// What the index summaries of all SSTables may take; they are thinned out to fit.
     pub index_summary_bytes: u64,
+    /// What the sorted views of all tables may take; a table that finds no room goes without.
+    pub sorted_view_bytes: u64,
     /// Memory for pages of token maps, cell maps and attached indexes. All engines of a process share it: the last one opened says.
     pub index_page_bytes: u64,
     /// How often index summaries are resized; `None` means never.
@@ -105,6 +106,7 @@ impl EngineOptions {
             key_cache: CacheOptions::of(16 << 20),
             large: LargeLimits::default(),
             index_summary_bytes: 128 << 20,
+            sorted_view_bytes: 256 << 20,
             index_page_bytes: 1 << 30,
             index_summary_resize_interval_secs: Some(3600),
             chunk_cache_bytes: 512 << 20,

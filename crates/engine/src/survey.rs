@@ -110,8 +110,13 @@ impl TableStore {
             ..ReadSurvey::default()
         };
         let hash = KeyHash::of(&key.key);
-        for live in &view.sstables {
-            let prospect = read.prospect(&live.sstable, &hash, &filter, table.has_statics());
+        let sources = read.sources(&view);
+        let spared = view.sstables.len() - sources.len();
+        if spared > 0 {
+            survey.skipped.push((Count::SkippedByFilter, spared as u64));
+        }
+        for (live, ranks) in &sources {
+            let prospect = read.prospect(&live.sstable, ranks, &hash, &filter, table.has_statics());
             let why = match prospect {
                 Prospect::Needless(why) => Some(why),
                 Prospect::Possible(_) => None,

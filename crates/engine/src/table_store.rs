@@ -16,6 +16,7 @@ use parking_lot::{Mutex, RwLock};
 use crate::compact::{Choosing, Debt};
 use crate::indexes::{MemtableIndexes, TableIndexes};
 use crate::maintenance::Maintenance;
+use crate::sorted::SortedState;
 use crate::view::{Frozen, LiveSSTable, View};
 use crate::{Error, Result};
 
@@ -67,6 +68,8 @@ pub struct TableStore {
     pub(crate) choosing: Mutex<Choosing>,
     /// Held by whoever has compactions done now, while they are done.
     pub(crate) manual: Mutex<()>,
+    /// When its sorted view is made anew.
+    pub(crate) sorted: SortedState,
     /// How far compactions are behind.
     pub(crate) debt: Debt,
     /// Compactions begin without being asked.
@@ -145,6 +148,7 @@ impl TableStore {
             compacting: Mutex::default(),
             choosing: Mutex::default(),
             manual: Mutex::new(()),
+            sorted: SortedState::default(),
             debt: Debt::default(),
             is_auto_compacting: AtomicBool::new(true),
             flush_bytes: AtomicU64::new(0),

@@ -11,6 +11,7 @@ use ilion_sstable::{CommittedTransaction, Component, Descriptor, SSTable};
 use parking_lot::RwLock;
 
 use crate::indexes::MemtableIndexes;
+use crate::sorted::Sorted;
 
 /// The sources of a table at one moment.
 #[derive(Clone, Default)]
@@ -21,6 +22,8 @@ pub(crate) struct View {
     pub frozen: Vec<Arc<Frozen>>,
     /// Those with the newest data first.
     pub sstables: Vec<Arc<LiveSSTable>>,
+    /// The order of the SSTables' partitions, as far as it was found.
+    pub sorted: Option<Arc<Sorted>>,
     /// What attached indexes have of memtables.
     pub memtable_indexes: Vec<(Arc<Memtable>, Arc<MemtableIndexes>)>,
 }
@@ -129,7 +132,9 @@ impl View {
     /// The same with other SSTables, ordered.
     pub(crate) fn with_sstables(&self, mut sstables: Vec<Arc<LiveSSTable>>) -> Self {
         sstables.sort_by_key(|live| std::cmp::Reverse(live.sstable.stats().max_timestamp_micros));
+        let order = self.sorted().map(|sorted| sorted.order.clone());
         Self {
+            sorted: order.and_then(|order| Sorted::of(order, &sstables)),
             sstables,
             ..self.clone()
         }
@@ -147,6 +152,7 @@ impl View {
                 .cloned()
                 .collect(),
             sstables: self.sstables.clone(),
+            sorted: self.sorted.clone(),
             memtable_indexes: self
                 .memtable_indexes
                 .iter()

@@ -28,7 +28,7 @@
 //! | `slices` | which clusterings a read wants |
 //! | `ranges` | [`RangeList`]: deleted ranges in normal form and their markers |
 //! | `reconcile` | who wins: the laws of cells, livenesses, rows |
-//! | `merge` | [`MergeCursor`]: many sources as one; [`LateSources`]: those that wait unopened |
+//! | `merge` | [`MergeCursor`]: many sources as one |
 //! | `purge` | dropping what is dead: [`ReadPurge`], [`CompactionPurge`] |
 //! | [`counter`] | contexts of counter cells |
 //! | `random` | random tables and mutations for tests (feature `testing`) |
@@ -73,7 +73,7 @@ pub use cursor::{Cursor, PartitionHead, ReadError};
 pub use entry::{Entry, EntryPlace, EntryRow};
 pub use filter_cursor::FilterCursor;
 pub use key::DecoratedKey;
-pub use merge::{LateSources, MergeCursor};
+pub use merge::MergeCursor;
 pub use mutation::{Mutation, PartitionUpdate, RangeTombstone};
 pub use mutation_codec::{Decoded, MutationReader, decode_mutation, encode_mutation};
 pub use plain::{Flow, PlainRow, PlainRun, PlainVisitor, may_be_plain, rows_may_be_plain};

@@ -7,7 +7,6 @@
 //!
 //! Not here: dropping what is dead (`purge`).
 
-mod late;
 mod plain;
 
 use std::cmp::Ordering;
@@ -20,8 +19,6 @@ use crate::{
     Bound, Clustering, ClusteringComparator, Cursor, DecoratedKey, DeletionTime, Direction, Marker,
     PartitionHead, PlainRun, PlainVisitor, ReadError, Row, Unfiltered, merge_rows,
 };
-
-pub use late::LateSources;
 
 /// Where a source stands between partitions.
 enum Place {
@@ -48,8 +45,8 @@ impl Place {
     }
 }
 
-struct Source {
-    cursor: Box<dyn Cursor>,
+struct Source<C> {
+    cursor: C,
     place: Place,
     /// The next unfiltered of the current partition, while it waits.
     next: Option<Unfiltered>,
@@ -76,12 +73,12 @@ impl Queue {
 }
 
 /// Reads several sources as one. All sources must read in the same direction and give the same slices.
-pub struct MergeCursor {
+pub struct MergeCursor<C = Box<dyn Cursor>> {
     table: Arc<TableSchema>,
     is_counter: bool,
     comparator: ClusteringComparator,
     direction: Direction,
-    sources: Vec<Source>,
+    sources: Vec<Source<C>>,
     /// Sources that wait for their next partition.
     partitions: Queue,
     /// Sources that have the current partition.
@@ -94,25 +91,23 @@ pub struct MergeCursor {
     deletion: DeletionTime,
     /// The newest deletion open over the sources, if it is newer than the partition's.
     open: DeletionTime,
-    /// What is not opened, and the source that stands for it.
-    late: Option<(usize, Box<dyn LateSources>)>,
 }
 
-impl MergeCursor {
+impl<C: Cursor> MergeCursor<C> {
     /// Merges `sources` of `table`.
-    pub fn new(sources: Vec<Box<dyn Cursor>>, table: Arc<TableSchema>, direction: Direction) -> Self {
+    pub fn new(sources: Vec<C>, table: Arc<TableSchema>, direction: Direction) -> Self {
         let comparator = ClusteringComparator::of(&table);
         Self::ordered(sources, table, comparator, direction)
     }
 
     /// The same with the comparator of the table, which somebody has.
     pub fn ordered(
-        sources: Vec<Box<dyn Cursor>>,
+        sources: Vec<C>,
         table: Arc<TableSchema>,
         comparator: ClusteringComparator,
         direction: Direction,
     ) -> Self {
-        let sources: Vec<Source> = sources
+        let sources: Vec<Source<C>> = sources
             .into_iter()
             .map(|cursor| Source {
                 place: Place::Unasked(cursor.lower_bound()),
@@ -133,11 +128,15 @@ impl MergeCursor {
             used: SmallVec::new(),
             deletion: DeletionTime::LIVE,
             open: DeletionTime::LIVE,
-            late: None,
             sources,
         };
         (0..merge.sources.len()).for_each(|index| merge.wait_for_partition(index));
         merge
+    }
+
+    /// The sources, as they were given, where they stand.
+    pub fn into_sources(self) -> impl Iterator<Item = C> {
+        self.sources.into_iter().map(|source| source.cursor)
     }
 
     /// How many of the sources have the current partition.
@@ -153,12 +152,12 @@ impl MergeCursor {
     }
 
     /// `bound_of` says from where on a source goes on.
-    fn leave_partition(&mut self, bound_of: impl Fn(&mut dyn Cursor) -> Option<DecoratedKey>) {
+    fn leave_partition(&mut self, bound_of: impl Fn(&mut C) -> Option<DecoratedKey>) {
         for index in std::mem::take(&mut self.active) {
             let source = &mut self.sources[index];
             source.next = None;
             source.open = DeletionTime::LIVE;
-            source.place = Place::Unasked(bound_of(&mut *source.cursor));
+            source.place = Place::Unasked(bound_of(&mut source.cursor));
             self.wait_for_partition(index);
         }
         self.unfiltereds.0.clear();
@@ -171,9 +170,6 @@ impl MergeCursor {
         while let Some(index) = self.partitions.top() {
             if matches!(self.sources[index].place, Place::At(_)) {
                 return Ok(true);
-            }
-            if self.open_late(index)? {
-                continue;
             }
             let source = &mut self.sources[index];
             let head = source.cursor.next_partition()?;
@@ -346,7 +342,7 @@ impl MergeCursor {
     }
 }
 
-impl Cursor for MergeCursor {
+impl<C: Cursor> Cursor for MergeCursor<C> {
     fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError> {
         self.leave_partition(|cursor| cursor.lower_bound());
         if !self.ask()? {

@@ -27,8 +27,9 @@ use crate::{
     DataScan, DataStream, Descriptor, Finding, Found, KeyHash, OpenOptions, PartitionCursor, RangeCursor,
     Result, SerializationHeader, StatsMetadata, SummaryShare,
 };
+use crate::{NoView, SortedBudget, SortedView, Spot};
 
-pub use presence::{Begin, Glimpse, Presence, Whereabouts};
+pub use presence::{Begin, Presence, Whereabouts};
 
 /// How a cursor reads Data.db.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,22 +180,43 @@ impl SSTable {
         RangeCursor::new(self.clone(), table.clone(), range, filter, scan)
     }
 
-    /// The same as [`SSTable::cursor`] for a range whose begin is known.
-    pub fn cursor_from(
+    /// The partitions from a group of a sorted view on, in which the SSTable is that source, up to `end`; lazily as [`SSTable::cursor`].
+    pub fn cursor_in(
         self: &Arc<Self>,
-        begin: Begin,
+        view: &SortedView,
+        spot: Spot,
+        source: usize,
         table: &Arc<TableSchema>,
-        range: KeyRange,
+        end: KeyBound,
         filter: Arc<ClusteringFilter>,
     ) -> RangeCursor {
-        RangeCursor::beginning(
-            self.clone(),
-            table.clone(),
-            range,
-            filter,
-            Scan::Point,
-            Some(begin),
-        )
+        let range = KeyRange {
+            start: KeyBound::Start,
+            end,
+        };
+        let begin = Begin {
+            bound: self.first_key().clone(),
+            rank: Some(view.rank(spot, source)),
+            map: Some(view.map(source).clone()),
+        };
+        let begin = Some(begin);
+        RangeCursor::beginning(self.clone(), table.clone(), range, filter, Scan::Point, begin)
+    }
+
+    /// The order of the partitions of several SSTables, which are its sources as they are numbered here.
+    ///
+    /// # Errors
+    /// A token map is damaged or cannot be read.
+    pub fn sorted_view(
+        sstables: &[Arc<Self>],
+        budget: &Arc<SortedBudget>,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<std::result::Result<SortedView, NoView>> {
+        let maps = sstables.iter().map(|sstable| sstable.parts.tokens.load_full());
+        match maps.collect::<Option<Vec<_>>>() {
+            Some(maps) => SortedView::build(maps, budget, go_on),
+            None => Ok(Err(NoView::Unfit)),
+        }
     }
 
     /// Its partitions one after another, without its index.
@@ -428,7 +450,11 @@ impl SSTable {
 
     /// A walk over the partitions above `bound`. By a token map it may begin with some that only look as if they were; `rank` is
     /// where, if it was asked before.
-    pub(crate) fn index_above(&self, bound: &KeyBound, rank: Option<u64>, scan: Scan) -> Result<IndexCursor> {
+    pub(crate) fn index_above(&self, bound: &KeyBound, begin: Option<&Begin>, scan: Scan) -> Result<IndexCursor> {
+        let rank = begin.and_then(|begin| begin.rank);
+        if let (Some(map), Some(rank)) = (begin.and_then(|begin| begin.map.clone()), rank) {
+            return Ok(IndexCursor::Map(MapWalker::new(map, rank)));
+        }
         if let Some(map) = self.parts.tokens.load_full()
             && let Some(first) = rank.or_else(|| self.ask_token_map(|map| map.rank(bound)))
         {

@@ -5,7 +5,7 @@ use crate::{
     Bound, BoundKind, Cursor, DecoratedKey, Direction, PlainRun, PlainVisitor, ReadError, Unfiltered,
 };
 
-impl MergeCursor {
+impl<C: Cursor> MergeCursor<C> {
     /// Shows the visitor the plain partitions of one source after the other, each up to where the next one goes on.
     pub(super) fn plain_runs(
         &mut self,

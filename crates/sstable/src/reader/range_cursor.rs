@@ -132,8 +132,8 @@ impl RangeCursor {
         let reader = self
             .sstable
             .partition_reader(&self.table, &self.filter, self.scan, Unwanted::Times)?;
-        let rank = self.begin.as_ref().and_then(|begin| begin.rank);
-        let index = self.sstable.index_above(&self.range.start, rank, self.scan)?;
+        let begin = self.begin.as_ref();
+        let index = self.sstable.index_above(&self.range.start, begin, self.scan)?;
         let mut walk = Walk {
             reader,
             index: Some(index),
@@ -153,7 +153,9 @@ impl Walk {
         loop {
             let started = self.advance()?;
             match &started {
-                Some(found) if matches!(self.index, Some(IndexCursor::Map(_))) => {
+                Some(found)
+                    if matches!(self.index, Some(IndexCursor::Map(_))) && *bound != KeyBound::Start =>
+                {
                     let key = DecoratedKey::new(partitioner, found.key.clone());
                     if bound.compare(&key).is_lt() {
                         return Ok(started);

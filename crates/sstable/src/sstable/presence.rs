@@ -1,7 +1,8 @@
-//! Whether an SSTable has a key, and where the partitions of a range begin, as far as memory tells: by its first and last key, the bits of
-//! its tokens, its token map, or its Bloom filter. No I/O on Data.db or the index.
+//! Whether an SSTable has a key, and where the partitions of a range begin, as far as memory tells: by its first and last key, its token
+//! map, or its Bloom filter. No I/O on Data.db or the index.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use ilion_rows::{DecoratedKey, KeyBound, KeyRange};
@@ -9,7 +10,7 @@ use ilion_types::{Partitioner, Token};
 
 use super::SSTable;
 use crate::KeyHash;
-use crate::tokens::{Candidates, Sighting, TokenBits, code_of_hash, hash_of_code};
+use crate::tokens::{Candidates, TokenMap};
 
 /// Where the partitions of a range begin.
 #[derive(Debug)]
@@ -18,6 +19,8 @@ pub struct Begin {
     pub(crate) bound: DecoratedKey,
     /// How many partitions the token map has before it.
     pub(crate) rank: Option<u64>,
+    /// The token map that numbers them, if it is not to be that of the SSTable at that time.
+    pub(crate) map: Option<Arc<TokenMap>>,
 }
 
 impl Begin {
@@ -25,17 +28,6 @@ impl Begin {
     pub fn bound(&self) -> &DecoratedKey {
         &self.bound
     }
-}
-
-/// Where the partitions of a range begin, as far as a glimpse tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Glimpse {
-    /// There are none.
-    Nothing,
-    /// At this token of Murmur3 or, usually little, behind it; there may be none.
-    From(i64),
-    /// It has to be looked up.
-    Unknown,
 }
 
 /// Whether an SSTable has a key, as far as it is known from memory.
@@ -56,6 +48,11 @@ pub struct Whereabouts(pub(super) Option<Range<u64>>);
 impl Whereabouts {
     /// It has to be looked up.
     pub(super) const UNKNOWN: Self = Self(None);
+
+    /// Among the partitions with these numbers, in order.
+    pub fn among(partitions: Range<u64>) -> Self {
+        Self(Some(partitions))
+    }
 }
 
 /// The least key with a token.
@@ -79,30 +76,17 @@ impl SSTable {
     /// What is known of a key from memory; the hash is that of the key.
     #[inline]
     pub fn presence(&self, key: &DecoratedKey, hash: &KeyHash) -> Presence {
-        match self.sight(&key.token) {
-            Some(Sighting::Outside) => Presence::Outside,
-            Some(Sighting::Absent) => Presence::Absent,
-            Some(Sighting::Possible) | None if self.is_outside(key) => Presence::Outside,
-            Some(Sighting::Possible) | None => self
-                .whereabouts(self.seen_by_map(hash), || *hash)
-                .map_or(Presence::Absent, Presence::Possible),
+        if self.is_outside(key) {
+            return Presence::Outside;
         }
+        self.whereabouts(self.seen_by_map(hash), || *hash)
+            .map_or(Presence::Absent, Presence::Possible)
     }
 
     /// False if its token map or Bloom filter knows that it does not have the key.
     #[inline]
     pub fn may_contain(&self, hash: &KeyHash) -> bool {
-        let token = hash.token().filter(|_| self.is_hashed());
-        let seen = token.and_then(|token| self.sight(&token));
-        matches!(seen, Some(Sighting::Possible) | None)
-            && self.whereabouts(self.seen_by_map(hash), || *hash).is_some()
-    }
-
-    /// What the bits say of a token, if they are there.
-    #[inline]
-    fn sight(&self, token: &Token) -> Option<Sighting> {
-        let token = token.murmur3()?;
-        Some(self.token_bits()?.sight(code_of_hash(token)))
+        self.whereabouts(self.seen_by_map(hash), || *hash).is_some()
     }
 
     /// Where a key may be, if anywhere: by what its token map said, else by the Bloom filter, which asks for the hash of the key.
@@ -117,24 +101,6 @@ impl SSTable {
 
     fn is_hashed(&self) -> bool {
         self.parts.options.partitioner == Partitioner::Murmur3
-    }
-
-    /// The bits of its tokens, if they are whole by now; every read that finds them wanting brings them on.
-    #[inline]
-    fn token_bits(&self) -> Option<&TokenBits> {
-        match self.parts.token_bits.whole() {
-            Some(bits) => bits,
-            None => self.grow_token_bits(),
-        }
-    }
-
-    #[cold]
-    fn grow_token_bits(&self) -> Option<&TokenBits> {
-        let bits = &self.parts.token_bits;
-        if bits.is_wanted() {
-            self.ask_token_map(|map| bits.grow(map, &self.parts.options.token_bits))?;
-        }
-        bits.whole().flatten()
     }
 
     /// What the token map knows of a hash, if there is one and partitions are ordered by it.
@@ -154,26 +120,6 @@ impl SSTable {
 
     pub(crate) fn is_outside(&self, key: &DecoratedKey) -> bool {
         key < self.first_key() || key > self.last_key()
-    }
-
-    /// Where the partitions of a range begin, by a glimpse: no I/O, not even on the token map, once it has been asked some times.
-    #[inline]
-    pub fn glimpse(&self, range: &KeyRange) -> Glimpse {
-        let Some(bits) = self.token_bits() else {
-            return Glimpse::Unknown;
-        };
-        let start = match &range.start {
-            KeyBound::Start => self.first_key().token.murmur3(),
-            bound => bound.token().and_then(Token::murmur3),
-        };
-        let Some(start) = start else {
-            return Glimpse::Unknown;
-        };
-        let end = range.end.token().and_then(Token::murmur3);
-        match bits.next_from(code_of_hash(start)).map(hash_of_code) {
-            Some(token) if end.is_none_or(|end| token <= end) => Glimpse::From(token),
-            _ => Glimpse::Nothing,
-        }
     }
 
     /// Where the partitions of a range begin, or before: nothing if it has none there. With a token map that is the token of
@@ -202,7 +148,11 @@ impl SSTable {
         }
         // The end may be this very token, of a greater key.
         let is_beyond = range.end.token().is_some_and(|end| *end < bound.token);
-        (!is_beyond).then_some(Begin { bound, rank })
+        (!is_beyond).then_some(Begin {
+            bound,
+            rank,
+            map: None,
+        })
     }
 
     /// About how many partitions it has in a range, from memory; exactly but for those whose tokens look like a bound's.

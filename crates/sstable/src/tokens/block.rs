@@ -1,5 +1,6 @@
 //! A block of the token map: up to 1024 partitions, readable on its own.
 
+use std::cmp::Ordering;
 use std::ops::Range;
 
 use super::elias_fano::{self, Sequence, Shape};
@@ -67,6 +68,32 @@ impl<'b> Block<'b> {
     /// The least code that the partition may have.
     pub(super) fn code(&self, index: usize) -> Option<u64> {
         self.whole(self.codes.get(index)?)
+    }
+
+    /// Where a place stands to the codes that the partition may have.
+    #[inline]
+    pub(super) fn relation(&self, place: Place<'_>, index: usize) -> Option<Ordering> {
+        let code = match place {
+            Place::Code(code) => code,
+            Place::Bytes(key) => {
+                let common = common_len(self.prefix, key);
+                if common < self.prefix.len() {
+                    return Some(match key.get(common) {
+                        Some(byte) if *byte > self.prefix[common] => Ordering::Greater,
+                        _ => Ordering::Less,
+                    });
+                }
+                code_of_bytes(&key[common..])
+            }
+        };
+        let least = self.code(index)?;
+        let greatest = least | ((1 << self.shift) - 1);
+        Some(if code < least {
+            Ordering::Less
+        } else {
+            // Not below the least: equal up to the greatest.
+            code.max(greatest).cmp(&greatest)
+        })
     }
 
     /// The least and the greatest code that each partition may have, in order.

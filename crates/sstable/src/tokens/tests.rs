@@ -14,18 +14,18 @@ use super::{Candidates, TokenMap, TokenMapWriter, Whole};
 use crate::{Component, Descriptor, Format, SSTableId, Version};
 use ilion_pages::{CRC_LEN, PAGE_LEN};
 
-const PARTITIONERS: [Partitioner; 3] = [
+pub(super) const PARTITIONERS: [Partitioner; 3] = [
     Partitioner::Murmur3,
     Partitioner::Random,
     Partitioner::ByteOrdered,
 ];
 
-struct Case {
+pub(super) struct Case {
     env: Arc<dyn Env>,
     mem: MemEnv,
     descriptor: Descriptor,
     partitioner: Partitioner,
-    keys: Vec<DecoratedKey>,
+    pub(super) keys: Vec<DecoratedKey>,
     mapped: Vec<Mapped>,
 }
 
@@ -39,7 +39,7 @@ fn descriptor() -> Descriptor {
 }
 
 impl Case {
-    fn write(partitioner: Partitioner, keys: impl IntoIterator<Item = Vec<u8>>, random: &mut Seeded) -> Self {
+    pub(super) fn write(partitioner: Partitioner, keys: impl IntoIterator<Item = Vec<u8>>, random: &mut Seeded) -> Self {
         let mut keys: Vec<DecoratedKey> = keys
             .into_iter()
             .map(|key| DecoratedKey::new(partitioner, Bytes::from(key)))
@@ -78,8 +78,12 @@ impl Case {
         }
     }
 
-    fn open(&self) -> crate::Result<Option<TokenMap>> {
+    pub(super) fn open(&self) -> crate::Result<Option<TokenMap>> {
         TokenMap::open(&*self.env, &self.descriptor, self.partitioner, 9, 7)
+    }
+
+    pub(super) fn partitioner(&self) -> Partitioner {
+        self.partitioner
     }
 
     /// The laws hold for a token that may or may not be there.

@@ -46,6 +46,9 @@ pub struct E4Args {
     /// Requests under way on each connection.
     #[arg(long, default_value_t = 16, value_parser = RangedU64ValueParser::<u16>::new().range(1..=32768))]
     in_flight: u16,
+    /// Rows of a range read.
+    #[arg(long, default_value_t = 2, value_parser = RangedU64ValueParser::<u32>::new().range(1..=5000))]
+    range_rows: u32,
     /// How long each kind of read is measured.
     #[arg(long, default_value_t = 10.0)]
     secs: f64,
@@ -188,7 +191,10 @@ impl<'a> Run<'a> {
             rows: self.rows.clone(),
             chosen: None,
         });
-        let ranges: Arc<dyn Job> = Arc::new(Ranges(self.rows.clone()));
+        let ranges: Arc<dyn Job> = Arc::new(Ranges {
+            rows: self.rows.clone(),
+            limit: self.args.range_rows as usize,
+        });
         let cache_before_points = self.page_cache()?;
         let points = drive::run(&self.store, &points, self.load, &until)?;
         let cache_before_ranges = self.page_cache()?;
