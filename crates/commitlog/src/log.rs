@@ -11,16 +11,12 @@ use uuid::Uuid;
 use crate::frame::{HEADER_BYTES, Header, before_tag};
 use crate::replay::{Judge, Receiver};
 use crate::segment::{self, Segment};
-use crate::state::{Shared, Spare, State};
+use crate::state::{Callback, Shared, Spare, State};
 use crate::write::Framed;
 use crate::{
     Capabilities, Envelope, Mode, Options, Position, Report, Result, SegmentId, Stretch, Tail, background,
     replay,
 };
-
-/// Told once that a record is durable, or that it never will be. Runs on the sync thread or the calling
-/// one; must not block.
-pub type Callback = Box<dyn FnOnce(Result<()>) + Send>;
 
 /// The local commit log: segment files in one directory. Closed (synced and sealed) when dropped.
 pub struct CommitLog {

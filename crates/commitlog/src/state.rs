@@ -12,12 +12,15 @@ use parking_lot::{Condvar, Mutex};
 use uuid::Uuid;
 
 use crate::frame::{HEADER_BYTES, Head, SEAL_BYTES, filler};
-use crate::log::Callback;
 use crate::segment::Segment;
-use crate::{Options, Position, SegmentId};
+use crate::{Options, Position, Result, SegmentId};
 
 /// Appending without asking for a write is allowed up to this much; then the appender writes.
 pub(crate) const PENDING_BYTES_MAX: usize = 1 << 20;
+
+/// Called once: when a record is durable, or with the error if it never will be. Runs on the sync thread or the calling one; must
+/// not block.
+pub type Callback = Box<dyn FnOnce(Result<()>) + Send>;
 
 pub(crate) struct Shared {
     pub env: Arc<dyn Env>,

@@ -63,6 +63,11 @@ fn members(active: &BTreeSet<(usize, usize)>) -> Section {
     active.iter().map(|(_, index)| *index).collect()
 }
 
+/// The SSTables of a section.
+pub(crate) fn pick<'a>(candidates: &[&'a Candidate], section: &Section) -> Vec<&'a Candidate> {
+    section.iter().map(|index| candidates[*index]).collect()
+}
+
 /// The most SSTables that a key may be in.
 pub fn deepest(candidates: &[Candidate]) -> usize {
     let all: Vec<&Candidate> = candidates.iter().collect();

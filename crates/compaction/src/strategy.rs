@@ -2,7 +2,7 @@
 
 use crate::common::{Common, Options};
 use crate::leveled::Leveled;
-use crate::overlaps::separate_groups;
+use crate::overlaps::{pick, separate_groups};
 use crate::size_tiered::SizeTiered;
 use crate::time_window::TimeWindow;
 use crate::unified::Unified;
@@ -143,8 +143,4 @@ impl Strategy {
             ..choice.clone()
         })
     }
-}
-
-pub(crate) fn pick<'a>(all: &[&'a Candidate], numbers: &crate::overlaps::Section) -> Vec<&'a Candidate> {
-    numbers.iter().map(|number| all[*number]).collect()
 }

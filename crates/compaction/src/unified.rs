@@ -9,8 +9,7 @@
 
 use crate::common::{Common, Options, number, percent, size};
 use crate::expired::is_worth_purging;
-use crate::overlaps::{Inclusion, Section, runs, sections};
-use crate::strategy::pick;
+use crate::overlaps::{Inclusion, Section, pick, runs, sections};
 use crate::time_window::EXPIRED_CHECK_SECS;
 use crate::{Candidate, Choice, Memory, Output, Situation, space};
 

@@ -105,6 +105,27 @@ impl Reading {
     }
 }
 
+impl Memtable {
+    /// Reads the partitions of a range in order.
+    pub fn cursor(self: &Arc<Self>, range: KeyRange, filter: Arc<ClusteringFilter>) -> MemtableCursor {
+        MemtableCursor::new(self.clone(), range, filter)
+    }
+
+    /// Reads one partition; `None` if it is not here.
+    pub fn partition(
+        self: &Arc<Self>,
+        key: &DecoratedKey,
+        filter: &Arc<ClusteringFilter>,
+    ) -> Option<PartitionCursor> {
+        PartitionCursor::open(self, key, filter)
+    }
+
+    /// Reads everything in (token, key) order. Requires for a flush: nobody writes any more.
+    pub fn flush_cursor(self: &Arc<Self>) -> MemtableCursor {
+        self.cursor(KeyRange::all(), Arc::new(ClusteringFilter::all()))
+    }
+}
+
 /// Reads one partition of a memtable.
 pub struct PartitionCursor(OfTable<RowsCursor>);
 
@@ -191,7 +212,7 @@ impl PartitionCursor {
     ) -> Option<Self> {
         if let Some(entries) = memtable.entries() {
             let range = KeyRange::exactly(key);
-            let cursor = EntryCursor::new(memtable.clone(), entries, &range, filter.clone());
+            let cursor = EntryCursor::new(entries.clone(), &range, filter.clone());
             return (!cursor.is_empty()).then_some(Self(OfTable::Entries(cursor)));
         }
         let placed = PlacedKey::from(key);
@@ -246,7 +267,7 @@ struct RangeCursor {
 impl MemtableCursor {
     pub(crate) fn new(memtable: Arc<Memtable>, range: KeyRange, filter: Arc<ClusteringFilter>) -> Self {
         if let Some(entries) = memtable.entries() {
-            let cursor = EntryCursor::new(memtable.clone(), entries, &range, filter);
+            let cursor = EntryCursor::new(entries.clone(), &range, filter);
             return Self(OfTable::Entries(cursor));
         }
         Self(OfTable::Rows(RangeCursor::new(memtable, range, filter)))

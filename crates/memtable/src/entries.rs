@@ -30,7 +30,7 @@ pub(crate) use self::cursor::EntryCursor;
 use self::distinct::Distinct;
 pub use self::in_order::EntriesInOrder;
 use self::record::{EncodedPlace, EntryOrder, NewRecord};
-use crate::memtable::Statistics;
+use crate::statistics::Statistics;
 
 /// What is noted of the entries of a shard.
 #[derive(Debug)]

@@ -8,7 +8,8 @@
 //!
 //! | module | what |
 //! | --- | --- |
-//! | `memtable` | [`Memtable`]: shards, apply, counts |
+//! | `memtable` | [`Memtable`]: shards, apply |
+//! | `statistics` | [`Statistics`]: what it counts |
 //! | `partition` | one partition and how an update changes it |
 //! | `observed` | [`Watched`]: who is shown how rows change |
 //! | `placed_key` | a partition key in the order of the ring |
@@ -25,9 +26,11 @@ mod packed;
 mod partition;
 mod placed_key;
 mod row_list;
+mod statistics;
 mod stored_row;
 
 pub use cursor::{MemtableCursor, PartitionCursor};
 pub use entries::EntriesInOrder;
-pub use memtable::{LogPosition, Memtable, Statistics};
+pub use memtable::Memtable;
 pub use observed::Watched;
+pub use statistics::{LogPosition, Statistics};

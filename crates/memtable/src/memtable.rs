@@ -6,85 +6,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicIsize, Ordering};
 
 use ilion_rows::{
-    ClusteringComparator, ClusteringFilter, Data, DecoratedKey, Entry as IndexEntry, EntryPlace, KeyRange,
-    Mutation, PartitionUpdate, RowChange,
+    ClusteringComparator, Data, Entry as IndexEntry, EntryPlace, KeyRange, Mutation, PartitionUpdate,
+    RowChange,
 };
 use ilion_schema::TableSchema;
 use ilion_types::Token;
 use parking_lot::RwLock;
 
-use crate::cursor::{MemtableCursor, PartitionCursor};
 use crate::entries::{Entries, EntriesInOrder};
 use crate::observed::{Observer, Watched};
 use crate::partition::{Copies, Partition};
 use crate::placed_key::PlacedKey;
-
-/// A place in the commit log: segment, and offset in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct LogPosition {
-    /// Segment number.
-    pub segment: u64,
-    /// Byte in the segment.
-    pub offset: u64,
-}
-
-/// Counts over what a memtable holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Statistics {
-    /// Memory taken.
-    pub size_bytes: usize,
-    /// Partitions.
-    pub partitions: usize,
-    /// Mutations applied.
-    pub operations: u64,
-    /// Lowest timestamp applied; `i64::MAX` if none.
-    pub min_timestamp_micros: i64,
-    /// Highest timestamp applied; `i64::MIN` if none.
-    pub max_timestamp_micros: i64,
-    /// A static row was among the mutations applied.
-    pub has_static_rows: bool,
-    /// First and last place in the commit log of the mutations applied.
-    pub log: Option<(LogPosition, LogPosition)>,
-}
-
-impl Statistics {
-    pub(crate) const NONE: Self = Self {
-        size_bytes: 0,
-        partitions: 0,
-        operations: 0,
-        min_timestamp_micros: i64::MAX,
-        max_timestamp_micros: i64::MIN,
-        has_static_rows: false,
-        log: None,
-    };
-
-    fn cover(&mut self, position: LogPosition) {
-        self.log = Some(match self.log {
-            None => (position, position),
-            Some((first, last)) => (first.min(position), last.max(position)),
-        });
-    }
-
-    /// Counts an operation of one timestamp.
-    #[inline]
-    pub(crate) fn see(&mut self, timestamp_micros: i64) {
-        self.operations += 1;
-        self.min_timestamp_micros = self.min_timestamp_micros.min(timestamp_micros);
-        self.max_timestamp_micros = self.max_timestamp_micros.max(timestamp_micros);
-    }
-
-    pub(crate) fn take_in(&mut self, other: &Self) {
-        self.partitions += other.partitions;
-        self.operations += other.operations;
-        self.min_timestamp_micros = self.min_timestamp_micros.min(other.min_timestamp_micros);
-        self.max_timestamp_micros = self.max_timestamp_micros.max(other.max_timestamp_micros);
-        self.has_static_rows |= other.has_static_rows;
-        if let Some((first, last)) = other.log {
-            self.cover(first);
-            self.cover(last);
-        }
-    }
-}
+use crate::statistics::{LogPosition, Statistics};
 
 pub(crate) struct Shard {
     pub(crate) partitions: BTreeMap<PlacedKey, Partition>,
@@ -98,7 +31,7 @@ pub struct Memtable {
     /// By ascending token ranges. A lock is held for one write, or while few rows are copied.
     shards: Box<[RwLock<Shard>]>,
     /// What there is instead of them if the table is the hidden one of an index.
-    entries: Option<Entries>,
+    entries: Option<Arc<Entries>>,
     size_bytes: AtomicIsize,
 }
 
@@ -111,7 +44,7 @@ impl Memtable {
                 statistics: Statistics::NONE,
             })
         };
-        let entries = Entries::of(&table, shards);
+        let entries = Entries::of(&table, shards).map(Arc::new);
         let sharded = if entries.is_some() { 0 } else { shards.max(1) };
         Self {
             comparator: ClusteringComparator::of(&table),
@@ -229,7 +162,7 @@ impl Memtable {
         self.entries.is_none() && self.size_bytes.load(Ordering::Relaxed) == 0
     }
 
-    pub(crate) fn entries(&self) -> Option<&Entries> {
+    pub(crate) fn entries(&self) -> Option<&Arc<Entries>> {
         self.entries.as_ref()
     }
 
@@ -245,28 +178,9 @@ impl Memtable {
         &self.shards
     }
 
-    /// Reads the partitions of a range in order.
-    pub fn cursor(self: &Arc<Self>, range: KeyRange, filter: Arc<ClusteringFilter>) -> MemtableCursor {
-        MemtableCursor::new(self.clone(), range, filter)
-    }
-
-    /// Reads one partition; `None` if it is not here.
-    pub fn partition(
-        self: &Arc<Self>,
-        key: &DecoratedKey,
-        filter: &Arc<ClusteringFilter>,
-    ) -> Option<PartitionCursor> {
-        PartitionCursor::open(self, key, filter)
-    }
-
-    /// Reads everything in (token, key) order. Requires for a flush: nobody writes any more.
-    pub fn flush_cursor(self: &Arc<Self>) -> MemtableCursor {
-        self.cursor(KeyRange::all(), Arc::new(ClusteringFilter::all()))
-    }
-
     /// The entries of a hidden table in their order, for a flush; `None` of other tables. Requires: nobody writes any more.
-    pub fn entries_in_order(self: &Arc<Self>) -> Option<EntriesInOrder> {
-        EntriesInOrder::of(self.clone())
+    pub fn entries_in_order(&self) -> Option<EntriesInOrder> {
+        self.entries.clone().map(EntriesInOrder::new)
     }
 
     /// Memory taken.
@@ -279,7 +193,7 @@ impl Memtable {
         let mut all = self
             .entries
             .as_ref()
-            .map_or(Statistics::NONE, Entries::statistics);
+            .map_or(Statistics::NONE, |entries| entries.statistics());
         for shard in &self.shards {
             all.take_in(&shard.read().statistics);
         }
@@ -309,7 +223,7 @@ impl Memtable {
 
     /// True if nothing was applied.
     pub fn is_empty(&self) -> bool {
-        self.entries.as_ref().is_none_or(Entries::is_empty)
+        self.entries.as_ref().is_none_or(|entries| entries.is_empty())
             && self.shards.iter().all(|shard| shard.read().partitions.is_empty())
     }
 }

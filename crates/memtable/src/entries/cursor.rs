@@ -10,11 +10,10 @@ use ilion_runs::Walk;
 
 use super::Entries;
 use super::record::{is_same_value, key_of, row_of};
-use crate::memtable::Memtable;
 
 /// Reads a range of partitions.
 pub(crate) struct EntryCursor {
-    memtable: Arc<Memtable>,
+    entries: Arc<Entries>,
     filter: Arc<ClusteringFilter>,
     walk: Walk,
     /// A record of the current partition; empty between partitions.
@@ -27,15 +26,10 @@ pub(crate) struct EntryCursor {
 }
 
 impl EntryCursor {
-    pub(crate) fn new(
-        memtable: Arc<Memtable>,
-        entries: &Entries,
-        range: &KeyRange,
-        filter: Arc<ClusteringFilter>,
-    ) -> Self {
+    pub(crate) fn new(entries: Arc<Entries>, range: &KeyRange, filter: Arc<ClusteringFilter>) -> Self {
         Self {
             walk: entries.walk(range),
-            memtable,
+            entries,
             filter,
             partition: Vec::new(),
             slices: 0,
@@ -100,11 +94,8 @@ impl EntryCursor {
 
 impl Cursor for EntryCursor {
     fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError> {
-        let memtable = self.memtable.clone();
-        let Some(entries) = memtable.entries() else {
-            return Ok(None);
-        };
-        self.leave(entries);
+        let entries = self.entries.clone();
+        self.leave(&entries);
         (self.slices, self.turned) = (0, None);
         let Some(record) = self.walk.peek() else {
             return Ok(None);
@@ -118,13 +109,13 @@ impl Cursor for EntryCursor {
     }
 
     fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>, ReadError> {
-        let memtable = self.memtable.clone();
-        let Some(entries) = memtable.entries().filter(|_| !self.partition.is_empty()) else {
+        if self.partition.is_empty() {
             return Ok(None);
-        };
+        }
+        let entries = self.entries.clone();
         let row = match self.filter.reversed {
-            true => self.next_turned(entries),
-            false => self.next_forwards(entries),
+            true => self.next_turned(&entries),
+            false => self.next_forwards(&entries),
         };
         Ok(row.map(Unfiltered::Row))
     }
