@@ -1,6 +1,6 @@
 //! The log as the layers above see it: local segments here, one day a Kafka partition.
 
-use crate::{Callback, CommitLog, Envelope, Position, Record, Result};
+use crate::{Callback, Envelope, Position, Record, Result};
 
 /// An ordered, durable sequence of records. Everything that changes tables goes through one.
 pub trait Log: Send + Sync {
@@ -29,34 +29,4 @@ pub struct Capabilities {
     pub is_shared: bool,
     /// Whether a durable record survives the loss of this machine's power.
     pub survives_power_loss: bool,
-}
-
-impl Log for CommitLog {
-    fn append(&self, envelope: &Envelope<'_>) -> Result<Position> {
-        self.append(envelope)
-    }
-
-    fn wait_durable(&self, position: Position) -> Result<()> {
-        self.wait_durable(position)
-    }
-
-    fn on_durable(&self, position: Position, callback: Callback) {
-        self.on_durable(position, callback);
-    }
-
-    fn tail(&self, from: Position) -> Box<dyn Iterator<Item = Result<(Position, Record)>> + Send> {
-        Box::new(self.tail(from))
-    }
-
-    fn barrier(&self) -> Result<Position> {
-        Ok(self.barrier())
-    }
-
-    fn trim(&self, upto: Position) -> Result<()> {
-        self.trim(upto)
-    }
-
-    fn caps(&self) -> Capabilities {
-        self.caps()
-    }
 }

@@ -14,8 +14,8 @@ use crate::segment::{self, Segment};
 use crate::state::{Callback, Shared, Spare, State};
 use crate::write::Framed;
 use crate::{
-    Capabilities, Envelope, Mode, Options, Position, Report, Result, SegmentId, Stretch, Tail, background,
-    replay,
+    Capabilities, Envelope, Log, Mode, Options, Position, Record, Report, Result, SegmentId, Stretch, Tail,
+    background, replay,
 };
 
 /// The local commit log: segment files in one directory. Closed (synced and sealed) when dropped.
@@ -332,6 +332,36 @@ impl Drop for CommitLog {
         if let Err(error) = self.shut() {
             tracing::error!(%error, "the commit log could not be closed");
         }
+    }
+}
+
+impl Log for CommitLog {
+    fn append(&self, envelope: &Envelope<'_>) -> Result<Position> {
+        self.append(envelope)
+    }
+
+    fn wait_durable(&self, position: Position) -> Result<()> {
+        self.wait_durable(position)
+    }
+
+    fn on_durable(&self, position: Position, callback: Callback) {
+        self.on_durable(position, callback);
+    }
+
+    fn tail(&self, from: Position) -> Box<dyn Iterator<Item = Result<(Position, Record)>> + Send> {
+        Box::new(self.tail(from))
+    }
+
+    fn barrier(&self) -> Result<Position> {
+        Ok(self.barrier())
+    }
+
+    fn trim(&self, upto: Position) -> Result<()> {
+        self.trim(upto)
+    }
+
+    fn caps(&self) -> Capabilities {
+        self.caps()
     }
 }
 

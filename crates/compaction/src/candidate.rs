@@ -6,6 +6,9 @@ use ilion_rows::DecoratedKey;
 
 use crate::space;
 
+/// Levels, 0 included.
+pub(crate) const LEVELS: usize = 9;
+
 /// An SSTable as a strategy sees it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
@@ -91,7 +94,7 @@ pub struct Memory {
     /// The newest time window that it has seen.
     pub(crate) newest_window_secs: i64,
     /// Choices since a level was last compacted into.
-    pub(crate) starved: [u32; crate::leveled::LEVELS],
+    pub(crate) starved: [u32; LEVELS],
     /// The flush size that levels are made for.
     pub(crate) flush_bytes: u64,
 }

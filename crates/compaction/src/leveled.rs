@@ -6,13 +6,12 @@
 //! another of its level, counts as one of level 0. Where the last compaction of a level ended is told by the newest file of
 //! the level above. Not here: `single_sstable_uplevel`: a file that moves up alone is written again.
 
+use crate::candidate::LEVELS;
 use crate::common::{Common, Options, number};
 use crate::expired::is_worth_purging;
 use crate::size_tiered::SizeTiered;
 use crate::{Candidate, Choice, Memory, Output, Situation};
 
-/// Levels, 0 included.
-pub(crate) const LEVELS: usize = 9;
 /// Most files of level 0 that are merged at once.
 const LEVEL_0_MAX: usize = 32;
 /// After so many compactions without one into the highest level, its files are drawn into lower ones.

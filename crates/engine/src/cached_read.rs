@@ -7,8 +7,8 @@ use ilion_env::trace;
 use ilion_rows::{ClusteringComparator, ClusteringFilter, Cursor, DecoratedKey, ReadError};
 use ilion_schema::TableSchema;
 
-use crate::engine::Shared;
 use crate::row_cache::{CachedPartition, HeadThenRest, Served, is_head_read};
+use crate::shared::Shared;
 use crate::table_store::TableStore;
 
 impl Shared {

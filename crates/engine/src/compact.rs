@@ -4,15 +4,11 @@
 //! out of the view while it holds the table's files (`maintenance`); if the table was emptied meanwhile, or the compaction
 //! was stopped, nothing has happened.
 
-mod backlog;
 mod choice;
 mod history;
-mod intervals;
 mod joined;
 mod manual;
 mod outputs;
-mod pace;
-mod tasks;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,25 +24,19 @@ use ilion_sstable::{
     union_intervals,
 };
 
-use crate::background::Work;
-use crate::engine::Shared;
-use crate::indexes::TableIndexes;
-use crate::read::scan;
-use crate::table_store::TableStore;
+use crate::intervals::intervals_of;
+use crate::pace::Pace;
+use crate::shared::Shared;
+use crate::source::scan;
+use crate::table_store::{TableIndexes, TableStore};
+use crate::tasks::{Registered, Task};
 use crate::view::LiveSSTable;
+use crate::work::Work;
 use crate::{Error, Result};
 
-pub(crate) use backlog::{Backlog, Debt, SLOWED_FROM};
-pub(crate) use choice::Choosing;
-pub(crate) use intervals::intervals_of;
 use joined::{Counted, Joined};
 pub use manual::CompactionRequest;
 use outputs::Outputs;
-pub(crate) use pace::{Pace, Pacer};
-use tasks::Task;
-pub(crate) use tasks::Tasks;
-pub use tasks::{CompactionFacts, TaskChoice};
-pub(crate) use tasks::{Job, Registered};
 
 /// SSTables that a compaction has, however it ends.
 pub(crate) struct Inputs<'a> {

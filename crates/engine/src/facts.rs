@@ -1,64 +1,15 @@
 //! Counts for operators: metrics, `ilion info`, `system_views`.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use ilion_env::{PageBudget, RequestIo};
 
 use ilion_sstable::LookupCounts;
 
-use crate::engine::Shared;
 use crate::log_losses::LogLosses;
+use crate::shared::Shared;
 use crate::view::View;
 use crate::{Engine, TableStore};
-
-/// What background work has done since the start.
-#[derive(Default)]
-pub(crate) struct Counters {
-    flushes_running: AtomicU64,
-    flushes: AtomicU64,
-    flushed_bytes: AtomicU64,
-    compactions: AtomicU64,
-    compactions_failed: AtomicU64,
-    compacted_bytes_in: AtomicU64,
-    compacted_bytes_out: AtomicU64,
-    schema_readings: AtomicU64,
-}
-
-impl Counters {
-    /// A flush that goes on until this is dropped.
-    pub(crate) fn begin_flush(&self) -> RunningFlush<'_> {
-        self.flushes_running.fetch_add(1, Relaxed);
-        RunningFlush(self)
-    }
-
-    pub(crate) fn flushed(&self, bytes: u64) {
-        self.flushes.fetch_add(1, Relaxed);
-        self.flushed_bytes.fetch_add(bytes, Relaxed);
-    }
-
-    pub(crate) fn compacted(&self, bytes_in: u64, bytes_out: u64) {
-        self.compactions.fetch_add(1, Relaxed);
-        self.compacted_bytes_in.fetch_add(bytes_in, Relaxed);
-        self.compacted_bytes_out.fetch_add(bytes_out, Relaxed);
-    }
-
-    pub(crate) fn schema_read(&self) {
-        self.schema_readings.fetch_add(1, Relaxed);
-    }
-
-    pub(crate) fn compaction_failed(&self) {
-        self.compactions_failed.fetch_add(1, Relaxed);
-    }
-}
-
-/// A flush that goes on.
-pub(crate) struct RunningFlush<'c>(&'c Counters);
-
-impl Drop for RunningFlush<'_> {
-    fn drop(&mut self) {
-        self.0.flushes_running.fetch_sub(1, Relaxed);
-    }
-}
 
 /// A cache at one moment.
 #[derive(Clone, Debug, Default)]

@@ -22,12 +22,12 @@ use ilion_sstable::{
 };
 use parking_lot::Mutex;
 
-use crate::background::Work;
-use crate::engine::Shared;
 use crate::flush_pace::{FlushPace, Haste};
-use crate::indexes::{IndexedWriter, TableIndexes};
-use crate::table_store::TableStore;
+use crate::indexes::IndexedWriter;
+use crate::shared::Shared;
+use crate::table_store::{TableIndexes, TableStore};
 use crate::view::{Frozen, LiveSSTable};
+use crate::work::Work;
 use crate::{Error, Result};
 
 impl Shared {

@@ -9,8 +9,8 @@ use std::time::Duration;
 use ilion_compaction::Watch;
 use ilion_rows::ReadError;
 
-use crate::engine::Shared;
 use crate::maintenance::Maintenance;
+use crate::shared::Shared;
 
 /// A flush is to end before memtables take this share of the memory, in thousandths; writers are slowed from 700 on (`budget`).
 const ENDS_BELOW: usize = 650;

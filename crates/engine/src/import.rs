@@ -19,12 +19,11 @@ use ilion_sstable::{
     verify, write_component,
 };
 
-use crate::background::Work;
-use crate::engine::Shared;
-use crate::indexes::TableIndexes;
 use crate::link::{copy, link_or_copy};
-use crate::table_store::TableStore;
+use crate::shared::Shared;
+use crate::table_store::{TableIndexes, TableStore};
 use crate::view::LiveSSTable;
+use crate::work::Work;
 use crate::{Engine, Error, Result};
 
 /// What becomes of the files that are imported.

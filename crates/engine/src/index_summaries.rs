@@ -8,9 +8,9 @@ use std::sync::atomic::Ordering;
 
 use ilion_sstable::SummaryShare;
 
-use crate::background::Work;
-use crate::engine::Shared;
+use crate::shared::Shared;
 use crate::view::LiveSSTable;
+use crate::work::Work;
 
 /// Nothing is left out.
 const FULL_LEVEL: u64 = 128;

@@ -1,4 +1,4 @@
-//! Secondary indexes: opened, told of writes, searched, built.
+//! Secondary indexes: opened, searched, built. Writes reach them through `memtable_indexes`.
 //!
 //! The entries of hidden tables go from memtable to memtable while the table's `active` lock is held, so that the memtable of a
 //! hidden table is frozen with that of its table. It is not logged: a replay of the table makes its entries again. So it is
@@ -6,7 +6,6 @@
 //!
 //! | module | what |
 //! | --- | --- |
-//! | `live` | the indexes of a table and of a memtable; telling them of a changed row |
 //! | `open` | as the schema has them |
 //! | `search` | candidates by a hidden table; removing stale entries |
 //! | `beside` | entries that were found to be missing or stale, put right |
@@ -23,39 +22,25 @@ mod beside;
 mod build;
 mod built;
 mod facts;
-mod live;
 mod open;
 mod search;
 mod search_attached;
 mod verify;
 mod verify_attached;
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
 use ilion_index::{Candidates, Estimate, IndexClasses, Predicate, Ranked, SecondaryIndex, Storage};
-use ilion_memtable::LogPosition;
-use ilion_rows::Mutation;
 use ilion_schema::{TableId, TableSchema};
 
-use crate::engine::Shared;
-use crate::table_store::{Active, TableStore};
+use crate::table_store::{LiveIndex, TableStore};
 use crate::{Engine, Error, Result};
 use search_attached::AttachedSources;
 
 pub(crate) use attached::IndexedWriter;
 pub use facts::SSTableIndexFacts;
-pub(crate) use live::{IndexState, LiveIndex, MemtableIndexes, TableIndexes};
 pub(crate) use open::directory_of;
 pub use verify::{IndexRepair, IndexVerification};
-
-/// What is kept of a thread's memory for terms.
-const SCRATCH_BYTES_KEPT: usize = 64 << 10;
-
-thread_local! {
-    /// Memory for the terms of one write.
-    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-}
 
 /// An index of a table.
 #[derive(Clone)]
@@ -174,45 +159,6 @@ impl Engine {
             true => Ok((store, live)),
             false => Err(not_built(&live)),
         }
-    }
-}
-
-impl Shared {
-    /// Applies a mutation to the memtable and tells the indexes.
-    ///
-    /// Requires: `active` is held.
-    pub(crate) fn apply_to_memtable(
-        &self,
-        active: &Active,
-        mutation: &Mutation,
-        position: Option<LogPosition>,
-    ) -> isize {
-        let Some(indexes) = &active.indexes else {
-            return match position {
-                Some(position) => active.memtable.apply_logged(mutation, position),
-                None => active.memtable.apply(mutation),
-            };
-        };
-        SCRATCH.with_borrow_mut(|scratch| {
-            let mut grown = 0;
-            let memtable = &active.memtable;
-            let own = memtable.apply_observed(mutation, position, indexes.watched(), &mut |change| {
-                grown += indexes.take_in(&*self.env, &mutation.key, change, scratch);
-            });
-            if scratch.capacity() > SCRATCH_BYTES_KEPT {
-                *scratch = Vec::new();
-            }
-            own + grown
-        })
-    }
-
-    /// Refuses a mutation with a value that an index of its table cannot hold.
-    pub(crate) fn check_indexable(&self, store: &TableStore, mutation: &Mutation) -> Result<()> {
-        if !store.has_refusing_indexes() {
-            return Ok(());
-        }
-        let indexes = store.indexes_now();
-        Ok(indexes.0.iter().try_for_each(|live| live.index.check(mutation))?)
     }
 }
 

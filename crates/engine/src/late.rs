@@ -15,7 +15,7 @@ use ilion_schema::TableSchema;
 use ilion_sstable::Begin;
 use ilion_types::Token;
 
-use crate::read::Held;
+use crate::source::Held;
 use crate::view::View;
 
 /// Fewer SSTables are opened at once: it would cost as much to let them wait.

@@ -11,7 +11,8 @@ use ilion_types::encode_map;
 
 use super::Compaction;
 use super::joined::Joined;
-use crate::engine::Shared;
+use crate::shared::Shared;
+use crate::tasks::CompactionFacts;
 
 const KEYSPACE: &str = "system";
 const TABLE: &str = "compaction_history";
@@ -33,7 +34,7 @@ impl Shared {
             return;
         };
         let task = &compaction.registered.task;
-        let facts = super::CompactionFacts::of(task);
+        let facts = CompactionFacts::of(task);
         let table = store.schema();
         let bigint =
             |value: u64| Bytes::copy_from_slice(&i64::try_from(value).unwrap_or(i64::MAX).to_be_bytes());

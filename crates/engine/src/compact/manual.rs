@@ -8,10 +8,10 @@ use ilion_schema::TableId;
 use ilion_types::Token;
 
 use super::End;
-use super::tasks::{CompactionFacts, TaskChoice};
-use crate::background::Work;
-use crate::engine::Shared;
+use crate::shared::Shared;
 use crate::table_store::TableStore;
+use crate::tasks::{CompactionFacts, TaskChoice};
+use crate::work::Work;
 use crate::{Engine, Error, Result};
 
 /// What is to be compacted.

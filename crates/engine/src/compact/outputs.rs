@@ -8,9 +8,9 @@ use ilion_schema::TableSchema;
 use ilion_sstable::{Descriptor, Transaction, WriterOptions};
 use ilion_types::Token;
 
-use crate::engine::Shared;
-use crate::indexes::{IndexedWriter, TableIndexes};
-use crate::table_store::TableStore;
+use crate::indexes::IndexedWriter;
+use crate::shared::Shared;
+use crate::table_store::{TableIndexes, TableStore};
 use crate::{Error, Result};
 
 /// Halves are not made smaller than this.

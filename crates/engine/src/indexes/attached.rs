@@ -20,12 +20,11 @@ use ilion_schema::TableSchema;
 use ilion_sstable::{Descriptor, SSTableWriter, Scan, WriterOptions};
 use ilion_types::{Partitioner, Token};
 
-use super::{LiveIndex, TableIndexes};
-use crate::compact::Pace;
-use crate::engine::Shared;
 use crate::large::LargeWatch;
-use crate::read::scan;
-use crate::table_store::TableStore;
+use crate::pace::Pace;
+use crate::shared::Shared;
+use crate::source::scan;
+use crate::table_store::{LiveIndex, TableIndexes, TableStore};
 use crate::view::LiveSSTable;
 use crate::{Error, Result};
 

@@ -18,16 +18,17 @@ use ilion_rows::{
 };
 use ilion_sstable::{Scan, list_directory};
 
+use super::IndexBuildFacts;
 use super::built::IndexName;
-use super::live::Writing;
-use super::{IndexBuildFacts, LiveIndex};
-use crate::background::Work;
-use crate::compact::{Job, Pace};
-use crate::engine::Shared;
 use crate::flush_pace::{FlushPace, Haste};
-use crate::read::scan;
-use crate::table_store::TableStore;
+use crate::memtable_indexes::Writing;
+use crate::pace::Pace;
+use crate::shared::Shared;
+use crate::source::scan;
+use crate::table_store::{LiveIndex, TableStore};
+use crate::tasks::{Job, Registered};
 use crate::view::{Frozen, LiveSSTable};
+use crate::work::Work;
 use crate::{Error, Result};
 
 /// What a build gathers in memory before it writes.
@@ -335,7 +336,7 @@ impl Shared {
         store: &TableStore,
         live: &LiveIndex,
         sstables: &[Arc<LiveSSTable>],
-    ) -> crate::compact::Registered<'_> {
+    ) -> Registered<'_> {
         let table = store.schema();
         let directory = live
             .hidden
@@ -435,7 +436,7 @@ impl<'a> HiddenBuild<'a> {
             gathered, scratch, ..
         } = self;
         let when = Writing {
-            hidden: self.hidden,
+            hidden: &**self.hidden,
             env: &*self.shared.env,
         };
         self.index.each_entry(key, change, &when, &mut |place, entries| {
