@@ -393,7 +393,11 @@ impl<'a> Replay<'a> {
         if was_empty {
             return;
         }
-        let from = self.kept.last().map_or(Position::START, Kept::end_position);
+        // A spare segment does not show where the records before it end.
+        let has_known_end = self.kept.iter().any(|kept| kept.id == known.to.segment);
+        let is_spare = |kept: &&Kept| has_known_end && !kept.has_records && kept.id > known.to.segment;
+        let last = self.kept.iter().rev().find(|kept| !is_spare(kept));
+        let from = last.map_or(Position::START, Kept::end_position);
         if let Some(first) = self.kept.first()
             && first.id > known.from
             && first.id <= known.to.segment
