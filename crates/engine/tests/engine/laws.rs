@@ -156,9 +156,8 @@ impl Script {
             .map(|count| cost.of(count))
             .sum();
         assert_eq!(counted, told.len() as u64, "counts and trace differ: {told:?}");
-        match (cost.of(Count::Memtables), cost.of(Count::SSTablesConsidered)) {
-            (memtables, sstables) => writeln!(text, "memtables {memtables}, sstables {sstables}").unwrap(),
-        }
+        let (memtables, sstables) = (cost.of(Count::Memtables), cost.of(Count::SSTablesConsidered));
+        writeln!(text, "memtables {memtables}, sstables {sstables}").unwrap();
         for activity in told {
             writeln!(text, "  {activity}").unwrap();
         }
@@ -191,16 +190,9 @@ impl Script {
         text
     }
 
-    fn directory(&self) -> std::path::PathBuf {
-        let id = self.store.table().id;
-        let tables = self.store.engine.tables();
-        let store = tables.iter().find(|store| store.schema().id == id).unwrap();
-        store.directory().to_path_buf()
-    }
-
     fn files(&self) -> String {
         let mut components: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        for entry in self.store.env.list(&self.directory()).unwrap() {
+        for entry in self.store.env.list(&self.store.directory()).unwrap() {
             let (base, component) = match entry.name.rsplit_once('-') {
                 Some((base, component)) => (base, component),
                 None => ("", &*entry.name),
@@ -216,7 +208,7 @@ impl Script {
     }
 
     fn covers(&self) -> String {
-        let listed = list_directory(&*self.store.env.shared(), &self.directory()).unwrap();
+        let listed = list_directory(&*self.store.env.shared(), &self.store.directory()).unwrap();
         let open = |found: &ilion_sstable::Found| {
             SSTable::open(
                 &self.store.env.shared(),
@@ -284,9 +276,7 @@ impl Script {
             options,
             records,
         } = self;
-        let Store { env, engine } = store;
-        drop(engine);
-        Self::opened(&env, options, records)
+        Self::opened(&store.close(), options, records)
     }
 
     /// Opens a store, and prints what the start could not read of the log, or why it ended.
