@@ -1,4 +1,4 @@
-//! The memtable: shards by token, writes, counts.
+//! [`Memtable`]: shards by token, writes, counts. Reads are in `cursor`.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -28,9 +28,9 @@ pub(crate) struct Shard {
 pub struct Memtable {
     table: Arc<TableSchema>,
     comparator: ClusteringComparator,
-    /// By ascending token ranges. A lock is held for one write, or while few rows are copied.
+    /// By ascending token ranges. A lock is held for one write, or while snapshots are taken.
     shards: Box<[RwLock<Shard>]>,
-    /// What there is instead of them if the table is the hidden one of an index.
+    /// Used instead of shards if the table is the hidden one of an index.
     entries: Option<Arc<Entries>>,
     size_bytes: AtomicIsize,
 }
@@ -66,12 +66,12 @@ impl Memtable {
     }
 
     /// Applies a mutation that is not in a commit log; returns by how many bytes the memtable grew, which is negative if a deletion
-    /// freed more than it took. Requires of a hidden table: its rows are entries, and there is nothing else.
+    /// freed more than it took. Requires for a hidden table: the mutation has only rows, and they are entries.
     pub fn apply(&self, mutation: &Mutation) -> isize {
         self.apply_with(mutation, None, None)
     }
 
-    /// As [`Self::apply`], entries of one place in a hidden table; `scratch` is memory to use.
+    /// As [`Self::apply`], for entries of one place in a hidden table; `scratch` is a buffer to reuse.
     ///
     /// # Panics
     /// The table is not a hidden one.
@@ -92,14 +92,14 @@ impl Memtable {
         grown_bytes
     }
 
-    /// As [`Self::apply`], and remembers its place in the commit log.
+    /// As [`Self::apply`], and notes the position in the commit log.
     pub fn apply_logged(&self, mutation: &Mutation, position: LogPosition) -> isize {
         self.apply_with(mutation, Some(position), None)
     }
 
-    /// As [`Self::apply`], and shows `see` each row that it changed, of what was there before only what is `watched`, under the lock
-    /// of the shard. Rows that a range deletion covers are not shown. What is shown may be slices of what the client sent:
-    /// whoever keeps it copies it.
+    /// As [`Self::apply`], and calls `see` for each row that it changed, under the lock of the shard. The old row has at least its
+    /// `watched` columns. Rows that a range deletion covers are not shown. The values may be slices of a client's request: `see`
+    /// must copy what it keeps.
     pub fn apply_observed(
         &self,
         mutation: &Mutation,
@@ -150,13 +150,13 @@ impl Memtable {
         if let Some(position) = position {
             statistics.cover(position);
         }
-        // Under the lock: what can be seen is counted.
+        // Under the lock, so that a reader that sees the mutation finds it counted.
         self.grow(grown);
         drop(guard);
         grown
     }
 
-    /// True if nothing was written yet that a read could see; false if that is not known. Takes no lock.
+    /// True if a read can find nothing here; false if that is not known. Takes no lock.
     #[inline]
     pub fn has_nothing_to_read(&self) -> bool {
         self.entries.is_none() && self.size_bytes.load(Ordering::Relaxed) == 0
@@ -178,7 +178,7 @@ impl Memtable {
         &self.shards
     }
 
-    /// The entries of a hidden table in their order, for a flush; `None` of other tables. Requires: nobody writes any more.
+    /// The entries of a hidden table in their order, for a flush; `None` for other tables. Requires: there are no more writes.
     pub fn entries_in_order(&self) -> Option<EntriesInOrder> {
         self.entries.clone().map(EntriesInOrder::new)
     }
@@ -201,7 +201,7 @@ impl Memtable {
         all
     }
 
-    /// Number of partitions; about, if the table is a hidden one.
+    /// Number of partitions; an estimate if the table is a hidden one.
     pub fn partition_count(&self) -> usize {
         self.statistics().partitions
     }
@@ -216,7 +216,7 @@ impl Memtable {
         entries + self.shards.iter().map(rows).sum::<usize>()
     }
 
-    /// About how many entries lie in a range of a hidden table; `None` of other tables.
+    /// About how many entries lie in a range of a hidden table; `None` for other tables.
     pub fn entry_count(&self, range: &KeyRange) -> Option<usize> {
         self.entries.as_ref().map(|entries| entries.count(range))
     }

@@ -1,9 +1,9 @@
 //! The rows of one partition in clustering order.
 //!
-//! Most partitions have one row, which stands right here. More rows live in chunks of at most [`CHUNK_ROWS`] each, so
-//! that an insert moves few rows, a search is two binary searches, and both directions are equally cheap.
+//! Most partitions have one row, which is stored inline. More rows are in chunks of at most [`CHUNK_ROWS`] each, so
+//! that an insert moves few rows, a search is two binary searches, and both directions cost the same.
 //!
-//! A clone is a snapshot: it shares everything, and a writer that meets a chunk that is shared copies that chunk first.
+//! A clone is a snapshot: it shares everything, and a writer copies a shared chunk before it changes it.
 //! Invariant: chunks are not empty; rows ascend within and across chunks.
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use ilion_rows::{Bound, ClusteringComparator, Direction, Slice, Values};
 
 use crate::stored_row::StoredRow;
 
-/// Rows that a chunk holds at most. Measured: 32 to 128 differ little; smaller chunks move less when rows are put in front.
+/// Most rows of a chunk. Measured: 32 to 128 differ little; smaller chunks move fewer rows when rows arrive in descending order.
 const CHUNK_ROWS: usize = 64;
 
 type Chunk = Arc<Vec<StoredRow>>;
@@ -29,7 +29,7 @@ pub(crate) enum RowList {
     Many(Arc<Vec<Chunk>>),
 }
 
-/// A place between rows, or of a row: chunk, and row inside. Always normal: a place after a chunk's last row is the
+/// The place of a row, or the end: a chunk, and a row in it. Invariant: the place after the last row of a chunk is the
 /// start of the next chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
@@ -100,7 +100,7 @@ impl RowList {
         }
     }
 
-    /// The place before the first row that is not `before` what is sought.
+    /// The place of the first row for which `is_before` is false.
     fn lower(&self, mut is_before: impl FnMut(&StoredRow) -> bool) -> Place {
         let chunks = self.chunks();
         let (mut low, mut high) = (0, chunks);
@@ -196,7 +196,7 @@ impl RowList {
         }
     }
 
-    /// Puts `row` before the row at `place`.
+    /// Inserts `row` before the row at `place`.
     pub(crate) fn insert(&mut self, place: Place, row: StoredRow) {
         match self {
             Self::Empty => *self = Self::One(row),
@@ -223,7 +223,7 @@ impl RowList {
         }
     }
 
-    /// Takes the next row off the span, from its end if the direction is reversed.
+    /// Removes the next row from the span and returns it; in reversed direction the last one.
     pub(crate) fn take(&self, span: &mut Span, direction: Direction) -> Option<&StoredRow> {
         if span.from >= span.to {
             return None;
@@ -241,7 +241,7 @@ impl RowList {
         }
     }
 
-    /// Changes every row; those for which `change` says false are dropped.
+    /// Calls `change` for every row, and drops those for which it returns false.
     pub(crate) fn retain(&mut self, mut change: impl FnMut(&mut StoredRow) -> bool) {
         match self {
             Self::Empty => {}
@@ -276,7 +276,7 @@ fn insert_into(chunks: &mut Vec<Chunk>, place: Place, row: StoredRow) {
         Arc::make_mut(&mut chunks[index]).insert(at, row);
         return;
     }
-    // Ascending and descending writers fill chunks to the brim, others leave them half full.
+    // Ascending and descending writers fill chunks, others leave them half full.
     let at_the_end = at == len && index + 1 == chunks.len();
     let at_the_start = at == 0 && index == 0;
     if at_the_end || at_the_start {

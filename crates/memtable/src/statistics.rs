@@ -1,4 +1,4 @@
-//! What a memtable counts over the mutations that were applied to it.
+//! [`Statistics`]: counts over the mutations of a memtable.
 
 /// A place in the commit log: segment, and offset in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -18,9 +18,9 @@ pub(crate) struct EntryCursor {
     walk: Walk,
     /// A record of the current partition; empty between partitions.
     partition: Vec<u8>,
-    /// How many slices are done.
+    /// Slices that were read to their end.
     slices: usize,
-    /// Rows of the current partition from the last to the first; `None` if they are read forwards.
+    /// For reversed reads: the remaining rows of the current partition, the last one first.
     turned: Option<VecDeque<Row>>,
     record: Vec<u8>,
 }
@@ -43,7 +43,7 @@ impl EntryCursor {
         self.walk.is_empty()
     }
 
-    /// Passes over what is left of the current partition.
+    /// Skips the rest of the current partition.
     fn leave(&mut self, entries: &Entries) {
         let Self { walk, partition, .. } = self;
         if !partition.is_empty() {

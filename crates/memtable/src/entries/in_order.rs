@@ -1,4 +1,4 @@
-//! Reading all entries once, where they lie: a flush.
+//! [`EntriesInOrder`]: reading all entries once without copying them, for a flush.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use ilion_runs::Ordered;
 use super::Entries;
 use super::record::{entry_of, is_same_value, key_of};
 
-/// The entries of a hidden table in their order. Nobody may write to it any more.
+/// The entries of a hidden table in their order. Requires: there are no more writes.
 pub struct EntriesInOrder {
     entries: Arc<Entries>,
     ordered: Ordered,
     /// A record of the current partition, and its head.
     partition: Vec<u8>,
     head: u64,
-    /// Memory for records that become one.
+    /// Buffer for records that are merged.
     room: Vec<u8>,
 }
 
