@@ -14,8 +14,8 @@ use crate::segment::{self, Segment};
 use crate::state::{Callback, Shared, Spare, State};
 use crate::write::Framed;
 use crate::{
-    Capabilities, Envelope, Log, Mode, Options, Position, Record, Report, Result, SegmentId, Stretch, Tail,
-    background, replay,
+    Capabilities, Envelope, Log, LogStretch, Mode, Options, Position, Record, ReplayReport, Result,
+    SegmentId, Tail, background, replay,
 };
 
 /// The local commit log: segment files in one directory. Closed (synced and sealed) when dropped.
@@ -58,7 +58,7 @@ impl CommitLog {
         dir: &Path,
         options: Options,
         receive: &mut Receiver<'_>,
-    ) -> Result<(Self, Report)> {
+    ) -> Result<(Self, ReplayReport)> {
         Self::open_if(env, dir, options, receive, &mut || Ok(()))
     }
 
@@ -72,7 +72,7 @@ impl CommitLog {
         options: Options,
         receive: &mut Receiver<'_>,
         is_understood: &mut Judge<'_>,
-    ) -> Result<(Self, Report)> {
+    ) -> Result<(Self, ReplayReport)> {
         options.check()?;
         env.create_dir_all(dir)?;
         let replayed = replay::run(&*env, dir, &options, receive, is_understood)?;
@@ -227,9 +227,9 @@ impl CommitLog {
     }
 
     /// The first segment that a trim up to that position would leave, and the position up to which the log is synced.
-    pub fn stretch(&self, trimmed_upto: Position) -> Stretch {
+    pub fn stretch(&self, trimmed_upto: Position) -> LogStretch {
         let state = self.shared.state.lock();
-        Stretch {
+        LogStretch {
             from: state.first_untrimmed(trimmed_upto),
             to: state.synced,
         }

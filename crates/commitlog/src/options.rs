@@ -25,12 +25,12 @@ pub struct Options {
     /// refused. `None`: the log in the directory is continued, or a new id is made.
     pub log_id: Option<Uuid>,
     /// What the log must have. A start reports what is missing of it.
-    pub known: Option<Stretch>,
+    pub known: Option<LogStretch>,
 }
 
 /// A stretch of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stretch {
+pub struct LogStretch {
     /// The oldest segment that is still needed.
     pub from: SegmentId,
     /// The end of the records that were synced.

@@ -25,7 +25,7 @@ use crate::{Damage, Envelope, Error, Options, Position, ReplayFailure, Result, S
 
 /// What a replay read, and what it could not read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct ReplayReport {
     /// Segments with records.
     pub segments: usize,
     /// Records passed to the receiver.
@@ -82,7 +82,7 @@ pub type Judge<'j> = dyn FnMut() -> std::result::Result<(), ReplayFailure> + 'j;
 
 /// A replay, and what it left in the directory.
 pub(crate) struct Replayed {
-    pub report: Report,
+    pub report: ReplayReport,
     /// Sealed segments with records, oldest first, with their sizes.
     pub segments: Vec<(SegmentId, u64)>,
     /// The largest number found, also of segments that were removed since.
@@ -121,7 +121,7 @@ pub fn read_segments(
     dir: &Path,
     damage: Damage,
     receive: &mut Receiver<'_>,
-) -> Result<Report> {
+) -> Result<ReplayReport> {
     let options = Options {
         damage,
         ..Options::default()
@@ -136,7 +136,7 @@ struct Replay<'a> {
     env: &'a dyn Env,
     dir: &'a Path,
     options: &'a Options,
-    report: Report,
+    report: ReplayReport,
     kept: Vec<Kept>,
     log_id: Option<Uuid>,
     /// Filled at the first break.
@@ -195,7 +195,7 @@ impl<'a> Replay<'a> {
             env,
             dir,
             options,
-            report: Report::default(),
+            report: ReplayReport::default(),
             kept: Vec::new(),
             log_id: options.log_id,
             later: None,

@@ -24,8 +24,8 @@ use std::path::{Path, PathBuf};
 
 use datadriven::TestCase;
 use ilion_commitlog::{
-    CommitLog, Damage, Envelope, Error, Hole, Kind, Missing, Mode, Options, Position, Report, SegmentId,
-    Stretch,
+    CommitLog, Damage, Envelope, Error, Hole, Kind, LogStretch, Missing, Mode, Options, Position,
+    ReplayReport, SegmentId,
 };
 use ilion_env::{CrashRule, Env, MemEnv};
 
@@ -39,7 +39,7 @@ struct Script {
     records: Vec<(String, Position)>,
     /// What is done to the files before they are opened again.
     changes: Vec<Change>,
-    known: Option<Stretch>,
+    known: Option<LogStretch>,
 }
 
 /// A change of the file that holds a record.
@@ -190,7 +190,7 @@ impl Script {
         found.map_or("?", |(name, _)| name)
     }
 
-    fn print(&self, report: &Report) -> String {
+    fn print(&self, report: &ReplayReport) -> String {
         let mut text = String::new();
         let mut hole = |kind: &str, Hole { position, bytes }: &Hole| {
             let name = self.name_at(u64::from(position.offset));

@@ -115,7 +115,7 @@ pub(crate) struct Compaction<'a> {
 
 /// How a compaction ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum CompactionEnd {
     /// The results are in the view.
     Done,
     /// The table was emptied or dropped meanwhile.
@@ -133,12 +133,14 @@ impl Shared {
         };
         self.background.send(Work::Compact(store.clone()));
         match self.run_compaction(&compaction) {
-            Ok(End::Done) => {
+            Ok(CompactionEnd::Done) => {
                 drop(compaction);
                 self.background.send(Work::Compact(store.clone()));
             }
-            Ok(End::Emptied) => {}
-            Ok(End::Stopped) => tracing::info!(?store, "a compaction was stopped; its inputs stay in use"),
+            Ok(CompactionEnd::Emptied) => {}
+            Ok(CompactionEnd::Stopped) => {
+                tracing::info!(?store, "a compaction was stopped; its inputs stay in use")
+            }
             // Its files went while it went on.
             Err(error) if store.is_dropped.load(Ordering::Acquire) => {
                 tracing::info!(?store, %error, "a compaction ended, since its table was dropped");
@@ -153,7 +155,7 @@ impl Shared {
     }
 
     /// Merges the inputs and swaps the view.
-    pub(crate) fn run_compaction(&self, compaction: &Compaction<'_>) -> Result<End> {
+    pub(crate) fn run_compaction(&self, compaction: &Compaction<'_>) -> Result<CompactionEnd> {
         let inputs = &compaction.inputs;
         let _doing = Doing::begin(Purpose::Compaction);
         let started_nanos = self.env.monotonic_nanos();
@@ -169,11 +171,15 @@ impl Shared {
             Err(error) => {
                 self.abort(transaction);
                 let is_stopped = matches!(error, Error::Read(ReadError::Aborted(_)));
-                return if is_stopped { Ok(End::Stopped) } else { Err(error) };
+                return if is_stopped {
+                    Ok(CompactionEnd::Stopped)
+                } else {
+                    Err(error)
+                };
             }
         };
         let Some(bytes) = self.swap(inputs, transaction, &written, &indexes)? else {
-            return Ok(End::Emptied);
+            return Ok(CompactionEnd::Emptied);
         };
         let bytes_in = inputs.merged_bytes();
         self.counters.compacted(bytes_in, bytes);
@@ -191,7 +197,7 @@ impl Shared {
             millis,
             "compacted"
         );
-        Ok(End::Done)
+        Ok(CompactionEnd::Done)
     }
 
     /// Puts what was written in the place of the inputs; returns its bytes. `None` if the inputs are gone.

@@ -1,6 +1,6 @@
 //! What the start could not read of the commit log: told once as it happens, and for as long as the process runs in the status.
 
-use ilion_commitlog::{Hole, Missing, Mode, Options, Report};
+use ilion_commitlog::{Hole, Missing, Mode, Options, ReplayReport};
 
 /// What the start could not read of the commit log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,7 +22,7 @@ impl LogLosses {
     }
 }
 
-fn losses(report: &Report) -> LogLosses {
+fn losses(report: &ReplayReport) -> LogLosses {
     let holes = report.holes.iter().chain(&report.torn_tail);
     LogLosses {
         places: (report.holes.len() + report.skipped.len()) as u64 + u64::from(report.torn_tail.is_some()),
@@ -33,7 +33,7 @@ fn losses(report: &Report) -> LogLosses {
 }
 
 /// Logs what is lost, and returns the counts.
-pub(crate) fn tell(report: &Report, commit_log: &Options) -> LogLosses {
+pub(crate) fn tell(report: &ReplayReport, commit_log: &Options) -> LogLosses {
     // In `batch` and `group` mode no write is acknowledged before its sync.
     let was_acknowledged = matches!(commit_log.mode, Mode::Periodic { .. });
     for Hole { position, bytes } in &report.holes {

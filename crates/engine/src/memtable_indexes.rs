@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicIsize, Ordering};
 use ilion_commitlog::Position;
 use ilion_env::Env;
 use ilion_index::{MemtableIndex, SecondaryIndex, Storage, When};
-use ilion_memtable::{Memtable, Watched};
+use ilion_memtable::{Memtable, Observed};
 use ilion_rows::{DecoratedKey, RowChange};
 use parking_lot::MappedRwLockReadGuard;
 
@@ -53,13 +53,13 @@ pub(crate) struct MemtableIndexes {
     hidden: Vec<(Arc<dyn SecondaryIndex>, Arc<dyn EntryTable>)>,
     attached: Vec<(Arc<dyn SecondaryIndex>, Arc<dyn MemtableIndex>)>,
     attached_bytes: AtomicIsize,
-    watched: Watched,
+    observed: Observed,
 }
 
 impl MemtableIndexes {
-    pub(crate) fn watching(watched: Watched) -> Self {
+    pub(crate) fn observing(observed: Observed) -> Self {
         Self {
-            watched,
+            observed,
             ..Self::default()
         }
     }
@@ -78,8 +78,8 @@ impl MemtableIndexes {
     }
 
     /// What they look at of a row that changes.
-    pub(crate) fn watched(&self) -> &Watched {
-        &self.watched
+    pub(crate) fn observed(&self) -> &Observed {
+        &self.observed
     }
 
     pub(crate) fn has_attached(&self) -> bool {

@@ -7,7 +7,7 @@
 
 use std::path::Path;
 
-use ilion_commitlog::{Position, SegmentId, Stretch};
+use ilion_commitlog::{LogStretch, Position, SegmentId};
 use ilion_env::Env;
 
 use crate::Result;
@@ -19,7 +19,7 @@ const FILE_BYTES_MAX: u64 = 4096;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reached {
     pub timestamp_micros: i64,
-    pub log: Stretch,
+    pub log: LogStretch,
 }
 
 impl Reached {
@@ -47,7 +47,7 @@ impl Reached {
     }
 
     fn print(&self) -> String {
-        let Stretch { from, to } = self.log;
+        let LogStretch { from, to } = self.log;
         let lines = format!(
             "timestamp_micros {}\nlog_from {from}\nlog_to {to}\n",
             self.timestamp_micros
@@ -70,14 +70,14 @@ impl Reached {
         let to = Position::new(segment.parse().ok()?, offset.parse().ok()?);
         Some(Self {
             timestamp_micros,
-            log: Stretch { from, to },
+            log: LogStretch { from, to },
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use ilion_commitlog::{Position, SegmentId, Stretch};
+    use ilion_commitlog::{LogStretch, Position, SegmentId};
 
     use super::Reached;
 
@@ -85,7 +85,7 @@ mod tests {
     fn what_was_reached_is_read_back_and_any_damage_is_seen() {
         let reached = Reached {
             timestamp_micros: -3,
-            log: Stretch {
+            log: LogStretch {
                 from: SegmentId(7),
                 to: Position::new(9, 4711),
             },

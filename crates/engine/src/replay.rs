@@ -86,7 +86,7 @@ pub(crate) struct Replay<'a> {
     batch: Batch,
     batch_bytes: usize,
     /// Records behind a change of the schema, in their order: applied once the schema is read anew.
-    held: Vec<Held>,
+    held: Vec<DelayedRecord>,
     held_bytes: usize,
     /// `system_schema` has changed since the schema was read from it.
     is_schema_old: bool,
@@ -173,7 +173,7 @@ impl Replay<'_> {
 
     fn hold(&mut self, position: Position, envelope: &Envelope<'_>) -> Result<()> {
         self.held_bytes += envelope.body.len();
-        self.held.push(Held {
+        self.held.push(DelayedRecord {
             position,
             kind: envelope.kind,
             body: envelope.body.into(),
@@ -288,7 +288,7 @@ impl Replay<'_> {
 }
 
 /// A record that waits for the schema.
-struct Held {
+struct DelayedRecord {
     position: Position,
     kind: Kind,
     body: Box<[u8]>,

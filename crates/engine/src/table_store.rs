@@ -11,7 +11,7 @@ use arc_swap::ArcSwap;
 use ilion_commitlog::Position;
 use ilion_env::Env;
 use ilion_index::{SecondaryIndex, Storage};
-use ilion_memtable::{Memtable, Watched};
+use ilion_memtable::{Memtable, Observed};
 use ilion_rows::Mutation;
 use ilion_schema::{TableId, TableSchema};
 use ilion_sstable::{Descriptor, SSTableId, Version};
@@ -99,8 +99,8 @@ impl TableIndexes {
     }
 
     /// What they look at of a row.
-    pub(crate) fn looked_at(&self) -> Watched {
-        Watched::of(self.0.iter().map(|live| live.index.watches()))
+    pub(crate) fn observed(&self) -> Observed {
+        Observed::of(self.0.iter().map(|live| live.index.watches()))
     }
 
     /// For a memtable that begins empty; `None` if there is no index.
@@ -108,7 +108,7 @@ impl TableIndexes {
         if self.0.is_empty() {
             return None;
         }
-        let mut indexes = MemtableIndexes::watching(self.looked_at());
+        let mut indexes = MemtableIndexes::observing(self.observed());
         for live in &self.0 {
             let index = live.index.clone();
             match (&live.hidden, live.index.storage()) {

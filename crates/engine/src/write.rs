@@ -256,7 +256,7 @@ impl Shared {
         };
         SCRATCH.with_borrow_mut(|scratch| {
             let mut grown = 0;
-            let own = memtable.apply_observed(mutation, position, indexes.watched(), &mut |change| {
+            let own = memtable.apply_observed(mutation, position, indexes.observed(), &mut |change| {
                 grown += indexes.take_in(&*self.env, &mutation.key, change, scratch);
             });
             if scratch.capacity() > SCRATCH_BYTES_KEPT {

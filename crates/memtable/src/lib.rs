@@ -10,7 +10,7 @@
 //! | `memtable` | [`Memtable`]: shards, apply |
 //! | `statistics` | [`Statistics`]: counts over its mutations; [`LogPosition`] |
 //! | `partition` | one partition, and how an update changes it |
-//! | `observed` | [`Watched`]: showing an index how rows change |
+//! | `observed` | [`Observed`]: showing an index how rows change |
 //! | `placed_key` | a partition key in the order of the ring |
 //! | `row_list` | rows in clustering order |
 //! | `stored_row`, `packed` | a row in memory: in one piece if it is short |
@@ -31,5 +31,5 @@ mod stored_row;
 pub use cursor::{MemtableCursor, PartitionCursor};
 pub use entries::EntriesInOrder;
 pub use memtable::Memtable;
-pub use observed::Watched;
+pub use observed::Observed;
 pub use statistics::{LogPosition, Statistics};

@@ -14,7 +14,7 @@ use ilion_types::Token;
 use parking_lot::RwLock;
 
 use crate::entries::{Entries, EntriesInOrder};
-use crate::observed::{Observer, Watched};
+use crate::observed::{Observed, Observer};
 use crate::partition::{Copies, Partition};
 use crate::placed_key::PlacedKey;
 use crate::statistics::{LogPosition, Statistics};
@@ -98,16 +98,16 @@ impl Memtable {
     }
 
     /// As [`Self::apply`], and calls `see` for each row that it changed, under the lock of the shard. The old row has at least its
-    /// `watched` columns. Rows that a range deletion covers are not shown. The values may be slices of a client's request: `see`
+    /// `observed` columns. Rows that a range deletion covers are not shown. The values may be slices of a client's request: `see`
     /// must copy what it keeps.
     pub fn apply_observed(
         &self,
         mutation: &Mutation,
         position: Option<LogPosition>,
-        watched: &Watched,
+        observed: &Observed,
         see: &mut dyn FnMut(RowChange<'_>),
     ) -> isize {
-        self.apply_with(mutation, position, Some(Observer { watched, see }))
+        self.apply_with(mutation, position, Some(Observer { observed, see }))
     }
 
     fn apply_with(

@@ -5,7 +5,7 @@ use ilion_schema::ColumnId;
 
 /// The columns of a row that an observer needs of the row before a change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Watched {
+pub enum Observed {
     /// The whole row, or only whether the row is empty.
     #[default]
     Rows,
@@ -13,7 +13,7 @@ pub enum Watched {
     Columns(Box<[ColumnId]>),
 }
 
-impl Watched {
+impl Observed {
     /// What several observers need; each needs one column, or (`None`) whole rows.
     pub fn of(each: impl Iterator<Item = Option<ColumnId>>) -> Self {
         let columns: Option<Vec<ColumnId>> = each.collect();
@@ -46,7 +46,7 @@ impl Watched {
 
 /// A callback for changed rows, and the columns that it needs.
 pub(crate) struct Observer<'o> {
-    pub(crate) watched: &'o Watched,
+    pub(crate) observed: &'o Observed,
     pub(crate) see: &'o mut dyn FnMut(RowChange<'_>),
 }
 

@@ -20,7 +20,7 @@ use ilion_rows::{
 use ilion_schema::ColumnId;
 use smallvec::SmallVec;
 
-use crate::observed::{Observer, Watched};
+use crate::observed::{Observed, Observer};
 
 /// Larger rows are not packed, since a change of one column copies the whole row.
 const BYTES_MAX: usize = 8 << 10;
@@ -89,9 +89,9 @@ impl Packed {
 
     /// Shows an observer that this row becomes another one.
     pub(crate) fn show_change(&self, after: &Row, observer: &mut Observer<'_>) {
-        match observer.watched {
-            Watched::Rows => observer.show(Some(Before::Row(&self.row())), after),
-            Watched::Columns(columns) => {
+        match observer.observed {
+            Observed::Rows => observer.show(Some(Before::Row(&self.row())), after),
+            Observed::Columns(columns) => {
                 let mut cells = self.cells(columns);
                 match columns.len() {
                     1 => observer.show(Some(Before::Cells(cells.next().as_slice())), after),
@@ -439,12 +439,15 @@ mod tests {
         let row = row(Liveness::live(5), cells);
         let packed = Packed::of(&row).unwrap();
         for ids in [&[][..], &[0], &[3, 9], &[7, 3], &[0, 3, 7]] {
-            let watched: Vec<ColumnId> = ids.iter().map(|id| ColumnId(*id)).collect();
-            let wanted = row.columns.iter().filter(|entry| watched.contains(&entry.column));
+            let observed: Vec<ColumnId> = ids.iter().map(|id| ColumnId(*id)).collect();
+            let wanted = row
+                .columns
+                .iter()
+                .filter(|entry| observed.contains(&entry.column));
             let wanted: Vec<_> = wanted
                 .map(|entry| (entry.column, row.cell(entry.column).unwrap()))
                 .collect();
-            assert_eq!(packed.cells(&watched).collect::<Vec<_>>(), wanted);
+            assert_eq!(packed.cells(&observed).collect::<Vec<_>>(), wanted);
         }
     }
 

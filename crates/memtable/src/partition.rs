@@ -283,7 +283,7 @@ fn shadow_stored(
 /// The part of a row that the observer needs; `None` without an observer.
 fn part_of(row: &Row, observer: Watcher<'_, '_>) -> Option<Row> {
     let observer = observer.as_ref()?;
-    Some(observer.watched.part_of(row))
+    Some(observer.observed.part_of(row))
 }
 
 #[inline]

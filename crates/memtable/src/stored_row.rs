@@ -111,7 +111,7 @@ impl StoredRow {
         let before = self.size_bytes();
         match (&mut *self, &other) {
             (Self::Plain(known), _) => {
-                let old = observer.watched.part_of(known);
+                let old = observer.observed.part_of(known);
                 let grown = Arc::make_mut(known).merge(other.into_row(), table);
                 observer.show(Some(Before::Row(&old)), known);
                 return grown;

@@ -7,7 +7,7 @@ use ilion_compaction::{Candidate, Choice, MajorOutput, Situation, Strategy};
 use ilion_schema::TableId;
 use ilion_types::Token;
 
-use super::End;
+use super::CompactionEnd;
 use crate::shared::Shared;
 use crate::table_store::TableStore;
 use crate::tasks::{CompactionFacts, TaskChoice};
@@ -98,8 +98,8 @@ impl Shared {
                 return Ok(());
             };
             match self.run_compaction(&compaction)? {
-                End::Done | End::Emptied => Ok(()),
-                End::Stopped => Err(Error::Refused("the compaction was stopped".to_owned())),
+                CompactionEnd::Done | CompactionEnd::Emptied => Ok(()),
+                CompactionEnd::Stopped => Err(Error::Refused("the compaction was stopped".to_owned())),
             }
         });
         drop(pause);
