@@ -1,6 +1,15 @@
-//! The threads of the background: one flushes, some compact, one makes missing token maps, one looks after what is due by time.
+//! The threads of the background.
 //!
-//! Work is a value in a queue. A panic in a thread stops writes for good: reads go on, the reason is told.
+//! | thread | what it does |
+//! | --- | --- |
+//! | `ilion-flush` | flushes memtables, one table after another |
+//! | `ilion-compact-N` | compacts |
+//! | `ilion-token-maps` | makes missing token maps and checksums, resamples index summaries |
+//! | `ilion-indexes` | builds indexes |
+//! | `ilion-caches` | loads saved caches after the start, and saves them now and then |
+//! | `ilion-tick` | each second: requests what is due by time, tries again what failed |
+//!
+//! Work is a value in a queue (`work`). A panic in a thread stops writes for good: reads go on, and the status shows the reason.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -15,12 +24,12 @@ use crate::shared::Shared;
 use crate::work::{Queues, Work};
 use crate::{Error, Result};
 
-/// How often what is due by time is looked after.
+/// Time between two ticks.
 const TICK: Duration = Duration::from_secs(1);
-/// How often, in ticks, every table is looked at for compactions that time alone makes due.
+/// Ticks between two checks for compactions that are due by time.
 const TICKS_TO_COMPACT: u64 = 60;
 
-/// Starts the threads. Work that was sent before is not done.
+/// Starts the threads. Work that was sent before is lost.
 pub(crate) fn start(shared: &Arc<Shared>) -> Result<()> {
     let (flush, flush_queue) = unbounded();
     let (compact, compact_queue) = unbounded();
@@ -131,7 +140,7 @@ fn guarded(shared: &Arc<Shared>, run: impl FnOnce()) {
 }
 
 impl Shared {
-    /// Expired data, tombstones that have become old enough, and what failed or had no space a while ago.
+    /// Requests a look at every table: data expires, tombstones get old enough, and a compaction that failed may succeed now.
     pub(crate) fn look_for_compactions(&self) {
         let tables = self.tables.load_full();
         for store in tables.values() {
@@ -142,7 +151,7 @@ impl Shared {
         }
     }
 
-    /// Has flushed what is due by time (`memtable_flush_period_in_ms`) or keeps the log too large.
+    /// Requests flushes that are due by time (`memtable_flush_period_in_ms`), or since the log is too large.
     fn tick(&self) {
         self.retry_stalled();
         let now_nanos = self.env.monotonic_nanos();

@@ -14,10 +14,10 @@ pub(crate) const COUNTERS: &str = "CounterCache";
 pub(crate) struct CacheSaving {
     /// Begins the names of its files.
     pub name: &'static str,
-    /// As operators call it.
+    /// Its name for operators.
     pub label: &'static str,
     save_period: Option<Duration>,
-    /// How many keys are saved.
+    /// Most keys that are saved.
     pub keys_to_save: AtomicUsize,
 }
 

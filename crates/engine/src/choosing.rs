@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ilion_compaction::Memory;
 
-/// For so long the inputs of a compaction that failed, or had no space, are left alone.
+/// How long the inputs of a compaction that failed, or had no space, are left out.
 const SUSPECT_NANOS: u64 = 60 * 1_000_000_000;
 
 /// Memory of the choices of a table. Its lock is held from a choice until its inputs are registered.

@@ -1,4 +1,4 @@
-//! The clock as deletion times and expirations have it.
+//! The clock in the unit of deletion times and expirations.
 
 use ilion_env::Env;
 

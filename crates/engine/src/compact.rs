@@ -1,8 +1,8 @@
-//! SSTables to fewer: a choice becomes a merge, the merge SSTables, and the view is swapped.
+//! Compactions: inputs are chosen and merged into new SSTables, and the view is swapped.
 //!
-//! A compaction holds its inputs: no other begins with one of them. It writes under a transaction log, and takes the inputs
-//! out of the view while it holds the table's files (`maintenance`); if the table was emptied meanwhile, or the compaction
-//! was stopped, nothing has happened.
+//! A compaction holds its inputs: no other one takes them. It writes under a transaction log, and removes the inputs
+//! from the view while it holds the table's files (`maintenance`). If the table was emptied meanwhile, or the compaction
+//! was stopped, its output is removed and the view stays as it is.
 
 mod choice;
 mod history;
@@ -38,7 +38,7 @@ use joined::{Counted, Joined};
 pub use manual::CompactionRequest;
 use outputs::Outputs;
 
-/// SSTables that a compaction has, however it ends.
+/// SSTables that a compaction holds until this is dropped.
 pub(crate) struct Inputs<'a> {
     store: &'a Arc<TableStore>,
     merged: Vec<Arc<LiveSSTable>>,
@@ -47,7 +47,7 @@ pub(crate) struct Inputs<'a> {
 }
 
 impl<'a> Inputs<'a> {
-    /// What the choice names; `None` if some is gone from the view or being compacted.
+    /// The SSTables of a choice; `None` if one is no longer in the view, or in another compaction.
     fn acquire(store: &'a Arc<TableStore>, choice: &Choice) -> Option<Self> {
         let view = store.view();
         let find = |paths: &[PathBuf]| -> Option<Vec<_>> {
@@ -81,7 +81,7 @@ impl<'a> Inputs<'a> {
         self.all().any(|input| Arc::ptr_eq(input, live))
     }
 
-    /// About how many SSTables they come to.
+    /// About how many SSTables the result has.
     fn pieces(&self, output: Output, bytes_in: u64) -> u64 {
         let first = self.merged.iter().map(|live| live.sstable.first_key()).min();
         let last = self.merged.iter().map(|live| live.sstable.last_key()).max();
@@ -105,7 +105,7 @@ impl Drop for Inputs<'_> {
     }
 }
 
-/// A compaction that may begin.
+/// A compaction whose inputs are held.
 pub(crate) struct Compaction<'a> {
     inputs: Inputs<'a>,
     registered: Registered<'a>,
@@ -120,13 +120,13 @@ pub(crate) enum CompactionEnd {
     Done,
     /// The table was emptied or dropped meanwhile.
     Emptied,
-    /// Somebody stopped it, or the engine ends.
+    /// It was stopped, or the engine is closing.
     Stopped,
 }
 
 impl Shared {
-    /// Runs a compaction of the table if one is due, and has another thread look for the next. Failures are told in the
-    /// log: the old files stay in use.
+    /// Runs a compaction of the table if one is due, and requests a look for the next one. A failure is logged, and the old files
+    /// stay in use.
     pub(crate) fn compact_if_due(&self, store: &Arc<TableStore>) {
         let Some(compaction) = self.begin_due(store) else {
             return;
@@ -141,7 +141,7 @@ impl Shared {
             Ok(CompactionEnd::Stopped) => {
                 tracing::info!(?store, "a compaction was stopped; its inputs stay in use")
             }
-            // Its files went while it went on.
+            // Its files were removed meanwhile.
             Err(error) if store.is_dropped.load(Ordering::Acquire) => {
                 tracing::info!(?store, %error, "a compaction ended, since its table was dropped");
             }
@@ -200,7 +200,7 @@ impl Shared {
         Ok(CompactionEnd::Done)
     }
 
-    /// Puts what was written in the place of the inputs; returns its bytes. `None` if the inputs are gone.
+    /// Replaces the inputs by the new SSTables; returns their bytes. `None` if the inputs are not in the view any more.
     fn swap(
         &self,
         inputs: &Inputs<'_>,
@@ -250,7 +250,7 @@ impl Shared {
         Ok(Some(bytes))
     }
 
-    /// Writes what the inputs come to; returns what has something in it.
+    /// Merges the inputs; returns the new SSTables, without empty ones.
     fn merge(
         &self,
         compaction: &Compaction<'_>,
@@ -313,7 +313,7 @@ impl Shared {
         Box::new(watched)
     }
 
-    /// Tombstones made before may go. Compat: with `only_purge_repaired_tombstones` none that was not repaired does.
+    /// Tombstones from before this second may be purged. Compat: with `only_purge_repaired_tombstones` only repaired ones.
     fn purge_before_secs(&self, inputs: &Inputs<'_>) -> u32 {
         let gc_before_secs = self.gc_before_secs(inputs.store);
         if !inputs.store.strategy().common.only_purge_repaired_tombstones {
@@ -328,7 +328,7 @@ impl Shared {
     fn options_for(&self, inputs: &Inputs<'_>) -> WriterOptions {
         let sstables = inputs.merged.iter().map(|live| &live.sstable);
         let stats = sstables.clone().map(|sstable| sstable.header().stats);
-        // What is dropped unread is covered by what is written.
+        // The result covers the stretches of inputs that are dropped unread, too.
         let covered = inputs.all().flat_map(|live| intervals_of(&live.sstable, self.id));
         WriterOptions {
             partitioner: inputs.store.schema().partitioner(self.options.partitioner),
@@ -345,7 +345,7 @@ impl Shared {
     }
 }
 
-/// The damaged file if there is one, and else all inputs.
+/// The damaged input if there is one (true: leave it out for good), else all inputs.
 fn suspects(inputs: &Inputs<'_>, error: &Error) -> (Vec<PathBuf>, bool) {
     let damaged = match error {
         Error::Read(ReadError::Corrupt { file, .. }) => file.file_name().and_then(|name| name.to_str()),
@@ -360,8 +360,8 @@ fn suspects(inputs: &Inputs<'_>, error: &Error) -> (Vec<PathBuf>, bool) {
     }
 }
 
-/// The lowest timestamp that a source outside of the compaction may have for a key. What is written to the memtable at this
-/// moment with an older timestamp may come too late, as in Cassandra.
+/// The lowest timestamp that a source outside of the compaction may have for a key. Compat: a write with an older timestamp that
+/// arrives at this moment may be missed.
 fn purgeable_below(inputs: &Inputs<'_>) -> ilion_rows::PurgeableBelow {
     let store = inputs.store.clone();
     let own: Vec<_> = inputs.all().cloned().collect();

@@ -1,8 +1,8 @@
-//! [`Counters`] of background work; `facts` shows them.
+//! [`Counters`] of background work, which `facts` shows.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What background work has done since the start.
+/// Counts since the start.
 #[derive(Default)]
 pub(crate) struct Counters {
     pub flushes_running: AtomicU64,
@@ -16,7 +16,7 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// A flush that goes on until this is dropped.
+    /// Counts a flush as running until this is dropped.
     pub(crate) fn begin_flush(&self) -> RunningFlush<'_> {
         self.flushes_running.fetch_add(1, Relaxed);
         RunningFlush(self)
@@ -42,7 +42,7 @@ impl Counters {
     }
 }
 
-/// A flush that goes on.
+/// A running flush.
 pub(crate) struct RunningFlush<'c>(&'c Counters);
 
 impl Drop for RunningFlush<'_> {

@@ -1,4 +1,4 @@
-//! [`Engine`] and its public calls; those that belong to one part of it are in its module.
+//! [`Engine`] and its public calls. Calls that belong to one part of the engine are in the module of that part.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::{Error, Result};
 /// The storage engine over one data directory.
 pub struct Engine {
     pub(crate) shared: Arc<Shared>,
-    /// Nobody else opens the directory while it is held.
+    /// While it is held, no other process opens the directory.
     pub(crate) _lock: Box<dyn FileLock>,
 }
 
@@ -41,12 +41,12 @@ impl Engine {
         self.shared.options.partitioner
     }
 
-    /// The door to files, clock and randomness.
+    /// Access to files, clock and randomness.
     pub fn env(&self) -> &Arc<dyn Env> {
         &self.shared.env
     }
 
-    /// One partition: merged, with tombstones and expired data still there.
+    /// One partition of all sources, merged. Tombstones and expired data are not removed.
     ///
     /// # Errors
     /// A source cannot be read, or the table is gone.
@@ -88,12 +88,12 @@ impl Engine {
         Ok(store)
     }
 
-    /// Computes a table of a virtual keyspace whenever it is read.
+    /// Registers a table of a virtual keyspace, which is computed whenever it is read.
     pub fn register_virtual_table(&self, id: TableId, table: Arc<dyn VirtualTable>) {
         self.shared.virtual_tables.register(id, table);
     }
 
-    /// Holds partitions for somebody who reads and then writes by what was read.
+    /// Locks partitions for a write that depends on a read.
     pub fn lock_partitions<'a>(
         &'a self,
         partitions: &mut dyn Iterator<Item = (TableId, &DecoratedKey)>,
@@ -101,12 +101,12 @@ impl Engine {
         self.shared.stripes.lock(partitions)
     }
 
-    /// What this node has counted lately. To be used while the partition is locked.
+    /// The counter cache. Requires: the partition is locked while it is used.
     pub fn counter_cache(&self) -> &CounterCache {
         &self.shared.counter_cache
     }
 
-    /// Calls back when the log is durable up to the position in the sense of its mode. Must not block.
+    /// Calls back when the log is durable up to the position in the sense of its mode. The callback must not block.
     pub fn on_durable(&self, position: Position, callback: Callback) {
         match self.shared.log() {
             Ok(log) => log.on_durable(position, callback),
@@ -123,10 +123,10 @@ impl Engine {
         Ok(self.shared.log()?.wait_durable(position)?)
     }
 
-    /// Writes all memtables of a table, or of that of a hidden one, to disk, and returns when they are there.
+    /// Writes all memtables of a table to disk, and returns when they are there. For a hidden table: those of the table it belongs to.
     ///
     /// # Errors
-    /// The flush failed. Where something was used up (a full disk) it is tried again by itself; else writes are refused from
+    /// The flush failed. If something is used up (a full disk), it is tried again automatically; else writes are refused from
     /// now on.
     pub fn flush(&self, table: TableId) -> Result<()> {
         let (_, store) = self
@@ -147,8 +147,8 @@ impl Engine {
         self.shared.flush_tables(&stores)
     }
 
-    /// Brings everything to disk and starts a new log segment, so that the next start replays nothing. Writes that
-    /// follow are taken all the same.
+    /// Flushes everything and starts a new log segment, so that the next start replays nothing. Later writes are
+    /// accepted as usual.
     ///
     /// # Errors
     /// A flush failed.
@@ -156,18 +156,18 @@ impl Engine {
         self.flush_all()?;
         let log = self.shared.log()?;
         log.rotate()?;
-        // What is not synced yet is not let go.
+        // Segments that are not synced are not trimmed.
         log.sync()?;
         self.shared.trim_log()
     }
 
-    /// Why memtables cannot be flushed for now, if they cannot: it is tried again by itself, and writes are taken as long as
-    /// memtables have room.
+    /// Why memtables cannot be flushed for now; `None` if they can. Flushes are tried again automatically, and writes are accepted as
+    /// long as memtables have room.
     pub fn stalled(&self) -> Option<String> {
         self.shared.stalled()
     }
 
-    /// Why writes are refused for good, if they are.
+    /// Why writes are refused for good; `None` if they are not.
     pub fn failure(&self) -> Option<String> {
         self.shared.failure().map(str::to_owned)
     }
@@ -175,12 +175,12 @@ impl Engine {
     /// Starts to count reads and writes of the tables' partitions.
     ///
     /// # Errors
-    /// They are being counted for somebody else.
+    /// Another sampling is running.
     pub fn begin_sampling(&self, tables: Vec<TableId>) -> Result<()> {
         self.shared.sampling.begin(tables)
     }
 
-    /// Ends what [`Engine::begin_sampling`] began: the partitions with the highest counts, so many of each kind.
+    /// Ends the sampling; returns the `top` partitions with the highest counts of each kind.
     pub fn finish_sampling(&self, top: usize) -> TopPartitions {
         // A table may have been dropped meanwhile.
         self.shared.sampling.finish(top, |table, key| {
@@ -199,12 +199,12 @@ impl Engine {
         self.shared.stores()
     }
 
-    /// Returns when saved caches are loaded, as far as they will be. For tests and benchmarks.
+    /// Returns when saved caches are loaded, or loading them has ended. For tests and benchmarks.
     pub fn wait_caches_loaded(&self) {
         self.shared.background.wait_caches_loaded();
     }
 
-    /// Returns when the background has nothing to do: no flush and no compaction is due. For tests and benchmarks.
+    /// Returns when no flush, compaction or other background work is due. For tests and benchmarks.
     pub fn wait_idle(&self) {
         self.shared.background.wait_idle();
     }

@@ -1,4 +1,4 @@
-//! [`Faults`]: objects of `system_schema` that do not decode. What becomes of them is decided in `set_aside`.
+//! [`Faults`]: objects of `system_schema` that do not decode. `set_aside` says how the node serves the rest.
 
 use std::fmt;
 
@@ -7,16 +7,16 @@ use parking_lot::Mutex;
 
 use crate::{Error, Result};
 
-/// Something that a start could not open.
+/// An object that a start could not open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetAside {
     /// Its keyspace.
     pub keyspace: String,
-    /// What it is: `table`, `view`, `type`, `function`, `aggregate`, `index`, `trigger` or `keyspace`.
+    /// `table`, `view`, `type`, `function`, `aggregate`, `index`, `trigger` or `keyspace`.
     pub kind: &'static str,
     /// Its name.
     pub name: String,
-    /// The id of a table, as far as that can be read.
+    /// The id of a table, if it can be read.
     pub id: Option<TableId>,
     /// Why, and what to do.
     pub reason: String,
@@ -33,7 +33,7 @@ impl fmt::Display for SetAside {
 }
 
 impl SetAside {
-    /// Whether it is this table, or its keyspace.
+    /// True if the object is this table, or its keyspace.
     pub(crate) fn is_table(&self, keyspace: &str, name: &str) -> bool {
         let is_meant = match self.kind {
             "keyspace" => true,
@@ -43,7 +43,7 @@ impl SetAside {
         is_meant && self.keyspace == keyspace
     }
 
-    /// Whether a row of `system_schema` is one of the object: of a table also those of its columns, indexes and triggers.
+    /// True if a row of `system_schema` belongs to the object: to a table also those of its columns, indexes and triggers.
     pub(crate) fn has_row(&self, row: &SchemaRow) -> bool {
         let tables: &[&str] = match self.kind {
             "table" => &[
@@ -70,7 +70,7 @@ impl SetAside {
     }
 }
 
-/// Objects that did not decode when the schema was read last.
+/// The objects that did not decode when the schema was last read.
 #[derive(Default)]
 pub(crate) struct Faults(Mutex<Vec<SetAside>>);
 
@@ -79,7 +79,7 @@ impl Faults {
         self.0.lock().clone()
     }
 
-    /// What does not decode now. Tables of it that are known are kept, with their files.
+    /// Replaces the list. Stores of tables on it are kept, with their files.
     pub(crate) fn note(&self, faults: &[SchemaFault]) {
         let set_aside = |fault: &SchemaFault| SetAside {
             reason: format!("{}; DROP it, or restore its rows and restart", fault.error),
@@ -91,7 +91,7 @@ impl Faults {
         *self.0.lock() = faults.iter().map(set_aside).collect();
     }
 
-    /// True if the schema lacks the table only since its rows do not decode: its files stay.
+    /// True if the table is missing in the schema since its rows do not decode. Then its files stay.
     pub(crate) fn has(&self, table: &TableSchema) -> bool {
         let faults = self.0.lock();
         faults
@@ -99,12 +99,12 @@ impl Faults {
             .any(|fault| fault.is_table(&table.keyspace, &table.name))
     }
 
-    /// The object was dropped.
+    /// Removes an object that was dropped.
     pub(crate) fn forget(&self, fault: &SetAside) {
         self.0.lock().retain(|known| known != fault);
     }
 
-    /// Refuses a change that gives the name of a set-aside object away.
+    /// Refuses a change that creates an object with the name of one that is set aside.
     pub(crate) fn check_names_free(&self, applied: &Applied) -> Result<()> {
         let faults = self.0.lock();
         for diff in &applied.diffs {
@@ -130,7 +130,7 @@ impl Faults {
         Ok(())
     }
 
-    /// The object that a DROP names; `None` if the change is no DROP, or of an object that decodes.
+    /// The object on the list that a DROP names; `None` for any other change.
     pub(crate) fn dropped_by(&self, change: &SchemaChange) -> Option<SetAside> {
         let (kinds, keyspace, name): (&[&str], &str, &str) = match change {
             SchemaChange::DropKeyspace { name, .. } => (&["keyspace"], name, name),

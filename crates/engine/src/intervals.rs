@@ -1,10 +1,10 @@
-//! Which stretches of this node's commit log an SSTable covers.
+//! The stretches of this node's commit log that an SSTable covers.
 
 use ilion_commitlog::Position;
 use ilion_sstable::{CommitLogInterval, SSTable};
 use uuid::Uuid;
 
-/// What of this node's commit log an SSTable holds; nothing of one that another node wrote.
+/// The stretches of this node's log whose records the SSTable has; none if another node wrote it.
 pub(crate) fn intervals_of(sstable: &SSTable, id: Uuid) -> Vec<CommitLogInterval> {
     let stats = sstable.stats();
     match stats.originating_host == Some(id) {
@@ -13,7 +13,7 @@ pub(crate) fn intervals_of(sstable: &SSTable, id: Uuid) -> Vec<CommitLogInterval
     }
 }
 
-/// True if an SSTable of the table holds the record already.
+/// True if a stretch covers the record.
 pub(crate) fn is_on_disk(intervals: &[CommitLogInterval], position: Position) -> bool {
     let place = (position.segment.0, position.offset);
     intervals

@@ -1,4 +1,4 @@
-//! What a strategy is told of a table, and what is made of its answer.
+//! The input of a strategy for a table, and what is made of its choice.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -153,15 +153,15 @@ impl Shared {
         self.tasks.begin(self.env.time_uuid(), job)
     }
 
-    /// What compactions may fill: not all of the disk, and not what others have begun to fill.
+    /// Space that a compaction may use: not the whole disk, and not what running compactions may still write.
     pub(crate) fn free_bytes(&self, store: &TableStore) -> u64 {
-        // If it cannot be told, the write itself will fail.
+        // If it is not known, the write itself fails on a full disk.
         let free = self.env.free_space_bytes(&store.directory).unwrap_or(u64::MAX);
         let usable = free - free / 20;
         usable.saturating_sub(FREE_BYTES_MIN.max(self.tasks.reserved_bytes()))
     }
 
-    /// Leaves files of a failed compaction alone: the damaged one for good, or all of them for a while.
+    /// Leaves files of a failed compaction out: a damaged one for good, others for a while.
     pub(crate) fn suspect(&self, store: &TableStore, paths: Vec<PathBuf>, is_for_good: bool) {
         let mut choosing = store.choosing.lock();
         match is_for_good {
@@ -170,7 +170,7 @@ impl Shared {
         }
     }
 
-    /// Reckons anew how far the table's compactions are behind.
+    /// Computes the table's debt again.
     pub(crate) fn note_debt(&self, store: &TableStore) {
         store.debt.note(self.debt_of(store));
         self.note_worst_debt();
@@ -183,7 +183,7 @@ impl Shared {
 
     fn debt_of(&self, store: &TableStore) -> usize {
         let strategy = store.strategy();
-        // Nobody waits for compactions that do not come.
+        // If no compaction comes, writers must not wait for one.
         if !self.options.is_compacting || !strategy.common.is_enabled || !store.is_auto_compacting() {
             return 0;
         }

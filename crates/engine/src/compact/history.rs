@@ -1,4 +1,4 @@
-//! `system.compaction_history`: what compactions have merged, for a week.
+//! `system.compaction_history`: a row for each compaction, kept for a week.
 
 use bytes::Bytes;
 use ilion_commitlog::Kind;
@@ -18,7 +18,7 @@ const KEYSPACE: &str = "system";
 const TABLE: &str = "compaction_history";
 
 impl Shared {
-    /// Writes down a compaction that is done. Compat: not of the history itself, which would never come to rest.
+    /// Adds a compaction to the history. Compat: not one of the history itself, or its compactions would never end.
     pub(super) fn remember_compaction(
         &self,
         compaction: &Compaction<'_>,
@@ -65,7 +65,7 @@ impl Shared {
             },
             table,
         };
-        // The compaction is done all the same.
+        // The compaction itself has succeeded.
         if let Err(error) = self.write(Kind::Mutation, std::slice::from_ref(&mutation)) {
             tracing::warn!(%error, "a compaction was not written into system.compaction_history");
         }
@@ -94,7 +94,7 @@ impl Shared {
         })
     }
 
-    /// Now, the time to live of the table, and when what is written now expires.
+    /// The time, the table's time to live, and when a row that is written now expires.
     fn expiry(&self, table: &TableSchema) -> (i64, u32, u32) {
         let now_micros = self.env.unique_micros();
         let ttl_secs = table.options.default_time_to_live_secs;
