@@ -8,7 +8,7 @@ use ilion_rows::{ClusteringFilter, Cursor, Data, KeyRange, ReadPurge, Unfiltered
 use ilion_schema::{Release, Schema, TableId};
 
 use crate::affected::Affected;
-use crate::engine::Shared;
+use crate::shared::Shared;
 use crate::{Error, Result};
 
 /// The release by whose rules the directory is written.

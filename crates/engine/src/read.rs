@@ -21,42 +21,12 @@ use smallvec::SmallVec;
 use crate::chain::ChainRead;
 use crate::settle::{SettledCursor, Settling, Wanted};
 use crate::sorted_scan::{SortedRead, SortedScan};
+use crate::source::{Held, scan, skip, skip_all, touch};
 use crate::table_store::TableStore;
 use crate::view::{LiveSSTable, View};
 
 /// Partitions that are looked at for one key, as far as the sorted view names them; of more, the SSTable's own index says which it is.
 const RANKS_MAX: u64 = 8;
-
-/// A cursor over an SSTable that keeps its files from being removed.
-pub(crate) struct Held<C> {
-    cursor: C,
-    sstable: Arc<LiveSSTable>,
-    /// Counted as touched: it was asked for a partition.
-    is_touched: bool,
-}
-
-impl<C> Held<C> {
-    /// One that was asked for nothing.
-    pub(crate) fn new(cursor: C, sstable: Arc<LiveSSTable>) -> Self {
-        Self {
-            cursor,
-            sstable,
-            is_touched: false,
-        }
-    }
-}
-
-impl<C: Cursor> Cursor for Held<C> {
-    fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError> {
-        if !self.is_touched {
-            self.is_touched = true;
-            touch(&self.sstable);
-        }
-        self.cursor.next_partition()
-    }
-
-    ilion_rows::cursor_methods!(forward cursor: next_unfiltered lower_bound peek plain_partitions plain_rows);
-}
 
 /// No partition at all.
 struct Nothing;
@@ -223,7 +193,12 @@ impl TableStore {
                 view.sstables.len()
             )
         });
-        merged(sources, table, active.comparator(), Direction::of(filter.reversed))
+        merged(
+            sources,
+            table,
+            active.comparator(),
+            Direction::of(filter.reversed),
+        )
     }
 }
 
@@ -278,7 +253,8 @@ impl PointRead<'_> {
                     true => Count::SkippedByDeletion,
                     false => Count::SkippedByTimestamp,
                 };
-                skip_all(why, &sources[index..]);
+                let left = sources[index..].iter().map(|(live, _)| *live);
+                skip_all(why, left.len(), left);
                 break;
             }
             let prospect = self.prospect(sstable, ranks, &hash, settling.filter(), settling.wants_static());
@@ -323,7 +299,8 @@ impl PointRead<'_> {
         for (index, (live, ranks)) in sstables.iter().enumerate() {
             let sstable = &live.sstable;
             if deletion.deletes(sstable.stats().max_timestamp_micros) {
-                skip_all(Count::SkippedByDeletion, &sstables[index..]);
+                let left = sstables[index..].iter().map(|(live, _)| *live);
+                skip_all(Count::SkippedByDeletion, left.len(), left);
                 break;
             }
             let whereabouts = match self.prospect(sstable, ranks, &hash, &self.filter, wants_static) {
@@ -345,11 +322,7 @@ impl PointRead<'_> {
                 continue;
             };
             merged_sstables += 1;
-            let held = Held {
-                cursor,
-                sstable: Arc::clone(live),
-                is_touched: true,
-            };
+            let held = Held::touched(cursor, Arc::clone(live));
             if may_delete_partitions(sstable) {
                 let begun = Begun::of(held)?;
                 deletion = deletion.max(begun.deletion());
@@ -388,12 +361,16 @@ impl PointRead<'_> {
         let mut places: SmallVec<[(usize, Option<Range<u64>>); 4]> = known.collect();
         places.extend(sorted.beside.iter().map(|at| (*at, None)));
         places.sort_unstable_by_key(|(at, _)| *at);
-        if trace::is_on() {
+        if places.len() < view.sstables.len() {
             let is_left = |at: &usize| places.iter().all(|(other, _)| other != at);
             let left = (0..view.sstables.len()).filter(is_left);
-            left.for_each(|at| tell_skipped(Count::SkippedByFilter, &view.sstables[at]));
+            let count = view.sstables.len() - places.len();
+            skip_all(
+                Count::SkippedBySortedView,
+                count,
+                left.map(|at| &view.sstables[at]),
+            );
         }
-        cost::add(Count::SkippedByFilter, (view.sstables.len() - places.len()) as u64);
         let asked = places.into_iter().map(|(at, ranks)| (&view.sstables[at], ranks));
         asked.collect()
     }
@@ -446,47 +423,6 @@ pub(crate) enum Prospect {
     Possible(Whereabouts),
 }
 
-/// Counts SSTables that are left alone.
-fn skip_all(why: Count, sstables: &[Asked<'_>]) {
-    cost::add(why, sstables.len() as u64);
-    if trace::is_on() {
-        sstables.iter().for_each(|(live, _)| tell_skipped(why, live));
-    }
-}
-
-/// Counts an SSTable that is left alone.
-#[inline]
-fn skip(why: Count, live: &LiveSSTable) {
-    cost::add(why, 1);
-    if trace::is_on() {
-        tell_skipped(why, live);
-    }
-}
-
-#[cold]
-fn tell_skipped(why: Count, live: &LiveSSTable) {
-    trace::note(|| {
-        let sstable = live.sstable.descriptor().base_name();
-        match why {
-            Count::SkippedByKeyRange => format!("Key range allows skipping sstable {sstable}"),
-            Count::SkippedByFilter if live.sstable.token_map_bytes().is_some() => {
-                format!("Token map allows skipping sstable {sstable}")
-            }
-            Count::SkippedByFilter => format!("Bloom filter allows skipping sstable {sstable}"),
-            Count::SkippedByClustering => format!("Skipped non-slice-intersecting sstable {sstable}"),
-            Count::SkippedByDeletion => format!("Partition deletion covers sstable {sstable}"),
-            _ => format!("Newer data makes sstable {sstable} needless"),
-        }
-    });
-}
-
-/// Counts an SSTable that is asked.
-#[inline]
-pub(crate) fn touch(live: &LiveSSTable) {
-    cost::add(Count::SSTablesTouched, 1);
-    trace::note(|| format!("Reading sstable {}", live.sstable.descriptor().base_name()));
-}
-
 fn tell_merged(sstables: usize) {
     trace::note(|| format!("Merged data from memtables and {sstables} sstables"));
 }
@@ -500,18 +436,6 @@ fn may_delete_partitions(sstable: &SSTable) -> bool {
 /// True if it may have a deletion of the whole partition, or a static row that is wanted.
 fn is_part_of_head(sstable: &SSTable, wants_static: bool) -> bool {
     may_delete_partitions(sstable) || (wants_static && !sstable.header().statics.is_empty())
-}
-
-/// A cursor over a range of one SSTable.
-pub(crate) fn scan(
-    live: &Arc<LiveSSTable>,
-    table: &Arc<TableSchema>,
-    range: &KeyRange,
-    filter: &Arc<ClusteringFilter>,
-    scan: Scan,
-) -> Box<dyn Cursor> {
-    let cursor = live.sstable.cursor(table, range.clone(), filter.clone(), scan);
-    Box::new(Held::new(cursor, live.clone()))
 }
 
 fn merged(

@@ -6,24 +6,25 @@
 use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
-use ilion_commitlog::{CommitLog, Position};
+use ilion_commitlog::CommitLog;
 use ilion_env::{Env, FileLock};
 use ilion_schema::{Schema, SchemaFault, TableKind, TableSchema};
 use ilion_sstable::{Found, TableFiles, finish_transactions};
 use ilion_types::{CqlType, Partitioner};
-use parking_lot::Mutex;
 use uuid::Uuid;
 
 use crate::affected::Affected;
-use crate::background::Work;
-use crate::engine::{Shared, TableMap};
+use crate::log_losses;
 use crate::origin;
+use crate::parallel::in_parallel;
 use crate::reached::Reached;
 use crate::replay::replay;
+use crate::shared::{Shared, TableMap};
 use crate::table_store::{Left, TableStore};
 use crate::view::LiveSSTable;
+use crate::work::Work;
 use crate::write::record_bytes_max;
 use crate::{EngineOptions, Error, Result};
 
@@ -52,10 +53,10 @@ pub(crate) fn open(env: Arc<dyn Env>, options: EngineOptions) -> Result<(Shared,
     shared.adopt_tables(&own, &Affected::All)?;
     shared.schema.store(Arc::new(own));
     let (stored, faults) = shared.load_schema()?;
-    shared.note_faults(&faults);
+    shared.faults.note(&faults);
     shared.adopt_tables(&stored, &Affected::All)?;
     shared.schema.store(Arc::new(stored));
-    let reached = shared.read_reached()?;
+    let reached = Reached::read(&*shared.env, &shared.options.data_dir)?;
     let log = replay_log(&shared, id, reached, faults)?;
     // Recovery runs once.
     let _ = shared.log.set(log);
@@ -123,7 +124,10 @@ fn replay_log(
             "the commit log was replayed"
         );
     }
-    shared.tell_losses(&report);
+    // Recovery runs once.
+    let _ = shared
+        .log_losses
+        .set(log_losses::tell(&report, &shared.options.commit_log));
     Ok(log)
 }
 
@@ -191,7 +195,7 @@ impl Shared {
             .collect();
         let (kept, gone): (Vec<_>, Vec<_>) = gone
             .into_iter()
-            .partition(|store: &Arc<TableStore>| self.is_faulty(store));
+            .partition(|store: &Arc<TableStore>| self.faults.has(&store.schema()));
         next.extend(kept.into_iter().map(|store| (store.id, store)));
         self.tables.store(Arc::new(next));
         for store in gone {
@@ -293,42 +297,6 @@ pub(crate) struct FoundSSTable {
     found: Found,
 }
 
-/// Threads that a start may keep busy.
-pub(crate) fn thread_count() -> usize {
-    std::thread::available_parallelism().map_or(1, |count| count.get().min(16))
-}
-
-/// Few opens are not worth a thread.
-const OPENS_A_THREAD: usize = 8;
-
-/// Does something with each item, on several threads; the results are in the order of the items.
-fn in_parallel<I: Sync, T: Send>(items: &[I], work: impl Fn(&I) -> Result<T> + Sync) -> Vec<Result<T>> {
-    let threads = thread_count().min(items.len() / OPENS_A_THREAD);
-    if threads < 2 {
-        return items.iter().map(work).collect();
-    }
-    let next = AtomicUsize::new(0);
-    let results: Vec<Mutex<Option<Result<T>>>> = items.iter().map(|_| Mutex::new(None)).collect();
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    let (Some(item), Some(result)) = (items.get(at), results.get(at)) else {
-                        return;
-                    };
-                    *result.lock() = Some(work(item));
-                }
-            });
-        }
-    });
-    let missing = || Err(Error::Refused("a thread that opens SSTables is gone".to_owned()));
-    results
-        .into_iter()
-        .map(|result| result.into_inner().unwrap_or_else(missing))
-        .collect()
-}
-
 pub(crate) fn check_file_types(live: &LiveSSTable) -> Result<()> {
     let header = live.sstable.header();
     let columns = header.statics.iter().chain(&header.regulars);
@@ -347,26 +315,5 @@ fn check_types<'a>(
         Some(class) => Err(Error::Refused(format!(
             "{place} has values of {class}, a type that Ilion does not know; drop the table with the program that made it"
         ))),
-    }
-}
-
-/// True if an SSTable of the table holds the record already.
-pub(crate) fn is_on_disk(intervals: &[ilion_sstable::CommitLogInterval], position: Position) -> bool {
-    let place = (position.segment.0, position.offset);
-    intervals
-        .iter()
-        .any(|(start, end)| *start <= place && place < *end)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_record_is_on_disk_from_the_start_of_an_interval_to_before_its_end() {
-        let intervals = [((1, 10), (2, 0)), ((3, 0), (3, 7))];
-        let at = |segment, offset| is_on_disk(&intervals, Position::new(segment, offset));
-        assert!(!at(1, 9) && at(1, 10) && at(1, 999) && !at(2, 0));
-        assert!(at(3, 0) && at(3, 6) && !at(3, 7));
     }
 }

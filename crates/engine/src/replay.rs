@@ -24,10 +24,10 @@ use parking_lot::{Condvar, Mutex, RwLock};
 use uuid::Uuid;
 
 use crate::affected::Affected;
-use crate::compact::intervals_of;
-use crate::engine::Shared;
 use crate::flush_pace::Haste;
-use crate::recovery::{is_on_disk, thread_count};
+use crate::intervals::{intervals_of, is_on_disk};
+use crate::parallel::thread_count;
+use crate::shared::Shared;
 use crate::table_store::TableStore;
 use crate::write::memtable_position;
 use crate::{Error, Result};
@@ -86,7 +86,7 @@ pub(crate) struct Replay<'a> {
     batch: Batch,
     batch_bytes: usize,
     /// Records behind a change of the schema, in their order: applied once the schema is read anew.
-    held: Vec<Held>,
+    held: Vec<DelayedRecord>,
     held_bytes: usize,
     /// `system_schema` has changed since the schema was read from it.
     is_schema_old: bool,
@@ -173,7 +173,7 @@ impl Replay<'_> {
 
     fn hold(&mut self, position: Position, envelope: &Envelope<'_>) -> Result<()> {
         self.held_bytes += envelope.body.len();
-        self.held.push(Held {
+        self.held.push(DelayedRecord {
             position,
             kind: envelope.kind,
             body: envelope.body.into(),
@@ -202,7 +202,7 @@ impl Replay<'_> {
     fn read_schema(&mut self) -> Result<()> {
         self.applier.has_schema_rows.store(false, Ordering::Relaxed);
         let (schema, faults) = self.shared.load_schema()?;
-        self.shared.note_faults(&faults);
+        self.shared.faults.note(&faults);
         self.faults = faults;
         self.shared.adopt_tables(&schema, &Affected::All)?;
         self.shared.schema.store(Arc::new(schema));
@@ -288,7 +288,7 @@ impl Replay<'_> {
 }
 
 /// A record that waits for the schema.
-struct Held {
+struct DelayedRecord {
     position: Position,
     kind: Kind,
     body: Box<[u8]>,

@@ -11,8 +11,7 @@ use ilion_rows::Mutation;
 use ilion_schema::{TableId, TableSchema};
 use parking_lot::Mutex;
 
-use crate::large::shown;
-use crate::{Engine, Error, Result};
+use crate::{Error, Result};
 
 /// Partitions that are counted at a time, of each kind.
 const COUNTERS: usize = 1024;
@@ -39,6 +38,7 @@ pub struct TopPartitions {
     pub write_bytes: Vec<TopPartition>,
 }
 
+/// The counting, if it is on.
 #[derive(Default)]
 pub(crate) struct Sampling {
     is_on: AtomicBool,
@@ -114,6 +114,43 @@ impl Sampling {
         }
     }
 
+    /// Starts to count.
+    ///
+    /// # Errors
+    /// Another sampling is running.
+    pub(crate) fn begin(&self, tables: Vec<TableId>) -> Result<()> {
+        let mut samples = self.samples.lock();
+        if samples.is_some() {
+            let reason = "partitions are being sampled for somebody else; try again later";
+            return Err(Error::Refused(reason.to_owned()));
+        }
+        *samples = Some(Samples {
+            tables,
+            reads: Heavy::default(),
+            writes: Heavy::default(),
+            write_bytes: Heavy::default(),
+        });
+        self.is_on.store(true, Relaxed);
+        Ok(())
+    }
+
+    /// Ends what [`Self::begin`] began. Partitions without a `name` are left out.
+    pub(crate) fn finish(
+        &self,
+        top: usize,
+        name: impl Fn(TableId, &Bytes) -> Option<String>,
+    ) -> TopPartitions {
+        self.is_on.store(false, Relaxed);
+        let Some(samples) = self.samples.lock().take() else {
+            return TopPartitions::default();
+        };
+        TopPartitions {
+            reads: samples.reads.top(top, &name),
+            writes: samples.writes.top(top, &name),
+            write_bytes: samples.write_bytes.top(top, &name),
+        }
+    }
+
     fn count(&self, table: TableId, count: impl FnOnce(&mut Samples)) {
         if let Some(samples) = self.samples.lock().as_mut()
             && samples.tables.contains(&table)
@@ -128,48 +165,6 @@ fn size_of(mutation: &Mutation) -> u64 {
     let mut encoded = Vec::new();
     ilion_rows::encode_mutation(mutation, &mut encoded);
     encoded.len() as u64
-}
-
-impl Engine {
-    /// Starts to count reads and writes of the tables' partitions.
-    ///
-    /// # Errors
-    /// They are being counted for somebody else.
-    pub fn begin_sampling(&self, tables: Vec<TableId>) -> Result<()> {
-        let sampling = &self.shared.sampling;
-        let mut samples = sampling.samples.lock();
-        if samples.is_some() {
-            let reason = "partitions are being sampled for somebody else; try again later";
-            return Err(Error::Refused(reason.to_owned()));
-        }
-        *samples = Some(Samples {
-            tables,
-            reads: Heavy::default(),
-            writes: Heavy::default(),
-            write_bytes: Heavy::default(),
-        });
-        sampling.is_on.store(true, Relaxed);
-        Ok(())
-    }
-
-    /// Ends what [`Engine::begin_sampling`] began: the partitions with the highest counts, so many of each kind.
-    pub fn finish_sampling(&self, top: usize) -> TopPartitions {
-        let sampling = &self.shared.sampling;
-        sampling.is_on.store(false, Relaxed);
-        let Some(samples) = sampling.samples.lock().take() else {
-            return TopPartitions::default();
-        };
-        // A table may have been dropped meanwhile.
-        let name = |table, key: &Bytes| {
-            let store = self.shared.table(table)?;
-            Some(shown(&store.schema(), key))
-        };
-        TopPartitions {
-            reads: samples.reads.top(top, name),
-            writes: samples.writes.top(top, name),
-            write_bytes: samples.write_bytes.top(top, name),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ mod keys;
 mod schema_digest;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -21,56 +21,16 @@ use ilion_rows::{
 use ilion_schema::{ColumnKind, TableSchema};
 
 use self::entries::{Draft, Saved, SavedEntry, decode_cell, encode_cell};
+use crate::cache_saving::{COUNTERS, CacheSaving, KEYS, ROWS};
 use crate::counter_cache::{CounterKey, OwnCount};
-use crate::engine::Shared;
-use crate::options::CacheOptions;
-use crate::{Engine, EngineOptions, Error, Result};
-
-const KEYS: &str = "KeyCache";
-const ROWS: &str = "RowCache";
-const COUNTERS: &str = "CounterCache";
-
-/// What a cache may do, as far as that can be changed while it runs.
-pub(crate) struct SavedCache {
-    name: &'static str,
-    /// As operators call it.
-    label: &'static str,
-    save_period: Option<Duration>,
-    /// How many keys are saved.
-    pub(crate) keys_to_save: AtomicUsize,
-}
-
-impl SavedCache {
-    fn of(name: &'static str, label: &'static str, options: &CacheOptions) -> Self {
-        Self {
-            name,
-            label,
-            save_period: options.save_period,
-            keys_to_save: AtomicUsize::new(options.keys_to_save),
-        }
-    }
-
-    /// Those of an engine.
-    pub(crate) fn all(options: &EngineOptions) -> [Self; 3] {
-        [
-            Self::of(KEYS, "keys", &options.key_cache),
-            Self::of(ROWS, "rows", &options.row_cache),
-            Self::of(COUNTERS, "counters", &options.counter_cache),
-        ]
-    }
-
-    fn due_nanos(&self, now_nanos: u64) -> Option<u64> {
-        let nanos = |period: Duration| u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
-        self.save_period
-            .map(|period| now_nanos.saturating_add(nanos(period)))
-    }
-}
+use crate::shared::Shared;
+use crate::{Engine, Error, Result};
 
 /// Loads what was saved, and saves until the engine stops.
 pub(crate) fn run(shared: &Arc<Shared>) {
     load(shared);
     shared.background.tell_caches_loaded();
-    let caches = &shared.saved_caches;
+    let caches = &shared.cache_savings;
     let now_nanos = shared.env.monotonic_nanos();
     let mut due = caches.each_ref().map(|cache| cache.due_nanos(now_nanos));
     loop {
@@ -92,7 +52,7 @@ pub(crate) fn run(shared: &Arc<Shared>) {
     }
 }
 
-fn save_and_tell(shared: &Shared, cache: &SavedCache) {
+fn save_and_tell(shared: &Shared, cache: &CacheSaving) {
     let keys_max = cache.keys_to_save.load(Ordering::Relaxed);
     let saved = match cache.name {
         KEYS => shared.save_keys(keys_max),
@@ -268,7 +228,7 @@ impl Engine {
     /// # Errors
     /// There is no such cache, or it is not saved.
     pub fn set_cache_keys_to_save(&self, name: &str, keys_max: usize) -> Result<()> {
-        let mut caches = self.shared.saved_caches.iter();
+        let mut caches = self.shared.cache_savings.iter();
         let cache = caches
             .find(|cache| cache.label == name)
             .ok_or_else(|| match name {

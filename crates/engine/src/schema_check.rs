@@ -14,9 +14,9 @@ use ilion_rows::{Clustering, DecoratedKey, DeletionTime, Liveness, PartitionHead
 use ilion_schema::{Applied, Diff, IndexSchema, TableKind, TableSchema, Transition};
 use ilion_sstable::{Descriptor, Finding, SSTableId, SSTableWriter, WriterOptions};
 
-use crate::engine::Shared;
 use crate::indexes::directory_of as directory_of_index;
 use crate::recovery::check_file_types;
+use crate::shared::Shared;
 use crate::table_store::directory_of;
 use crate::{Error, Result};
 

@@ -21,8 +21,8 @@ use ilion_schema::{
 };
 
 use crate::affected::Affected;
-use crate::engine::Shared;
-use crate::set_aside::SetAside;
+use crate::faults::SetAside;
+use crate::shared::Shared;
 use crate::table_store::TableStore;
 use crate::{Engine, Error, Result};
 
@@ -55,7 +55,7 @@ impl Engine {
         if applied.diffs.is_empty() {
             return Ok(None);
         }
-        shared.check_names_free(&applied)?;
+        shared.faults.check_names_free(&applied)?;
         shared.try_out(&applied)?;
         let changes = std::mem::take(&mut applied.changes);
         let mut mutations = mutations_of(shared, changes, shared.change_micros(now_micros)?)?;
@@ -80,7 +80,7 @@ impl Engine {
     ) -> Result<Applied> {
         let shared = &self.shared;
         shared.write_schema(&mutations_of(shared, deletions, now_micros)?)?;
-        shared.faults.lock().retain(|known| known != fault);
+        shared.faults.forget(fault);
         until_there_is_enough(|| shared.adopt_tables(schema, &Affected::All))?;
         if let Some(id) = fault.id {
             shared.remove_files_of_fault(&fault.keyspace, &fault.name, id)?;

@@ -7,12 +7,14 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
+use ilion_schema::TableId;
 use ilion_sstable::{NoView, SSTable, SortedView};
 
-use crate::background::Work;
-use crate::engine::Shared;
+use crate::shared::Shared;
 use crate::table_store::TableStore;
 use crate::view::{LiveSSTable, View};
+use crate::work::Work;
+use crate::{Engine, Error, Result};
 
 /// Of fewer SSTables no view is made.
 const SSTABLES_MIN: usize = 2;
@@ -70,7 +72,13 @@ impl Sorted {
         let is_beside = |at: &usize| !places.contains(&Some(*at));
         let beside = (0..sstables.len()).filter(is_beside).collect();
         let has_sources = places.iter().any(Option::is_some);
-        has_sources.then(|| Arc::new(Self { order, places, beside }))
+        has_sources.then(|| {
+            Arc::new(Self {
+                order,
+                places,
+                beside,
+            })
+        })
     }
 
     /// Where a source is among the SSTables of the view; `None` if it is gone.
@@ -109,6 +117,27 @@ impl TableStore {
     }
 }
 
+impl Engine {
+    /// Makes the table's sorted view now, if it has SSTables enough. Reads have it made by themselves; for tests and benchmarks.
+    ///
+    /// # Errors
+    /// The table does not exist.
+    pub fn sort(&self, table: TableId) -> Result<()> {
+        let (store, _) = self
+            .shared
+            .any_table(table)
+            .ok_or_else(|| Error::Refused(format!("table {table} does not exist")))?;
+        self.shared.make_sorted_view(&store);
+        Ok(())
+    }
+
+    /// True if reads of the table go by a sorted view.
+    pub fn has_sorted_view(&self, table: TableId) -> bool {
+        let store = self.shared.any_table(table);
+        store.is_some_and(|(store, _)| store.view().sorted().is_some())
+    }
+}
+
 impl SortedState {
     fn is_due(&self) -> bool {
         let reads = self.reads.load(Relaxed);
@@ -142,16 +171,23 @@ impl Shared {
         }
         let rest_nanos = (ended_nanos - began_nanos).saturating_mul(REST);
         let state = &store.sorted;
-        state.not_before_nanos.store(ended_nanos.saturating_add(rest_nanos), Relaxed);
+        state
+            .not_before_nanos
+            .store(ended_nanos.saturating_add(rest_nanos), Relaxed);
         state.reads.store(0, Relaxed);
         state.is_asked.store(false, Relaxed);
     }
 
     /// Returns how many partitions the view has.
-    fn sort_sstables(&self, store: &TableStore) -> ilion_sstable::Result<Result<u64, NoView>> {
+    fn sort_sstables(&self, store: &TableStore) -> ilion_sstable::Result<std::result::Result<u64, NoView>> {
         let view = store.view();
         let fitting = |live: &&Arc<LiveSSTable>| live.sstable.token_map_bytes().is_some();
-        let sources: Vec<&Arc<LiveSSTable>> = view.sstables.iter().filter(fitting).take(ilion_sstable::SOURCES_MAX).collect();
+        let sources: Vec<&Arc<LiveSSTable>> = view
+            .sstables
+            .iter()
+            .filter(fitting)
+            .take(ilion_sstable::SOURCES_MAX)
+            .collect();
         if sources.len() < SSTABLES_MIN {
             return Ok(Err(NoView::Unfit));
         }

@@ -7,16 +7,16 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ilion_rows::{
-    AlikeRows, Bound, ClusteringComparator, ClusteringFilter, Cursor, DecoratedKey, Direction, Flow, KeyRange,
-    MergeCursor, PartitionHead, PlainRow, PlainRun, PlainVisitor, ReadError, Unfiltered,
+    AlikeRows, Bound, ClusteringComparator, ClusteringFilter, Cursor, DecoratedKey, Direction, Flow,
+    KeyRange, MergeCursor, PartitionHead, PlainRow, PlainRun, PlainVisitor, ReadError, Unfiltered,
 };
 use ilion_schema::TableSchema;
 use ilion_sstable::{RangeCursor, SortedView, Spot};
 use ilion_types::Token;
 use smallvec::SmallVec;
 
-use crate::read::Held;
 use crate::sorted::Sorted;
+use crate::source::Held;
 use crate::view::View;
 
 /// Partitions of one SSTable that are shown at once.
@@ -79,7 +79,11 @@ impl Cursor for Part {
 impl SortedScan {
     /// # Errors
     /// A token map of the view is damaged or cannot be read.
-    pub(crate) fn new(view: &Arc<View>, sorted: &Arc<Sorted>, read: SortedRead) -> Result<Self, ilion_sstable::Error> {
+    pub(crate) fn new(
+        view: &Arc<View>,
+        sorted: &Arc<Sorted>,
+        read: SortedRead,
+    ) -> Result<Self, ilion_sstable::Error> {
         let spot = sorted.order.view.seek(&read.range.start)?;
         Ok(Self {
             view: view.clone(),
@@ -208,7 +212,8 @@ impl SortedScan {
         if head.is_none()
             && let Current::Group(merge) = std::mem::replace(&mut self.current, Current::None)
         {
-            self.parts.extend(merge.into_sources().map(|part| Part { left: 0, ..part }));
+            self.parts
+                .extend(merge.into_sources().map(|part| Part { left: 0, ..part }));
         }
         Ok(head)
     }

@@ -113,7 +113,7 @@ impl TableStore {
         let sources = read.sources(&view);
         let spared = view.sstables.len() - sources.len();
         if spared > 0 {
-            survey.skipped.push((Count::SkippedByFilter, spared as u64));
+            survey.skipped.push((Count::SkippedBySortedView, spared as u64));
         }
         for (live, ranks) in &sources {
             let prospect = read.prospect(&live.sstable, ranks, &hash, &filter, table.has_statics());

@@ -1,5 +1,7 @@
 //! One table: its memtables, its SSTables, its directory (Cassandra: `ColumnFamilyStore`).
 
+mod memtables;
+
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
@@ -8,16 +10,19 @@ use std::sync::{Arc, OnceLock};
 use arc_swap::ArcSwap;
 use ilion_commitlog::Position;
 use ilion_env::Env;
-use ilion_memtable::Memtable;
+use ilion_index::{SecondaryIndex, Storage};
+use ilion_memtable::{Memtable, Observed};
+use ilion_rows::Mutation;
 use ilion_schema::{TableId, TableSchema};
 use ilion_sstable::{Descriptor, SSTableId, Version};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{MappedRwLockReadGuard, Mutex, RwLock, RwLockReadGuard};
 
-use crate::compact::{Choosing, Debt};
-use crate::indexes::{MemtableIndexes, TableIndexes};
+use crate::backlog::Debt;
+use crate::choosing::Choosing;
 use crate::maintenance::Maintenance;
+use crate::memtable_indexes::{EntryTable, MemtableIndexes};
 use crate::sorted::SortedState;
-use crate::view::{Frozen, LiveSSTable, View};
+use crate::view::{LiveSSTable, View};
 use crate::{Error, Result};
 
 /// The memtable that takes the writes.
@@ -41,6 +46,82 @@ impl Active {
     fn is_empty(&self) -> bool {
         let are_empty = |indexes: &Arc<MemtableIndexes>| indexes.is_empty();
         self.memtable.is_empty() && self.indexes.as_ref().is_none_or(are_empty)
+    }
+}
+
+/// An index that takes writes.
+pub(crate) struct LiveIndex {
+    pub index: Arc<dyn SecondaryIndex>,
+    /// Its hidden table, if it has one.
+    pub hidden: Option<Arc<TableStore>>,
+    /// The same after an ALTER of the table, which opens the index anew.
+    pub state: Arc<IndexState>,
+}
+
+/// What becomes of an index while it lives.
+#[derive(Default)]
+pub(crate) struct IndexState {
+    /// It has everything that its table has.
+    pub is_built: AtomicBool,
+    /// A build was asked for and has not ended.
+    pub is_build_asked: AtomicBool,
+    /// The schema has it no more.
+    pub is_dropped: AtomicBool,
+    /// Held by whoever builds it or makes it empty.
+    pub building: Mutex<()>,
+}
+
+impl LiveIndex {
+    pub(crate) fn name(&self) -> &str {
+        &self.index.definition().schema.name
+    }
+
+    pub(crate) fn is_built(&self) -> bool {
+        self.state.is_built.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn is_dropped(&self) -> bool {
+        self.state.is_dropped.load(Ordering::Acquire)
+    }
+}
+
+/// The indexes of a table.
+#[derive(Default)]
+pub(crate) struct TableIndexes(pub Vec<Arc<LiveIndex>>);
+
+impl TableIndexes {
+    pub(crate) fn named(&self, name: &str) -> Option<&Arc<LiveIndex>> {
+        self.0.iter().find(|live| live.name() == name)
+    }
+
+    /// Their hidden tables.
+    pub(crate) fn hidden(&self) -> impl Iterator<Item = &Arc<TableStore>> {
+        self.0.iter().filter_map(|live| live.hidden.as_ref())
+    }
+
+    /// What they look at of a row.
+    pub(crate) fn observed(&self) -> Observed {
+        Observed::of(self.0.iter().map(|live| live.index.watches()))
+    }
+
+    /// For a memtable that begins empty; `None` if there is no index.
+    pub(crate) fn begin_memtable(&self) -> Option<Arc<MemtableIndexes>> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let mut indexes = MemtableIndexes::observing(self.observed());
+        for live in &self.0 {
+            let index = live.index.clone();
+            match (&live.hidden, live.index.storage()) {
+                (_, Storage::Attached(attached)) => {
+                    let memtable = attached.begin_memtable();
+                    indexes.attach(index, memtable);
+                }
+                (Some(hidden), Storage::HiddenTable(_)) => indexes.add_hidden(index, hidden.clone()),
+                (None, Storage::HiddenTable(_)) => {}
+            }
+        }
+        Some(Arc::new(indexes))
     }
 }
 
@@ -286,16 +367,6 @@ impl TableStore {
         since.is_multiple_of(2) && since == self.import_mark()
     }
 
-    /// Later than every entry of this hidden table.
-    pub(crate) fn entry_micros(&self, env: &dyn Env) -> i64 {
-        let now_micros = env.now_micros();
-        let later = |newest: i64| Some(newest.saturating_add(1).max(now_micros));
-        let (Ok(newest) | Err(newest)) =
-            self.newest_entry_micros
-                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, later);
-        newest.saturating_add(1).max(now_micros)
-    }
-
     /// No SSTable of this generation will be made.
     pub(crate) fn reserve_generation(&self, id: SSTableId) {
         if let SSTableId::Sequence(generation) = id {
@@ -312,13 +383,6 @@ impl TableStore {
             SSTableId::Sequence(generation),
             version.format(),
         )
-    }
-
-    /// Gives the table another schema; the memtable is frozen first, since its rows are of the old one.
-    pub(crate) fn alter(&self, env: &dyn Env, schema: Arc<TableSchema>, barrier: impl FnOnce() -> Position) {
-        let mut active = self.active.write();
-        self.schema.store(schema);
-        self.freeze_locked(env, &mut active, barrier());
     }
 
     /// Whether it has indexes; cheap.
@@ -342,132 +406,50 @@ impl TableStore {
         self.indexes.load_full()
     }
 
-    /// Whether an index of it may refuse a write; cheap.
+    /// Refuses a mutation with a value that an index cannot hold.
     #[inline]
-    pub(crate) fn has_refusing_indexes(&self) -> bool {
-        self.has_refusing_indexes.load(Ordering::Relaxed)
+    pub(crate) fn check_indexable(&self, mutation: &Mutation) -> Result<()> {
+        match self.has_refusing_indexes.load(Ordering::Relaxed) {
+            true => self.check_with_indexes(mutation),
+            false => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn check_with_indexes(&self, mutation: &Mutation) -> Result<()> {
+        let indexes = self.indexes_now();
+        Ok(indexes.0.iter().try_for_each(|live| live.index.check(mutation))?)
     }
 
     /// Its indexes, for a moment.
     pub(crate) fn indexes_now(&self) -> arc_swap::Guard<Arc<TableIndexes>> {
         self.indexes.load()
     }
+}
 
-    /// Gives the table other indexes; the memtable is frozen first, so that each has all of one or nothing.
-    pub(crate) fn set_indexes(
-        &self,
-        env: &dyn Env,
-        indexes: TableIndexes,
-        barrier: impl FnOnce() -> Position,
-    ) {
-        let mut active = self.active.write();
-        self.has_indexes.store(!indexes.0.is_empty(), Ordering::Relaxed);
-        let is_refusing = indexes.0.iter().any(|live| live.index.refuses());
-        self.has_refusing_indexes.store(is_refusing, Ordering::Relaxed);
-        self.indexes.store(Arc::new(indexes));
-        self.freeze_locked(env, &mut active, barrier());
+impl EntryTable for TableStore {
+    fn memtable(&self) -> MappedRwLockReadGuard<'_, Arc<Memtable>> {
+        RwLockReadGuard::map(self.active.read(), |active| &active.memtable)
     }
 
-    /// Freezes the memtable of a hidden table together with that of its table.
+    fn memtable_again(&self) -> MappedRwLockReadGuard<'_, Arc<Memtable>> {
+        RwLockReadGuard::map(self.active.read_recursive(), |active| &active.memtable)
+    }
+
+    fn entry_micros(&self, env: &dyn Env) -> i64 {
+        let now_micros = env.now_micros();
+        let later = |newest: i64| Some(newest.saturating_add(1).max(now_micros));
+        let (Ok(newest) | Err(newest)) =
+            self.newest_entry_micros
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, later);
+        newest.saturating_add(1).max(now_micros)
+    }
+
     fn freeze_beside(&self, env: &dyn Env, upto: Position) {
         let mut active = self.active.write();
         if !active.memtable.is_empty() {
             self.freeze_locked(env, &mut active, upto);
         }
-    }
-
-    /// Puts a new memtable in place of the one that takes the writes, unless that one is empty.
-    pub(crate) fn freeze(&self, env: &dyn Env, barrier: impl FnOnce() -> Position) {
-        let mut active = self.active.write();
-        self.is_flush_asked.store(false, Ordering::Release);
-        if !active.is_empty() {
-            self.freeze_locked(env, &mut active, barrier());
-        }
-    }
-
-    /// Requires: `active` is this table's and held exclusively, so that every record below `upto` is applied.
-    fn freeze_locked(&self, env: &dyn Env, active: &mut Active, upto: Position) {
-        let next = Arc::new(Memtable::new(self.schema(), self.shards));
-        let next_indexes = self.indexes.load().begin_memtable();
-        let indexes = std::mem::replace(&mut active.indexes, next_indexes.clone());
-        for hidden in indexes.iter().flat_map(|indexes| indexes.hidden()) {
-            hidden.freeze_beside(env, upto);
-        }
-        let frozen = Arc::new(Frozen {
-            memtable: std::mem::replace(&mut active.memtable, next.clone()),
-            indexes,
-            since: std::mem::replace(&mut active.since, upto),
-            upto,
-        });
-        active.made_nanos = env.monotonic_nanos();
-        self.change_view(|view| {
-            let mut view = match frozen.memtable.is_empty() {
-                true => view.without_frozen(&frozen),
-                false => view.clone(),
-            };
-            if !frozen.memtable.is_empty() {
-                view.frozen.push(frozen);
-            }
-            view.push_memtable(next, next_indexes.as_ref());
-            view
-        });
-    }
-
-    /// The lowest log position whose record is only in memory; `None` if all is on disk.
-    /// Waits for writers between log and memtable, so what the log had before the call is seen.
-    pub(crate) fn first_unflushed(&self) -> Option<Position> {
-        drop(self.active.write());
-        let view = self.view();
-        let first = |memtable: &Arc<Memtable>| memtable.statistics().log.map(|(first, _)| first);
-        let lowest = view.memtables.iter().filter_map(first).min()?;
-        // Offsets of the log are 32 bits wide; the memtable keeps them wider.
-        let offset = u32::try_from(lowest.offset).unwrap_or(u32::MAX);
-        Some(Position::new(lowest.segment, offset))
-    }
-
-    /// Drops every memtable; returns the bytes that they took.
-    pub(crate) fn forget_memtables(&self, env: &dyn Env) -> usize {
-        let mut active = self.active.write();
-        let since = active.since;
-        let sstables = self.view().sstables.clone();
-        let (bytes, _) = self.clear_locked(env, &mut active, since);
-        self.add_sstables(sstables);
-        bytes
-    }
-
-    /// Drops every memtable and SSTable; returns the bytes that memtables took.
-    /// Requires: `active` is this table's and held exclusively.
-    pub(crate) fn clear_locked(
-        &self,
-        env: &dyn Env,
-        active: &mut Active,
-        since: Position,
-    ) -> (usize, Vec<Arc<LiveSSTable>>) {
-        let next = Arc::new(Memtable::new(self.schema(), self.shards));
-        active.memtable = next.clone();
-        active.indexes = self.indexes.load().begin_memtable();
-        let indexes = active.indexes.clone();
-        active.since = since;
-        active.made_nanos = env.monotonic_nanos();
-        let mut gone = Vec::new();
-        let mut bytes = 0;
-        self.change_view(|view| {
-            gone.clone_from(&view.sstables);
-            let attached = view
-                .memtable_indexes
-                .iter()
-                .map(|(_, indexes)| indexes.attached_bytes());
-            bytes = view
-                .memtables
-                .iter()
-                .map(|memtable| memtable.size_bytes())
-                .chain(attached)
-                .sum();
-            let mut empty = View::default();
-            empty.push_memtable(next, indexes.as_ref());
-            empty
-        });
-        (bytes, gone)
     }
 }
 

@@ -7,9 +7,9 @@ use std::sync::atomic::Ordering;
 
 use ilion_sstable::SSTable;
 
-use crate::background::Work;
-use crate::engine::Shared;
+use crate::shared::Shared;
 use crate::view::LiveSSTable;
+use crate::work::Work;
 
 impl Shared {
     /// Asks for the maps that are missing, unless they are being made.

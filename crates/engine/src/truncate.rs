@@ -12,7 +12,8 @@ use ilion_schema::TableId;
 use ilion_sstable::{Transaction, TransactionKind};
 use uuid::Uuid;
 
-use crate::engine::Shared;
+use crate::intervals::intervals_of;
+use crate::shared::Shared;
 use crate::stall::LogHold;
 use crate::table_store::TableStore;
 use crate::view::LiveSSTable;
@@ -235,7 +236,7 @@ impl Shared {
 /// from elsewhere) goes if the record names it.
 fn is_doomed(live: &LiveSSTable, id: Uuid, names: &[&str], position: Position) -> bool {
     let place = (position.segment.0, position.offset);
-    let intervals = crate::compact::intervals_of(&live.sstable, id);
+    let intervals = intervals_of(&live.sstable, id);
     if intervals.is_empty() {
         return names.contains(&live.descriptor().base_name().as_str());
     }

@@ -14,11 +14,11 @@ use ilion_sstable::Version;
 use parking_lot::RwLockReadGuard;
 use smallvec::SmallVec;
 
-use crate::background::Work;
-use crate::compact::SLOWED_FROM;
+use crate::backlog::SLOWED_FROM;
 use crate::counter_cache::deletes_counters;
-use crate::engine::Shared;
+use crate::shared::Shared;
 use crate::table_store::{Active, TableStore};
+use crate::work::Work;
 use crate::{Engine, EngineOptions, Error, Result};
 
 /// What is kept of a buffer between writes.
@@ -28,8 +28,14 @@ const RECORD_MUTATIONS_MAX: u32 = 16;
 /// Leaves room for what the log adds to a record.
 const RECORD_BYTES_MAX: u32 = (1 << 30) - 4096;
 
+/// What is kept of a thread's memory for terms of indexes.
+const SCRATCH_BYTES_KEPT: usize = 64 << 10;
+
 thread_local! {
+    /// Memory for the record of one write.
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    /// Memory for its terms.
+    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Engine {
@@ -85,7 +91,7 @@ impl Shared {
             .try_for_each(|mutation| self.check_storable(mutation))?;
         let stores = self.stores_of(mutations)?;
         for (mutation, store) in mutations.iter().zip(&stores) {
-            self.check_indexable(store, mutation)?;
+            store.check_indexable(mutation)?;
         }
         let is_logged = |store: &TableStore| store.is_logged.load(Ordering::Relaxed);
         BUFFER.with_borrow_mut(|buffer| {
@@ -229,6 +235,35 @@ impl Shared {
             self.forget_cached(mutation);
         }
         Ok(position)
+    }
+
+    /// Merges a mutation into the memtable, and its changed rows into what the indexes have of it; returns by how many bytes
+    /// memory grew.
+    ///
+    /// Requires: `active` is held.
+    pub(crate) fn apply_to_memtable(
+        &self,
+        active: &Active,
+        mutation: &Mutation,
+        position: Option<LogPosition>,
+    ) -> isize {
+        let memtable = &active.memtable;
+        let Some(indexes) = &active.indexes else {
+            return match position {
+                Some(position) => memtable.apply_logged(mutation, position),
+                None => memtable.apply(mutation),
+            };
+        };
+        SCRATCH.with_borrow_mut(|scratch| {
+            let mut grown = 0;
+            let own = memtable.apply_observed(mutation, position, indexes.observed(), &mut |change| {
+                grown += indexes.take_in(&*self.env, &mutation.key, change, scratch);
+            });
+            if scratch.capacity() > SCRATCH_BYTES_KEPT {
+                *scratch = Vec::new();
+            }
+            own + grown
+        })
     }
 
     /// The mutation is visible: what caches hold of its partition is old.

@@ -25,6 +25,8 @@ pub enum Count {
     SkippedByKeyRange,
     /// Left alone: the token map or the Bloom filter knows that they do not have the key.
     SkippedByFilter,
+    /// Left alone: the sorted view of the table knows that they do not have the key.
+    SkippedBySortedView,
     /// Left alone: their clusterings lie elsewhere.
     SkippedByClustering,
     /// Left alone: everything that was wanted was found in newer data.
@@ -49,7 +51,7 @@ pub enum Count {
 
 impl Count {
     /// All of them.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::SSTablesConsidered,
         Self::SSTablesTouched,
         Self::Memtables,
@@ -60,6 +62,7 @@ impl Count {
         Self::BytesReturned,
         Self::SkippedByKeyRange,
         Self::SkippedByFilter,
+        Self::SkippedBySortedView,
         Self::SkippedByClustering,
         Self::SkippedByTimestamp,
         Self::SkippedByDeletion,
@@ -85,6 +88,7 @@ impl Count {
             Self::BytesReturned => "bytes_returned",
             Self::SkippedByKeyRange => "sstables_skipped_by_key_range",
             Self::SkippedByFilter => "sstables_skipped_by_filter",
+            Self::SkippedBySortedView => "sstables_skipped_by_sorted_view",
             Self::SkippedByClustering => "sstables_skipped_by_clustering",
             Self::SkippedByTimestamp => "sstables_skipped_by_timestamp",
             Self::SkippedByDeletion => "sstables_skipped_by_deletion",

@@ -450,7 +450,12 @@ impl SSTable {
 
     /// A walk over the partitions above `bound`. By a token map it may begin with some that only look as if they were; `rank` is
     /// where, if it was asked before.
-    pub(crate) fn index_above(&self, bound: &KeyBound, begin: Option<&Begin>, scan: Scan) -> Result<IndexCursor> {
+    pub(crate) fn index_above(
+        &self,
+        bound: &KeyBound,
+        begin: Option<&Begin>,
+        scan: Scan,
+    ) -> Result<IndexCursor> {
         let rank = begin.and_then(|begin| begin.rank);
         if let (Some(map), Some(rank)) = (begin.and_then(|begin| begin.map.clone()), rank) {
             return Ok(IndexCursor::Map(MapWalker::new(map, rank)));

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use ilion_compaction::{Sink, Watched};
 use ilion_env::Env;
 use ilion_index::{Attached, RowNumbers, RowNumbersFile, RowNumbersWriter, SSTableIndexWriter, Storage};
-use ilion_memtable::Watched as LookedAt;
+use ilion_memtable::Observed;
 use ilion_rows::{
     Cell, Clustering, ClusteringFilter, ColumnData, Cursor, Data, DecoratedKey, EntryRow, KeyRange, Liveness,
     NO_TIMESTAMP, PartitionHead, PlainRow, Row, Unfiltered, may_be_plain, rows_may_be_plain,
@@ -20,12 +20,11 @@ use ilion_schema::TableSchema;
 use ilion_sstable::{Descriptor, SSTableWriter, Scan, WriterOptions};
 use ilion_types::{Partitioner, Token};
 
-use super::{LiveIndex, TableIndexes};
-use crate::compact::Pace;
-use crate::engine::Shared;
 use crate::large::LargeWatch;
-use crate::read::scan;
-use crate::table_store::TableStore;
+use crate::pace::Pace;
+use crate::shared::Shared;
+use crate::source::scan;
+use crate::table_store::{LiveIndex, TableIndexes, TableStore};
 use crate::view::LiveSSTable;
 use crate::{Error, Result};
 
@@ -77,7 +76,7 @@ impl Telling {
         &mut self,
         token: &Token,
         partition: &PlainRow<'_>,
-        looked_at: &LookedAt,
+        observed: &Observed,
     ) -> std::result::Result<(), ilion_index::Error> {
         if let Some(rows) = &mut self.rows {
             rows.add_plain(token, partition.key)?;
@@ -90,7 +89,7 @@ impl Telling {
                         token: token.clone(),
                         key: Bytes::copy_from_slice(partition.key),
                     };
-                    (key, copy_of(partition, looked_at))
+                    (key, copy_of(partition, observed))
                 });
                 writer.add(self.number, key, row)?;
             }
@@ -118,7 +117,7 @@ pub(crate) struct IndexedWriter {
     telling: Option<Telling>,
     key: Option<DecoratedKey>,
     /// What attached indexes look at.
-    looked_at: LookedAt,
+    observed: Observed,
     watch: LargeWatch,
 }
 
@@ -142,7 +141,7 @@ impl IndexedWriter {
             writer,
             telling,
             key: None,
-            looked_at: indexes.looked_at(),
+            observed: indexes.observed(),
             watch: LargeWatch::new(shared.options.large, table),
         })
     }
@@ -192,14 +191,14 @@ impl IndexedWriter {
 }
 
 /// A plain row, as far as somebody looks at it.
-fn copy_of(row: &PlainRow<'_>, looked_at: &LookedAt) -> Row {
+fn copy_of(row: &PlainRow<'_>, observed: &Observed) -> Row {
     // Only rows that were written at once are written where they lie.
     let micros = row.timestamp_micros.unwrap_or(NO_TIMESTAMP);
     let clustering = row.clustering.iter();
     let clustering = clustering.map(|value| value.map(Bytes::copy_from_slice));
     let cells = row.cells.iter();
     let columns = cells
-        .filter(|(column, _)| looked_at.has(*column))
+        .filter(|(column, _)| observed.has(*column))
         .map(|(column, value)| ColumnData {
             column: *column,
             data: Data::Simple(Cell::live(micros, Bytes::copy_from_slice(value))),
@@ -264,7 +263,7 @@ impl Sink for IndexedWriter {
         };
         let is_written = self.writer.add_plain(token, partition)?;
         if is_written && let Some(telling) = &mut self.telling {
-            let told = telling.add_plain(token, partition, &self.looked_at);
+            let told = telling.add_plain(token, partition, &self.observed);
             self.go_on(told)?;
         }
         Ok(is_written)
@@ -281,7 +280,7 @@ impl Sink for IndexedWriter {
         }
         let is_written = self.writer.add_plain_row(row)?;
         if is_written && self.telling.is_some() {
-            self.tell(&copy_of(row, &self.looked_at))?;
+            self.tell(&copy_of(row, &self.observed))?;
         }
         Ok(is_written)
     }

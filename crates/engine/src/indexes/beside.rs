@@ -3,7 +3,7 @@
 use ilion_index::{EntryMark, HiddenTable};
 use ilion_rows::Mutation;
 
-use crate::engine::Shared;
+use crate::shared::Shared;
 use crate::table_store::TableStore;
 
 /// A table and the hidden table of an index of it.

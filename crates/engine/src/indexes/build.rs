@@ -18,16 +18,17 @@ use ilion_rows::{
 };
 use ilion_sstable::{Scan, list_directory};
 
+use super::IndexBuildFacts;
 use super::built::IndexName;
-use super::live::Writing;
-use super::{IndexBuildFacts, LiveIndex};
-use crate::background::Work;
-use crate::compact::{Job, Pace};
-use crate::engine::Shared;
 use crate::flush_pace::{FlushPace, Haste};
-use crate::read::scan;
-use crate::table_store::TableStore;
+use crate::memtable_indexes::Writing;
+use crate::pace::Pace;
+use crate::shared::Shared;
+use crate::source::scan;
+use crate::table_store::{LiveIndex, TableStore};
+use crate::tasks::{Job, Registered};
 use crate::view::{Frozen, LiveSSTable};
+use crate::work::Work;
 use crate::{Error, Result};
 
 /// What a build gathers in memory before it writes.
@@ -40,7 +41,7 @@ const KIND: &str = "Secondary index build";
 
 /// How a build ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
+enum BuildEnd {
     Built,
     /// The index was dropped, or the engine ends.
     Stopped,
@@ -137,8 +138,8 @@ impl Shared {
             return;
         };
         match self.build_index(store, &live) {
-            Ok(End::Built) => tracing::info!(?store, index, "the index is built"),
-            Ok(End::Stopped) => tracing::info!(?store, index, "the build of the index was stopped"),
+            Ok(BuildEnd::Built) => tracing::info!(?store, index, "the index is built"),
+            Ok(BuildEnd::Stopped) => tracing::info!(?store, index, "the build of the index was stopped"),
             // Its files went while they were written.
             Err(error) if live.is_dropped() => {
                 tracing::info!(?store, index, %error, "the build of the index ended, since it was dropped");
@@ -151,10 +152,10 @@ impl Shared {
         live.state.is_build_asked.store(false, Ordering::Release);
     }
 
-    fn build_index(&self, store: &Arc<TableStore>, live: &Arc<LiveIndex>) -> Result<End> {
+    fn build_index(&self, store: &Arc<TableStore>, live: &Arc<LiveIndex>) -> Result<BuildEnd> {
         let _building = live.state.building.lock();
         if live.is_dropped() || live.is_built() {
-            return Ok(End::Stopped);
+            return Ok(BuildEnd::Stopped);
         }
         if let Some(hidden) = live
             .hidden
@@ -168,14 +169,14 @@ impl Shared {
         self.flush_table(store)?;
         let end = match (live.index.storage(), &live.hidden) {
             (Storage::HiddenTable(index), Some(hidden)) => self.build_hidden(store, live, index, hidden)?,
-            _ if self.build_attached(store, live)? => End::Built,
-            _ => End::Stopped,
+            _ if self.build_attached(store, live)? => BuildEnd::Built,
+            _ => BuildEnd::Stopped,
         };
-        if end == End::Built {
+        if end == BuildEnd::Built {
             // No change of the schema drops it meanwhile: it would be listed as built for ever.
             let _change = self.schema_change.lock();
             if live.is_dropped() {
-                return Ok(End::Stopped);
+                return Ok(BuildEnd::Stopped);
             }
             self.finish_build(live)?;
         }
@@ -215,8 +216,8 @@ impl Shared {
             }
         }
         match self.build_index(store, live)? {
-            End::Built => Ok(()),
-            End::Stopped => Err(Error::Refused(format!(
+            BuildEnd::Built => Ok(()),
+            BuildEnd::Stopped => Err(Error::Refused(format!(
                 "the build of index {} was stopped",
                 live.name()
             ))),
@@ -260,7 +261,7 @@ impl Shared {
         live: &LiveIndex,
         index: &dyn HiddenTable,
         hidden: &Arc<TableStore>,
-    ) -> Result<End> {
+    ) -> Result<BuildEnd> {
         let sstables = store.view().sstables.clone();
         let reached = self.progress(hidden, store)?;
         let progress = hidden.directory.join(PROGRESS_FILE);
@@ -270,8 +271,8 @@ impl Shared {
             end: KeyBound::End,
         };
         match self.read_for_build(store, live, &sstables, &range, &mut build) {
-            Ok(()) => build.flush().map(|()| End::Built),
-            Err(Error::Read(ReadError::Aborted(_))) => Ok(End::Stopped),
+            Ok(()) => build.flush().map(|()| BuildEnd::Built),
+            Err(Error::Read(ReadError::Aborted(_))) => Ok(BuildEnd::Stopped),
             Err(error) => Err(error),
         }
     }
@@ -335,7 +336,7 @@ impl Shared {
         store: &TableStore,
         live: &LiveIndex,
         sstables: &[Arc<LiveSSTable>],
-    ) -> crate::compact::Registered<'_> {
+    ) -> Registered<'_> {
         let table = store.schema();
         let directory = live
             .hidden
@@ -435,7 +436,7 @@ impl<'a> HiddenBuild<'a> {
             gathered, scratch, ..
         } = self;
         let when = Writing {
-            hidden: self.hidden,
+            hidden: &**self.hidden,
             env: &*self.shared.env,
         };
         self.index.each_entry(key, change, &when, &mut |place, entries| {

@@ -12,7 +12,7 @@ use ilion_rows::{
 };
 use ilion_schema::{Diff, TableId, Transition};
 
-use crate::engine::Shared;
+use crate::shared::Shared;
 use crate::table_store::TableStore;
 use crate::{Error, Result};
 

@@ -8,10 +8,10 @@ use ilion_index::{Definition, SecondaryIndex, Storage};
 use ilion_schema::{IndexSchema, Keyspace, TableSchema};
 use ilion_sstable::list_directory;
 
-use super::{IndexState, LiveIndex, TableIndexes};
-use crate::engine::Shared;
+use super::no_such_index;
 use crate::recovery::FoundSSTable;
-use crate::table_store::TableStore;
+use crate::shared::Shared;
+use crate::table_store::{IndexState, LiveIndex, TableIndexes, TableStore};
 use crate::{Error, Result};
 
 /// Where the hidden table of an index is. Compat: `Directories`, `SECONDARY_INDEX_NAME_SEPARATOR`.
@@ -198,10 +198,10 @@ impl Shared {
         name: &str,
     ) -> Result<(Arc<TableStore>, Arc<LiveIndex>)> {
         let store = self.table(table.id);
-        let store = store.ok_or_else(|| super::no_such_index(table, name))?;
+        let store = store.ok_or_else(|| no_such_index(table, name))?;
         store.check_usable()?;
         let live = store.indexes().named(name).cloned();
-        Ok((store, live.ok_or_else(|| super::no_such_index(table, name))?))
+        Ok((store, live.ok_or_else(|| no_such_index(table, name))?))
     }
 }
 

@@ -13,10 +13,9 @@ use ilion_rows::{
 };
 use ilion_schema::TableSchema;
 
-use super::LiveIndex;
 use super::beside::Beside;
-use crate::engine::Shared;
-use crate::table_store::TableStore;
+use crate::shared::Shared;
+use crate::table_store::{LiveIndex, TableStore};
 use crate::{Error, Result};
 
 /// Candidates that are passed over one by one before a cursor is opened at the place that is sought.

@@ -9,8 +9,8 @@ use ilion_index::{
 };
 use ilion_rows::{ClusteringComparator, ReadError};
 
-use super::{LiveIndex, not_built};
-use crate::table_store::TableStore;
+use super::not_built;
+use crate::table_store::{LiveIndex, TableStore};
 use crate::view::View;
 use crate::{Error, Result};
 

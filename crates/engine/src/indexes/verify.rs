@@ -11,11 +11,11 @@ use ilion_rows::{
 };
 use ilion_schema::TableSchema;
 
-use super::LiveIndex;
 use super::beside::Beside;
-use super::live::Writing;
-use crate::engine::Shared;
-use crate::table_store::TableStore;
+use super::not_built;
+use crate::memtable_indexes::Writing;
+use crate::shared::Shared;
+use crate::table_store::{LiveIndex, TableStore};
 use crate::{Engine, Result};
 
 /// What becomes of what is wrong.
@@ -77,7 +77,7 @@ impl Engine {
     fn check_built(&self, live: &LiveIndex) -> Result<()> {
         match live.is_built() {
             true => Ok(()),
-            false => Err(super::not_built(live)),
+            false => Err(not_built(live)),
         }
     }
 }
@@ -168,7 +168,7 @@ impl Verifier<'_> {
             after: row,
         };
         let when = Writing {
-            hidden: self.hidden,
+            hidden: &**self.hidden,
             env: &*self.shared.env,
         };
         let mut missing = Vec::new();

@@ -9,12 +9,11 @@ use std::sync::Arc;
 
 use ilion_sstable::Descriptor;
 
-use super::LiveIndex;
 use super::attached::files_beside;
 use super::verify::{IndexRepair, IndexVerification};
 use crate::Result;
-use crate::engine::Shared;
-use crate::table_store::TableStore;
+use crate::shared::Shared;
+use crate::table_store::{LiveIndex, TableStore};
 use crate::view::LiveSSTable;
 
 /// What the names of the files begin with that are written to be compared.

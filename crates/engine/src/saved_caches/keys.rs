@@ -18,10 +18,10 @@ use ilion_schema::TableId;
 use ilion_sstable::{CachedKey, Descriptor, IndexForm, SSTable, SSTableId, SavedPlace, Version};
 use ilion_types::{CqlType, Partitioner};
 
-use super::KEYS;
 use super::file::{Files, SavedTable, Tables};
 use crate::Result;
-use crate::engine::Shared;
+use crate::cache_saving::KEYS;
+use crate::shared::Shared;
 
 const SSTABLES_MAX: usize = 1 << 20;
 

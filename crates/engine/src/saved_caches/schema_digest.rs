@@ -17,7 +17,7 @@ use md5::{Digest, Md5};
 use uuid::Uuid;
 
 use crate::Result;
-use crate::engine::Shared;
+use crate::shared::Shared;
 
 /// The tables of `system_schema`, in the order of the digest.
 const TABLES: [&str; 11] = [

@@ -125,8 +125,15 @@ impl Relative {
     #[inline]
     fn of(prefix: &[u8], key: &[u8]) -> Self {
         let bytes = key.iter().copied().chain(std::iter::repeat(0));
-        match prefix.iter().copied().zip(bytes).find(|(ours, theirs)| ours != theirs) {
-            None => Self::Code(super::order::code_of_bytes(key.get(prefix.len()..).unwrap_or(&[]))),
+        match prefix
+            .iter()
+            .copied()
+            .zip(bytes)
+            .find(|(ours, theirs)| ours != theirs)
+        {
+            None => Self::Code(super::order::code_of_bytes(
+                key.get(prefix.len()..).unwrap_or(&[]),
+            )),
             Some((ours, theirs)) if theirs < ours => Self::Below,
             Some(_) => Self::Above,
         }

@@ -39,7 +39,11 @@ fn descriptor() -> Descriptor {
 }
 
 impl Case {
-    pub(super) fn write(partitioner: Partitioner, keys: impl IntoIterator<Item = Vec<u8>>, random: &mut Seeded) -> Self {
+    pub(super) fn write(
+        partitioner: Partitioner,
+        keys: impl IntoIterator<Item = Vec<u8>>,
+        random: &mut Seeded,
+    ) -> Self {
         let mut keys: Vec<DecoratedKey> = keys
             .into_iter()
             .map(|key| DecoratedKey::new(partitioner, Bytes::from(key)))

@@ -133,7 +133,8 @@ impl Job for Ranges {
     fn check(&self, number: u64, rows: &[Cells<'_>]) -> Result<u64, String> {
         let begin = self.rows.token(self.rows.any_row(number));
         // Behind the last rows there is nothing more; where they are exactly only a sort of all keys could tell.
-        let is_whole = rows.len() == self.limit || share_behind(&begin) < 32.0 * self.limit as f64 / self.rows.count as f64;
+        let is_whole = rows.len() == self.limit
+            || share_behind(&begin) < 32.0 * self.limit as f64 / self.rows.count as f64;
         if !is_whole {
             return Err(format!("{} rows came back behind token {begin}", rows.len()));
         }

@@ -39,7 +39,9 @@ impl SortedView {
         go_on: &mut dyn FnMut() -> bool,
     ) -> Result<std::result::Result<Self, NoView>> {
         let partitions: u64 = maps.iter().map(|map| map.partition_count()).sum();
-        let has_ranks = maps.iter().all(|map| u32::try_from(map.partition_count()).is_ok());
+        let has_ranks = maps
+            .iter()
+            .all(|map| u32::try_from(map.partition_count()).is_ok());
         let size = usize::try_from(partitions).ok();
         let Some(size) = size.filter(|_| has_ranks && (1..=SOURCES_MAX).contains(&maps.len())) else {
             return Ok(Err(NoView::Unfit));
@@ -69,7 +71,11 @@ impl SortedView {
 }
 
 fn anchor_step(sources: usize) -> usize {
-    if sources > MANY_SOURCES { ANCHOR_STEP_OF_MANY } else { ANCHOR_STEP }
+    if sources > MANY_SOURCES {
+        ANCHOR_STEP_OF_MANY
+    } else {
+        ANCHOR_STEP
+    }
 }
 
 /// About what a view takes.
@@ -157,9 +163,14 @@ impl Draft {
                 let least = *code & !0xFF;
                 let greatest = least | unknown[usize::from(source)] | 0xFF;
                 let is_same = group_end.is_some_and(|end| least <= end);
-                group_end = Some(if is_same { greatest.max(group_end.unwrap_or(0)) } else { greatest });
+                group_end = Some(if is_same {
+                    greatest.max(group_end.unwrap_or(0))
+                } else {
+                    greatest
+                });
                 self.counts[usize::from(source)] += 1;
-                self.selectors.push(if is_same { source | SAME_GROUP } else { source });
+                self.selectors
+                    .push(if is_same { source | SAME_GROUP } else { source });
             }
         }
         if let Some(end) = group_end.filter(|_| !codes.is_empty()) {
@@ -194,7 +205,9 @@ fn end_behind(prefix: &[u8], end: &[u8]) -> Option<u64> {
     match (prefix.get(common), end.get(common)) {
         (None, _) => {
             let mut code = [u8::MAX; 8];
-            code.iter_mut().zip(&end[common..]).for_each(|(code, byte)| *code = *byte);
+            code.iter_mut()
+                .zip(&end[common..])
+                .for_each(|(code, byte)| *code = *byte);
             Some(u64::from_be_bytes(code))
         }
         (Some(ours), Some(theirs)) if theirs < ours => None,

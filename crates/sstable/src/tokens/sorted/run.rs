@@ -95,7 +95,11 @@ impl<'m> Run<'m> {
             }
             let change = Change::of(&self.prefix, prefix);
             let number = u64::from(source);
-            out.extend(rest[..count].iter().map(|code| change.code(*code) & !0xFF | number));
+            out.extend(
+                rest[..count]
+                    .iter()
+                    .map(|code| change.code(*code) & !0xFF | number),
+            );
             unknown |= change.unknown(self.cut);
             self.at += count;
             if self.at < self.codes.len() {
@@ -159,6 +163,9 @@ mod tests {
         let change = Change::of(b"", &key[..9]);
         assert_eq!((change.code(5), change.unknown(0)), (0, u64::MAX));
         let change = Change::of(&key[..12], b"");
-        assert_eq!((change.code(5), change.unknown(u64::MAX)), (code_of_bytes(key), 0));
+        assert_eq!(
+            (change.code(5), change.unknown(u64::MAX)),
+            (code_of_bytes(key), 0)
+        );
     }
 }

@@ -75,7 +75,10 @@ impl SortedView {
     #[inline]
     pub fn only_source(&self, spot: Spot) -> Option<usize> {
         let selector = self.selectors.get(spot.at)?;
-        let is_alone = self.selectors.get(spot.at + 1).is_none_or(|next| next & SAME_GROUP == 0);
+        let is_alone = self
+            .selectors
+            .get(spot.at + 1)
+            .is_none_or(|next| next & SAME_GROUP == 0);
         is_alone.then(|| usize::from(selector & !SAME_GROUP))
     }
 
@@ -107,7 +110,10 @@ impl SortedView {
     #[inline]
     fn group_end(&self, spot: Spot) -> usize {
         let rest = self.selectors.get(spot.at + 1..).unwrap_or(&[]);
-        let same = rest.iter().take_while(|selector| **selector & SAME_GROUP != 0).count();
+        let same = rest
+            .iter()
+            .take_while(|selector| **selector & SAME_GROUP != 0)
+            .count();
         (spot.at + 1 + same).min(self.selectors.len())
     }
 
@@ -187,7 +193,11 @@ impl SortedView {
         let first_sub = own.sub_at as usize;
         let subs = &self.subs[first_sub..first_sub + (end - start).div_ceil(SUB_STEP)];
         let below = subs.partition_point(|sub| u64::from(*sub) < relative);
-        let upto = subs[below..].iter().take_while(|sub| u64::from(**sub) == relative).count() + below;
+        let upto = subs[below..]
+            .iter()
+            .take_while(|sub| u64::from(**sub) == relative)
+            .count()
+            + below;
         let mut low = start + below.checked_sub(1).map_or(0, |last| last * SUB_STEP + 1);
         let mut high = (start + upto * SUB_STEP).min(end);
         while low < high {
@@ -210,5 +220,7 @@ fn count(selectors: &[u8], source: usize) -> u64 {
     let is_of = |selector: &u8| u8::from(selector & !SAME_GROUP == source);
     // Fewer than 256, so that the count of each part has room in a byte: the compiler then counts many at once.
     let parts = selectors.chunks(128);
-    parts.map(|part| u64::from(part.iter().map(is_of).sum::<u8>())).sum()
+    parts
+        .map(|part| u64::from(part.iter().map(is_of).sum::<u8>()))
+        .sum()
 }

@@ -40,7 +40,10 @@ impl Sources {
             let sources: Vec<usize> = view.sources(spot).collect();
             assert_eq!(view.only_source(spot), (sources.len() == 1).then(|| sources[0]));
             for source in &sources {
-                assert_eq!(view.rank(spot, *source), counts[*source] - taken(&sources, keys.len(), *source));
+                assert_eq!(
+                    view.rank(spot, *source),
+                    counts[*source] - taken(&sources, keys.len(), *source)
+                );
                 keys.push(&self.cases[*source].keys[counts[*source] as usize]);
                 counts[*source] += 1;
             }
@@ -92,7 +95,7 @@ impl Sources {
         self.check_groups();
         self.check_bound(&KeyBound::Start);
         self.check_bound(&KeyBound::End);
-        for _ in 0..300 {
+        for _ in 0..100 {
             let case = &self.cases[random.below(self.cases.len() as u64) as usize];
             let key = case.keys[random.below(case.keys.len() as u64) as usize].clone();
             let near = match random.below(3) {
@@ -119,7 +122,8 @@ fn taken(sources: &[usize], upto: usize, source: usize) -> u64 {
 
 /// Keys of one kind, which differ in where and how soon.
 fn keys(kind: u64, count: u64, random: &mut Seeded) -> Vec<Vec<u8>> {
-    let bytes = |random: &mut Seeded, len: u64| (0..len).map(|_| random.below(256) as u8).collect::<Vec<u8>>();
+    let bytes =
+        |random: &mut Seeded, len: u64| (0..len).map(|_| random.below(256) as u8).collect::<Vec<u8>>();
     (0..count)
         .map(|number| match kind {
             0 => bytes(random, 16),
@@ -144,7 +148,7 @@ fn keys(kind: u64, count: u64, random: &mut Seeded) -> Vec<Vec<u8>> {
 
 #[test]
 fn a_view_has_every_partition_of_any_sources_in_order() {
-    for seed in 0..120 {
+    for seed in 0..30 {
         let mut random = Seeded::new(seed);
         for partitioner in PARTITIONERS {
             let sources = 1 + random.below(12);
@@ -164,11 +168,11 @@ fn a_view_has_every_partition_of_any_sources_in_order() {
 #[test]
 fn chunks_anchors_and_blocks_are_crossed() {
     for partitioner in PARTITIONERS {
-        for kind in [0, 1, 5] {
+        for kind in [0, 5] {
             let mut random = Seeded::new(kind);
-            let mut all: Vec<_> = (0..40).map(|_| keys(kind, 1100, &mut random)).collect();
+            let mut all: Vec<_> = (0..34).map(|_| keys(kind, 1100, &mut random)).collect();
             all.push(keys(kind, 1, &mut random));
-            all.push(keys(0, 9000, &mut random));
+            all.push(keys(0, 3000, &mut random));
             Sources::of(partitioner, all, &mut random).check(&mut random);
         }
     }
@@ -177,10 +181,14 @@ fn chunks_anchors_and_blocks_are_crossed() {
 #[test]
 fn many_sources_of_one_stretch_of_time_each_are_found() {
     let mut random = Seeded::new(5);
-    let of_hour = |hour: u64| (0..300).map(|at: u64| (hour * 300 + at).to_be_bytes().to_vec()).collect();
+    let of_hour = |hour: u64| {
+        (0..60)
+            .map(|at: u64| (hour * 60 + at).to_be_bytes().to_vec())
+            .collect()
+    };
     let all: Vec<Vec<Vec<u8>>> = (0..SOURCES_MAX as u64).map(of_hour).collect();
     let sources = Sources::of(Partitioner::ByteOrdered, all, &mut random);
-    assert_eq!(sources.check_groups(), 300 * SOURCES_MAX);
+    assert_eq!(sources.check_groups(), 60 * SOURCES_MAX);
     sources.check(&mut random);
 }
 
@@ -226,6 +234,9 @@ fn a_partition_takes_a_byte_and_a_half() {
         let view = Sources::of(Partitioner::Murmur3, all, &mut random).view;
         let partitions = view.partition_count() as usize;
         let bytes = view.memory_bytes();
-        assert!(bytes * 2 < partitions * 3, "{bytes} bytes of {partitions} partitions");
+        assert!(
+            bytes * 2 < partitions * 3,
+            "{bytes} bytes of {partitions} partitions"
+        );
     }
 }

@@ -12,7 +12,7 @@ use ilion_env::Env;
 use ilion_rows::ReadError;
 use parking_lot::{Condvar, Mutex};
 
-use super::tasks::Task;
+use crate::tasks::Task;
 
 /// Time that was not used is kept for so long.
 const CREDIT_NANOS: u64 = 100_000_000;

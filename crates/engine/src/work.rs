@@ -1,0 +1,168 @@
+//! Work of the background as values in queues, and waiting for it. The threads that take it are in `background`.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crossbeam_channel::Sender;
+use parking_lot::{Condvar, Mutex};
+
+use crate::table_store::TableStore;
+
+/// Something to do.
+pub(crate) enum Work {
+    /// Freeze and write the table's memtable.
+    Flush(Arc<TableStore>),
+    /// The same, since memtables fill their budget.
+    Relieve(Arc<TableStore>),
+    /// See whether the table's SSTables should be merged.
+    Compact(Arc<TableStore>),
+    /// Make the token maps that are missing.
+    MakeTokenMaps,
+    /// Make the table's sorted view.
+    SortView(Arc<TableStore>),
+    /// Bring the index summaries to what they may take.
+    ResampleSummaries,
+    /// Build the table's index of this name.
+    BuildIndex(Arc<TableStore>, String),
+    /// End the threads, after what was asked for before.
+    Stop,
+}
+
+#[derive(Default)]
+pub(crate) struct Background {
+    queues: OnceLock<Queues>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    /// Pieces of work asked for and not done.
+    pending: Mutex<usize>,
+    done: Condvar,
+    /// How many wait for all of them.
+    waiting: AtomicUsize,
+    /// A flush that frees memory is asked for or going on.
+    pub(crate) is_relieving: AtomicBool,
+    /// Token maps are asked for.
+    pub(crate) is_making_token_maps: AtomicBool,
+    /// When index summaries were last looked after.
+    pub(crate) summaries_resampled_nanos: AtomicU64,
+    /// The threads were told to stop.
+    is_stopping: Mutex<bool>,
+    stopping: Condvar,
+    are_caches_loaded: Mutex<bool>,
+    caches_loaded: Condvar,
+}
+
+/// The queues of the threads.
+pub(crate) struct Queues {
+    pub flush: Sender<Work>,
+    pub compact: Sender<Work>,
+    pub token_maps: Sender<Work>,
+    pub indexes: Sender<Work>,
+    pub tick: Sender<Work>,
+    /// Threads that take from `compact`.
+    pub compactors: usize,
+}
+
+impl Background {
+    /// The threads are started: from now on work is taken.
+    pub(crate) fn begin(&self, queues: Queues, threads: Vec<JoinHandle<()>>) {
+        *self.threads.lock() = threads;
+        // Started once, by `Engine::open`.
+        let _ = self.queues.set(queues);
+        // A request of recovery's was dropped.
+        self.is_relieving.store(false, Ordering::Release);
+    }
+
+    /// Asks for something. Nothing happens before the threads are started.
+    pub(crate) fn send(&self, work: Work) {
+        let Some(queues) = self.queues.get() else {
+            return;
+        };
+        *self.pending.lock() += 1;
+        let sent = match work {
+            Work::Flush(_) | Work::Relieve(_) => queues.flush.send(work),
+            Work::Compact(_) => queues.compact.send(work),
+            Work::MakeTokenMaps | Work::SortView(_) | Work::ResampleSummaries => queues.token_maps.send(work),
+            Work::BuildIndex(..) => queues.indexes.send(work),
+            Work::Stop => {
+                *self.is_stopping.lock() = true;
+                self.stopping.notify_all();
+                *self.pending.lock() += 3 + queues.compactors;
+                let compactors = std::iter::repeat_n(&queues.compact, queues.compactors);
+                let mut all = [&queues.flush, &queues.token_maps, &queues.indexes, &queues.tick]
+                    .into_iter()
+                    .chain(compactors);
+                all.try_for_each(|queue| queue.send(Work::Stop))
+            }
+        };
+        if sent.is_err() {
+            self.finished();
+        }
+    }
+
+    /// Flushes that were asked for and not begun.
+    pub(crate) fn flushes_waiting(&self) -> usize {
+        self.queues.get().map_or(0, |queues| queues.flush.len())
+    }
+
+    /// True once the threads were told to stop.
+    pub(crate) fn is_stopping(&self) -> bool {
+        *self.is_stopping.lock()
+    }
+
+    /// Pauses the caller, unless or until the threads are told to stop.
+    pub(crate) fn pause(&self, duration: Duration) {
+        let mut is_stopping = self.is_stopping.lock();
+        if !*is_stopping {
+            self.stopping.wait_for(&mut is_stopping, duration);
+        }
+    }
+
+    /// A piece of work is done.
+    pub(crate) fn finished(&self) {
+        let mut pending = self.pending.lock();
+        *pending = pending.saturating_sub(1);
+        self.done.notify_all();
+    }
+
+    /// Waits until everything that was asked for is done.
+    pub(crate) fn wait_idle(&self) {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let mut pending = self.pending.lock();
+        while *pending > 0 {
+            self.done.wait(&mut pending);
+        }
+        drop(pending);
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Somebody waits for the flush that goes on, or another one does.
+    pub(crate) fn is_flush_awaited(&self) -> bool {
+        let is_queued = |queues: &Queues| !queues.flush.is_empty();
+        self.waiting.load(Ordering::Relaxed) > 0
+            || self.queues.get().is_some_and(is_queued)
+            || self.is_stopping()
+    }
+
+    /// Saved caches are loaded, as far as they will be.
+    pub(crate) fn tell_caches_loaded(&self) {
+        *self.are_caches_loaded.lock() = true;
+        self.caches_loaded.notify_all();
+    }
+
+    /// Waits for [`Self::tell_caches_loaded`].
+    pub(crate) fn wait_caches_loaded(&self) {
+        let mut are_loaded = self.are_caches_loaded.lock();
+        while !*are_loaded {
+            self.caches_loaded.wait(&mut are_loaded);
+        }
+    }
+
+    /// Waits for the threads to end. Requires: they were told to stop.
+    pub(crate) fn join(&self) {
+        for thread in self.threads.lock().drain(..) {
+            // A panic in it was caught, told, and has stopped writes.
+            let _ = thread.join();
+        }
+    }
+}
