@@ -171,9 +171,11 @@ settings! {
     key_cache_save_period: Duration = "4h", was "key_cache_save_period" in "s";
     /// Places of the key cache that are saved; -1 is all.
     key_cache_keys_to_save: Limit = "-1";
-    /// Memory for index summaries, where there is no token map; they are thinned out to fit. Bits of token maps take up to a quarter of as much. auto: a fortieth of the machine's memory.
+    /// Memory for index summaries, where there is no token map; they are thinned out to fit. auto: a fortieth of the machine's memory.
     index_summary_capacity: Option<Size> = "auto", was "index_summary_capacity_in_mb" in "MiB";
-    /// Memory for pages of token maps, cell maps and indexes of SSTables: they stay once they were read and checked. Those that do not fit are read each time. auto: a quarter of the machine's memory less 256MiB, at least an eighth.
+    /// Memory for sorted views: the order of the partitions of a table's SSTables, which reads go by; about 1.4 bytes a partition. A table that finds no room is read without; 0B is no views. auto: an eightieth of the machine's memory.
+    sorted_view_capacity: Option<Size> = "auto";
+    /// Memory for pages of token maps, cell maps and indexes of SSTables: they stay once they were read and checked. Those that do not fit are read each time. auto: a quarter of the machine's memory less 256MiB and less what sorted views get, at least an eighth.
     index_page_capacity: Option<Size> = "auto";
     /// How often index summaries are brought to what they may take; 0s is never.
     index_summary_resize_interval: Duration = "1h", was "index_summary_resize_interval_in_minutes" in "m";
