@@ -19,6 +19,8 @@ use crate::sorted::Sorted;
 use crate::source::Held;
 use crate::view::View;
 
+/// SSTables that a read of few rows opens.
+const PARTS_FORESEEN: usize = 4;
 /// Partitions of one SSTable that are shown at once.
 const STRETCH_MAX: usize = 1024;
 
@@ -92,7 +94,7 @@ impl SortedScan {
             spot,
             is_first: true,
             is_edge: false,
-            parts: Vec::new(),
+            parts: Vec::with_capacity(PARTS_FORESEEN),
             current: Current::None,
         })
     }
@@ -138,21 +140,29 @@ impl SortedScan {
         Some(self.parts.len() - 1)
     }
 
-    /// The open part that has the next partitions, and how many follow each other there. `None` if it is not open, or they are merged.
-    fn stretch(&self) -> Option<(usize, usize)> {
+    /// The part that has the next partitions, and how many follow each other there. `None` if they are to be merged, may be before the range
+    /// or are behind it, or their SSTable is gone.
+    fn stretch(&mut self) -> Result<Option<(usize, usize)>, ReadError> {
         if self.is_first || matches!(self.current, Current::Group(_)) {
-            return None;
+            return Ok(None);
         }
+        let Some(source) = self.order().only_source(self.spot) else {
+            return Ok(None);
+        };
+        if self.find(source).is_none() && self.is_beyond()? {
+            return Ok(None);
+        }
+        let Some(at) = self.part(source) else {
+            return Ok(None);
+        };
         let order = self.order();
-        let source = order.only_source(self.spot)?;
-        let at = self.find(source)?;
-        let mut spot = self.spot;
-        let mut count = 0;
+        let mut spot = order.next(self.spot);
+        let mut count = 1;
         while count < STRETCH_MAX && order.only_source(spot) == Some(source) {
             spot = order.next(spot);
             count += 1;
         }
-        Some((at, count))
+        Ok(Some((at, count)))
     }
 
     /// True if all partitions from the next group on are behind the range.
@@ -274,14 +284,14 @@ impl Cursor for SortedScan {
         })
     }
 
-    /// Those of one SSTable after the other that are open, each as far as the view says that its partitions follow each other.
+    /// Those of one SSTable after the other, each as far as the view says that its partitions follow each other.
     fn plain_partitions(
         &mut self,
         before: Option<&DecoratedKey>,
         visitor: &mut dyn PlainVisitor,
     ) -> Result<Option<PlainRun>, ReadError> {
         let mut whole: Option<PlainRun> = None;
-        while let Some((at, count)) = self.stretch() {
+        while let Some((at, count)) = self.stretch()? {
             let mut visitor = AtMost {
                 visitor: &mut *visitor,
                 left: count,

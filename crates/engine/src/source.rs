@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use ilion_env::cost::{self, Count};
 use ilion_env::trace;
-use ilion_rows::{ClusteringFilter, Cursor, KeyRange, PartitionHead, ReadError};
+use ilion_rows::{
+    ClusteringFilter, Cursor, DecoratedKey, KeyRange, PartitionHead, PlainRun, PlainVisitor, ReadError,
+};
 use ilion_schema::TableSchema;
 use ilion_sstable::Scan;
 
@@ -47,7 +49,20 @@ impl<C: Cursor> Cursor for Held<C> {
         self.cursor.next_partition()
     }
 
-    ilion_rows::cursor_methods!(forward cursor: next_unfiltered lower_bound peek plain_partitions plain_rows);
+    fn plain_partitions(
+        &mut self,
+        before: Option<&DecoratedKey>,
+        visitor: &mut dyn PlainVisitor,
+    ) -> Result<Option<PlainRun>, ReadError> {
+        let run = self.cursor.plain_partitions(before, visitor)?;
+        if run.is_some() && !self.is_touched {
+            self.is_touched = true;
+            touch(&self.sstable);
+        }
+        Ok(run)
+    }
+
+    ilion_rows::cursor_methods!(forward cursor: next_unfiltered lower_bound peek plain_rows);
 }
 
 /// A cursor over a range of one SSTable.

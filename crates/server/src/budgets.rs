@@ -33,7 +33,9 @@ impl Budgets {
         let chosen = |size: Option<Size>, auto: u64| size.map_or(auto, |size| size.0);
         let memtables = (machine / 4).clamp(*MEMTABLES_AUTO.start(), *MEMTABLES_AUTO.end());
         let sorted_views = machine / 80;
-        let pages = (machine / 4).saturating_sub(PAGES_LESS + sorted_views).max(machine / 8);
+        let pages = (machine / 4)
+            .saturating_sub(PAGES_LESS + sorted_views)
+            .max(machine / 8);
         let (clients, _) = ServerOptions::of(settings).client_memory(machine);
         Self {
             machine,

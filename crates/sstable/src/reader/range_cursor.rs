@@ -128,10 +128,32 @@ impl RangeCursor {
         }))
     }
 
+    /// Goes to the first partition without reading it, if its place is known and no index is needed. True if it stands there.
+    fn stand(&mut self) -> Step<bool> {
+        let Some((map, rank)) = self.begin.as_ref().and_then(Begin::exactly) else {
+            return Ok(false);
+        };
+        let mut reader = self.open_reader()?;
+        if !reader.reads_all() {
+            return Ok(false);
+        }
+        reader.stand_at(map.partition(rank)?.position);
+        self.place = Place::Within(Box::new(Walk { reader, index: None }));
+        Ok(true)
+    }
+
+    fn open_reader(&self) -> crate::Result<PartitionReader> {
+        self.sstable
+            .partition_reader(&self.table, &self.filter, self.scan, Unwanted::Times)
+    }
+
     fn start(&mut self) -> Step<Option<Started>> {
-        let reader = self
-            .sstable
-            .partition_reader(&self.table, &self.filter, self.scan, Unwanted::Times)?;
+        if self.stand()?
+            && let Place::Within(walk) = &mut self.place
+        {
+            return walk.advance();
+        }
+        let reader = self.open_reader()?;
         let begin = self.begin.as_ref();
         let index = self.sstable.index_above(&self.range.start, begin, self.scan)?;
         let mut walk = Walk {
@@ -153,9 +175,7 @@ impl Walk {
         loop {
             let started = self.advance()?;
             match &started {
-                Some(found)
-                    if matches!(self.index, Some(IndexCursor::Map(_))) && *bound != KeyBound::Start =>
-                {
+                Some(found) if matches!(self.index, Some(IndexCursor::Map(_))) => {
                     let key = DecoratedKey::new(partitioner, found.key.clone());
                     if bound.compare(&key).is_lt() {
                         return Ok(started);
@@ -244,6 +264,9 @@ impl Cursor for RangeCursor {
         visitor: &mut dyn PlainVisitor,
     ) -> std::result::Result<Option<PlainRun>, ReadError> {
         let partitioner = self.sstable.partitioner();
+        if matches!(self.place, Place::Before) && !self.stand()? {
+            return Ok(None);
+        }
         let Place::Within(walk) = &mut self.place else {
             return Ok(None);
         };

@@ -24,6 +24,11 @@ pub struct Begin {
 }
 
 impl Begin {
+    /// The map and the number of the first partition, if that is exactly where the range begins.
+    pub(crate) fn exactly(&self) -> Option<(&TokenMap, u64)> {
+        Some((self.map.as_deref()?, self.rank?))
+    }
+
     /// A key that none of the partitions is before.
     pub fn bound(&self) -> &DecoratedKey {
         &self.bound
