@@ -31,7 +31,7 @@ pub(crate) struct BatchPlan {
     members: Vec<ModifyPlan>,
 }
 
-/// Whether the batch says a timestamp for all its members.
+/// Whether the batch has a timestamp for all its members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OwnTimestamp {
     Absent,
@@ -77,7 +77,7 @@ impl BatchPlan {
         &self.members
     }
 
-    /// The table that it changes, if it is one.
+    /// The table that the batch changes; `None` if its members change several.
     pub fn only_table(&self) -> Option<&Arc<TableSchema>> {
         let first = self.members.first()?.table();
         let is_of_first = |member: &ModifyPlan| member.table().id == first.id;
@@ -91,7 +91,7 @@ impl BatchPlan {
             .any(|member| member.is_conditional() || member.is_counter() || member.is_locking())
     }
 
-    /// Which markers make the partition key of the first member, if all are of one table.
+    /// The markers that form the partition key of the first member, if all members are of one table.
     pub fn partition_key_markers(&self) -> Vec<u16> {
         let Some(first) = self.members.first() else {
             return Vec::new();
@@ -104,7 +104,6 @@ impl BatchPlan {
         }
     }
 
-    /// Carries it out.
     pub fn execute(&self, execution: &Execution<'_>) -> Result<Executed, Error> {
         let timestamp_micros = match &self.timestamp {
             None => execution.timestamp_micros(),
@@ -142,7 +141,7 @@ fn evaluate_timestamp(term: &Term, execution: &Execution<'_>) -> Result<i64, Err
     }
 }
 
-/// The rules that need no values.
+/// Checks the rules that need no values.
 pub(crate) fn check<'p>(
     kind: BatchKind,
     members: impl Iterator<Item = &'p ModifyPlan> + Clone,
@@ -194,7 +193,7 @@ pub(crate) fn check<'p>(
     )
 }
 
-/// Carries out a batch whose rules were checked.
+/// Executes a batch whose rules were checked.
 pub(crate) fn execute(
     kind: BatchKind,
     members: &[Member<'_>],
@@ -236,7 +235,7 @@ pub(crate) fn execute(
     Ok(executed)
 }
 
-/// Compat: a batch of one partition is of any size, since it is one write anyway.
+/// Compat: a batch of one partition may have any size, since it is one write anyway.
 fn check_size(mutations: &[Mutation], execution: &Execution<'_>) -> Result<(), Error> {
     if partition_count(mutations) < 2 {
         return Ok(());

@@ -13,19 +13,17 @@ use uuid::Uuid;
 
 use crate::{ClusterFacts, LogPosition, PartitionGuard, Store, StoreError};
 
-/// An engine, and what is known of the cluster around it.
+/// An engine, and the facts about its cluster.
 pub struct EngineStore {
     engine: Arc<Engine>,
     cluster: ClusterFacts,
 }
 
 impl EngineStore {
-    /// Queries of this go to `engine`.
     pub fn new(engine: Arc<Engine>, cluster: ClusterFacts) -> Self {
         Self { engine, cluster }
     }
 
-    /// The engine.
     pub fn engine(&self) -> &Arc<Engine> {
         &self.engine
     }

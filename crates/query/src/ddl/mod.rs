@@ -1,7 +1,7 @@
-//! Schema statements: from the tree to an [`ilion_schema::SchemaChange`], and from what it did to the client's events.
+//! Schema statements: from the syntax tree to an [`ilion_schema::SchemaChange`], and from its effects to the client's events.
 //!
-//! The rules of the schema are `ilion_schema`'s. Here names get their keyspaces, types are looked up, and what Ilion
-//! cannot carry yet is refused by name.
+//! The rules of the schema are in `ilion_schema`. Here names get their keyspaces, types are looked up, and features that Ilion
+//! does not have are refused by name.
 
 mod function;
 mod index;
@@ -36,12 +36,11 @@ impl SchemaPlan {
         change_of(statement, context).map(|change| Self { change })
     }
 
-    /// What the schema is to become.
+    /// The change that the statement makes.
     pub fn change(&self) -> &SchemaChange {
         &self.change
     }
 
-    /// Changes the schema.
     pub fn execute(&self, execution: &Execution<'_>) -> Result<Executed, Error> {
         check_given(&self.change, execution)?;
         let change = without_ignored(&self.change, execution);
@@ -66,7 +65,7 @@ impl SchemaPlan {
     }
 }
 
-/// Compat: `SimpleStrategy` and `NetworkTopologyStrategy.maybeWarnOnOptions`; Ilion is one node.
+/// Compat: warnings of `SimpleStrategy` and `NetworkTopologyStrategy.maybeWarnOnOptions`; Ilion is one node.
 fn warn_of_replication(change: &SchemaChange, schema: &Schema, execution: &Execution<'_>) {
     warn_of_each_factor(change, schema, execution);
     let SchemaChange::AlterKeyspace { name, .. } = change else {
@@ -108,7 +107,7 @@ fn warn_of_each_factor(change: &SchemaChange, schema: &Schema, execution: &Execu
     }
 }
 
-/// Options that a table keeps, and that Ilion does not act on yet.
+/// Warns of options that a table keeps, but that have no effect in Ilion yet.
 fn warn_of_options(diffs: &[Diff], execution: &Execution<'_>) {
     for diff in diffs {
         let (old, new) = match diff {
@@ -220,7 +219,7 @@ fn create_type(create: &CreateType, context: &PlanContext<'_>) -> Result<SchemaC
     let fields = create
         .fields
         .iter()
-        // Compat: whether it is there is told before anything is said about its fields.
+        // Compat: whether the type exists is checked before its fields.
         .filter(|_| !is_there)
         .map(|(name, ty)| Ok((name.clone(), field_type(ty, Some(&keyspace), context.schema)?)))
         .collect::<Result<_, Error>>()?;

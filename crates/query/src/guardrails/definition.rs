@@ -1,4 +1,4 @@
-//! Statements that change the schema.
+//! Guardrails of schema statements.
 
 use ilion_schema::{
     CreateIndex, NewColumn, Schema, SchemaChange, TableAlteration, TypeAlteration, is_system_keyspace,
@@ -13,7 +13,7 @@ use crate::context::Execution;
 /// Refuses changes that the operator does not allow.
 ///
 /// # Errors
-/// It is not allowed.
+/// The change is not allowed.
 pub(crate) fn check_change(change: &SchemaChange, execution: &Execution<'_>) -> Result<(), Error> {
     let limits = &execution.query_options.guardrails;
     let schema = &**execution.schema;
@@ -149,7 +149,7 @@ fn check_index(create: &CreateIndex, execution: &Execution<'_>) -> Result<(), Er
     )
 }
 
-/// Refuses DROP TABLE and TRUNCATE where the operator does.
+/// Refuses DROP TABLE and TRUNCATE if the operator has switched them off.
 ///
 /// # Errors
 /// They are switched off.

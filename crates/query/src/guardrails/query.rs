@@ -1,4 +1,4 @@
-//! What reads ask for.
+//! Guardrails of reads.
 
 use super::{Side, check, check_flag};
 use crate::context::Execution;
@@ -8,8 +8,7 @@ const INTERSECTION: &str = "Filtering queries involving an intersection on multi
     unrepaired data at read consistency levels that would require coordinator reconciliation may violate the guarantees of \
     those consistency levels.";
 
-/// Refuses filtering by more than one column that may change, at levels that several nodes would have to answer, where
-/// the operator does not allow it.
+/// Refuses filtering by several mutable columns at levels that need several nodes, unless the operator allows it.
 ///
 /// # Errors
 /// It is not allowed.
@@ -27,7 +26,7 @@ pub(crate) fn check_intersection(is_mutable: bool, execution: &Execution<'_>) ->
     )
 }
 
-/// Refuses a page above the operator's limit.
+/// Refuses a page size above the operator's limit.
 ///
 /// # Errors
 /// The page is too large.
@@ -80,7 +79,7 @@ pub(crate) fn check_partition_keys(
     )
 }
 
-/// Refuses more combinations of INs than the operator allows.
+/// Refuses more combinations of IN values than the operator allows.
 ///
 /// # Errors
 /// There are too many.

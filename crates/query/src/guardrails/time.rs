@@ -1,4 +1,4 @@
-//! Timestamps that statements give.
+//! Guardrails of timestamps in statements.
 
 use super::check;
 use crate::Error;
@@ -10,7 +10,7 @@ const BEHIND: &str = "Timestamps too far in the past can cause writes can be une
 /// Refuses a timestamp that is further from the clock than the operator allows.
 ///
 /// # Errors
-/// It is too far ahead, or too far behind.
+/// The timestamp is too far ahead or behind.
 pub(crate) fn check_timestamp(
     timestamp_micros: i64,
     table: &str,

@@ -1,4 +1,4 @@
-//! Sizes of what is written: values, and collections as far as one statement writes them.
+//! Guardrails of the size of written values, and of collections as far as one statement writes them.
 
 use ilion_rows::{Cell, Data, Mutation};
 use ilion_schema::is_system_keyspace;
@@ -10,7 +10,7 @@ use crate::context::Execution;
 /// Refuses values and collections above the operator's limits.
 ///
 /// # Errors
-/// One of them is too large.
+/// A value or collection is too large.
 pub(crate) fn check_values(mutations: &[Mutation], execution: &Execution<'_>) -> Result<(), Error> {
     terms::check(mutations, execution)?;
     let limits = &execution.query_options.guardrails;

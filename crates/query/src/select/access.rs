@@ -1,4 +1,4 @@
-//! Parts of values: elements, slices and fields, and what their cells know.
+//! Selectors of parts of values: elements, slices, fields, and the facts of their cells.
 
 use ilion_cql::ast::{self, Selector};
 use ilion_schema::ColumnKind;
@@ -160,7 +160,7 @@ fn not_a_column(fact: Fact) -> Error {
     Error::invalid(format!("{} takes a column or a part of one", fact.name()))
 }
 
-/// The text of a column or a part of one, its name as it is stored.
+/// The text of a column or a part of one, with unquoted names.
 fn unquoted(selector: &Selector) -> String {
     match selector {
         Selector::Column(name) => name.clone(),

@@ -1,4 +1,4 @@
-//! What cells know beside their values: `writetime`, `maxwritetime` and `ttl`.
+//! The facts of cells beside their values: `writetime`, `maxwritetime` and `ttl`.
 //!
 //! Of an unfrozen collection, `writetime` and `ttl` are lists with one member for each element; of an unfrozen user type,
 //! one for each field.
@@ -15,7 +15,6 @@ use crate::Error;
 use crate::context::Execution;
 use crate::term::Term;
 
-/// What is asked of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fact {
     Writetime,
@@ -23,7 +22,7 @@ pub(super) enum Fact {
     Ttl,
 }
 
-/// Of which part of the column.
+/// The part of a column whose cells are meant.
 #[derive(Debug)]
 pub(super) enum Part {
     Whole,
@@ -33,7 +32,6 @@ pub(super) enum Part {
 }
 
 impl Fact {
-    /// As it is written.
     pub fn name(self) -> &'static str {
         match self {
             Self::Writetime => "writetime",

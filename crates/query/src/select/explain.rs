@@ -1,4 +1,4 @@
-//! How a SELECT finds its rows, in words.
+//! How a SELECT finds its rows, as text for EXPLAIN.
 
 use bytes::Bytes;
 use ilion_engine::ReadSurvey;
@@ -14,11 +14,11 @@ use crate::context::Execution;
 use crate::explain::Steps;
 use crate::restrictions::SearchPlan;
 
-/// Partitions, slices and SSTables that are told one by one.
+/// Largest number of partitions, slices and SSTables that are listed one by one.
 const TOLD_MAX: usize = 8;
 
 impl SelectPlan {
-    /// Says what is read, in which order, and what is left to be checked. Who adds a way to find rows says so here.
+    /// Describes what is read, in which order, and what is then checked. Every way to find rows has a step here.
     pub fn describe_access(&self, execution: &Execution<'_>, steps: &mut Steps) -> Result<(), Error> {
         steps.say("table", format!("{}.{}", self.table.keyspace, self.table.name));
         let filter = ClusteringFilter {
@@ -100,7 +100,7 @@ impl SelectPlan {
         }
     }
 
-    /// Which indexes find the rows, what they are asked, and what that may cost.
+    /// Describes the indexes that find the rows, their predicates and estimated costs.
     fn describe_search(
         &self,
         search: &SearchPlan,

@@ -1,4 +1,4 @@
-//! Planned expressions of a selection, and their value for a row.
+//! The planned expressions of a selection, and their evaluation for a row.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::{Error, Value};
 #[derive(Debug)]
 pub(super) enum Expr {
     Column(Column),
-    /// Without columns.
+    /// A term without columns.
     Term(Term),
     /// `writetime`, `maxwritetime` or `ttl` of a column or a part of it.
     Fact {
@@ -37,16 +37,16 @@ pub(super) enum Expr {
         of: Box<Expr>,
         ty: CqlType,
         key: Term,
-        /// What the collection is called.
+        /// The name of the collection in messages.
         text: String,
     },
-    /// The part of a set or map between two keys, both inside.
+    /// The part of a set or map between two keys, both included.
     Slice {
         of: Box<Expr>,
         ty: CqlType,
         from: Option<Term>,
         to: Option<Term>,
-        /// What the collection is called.
+        /// The name of the collection in messages.
         text: String,
     },
     /// A field of a user type.
@@ -54,7 +54,7 @@ pub(super) enum Expr {
         of: Box<Expr>,
         index: usize,
     },
-    /// A list, or a set with its order.
+    /// A list, or a set of this type.
     List {
         members: Vec<Expr>,
         set_of: Option<CqlType>,
@@ -63,13 +63,13 @@ pub(super) enum Expr {
         entries: Vec<(Expr, Expr)>,
         key: CqlType,
     },
-    /// A tuple or user type; nothing is null.
+    /// A tuple or user type; `None` is null.
     Tuple(Vec<Option<Expr>>),
-    /// The result of an aggregate, by its place in the list of the selection.
+    /// The result of an aggregate, by its index in the selection's list.
     Aggregate(usize),
 }
 
-/// What an expression is evaluated over.
+/// The inputs of an evaluation.
 #[derive(Clone, Copy)]
 pub(super) struct Scope<'a> {
     /// `None` where only aggregates and constants are evaluated.
@@ -79,7 +79,7 @@ pub(super) struct Scope<'a> {
 }
 
 impl Expr {
-    /// The serialized value; nothing is null.
+    /// The serialized value; `None` is null.
     pub fn evaluate(&self, scope: Scope<'_>) -> Result<Option<Bytes>, Error> {
         Ok(match self {
             Self::Column(column) => scope.row.and_then(|row| row.value(column)),
@@ -125,7 +125,7 @@ impl Expr {
     }
 }
 
-/// The value of a term without columns; what is not set is null.
+/// The value of a term without columns; unset is null.
 fn constant(term: &Term, execution: &Execution<'_>) -> Result<Option<Bytes>, Error> {
     Ok(match term.evaluate(execution)? {
         Value::Bytes(bytes) => Some(bytes),
@@ -133,7 +133,7 @@ fn constant(term: &Term, execution: &Execution<'_>) -> Result<Option<Bytes>, Err
     })
 }
 
-/// The key of an element of the collection that `text` names.
+/// The key of an element of the collection that messages call `text`.
 pub(super) fn element_key(key: &Term, text: &str, execution: &Execution<'_>) -> Result<Bytes, Error> {
     let kind = match key.evaluate(execution)? {
         Value::Bytes(bytes) => return Ok(bytes),
@@ -145,7 +145,7 @@ pub(super) fn element_key(key: &Term, text: &str, execution: &Execution<'_>) -> 
     )))
 }
 
-/// An end of a slice of the collection that `text` names; nothing is unbounded.
+/// An end of a slice of the collection that messages call `text`; `None` is unbounded.
 pub(super) fn slice_end(
     end: Option<&Term>,
     text: &str,
@@ -228,7 +228,7 @@ fn required(expr: &Expr, what: &str, scope: Scope<'_>) -> Result<Bytes, Error> {
         .ok_or_else(|| Error::invalid(format!("null is not supported inside {what}")))
 }
 
-/// Compat: a list of columns may hold nulls; a set, which has to be sorted, may not.
+/// Compat: a list may have null members; a set, which is sorted, may not.
 fn list(members: &[Expr], set_of: Option<&CqlType>, scope: Scope<'_>) -> Result<Bytes, Error> {
     let Some(ty) = set_of else {
         return Ok(list_with_nulls(&evaluate_all(members, scope)?));
@@ -254,7 +254,7 @@ pub(super) fn list_with_nulls(members: &[Option<Bytes>]) -> Bytes {
 
 fn map(entries: &[(Expr, Expr)], ty: &CqlType, scope: Scope<'_>) -> Result<Bytes, Error> {
     let mut values = Vec::with_capacity(entries.len());
-    // Backwards, so that the stable sort puts the last of equal keys first.
+    // In reverse, so that the stable sort puts the last of equal keys first.
     for (key, value) in entries.iter().rev() {
         values.push((
             required(key, "collections", scope)?,

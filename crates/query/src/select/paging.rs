@@ -1,10 +1,10 @@
-//! Paging states: where the next page goes on. Opaque to clients.
+//! Paging states: where the next page starts. Opaque to clients.
 //!
 //! ```text
 //! state := version: u8 (= 1), is_finished: bool, rows_left: u32, given_of_partition: u32, key: bytes16, clustering?
 //! clustering := (bytes32 | -1: i32)*      one for each clustering column; only if the partition is not finished
 //! ```
-//! `rows_left` is `u32::MAX` if the statement has no LIMIT. A state comes back from clients: it is checked, never trusted.
+//! `rows_left` is `u32::MAX` if the statement has no LIMIT. A state comes from a client: it is checked, never trusted.
 
 use bytes::Bytes;
 use ilion_codec::{Reader, Writer};
@@ -18,11 +18,11 @@ const VERSION: u8 = 1;
 /// Where a page ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Position {
-    /// The last partition that something was given of.
+    /// The partition of the last row.
     pub key: Bytes,
-    /// The last row that was given; `None` if nothing more is wanted of the partition.
+    /// The last row that was returned; `None` if the partition is finished.
     pub clustering: Option<Clustering>,
-    /// Rows or groups that were given of the partition so far.
+    /// Rows or groups of the partition that were returned so far.
     pub given_of_partition: u32,
     /// Rows or groups that LIMIT still allows.
     pub rows_left: Option<u32>,
@@ -43,10 +43,10 @@ impl Position {
         out.into_vec()
     }
 
-    /// Reads a state that a client sent.
+    /// Decodes a state from a client.
     ///
     /// # Errors
-    /// It is none of this table's.
+    /// The state does not belong to this table.
     pub fn decode(state: &Bytes, table: &TableSchema) -> Result<Self, Error> {
         Self::read(state, table).ok_or_else(invalid)
     }
@@ -78,7 +78,7 @@ impl Position {
     }
 }
 
-/// What a client is told whose state is none of the statement's.
+/// The error for a state that does not belong to the statement.
 pub(super) fn invalid() -> Error {
     Error::Protocol("Invalid value for the paging state".into())
 }

@@ -1,4 +1,4 @@
-//! What a read goes through: partitions by key, a range of them, the rest of the one that a page ended in.
+//! The parts of a read: partitions by key, a range of them, the rest of the one in which a page ended.
 
 use std::collections::VecDeque;
 
@@ -24,21 +24,21 @@ pub(super) enum Segment {
 /// What an earlier page left of a partition.
 pub(super) struct Rest {
     pub slices: Vec<Slice>,
-    /// Rows or groups that were given of it.
+    /// Rows or groups of it that were returned.
     pub given: u32,
 }
 
-/// What a read has to go through, or what earlier pages left of it.
+/// The segments of a read, or those that earlier pages left of it.
 ///
 /// # Errors
-/// The position is none of this read's.
+/// The position does not belong to this read.
 pub(super) fn segments(
     plan: ScanPlan<'_>,
     clusterings: &ClusteringFilter,
     execution: &Execution<'_>,
     resume: Option<&Position>,
 ) -> Result<VecDeque<Segment>, Error> {
-    // The WHERE asks for rows, and no row can match it.
+    // WHERE restricts the rows so that none can match.
     if clusterings.slices.is_empty() {
         return Ok(VecDeque::new());
     }
@@ -86,7 +86,7 @@ fn resume_keys(
     Ok(first.into_iter().chain(keys.map(Segment::Partition)).collect())
 }
 
-/// What is left of the partition in which a page ended.
+/// The rest of the partition in which a page ended.
 fn rest(
     comparator: &ClusteringComparator,
     clusterings: &ClusteringFilter,
@@ -99,7 +99,7 @@ fn rest(
     (!slices.is_empty()).then_some(Segment::Rest(key, Rest { slices, given }))
 }
 
-/// The slices without what was given up to a row, in the direction of the read.
+/// The slices that are left after row `last`, in the direction of the read.
 pub(super) fn slices_after(
     comparator: &ClusteringComparator,
     slices: &[Slice],

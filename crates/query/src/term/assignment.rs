@@ -1,4 +1,4 @@
-//! What may stand for what (`AssignmentTestable`).
+//! Which values a receiver accepts (`AssignmentTestable`).
 
 use ilion_cql::ast;
 use ilion_types::CqlType;
@@ -21,9 +21,9 @@ pub(crate) enum Assignment {
 }
 
 impl Assignment {
-    /// How well several fit together: as the worst.
+    /// How well several terms fit together: the worst of them.
     pub(crate) fn all(each: impl IntoIterator<Item = Self>) -> Self {
-        // A loop takes less of the stack, and literals have many levels.
+        // A loop takes less stack than iterator adapters, and literals nest deeply.
         let mut worst = Self::Exact;
         for one in each {
             worst = worst.min(one);
@@ -43,7 +43,7 @@ pub(crate) fn test_type_assignment(to: &CqlType, from: &CqlType) -> Assignment {
     }
 }
 
-/// True if the bytes of every value of `from` are a value of `to` with the same meaning
+/// True if the bytes of every value of `from` are also a value of `to` with the same meaning
 /// (`AbstractType.isValueCompatibleWith`).
 pub(crate) fn takes_values_of(to: &CqlType, from: &CqlType) -> bool {
     use CqlType as T;
@@ -113,7 +113,7 @@ pub(crate) fn test_assignment(
     }
 }
 
-/// The type that a term has by itself, if it has one.
+/// The type that a term has without a receiver, if it has one.
 pub(super) fn known_type(term: &ast::Term, context: &PlanContext<'_>) -> Option<CqlType> {
     match term {
         ast::Term::Literal(literal) => constant::own_type(literal),

@@ -9,7 +9,7 @@ use super::{Argument, Term};
 use crate::context::{Execution, PlanContext};
 use crate::{ColumnSpec, Error, Value};
 
-/// A literal whose parts are not all constant. A map's parts are keys and values in turn.
+/// A literal with parts that are not all constant. The parts of a map are keys and values in turn.
 #[derive(Clone, Debug)]
 pub(crate) struct Compound {
     ty: CqlType,
@@ -17,7 +17,6 @@ pub(crate) struct Compound {
 }
 
 impl Compound {
-    /// What it is made of.
     pub(super) fn parts(&self) -> &[Term] {
         &self.parts
     }
@@ -34,11 +33,11 @@ impl Compound {
 
 /// Plans a literal for its receiver.
 ///
-/// Each kind has a function of its own, and so has what is left to do: literals have many levels, and each takes of the stack what
-/// the functions take that it goes through.
+/// Each kind has its own function, and so has the rest of the work: literals nest deeply, and small stack frames allow for
+/// that.
 pub(super) fn plan(ast: &ast::Term, receiver: &ColumnSpec, context: &PlanContext<'_>) -> Result<Term, Error> {
     match (ast, &receiver.ty) {
-        // One term in parentheses is a tuple only where one is wanted.
+        // One term in parentheses is a tuple only if the receiver is one.
         (ast::Term::Tuple(terms), ty)
             if terms.len() == 1 && !matches!(ty, CqlType::Tuple(_) | CqlType::Udt { .. }) =>
         {
@@ -97,7 +96,7 @@ fn plan_parts(ast: &ast::Term, receiver: &ColumnSpec, context: &PlanContext<'_>)
     }
 }
 
-/// The refusal of a literal that its receiver has no place for.
+/// The error for a literal that does not fit its receiver.
 fn unexpected(ast: &ast::Term, receiver: &ColumnSpec) -> Error {
     let ty = &receiver.ty;
     Error::Invalid(match ast {
@@ -191,7 +190,7 @@ fn plan_elements(
     for term in terms {
         check_part(kind, || format!("value {term}"), term, &part, receiver, context)?;
     }
-    // A loop takes less of the stack, and literals have many levels.
+    // A loop takes less stack than iterator adapters, and literals nest deeply.
     let mut parts = Vec::with_capacity(terms.len());
     for term in terms {
         parts.push(Term::plan(term, &part, context)?);
@@ -289,7 +288,7 @@ fn refuse_markers(kind: &str, parts: Vec<Term>, receiver: &ColumnSpec) -> Result
     Ok(parts)
 }
 
-/// Whether a literal may stand for its receiver.
+/// How well a literal fits its receiver.
 pub(super) fn test(ast: &ast::Term, receiver: &ColumnSpec, context: &PlanContext<'_>) -> Assignment {
     let of = |term: &ast::Term, ty: &CqlType| {
         test_assignment(term, &part_spec(receiver, ty, Part::Value), context)
@@ -344,7 +343,7 @@ fn all_fit(each: impl Iterator<Item = Assignment>) -> Assignment {
     Assignment::all(each).min(Assignment::Weak)
 }
 
-/// The type of a literal by itself, where its first parts tell.
+/// The type of a literal without a receiver, if its first parts have one.
 pub(super) fn own_type(ast: &ast::Term, context: &PlanContext<'_>) -> Option<CqlType> {
     let of_first = |terms: &[ast::Term]| {
         let known = terms.iter().find_map(|term| known_type(term, context))?;

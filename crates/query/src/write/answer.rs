@@ -1,8 +1,8 @@
-//! What conditional statements answer: `[applied]`, and after a refusal what is stored.
+//! The answers of conditional statements: `[applied]`, and after a refusal the stored values.
 //!
-//! Compat: `ModificationStatement.buildCasResultSet` of Cassandra 5.0: after a failed `IF [NOT] EXISTS` all columns, after
-//! other failed conditions the columns that they name (in a batch with the primary key before them); no further columns
-//! if nothing is stored there at all.
+//! Compat: `ModificationStatement.buildCasResultSet` of Cassandra 5.0. After a failed `IF [NOT] EXISTS` the answer has all
+//! columns, after other conditions the columns that they name (in a batch after the primary key). It has no further columns if
+//! no row is stored.
 
 use bytes::Bytes;
 use ilion_rows::DecoratedKey;
@@ -14,7 +14,7 @@ use super::current::Current;
 use crate::select::RowView;
 use crate::{Error, ResultSet};
 
-/// The answer when everything was written.
+/// The answer if everything was written.
 pub(super) fn applied(table: &TableSchema) -> ResultSet {
     ResultSet {
         columns: [spec(table, "[applied]", CqlType::Boolean)].into(),
@@ -25,7 +25,7 @@ pub(super) fn applied(table: &TableSchema) -> ResultSet {
     }
 }
 
-/// The answer when nothing was written.
+/// The answer if nothing was written.
 pub(super) fn refused(
     table: &TableSchema,
     key: &DecoratedKey,

@@ -1,4 +1,4 @@
-//! What the term of a write is for.
+//! The spec of a term in a write.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use ilion_types::CqlType;
 
 use crate::ColumnSpec;
 
-/// What a term for something called `name` is planned for.
+/// The spec of a term that is called `name` in messages.
 pub(super) fn spec(table: &TableSchema, name: &str, ty: CqlType) -> ColumnSpec {
     ColumnSpec {
         keyspace: Arc::from(table.keyspace.as_str()),

@@ -1,4 +1,4 @@
-//! IF: planning conditions and deciding whether they hold.
+//! IF: planning and evaluating conditions.
 //!
 //! Compat: `ColumnCondition` of Cassandra 5.0.
 
@@ -31,7 +31,7 @@ pub(super) enum Condition {
 pub(super) struct ColumnCondition {
     pub column: Column,
     part: Part,
-    /// Of what is compared.
+    /// The type of the compared value.
     ty: CqlType,
     operator: Operator,
     wanted: Wanted,
@@ -128,7 +128,7 @@ impl ColumnCondition {
         self.column.kind == ColumnKind::Static
     }
 
-    /// Whether it holds for a row, static for a static column.
+    /// True if it holds for a row; for a static column, `row` is the static row.
     pub(super) fn holds(&self, row: Option<&Row>, execution: &Execution<'_>) -> Result<bool, Error> {
         let stored = self.stored(row, execution)?;
         match &self.wanted {
@@ -140,7 +140,7 @@ impl ColumnCondition {
                     _ => {}
                 }
                 for value in terms.evaluate(execution)? {
-                    // Compat: unset members are left out.
+                    // Compat: unset members are ignored.
                     if value != Value::Unset && self.compare(Operator::Equal, stored.as_ref(), &value)? {
                         return Ok(true);
                     }
@@ -210,7 +210,7 @@ impl ColumnCondition {
         let is_containment = matches!(operator, Operator::Contains | Operator::ContainsKey);
         let wanted = match wanted {
             Value::Bytes(wanted) => wanted,
-            // Compat: nothing is in a collection that is not there.
+            // Compat: a missing collection contains nothing.
             Value::Unset if is_containment && stored.is_none() => return Ok(false),
             Value::Unset => return Err(unset_value()),
             Value::Null => return compare_with_null(operator, stored),
@@ -227,7 +227,7 @@ impl ColumnCondition {
         }
         match stored {
             Some(stored) => Ok(satisfies(operator, self.ty.compare(stored, wanted))),
-            // Compat: a collection without cells equals an empty one; null is in no order with anything.
+            // Compat: a missing collection equals an empty one; null has no order.
             None => Ok(operator
                 == (if is_empty {
                     Operator::Equal
@@ -276,7 +276,7 @@ fn satisfies(operator: Operator, ordering: Ordering) -> bool {
     }
 }
 
-/// What is compared: the part, how it is called as a receiver, and its type.
+/// The compared part, its name in messages, and its type.
 fn part(
     subject: &ColumnPart,
     column: &Column,

@@ -1,5 +1,5 @@
-//! Conditional statements and batches of them: all conditions are decided on what is stored, under the lock of the
-//! partition; either everything is written, or the answer shows what was in the way.
+//! Conditional statements and batches: all conditions are evaluated on stored data, under the lock of the partition. Either
+//! everything is written, or the answer shows the stored values.
 //!
 //! Compat: `CQL3CasRequest` of Cassandra 5.0.
 
@@ -17,28 +17,28 @@ use crate::context::Execution;
 use crate::partitions::merge_partitions;
 use crate::{Error, Executed, Outcome, WriteType};
 
-/// Whether a statement stands alone or in a batch.
+/// Whether a statement is alone or in a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
     Alone,
     Batch,
 }
 
-/// A statement with its values in place.
+/// A statement with its bound values.
 struct Bound<'a> {
     plan: &'a ModifyPlan,
     execution: &'a Execution<'a>,
     rows: Rows,
 }
 
-/// What has to hold for one row.
+/// The conditions on one row.
 enum RowCondition<'a> {
     NotExists,
     Exists,
     Columns(Vec<(&'a ColumnCondition, &'a Execution<'a>)>),
 }
 
-/// All that has to hold.
+/// All conditions of the statements.
 #[derive(Default)]
 struct Request<'a> {
     statics: Option<RowCondition<'a>>,
@@ -46,7 +46,7 @@ struct Request<'a> {
     rows: Vec<(Clustering, RowCondition<'a>)>,
 }
 
-/// Carries out statements of which some are conditional.
+/// Executes statements of which at least one is conditional.
 pub(super) fn execute(members: &[BatchMember<'_>], shape: Shape) -> Result<Executed, Error> {
     let Some(first) = members.first() else {
         return Ok(Executed::of(Outcome::Void));
@@ -137,7 +137,7 @@ fn decide(
     Ok(executed)
 }
 
-/// Everything is written with one new timestamp, whatever the request says; what is deleted goes before what is set.
+/// Makes the mutations, all with one new timestamp; deletions come before other writes.
 fn write(bound: &[Bound<'_>], key: &DecoratedKey, newest_micros: i64) -> Result<Vec<Mutation>, Error> {
     let Some(first) = bound.first() else {
         return Ok(Vec::new());
@@ -158,8 +158,9 @@ fn write(bound: &[Bound<'_>], key: &DecoratedKey, newest_micros: i64) -> Result<
     Ok(merge_partitions(mutations))
 }
 
-/// The timestamp of a conditional write: what it was decided on is older, or it would say that it was applied and change nothing.
-/// Clients may have written with any timestamp; that moves this write and not the clock. Pure.
+/// The timestamp of a conditional write. It is above all timestamps that the conditions read; otherwise the statement would be
+/// answered as applied and have no effect. Clients may have written with any timestamp: this raises the timestamp of this
+/// write, not the clock. Pure.
 fn timestamp_above(newest_micros: i64, now_micros: i64) -> Result<i64, Error> {
     match newest_micros.checked_add(1) {
         Some(above) => Ok(now_micros.max(above)),
@@ -192,7 +193,7 @@ impl<'a> Request<'a> {
         Ok(request)
     }
 
-    /// The condition on a row; without a clustering on the static one.
+    /// The condition on a row; without a clustering, on the static row.
     fn slot(
         &mut self,
         row: Option<&Clustering>,
@@ -259,8 +260,8 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Reads the rows with conditions. If only the static row has some, the first row as well: it tells a partition that
-    /// has no static values from one that is not there.
+    /// Reads the rows with conditions. If only the static row has conditions, also reads the first row, which distinguishes a
+    /// partition without static values from a missing one.
     fn read(
         &self,
         table: &Arc<TableSchema>,
@@ -274,8 +275,8 @@ impl<'a> Request<'a> {
         Current::read_slices(table, key, slices.collect(), usize::MAX, execution)
     }
 
-    /// The newest timestamp of rows that are written by their whole key without a condition of their own. Of what a range deletion
-    /// in a batch covers, rows are not read: that may be a whole partition.
+    /// The newest timestamp in rows without a condition that are written by their whole key. Rows that a range deletion covers
+    /// are not read: they may be a whole partition.
     fn newest_written(
         &self,
         bound: &[Bound<'_>],
@@ -337,7 +338,7 @@ impl RowCondition<'_> {
     }
 }
 
-/// The columns that are looked at: of a kind of row that is changed all, otherwise those with conditions.
+/// The columns to read: all of a kind of row that is written, else those with conditions.
 fn columns_to_read(bound: &[Bound<'_>], table: &TableSchema) -> Vec<ColumnId> {
     let updates_rows = bound.iter().any(|member| !matches!(member.rows, Rows::Static));
     let updates_statics = bound
@@ -356,7 +357,7 @@ fn columns_to_read(bound: &[Bound<'_>], table: &TableSchema) -> Vec<ColumnId> {
     columns
 }
 
-/// The columns of a refusal after `[applied]`.
+/// The columns of a refusal, after `[applied]`.
 fn shown_columns<'t>(bound: &[Bound<'_>], table: &'t TableSchema, shape: Shape) -> Vec<&'t Column> {
     let is_of_existence =
         |condition: &Condition| matches!(condition, Condition::Exists | Condition::NotExists);

@@ -1,4 +1,4 @@
-//! INSERT JSON: columns and values come in one text, at execution.
+//! INSERT JSON: one text has the columns and values, known at execution.
 
 use bytes::Bytes;
 use ilion_cql::ast;
@@ -14,7 +14,7 @@ use crate::Error;
 use crate::context::{Execution, PlanContext};
 use crate::term::Term;
 
-/// The text, and what becomes of columns that it does not name.
+/// The text, and the treatment of columns that it does not name.
 #[derive(Debug)]
 pub(super) struct JsonSource {
     text: Term,
@@ -35,7 +35,7 @@ impl JsonSource {
     }
 }
 
-/// The INSERT of values that the text of this execution means.
+/// The INSERT of values that the text stands for.
 pub(super) fn bind(
     plan: &ModifyPlan,
     source: &JsonSource,
@@ -117,7 +117,7 @@ fn take(members: &mut Vec<(String, Json)>, name: &str) -> Option<Json> {
 fn constant(ty: &CqlType, name: &str, json: &Json) -> Result<Term, Error> {
     let parsed = ty.parse_json(json).map_err(|error| {
         Error::Invalid(match (ty, json) {
-            // Compat: what is wrong with a duration is said by itself.
+            // Compat: an error about a duration has no column name.
             (CqlType::Duration, Json::String(_)) => error.to_string(),
             _ => format!("Error decoding JSON value for {name}: {error}"),
         })

@@ -1,4 +1,4 @@
-//! USING: the timestamp of a write and how long it lives.
+//! USING: timestamp and time to live of a write.
 
 use bytes::Bytes;
 use ilion_cql::ast;
@@ -22,11 +22,11 @@ pub(super) struct Timing {
     ttl: Option<Term>,
 }
 
-/// When a statement's cells are written and end.
+/// The timestamps and the expiry of a statement's cells.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WriteTime {
     timestamp_micros: i64,
-    /// Of deletions of rows, ranges, partitions and whole collections.
+    /// The timestamp for deletions of rows, ranges, partitions and whole collections.
     deletion_micros: i64,
     ttl_secs: u32,
     now_secs: u32,
@@ -58,7 +58,7 @@ impl Timing {
         self.ttl.is_some()
     }
 
-    /// The times of this execution; `timestamp_micros` is for statements that say none.
+    /// The times for this execution; `timestamp_micros` is for statements without one.
     pub(super) fn evaluate(
         &self,
         table: &TableSchema,
@@ -109,7 +109,7 @@ impl Timing {
             Value::Unset => return Ok(default),
             Value::Bytes(bytes) => bytes,
         };
-        // An empty int is read as null.
+        // An empty int counts as null.
         let Ok(bytes) = <[u8; 4]>::try_from(&*bytes) else {
             return Ok(NO_TTL);
         };
@@ -129,12 +129,12 @@ impl Timing {
     }
 }
 
-/// The clock that TTLs are measured by.
+/// The time that TTLs are measured by.
 pub(super) fn now_secs(execution: &Execution<'_>) -> u32 {
     u32::try_from(execution.now_secs.max(0)).unwrap_or(u32::MAX - 1)
 }
 
-/// Compat: the policy `REJECT` of `ExpirationDateOverflowHandling`.
+/// Compat: the `REJECT` policy of `ExpirationDateOverflowHandling`.
 fn check_expiry(
     ttl_secs: u32,
     which: &str,
@@ -157,8 +157,8 @@ fn check_expiry(
 }
 
 impl WriteTime {
-    /// Of a conditional write: its timestamp is the store's, whatever members of a batch say, and what it deletes goes
-    /// just before what it writes, so that a batch may replace a row.
+    /// The times of a conditional write: the timestamp is the store's, whatever the members of a batch give. Deletions are one
+    /// microsecond older, so that a batch may replace a row.
     #[must_use]
     pub(super) fn of_condition(self, timestamp_micros: i64) -> Self {
         Self {
@@ -178,7 +178,7 @@ impl WriteTime {
         }
     }
 
-    /// A counter's cell: it never expires.
+    /// The cell of a counter, which never expires.
     pub(super) fn counter_cell(&self, context: Bytes) -> Cell {
         Cell::live(self.timestamp_micros, context)
     }
@@ -188,7 +188,7 @@ impl WriteTime {
         Cell::tombstone(self.timestamp_micros, self.now_secs)
     }
 
-    /// The row was inserted.
+    /// The liveness of an inserted row.
     #[inline]
     pub(super) fn liveness(&self) -> Liveness {
         if self.ttl_secs == NO_TTL {
@@ -198,12 +198,12 @@ impl WriteTime {
         }
     }
 
-    /// Of a row, range, partition or collection.
+    /// The deletion of a row, range, partition or collection.
     pub(super) fn deletion(&self) -> DeletionTime {
         DeletionTime::new(self.deletion_micros, self.now_secs)
     }
 
-    /// Of a collection that is written anew: its new cells have the statement's timestamp.
+    /// The deletion of a collection that is written anew: its new cells have the statement's timestamp.
     pub(super) fn overwrite_deletion(&self) -> DeletionTime {
         let before = self.timestamp_micros.saturating_sub(1).max(NO_TIMESTAMP + 1);
         DeletionTime::new(before, self.now_secs)

@@ -1,4 +1,4 @@
-//! What a statement asks for: [`SchemaChange`] and its parts. No rule is checked here.
+//! The content of a statement: [`SchemaChange`] and its parts. No rule is checked here.
 
 use ilion_types::CqlType;
 

@@ -1,5 +1,5 @@
-//! The cells of one row, read by name. A cell that is absent or null gives nothing; one that does not decode is an error
-//! that names the row.
+//! Decodes the cells of a row by name. A missing or null cell is `None`; a cell that does not decode is an error that names the
+//! row.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ impl SchemaRow {
         value.ok_or_else(|| self.corrupt(format!("a value of {name}")))
     }
 
-    /// A part of the clustering that is text.
+    /// A component of the clustering that is text.
     pub(super) fn key_text(&self, index: usize) -> Result<String, Error> {
         let bytes = self
             .clustering

@@ -1,4 +1,4 @@
-//! Rows to keyspaces. Types come first, since everything else mentions them.
+//! Rows to keyspaces. Types come first, since all other objects use them.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -16,8 +16,8 @@ use crate::{
 };
 
 impl Schema {
-    /// The schema that a node starts with: its own keyspaces as the release defines them, and what the rows say. Rows
-    /// about the node's own keyspaces are not read; tables of the replicated ones that the rows lack are added.
+    /// The schema at the start of a node: its own keyspaces as the release defines them, and the objects in the rows. Rows of
+    /// the node's own keyspaces are ignored; missing tables of the replicated ones are added.
     ///
     /// # Errors
     /// Rows do not decode or contradict each other; restore `system_schema`.
@@ -25,8 +25,8 @@ impl Schema {
         load(release, rows, &mut Faults::Refused)
     }
 
-    /// As [`Self::from_rows`], but objects that do not decode are left out and returned: one bad object must not cost the
-    /// node, and a replay of the commit log meets rows of different moments, when half of a later DROP is on disk already.
+    /// Like [`Self::from_rows`], but leaves out and returns objects that do not decode. One bad object must not stop the node.
+    /// And a replay of the commit log sees rows of different times, when a part of a later DROP is already on disk.
     pub fn from_rows_in_part(
         release: Release,
         rows: impl IntoIterator<Item = SchemaRow>,
@@ -45,13 +45,12 @@ impl Schema {
 pub struct SchemaFault {
     /// Its keyspace.
     pub keyspace: String,
-    /// What it is: `keyspace`, `table`, `view`, `type`, `function`, `aggregate`, `index` or `trigger`.
+    /// Its kind: `keyspace`, `table`, `view`, `type`, `function`, `aggregate`, `index` or `trigger`.
     pub kind: &'static str,
-    /// Its name, as far as that can be read.
+    /// Its name, as far as it can be decoded.
     pub name: String,
-    /// The id of a table or view, as far as that can be read.
+    /// The id of a table or view, if it can be decoded.
     pub id: Option<TableId>,
-    /// What is wrong with it.
     pub error: Error,
 }
 
@@ -81,11 +80,11 @@ impl SchemaFault {
     }
 }
 
-/// What becomes of an object that does not decode.
+/// How to treat an object that does not decode.
 enum Faults {
-    /// Nothing is decoded.
+    /// Decoding fails.
     Refused,
-    /// It is left out.
+    /// The object is left out.
     Kept(Vec<SchemaFault>),
 }
 
@@ -128,7 +127,7 @@ fn load(
     Ok(schema.sealed(0))
 }
 
-/// The schema that the rows describe, and nothing else. It has no version.
+/// The schema of the rows alone. It has no version.
 ///
 /// # Errors
 /// Rows do not decode or contradict each other.
@@ -143,7 +142,7 @@ fn decode_keyspaces(rows: impl IntoIterator<Item = SchemaRow>, faults: &mut Faul
     }
     let mut schema = Schema::default();
     for (name, rows) in by_keyspace {
-        // A dropped keyspace may leave rows behind that lost to a concurrent write; without its own row it is gone.
+        // A dropped keyspace may leave rows that a concurrent write added; without its own row it does not exist.
         if let Some(row) = rows.iter().find(|row| row.table == "keyspaces") {
             let keyspace = decode_keyspace(&name, row, &rows, faults);
             if let Some(keyspace) = faults.take(row, keyspace)? {
@@ -174,7 +173,7 @@ fn decode_keyspace(
     Ok(keyspace)
 }
 
-/// Adds what one row stands for.
+/// Adds the object of one row.
 fn decode_object(row: &SchemaRow, columns: &Columns<'_>, keyspace: &mut Keyspace) -> Result<(), Error> {
     match row.table {
         "tables" => {
@@ -234,13 +233,13 @@ fn decode_types(
         .collect())
 }
 
-/// Resolves user types that mention each other, in whatever order they come.
+/// Resolves user types that use each other, in any order.
 struct TypeResolver<'a> {
     keyspace: &'a str,
     rows: &'a BTreeMap<String, &'a SchemaRow>,
-    /// Done, or begun (and then meeting it again is a circle).
+    /// Resolved types; `None` while in progress: meeting it again means a cycle.
     progress: RefCell<BTreeMap<String, Option<Arc<UserType>>>>,
-    /// Types that are begun.
+    /// Number of types in progress.
     depth: Cell<usize>,
     error: RefCell<Option<Error>>,
 }
@@ -293,7 +292,7 @@ impl TypeResolver<'_> {
     }
 }
 
-/// The type that a row's text names.
+/// The type in a row's text.
 pub(super) fn parse_type(row: &SchemaRow, text: &str, keyspace: &Keyspace) -> Result<CqlType, Error> {
     let ty = keyspace
         .parse_type(text)
@@ -302,7 +301,7 @@ pub(super) fn parse_type(row: &SchemaRow, text: &str, keyspace: &Keyspace) -> Re
     Ok(ty)
 }
 
-/// No type that walks of it would not end on gets into a schema.
+/// Refuses types whose walks would not end.
 fn check_limits(row: &SchemaRow, ty: &CqlType) -> Result<(), Error> {
     ty.check_limits()
         .map_err(|refused| row.corrupt(format!("a type within the limits ({refused})")))

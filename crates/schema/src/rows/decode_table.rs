@@ -113,7 +113,7 @@ fn finish(
     Ok(table)
 }
 
-/// Where a column stands: keys by position, then the others by name, as CREATE TABLE has them.
+/// The position of a column: key columns by position, then the others by name, as in CREATE TABLE.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     rank: u8,
@@ -179,7 +179,7 @@ fn decode_dropped(row: &SchemaRow, keyspace: &Keyspace) -> Result<DroppedColumn,
     })
 }
 
-/// What a row does not say is the default.
+/// Missing options get the default.
 fn decode_options(row: &SchemaRow) -> Result<TableOptions, Error> {
     let mut options = TableOptions::default();
     let count = |target: &mut u32, name| match row.int(name)?.map(u32::try_from) {

@@ -1,6 +1,6 @@
 //! Keyspaces to rows.
 //!
-//! Compat: which cells are left null follows `SchemaKeyspace` of Cassandra 5.0.
+//! Compat: null cells are those of `SchemaKeyspace` of Cassandra 5.0.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::{
     AggregateSchema, FunctionSchema, IndexKind, IndexSchema, Keyspace, TableKind, TableSchema, TriggerSchema,
 };
 
-/// Every row of a keyspace.
+/// All rows of a keyspace.
 pub fn encode_keyspace(keyspace: &Keyspace) -> Vec<SchemaRow> {
     let name = keyspace.name.as_str();
     let mut rows = vec![keyspace_row(keyspace)];
@@ -149,7 +149,7 @@ pub(super) fn text_map(map: &BTreeMap<String, String>) -> Option<Bytes> {
     Some(encode_map(map.iter().map(|(key, value)| (key.as_bytes(), value.as_bytes()))).into())
 }
 
-/// A list of texts, or a set of texts that come in order.
+/// A list of texts, or a set of texts in order.
 pub(super) fn text_list(texts: impl Iterator<Item = String>) -> Option<Bytes> {
     let texts: Vec<String> = texts.collect();
     Some(encode_list(texts.iter().map(String::as_bytes)).into())

@@ -31,7 +31,7 @@ fn column(schema: &Schema, name: &str, ty: &str) -> NewColumn {
     }
 }
 
-/// One of everything.
+/// A schema with one object of each kind.
 fn populated() -> Schema {
     let replication = BTreeMap::from([
         ("class".to_owned(), "SimpleStrategy".to_owned()),
@@ -44,7 +44,7 @@ fn populated() -> Schema {
         if_not_exists: false,
     };
     let mut schema = then(&Schema::with_system(), create);
-    // Named so that the user comes before what it uses.
+    // The type that is used has the later name.
     for (name, field) in [("zip", "int"), ("Address", "frozen<zip>")] {
         let ty = schema.keyspace("ks").unwrap().parse_type(field).unwrap();
         let fields = vec![("street".to_owned(), CqlType::Text), ("rest".to_owned(), ty)];
@@ -165,7 +165,7 @@ fn functions(schema: &Schema) -> Schema {
     then(&schema, create)
 }
 
-/// What a change of the schema would leave stored.
+/// Applies a change's writes to stored rows.
 fn applied(changes: Vec<RowChange>, stored: &mut BTreeMap<(&'static str, String, Vec<Bytes>), SchemaRow>) {
     for change in changes {
         match change {
@@ -199,7 +199,7 @@ fn every_kind_of_object_reads_back_as_it_was() {
     assert_eq!(before.triggers, after.triggers);
     assert_eq!(before.tables["by_c"], after.tables["by_c"]);
     let (before, after) = (&before.tables["t"], &after.tables["t"]);
-    // Ids of columns are the process's own: a dropped column's is free again after a restart.
+    // Column ids belong to the process: after a restart, a dropped column's id is free again.
     let by_value = |table: &crate::TableSchema| {
         let columns = table.select_order().into_iter();
         columns
@@ -276,7 +276,7 @@ fn damaged_rows_are_refused_by_name() {
             let bytes = value.take().unwrap_or_default();
             *value = Some(bytes.slice(..bytes.len() / 2));
         }
-        // Whatever it says, it does not panic.
+        // Any result is fine, but no panic.
         let _ = Schema::from_rows(Release::V5_0, rows);
     }
 }
