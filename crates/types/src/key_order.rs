@@ -1,4 +1,4 @@
-//! The order of partition keys by their values, as hidden tables of indexes have it (Cassandra: `LocalPartitioner`).
+//! The order of partition keys by their values, for hidden tables of indexes (Cassandra: `LocalPartitioner`).
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,26 +6,26 @@ use crate::byte_comparable::FixedForm;
 use crate::composite::decode_composite;
 use crate::{CqlType, Token};
 
-/// What keys are ordered by. Each order is made once and kept for the life of the process, so that it is copied like a number:
-/// there are as many as there are types of indexed columns.
+/// How keys are ordered. Each order is created once and kept for the life of the process, so that it is `Copy`: there are as
+/// many as types of indexed columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct KeyOrder(&'static Parts);
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 enum Parts {
-    /// By one value; the other way round if the flag is set.
+    /// By one value; in reverse if the flag is set.
     One(CqlType, bool),
-    /// By one value, ascending, of a type whose encoding is short.
+    /// By one value, ascending, of a type with fixed length.
     Fixed(CqlType, FixedForm),
     /// By the components of a composite.
     Composite(Vec<CqlType>),
 }
 
-/// Every order that was asked for.
+/// All orders created so far.
 static KNOWN: Mutex<Vec<&'static Parts>> = Mutex::new(Vec::new());
 
 impl KeyOrder {
-    /// By values of a type; the other way round for a DESC column.
+    /// By values of a type; in reverse for a DESC column.
     pub fn of(ty: CqlType, is_reversed: bool) -> Self {
         Self::known(match ty.fixed_form().filter(|_| !is_reversed) {
             Some(form) => Parts::Fixed(ty, form),
@@ -48,14 +48,14 @@ impl KeyOrder {
         Self(kept)
     }
 
-    /// Where a key stands.
+    /// The token of a key.
     pub(crate) fn token(self, key: &[u8]) -> Token {
         let mut out = Vec::with_capacity(key.len() + 4);
         self.encode(key, &mut out);
         Token::Comparable(out.into())
     }
 
-    /// Appends the bytes of the token of a key, a [`Token::Comparable`].
+    /// Appends the bytes of a key's token, a [`Token::Comparable`].
     #[inline]
     pub fn encode(self, key: &[u8], out: &mut Vec<u8>) {
         match self.0 {
@@ -67,7 +67,7 @@ impl KeyOrder {
     }
 }
 
-/// As a tuple of the components. What is no composite stands behind all that are, by its bytes.
+/// Encodes the components like a tuple. Keys that are not composites come after all others, by their bytes.
 fn encode_composite(types: &[CqlType], key: &[u8], out: &mut Vec<u8>) {
     let Ok(components) = decode_composite(key) else {
         out.push(u8::MAX);
@@ -122,7 +122,7 @@ mod tests {
             CqlType::Text,
             CqlType::Uuid,
         ];
-        // Also of lengths that the types do not have.
+        // Also lengths that the types do not have.
         let bytes = [0x80, 0x7F, 0, 0xFF, 1, 0, 2, 0x90, 3];
         for (ty, reversed) in types.iter().flat_map(|ty| [(ty, false), (ty, true)]) {
             for value in (0..bytes.len()).flat_map(|len| [&bytes[..len], &bytes[bytes.len() - len..]]) {
