@@ -23,7 +23,7 @@ fn processor() -> QueryProcessor {
     processor
 }
 
-/// Rows as the protocol has them; nothing for other answers.
+/// Rows in the form of the protocol; empty for other answers.
 fn cells(processor: &QueryProcessor, cql: &str) -> Vec<u8> {
     let options = ExecuteOptions::default();
     let executed = processor.query(&mut ClientState::default(), cql, &options);

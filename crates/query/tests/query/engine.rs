@@ -1,4 +1,4 @@
-//! The engine on a disk in memory, which is made to flush, compact and restart between statements.
+//! The engine on a disk in memory, which flushes, compacts and restarts between statements.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use crate::clock::Clock;
 use crate::session::Session;
 use crate::store::{TestStore, cluster_facts};
 
-/// More unique times than one change of the schema takes; also, times of drops are kept in milliseconds.
+/// More timestamps than a schema change takes; also one millisecond, the precision of drop times.
 const CHANGE_MICROS: i64 = 1000;
 
-/// What is left when the engine is closed.
+/// What is left of an engine after it is closed.
 pub struct EngineDisk {
     env: MemEnv,
     clock: Arc<Clock>,
@@ -50,18 +50,18 @@ impl EngineDisk {
         })
     }
 
-    /// Once whoever used it is gone.
+    /// Requires: all users of the engine are gone.
     pub fn reopen(&mut self) -> Arc<dyn TestStore> {
         self.engine = None;
         self.open()
     }
 
-    /// Lets the engine, which purges by it, have the clock of the test.
+    /// Sets the engine's clock, which it purges by, to that of the test.
     pub fn set_clock(&self) {
         self.env.set_micros(self.clock.now_micros());
     }
 
-    /// Another thing each time.
+    /// Moves the data in a different way at each call.
     pub fn move_data(&mut self, session: &mut Session) {
         self.steps += 1;
         match self.steps % 8 {
@@ -78,7 +78,7 @@ impl EngineDisk {
         }
     }
 
-    /// What the disk has given to readers.
+    /// Bytes that readers got from the disk.
     pub fn bytes_served(&self) -> u64 {
         self.env.served().1
     }
@@ -90,7 +90,7 @@ impl EngineDisk {
         }
     }
 
-    /// No index lacks anything, and those beside SSTables have nothing else than their rows say.
+    /// Checks that indexes are complete, and that those beside SSTables have no other entries.
     pub fn verify_indexes(&self) {
         let schema = self.engine().schema();
         for table in self.user_tables() {
@@ -171,7 +171,7 @@ impl Store for MovedStore {
         self.engine.truncate(table)
     }
 
-    /// The engine takes times of its own; they are to come after what was written before and ahead of what comes.
+    /// The engine takes timestamps of its own; they must be after all earlier writes and before later ones.
     fn alter_schema(&self, change: &SchemaChange) -> Result<Option<Applied>, StoreError> {
         self.clock.skip(CHANGE_MICROS);
         self.env.set_micros(self.clock.unique_micros());
@@ -261,7 +261,7 @@ impl Store for MovedStore {
     }
 }
 
-/// An answer without what differs from run to run: times of writes, and UUIDs made of them.
+/// An answer without the parts that differ between runs: timestamps of writes, and UUIDs made of them.
 pub fn without_times(answer: &str) -> String {
     let words = answer.split_inclusive(|c: char| !c.is_ascii_alphanumeric() && c != '-');
     let mut out = String::new();

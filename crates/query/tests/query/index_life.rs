@@ -1,4 +1,4 @@
-//! Indexes that are not built yet, or come and go while a statement is prepared.
+//! Indexes that are not built yet, or are created and dropped while a statement is prepared.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Searches of indexes by looking at every row, to test what asks for them. They give rows that do not match as well.
+//! Index searches by looking at every row, for tests of their callers. They also return rows that do not match.
 
 use std::cmp::Ordering;
 
@@ -74,7 +74,7 @@ impl Ranked for Listed {
     }
 }
 
-/// Places by nearness; now and then one comes before its time, and again when it is due.
+/// Places by nearness; some also come too early.
 pub fn nearest(index: &dyn SecondaryIndex, vector: &[f32], cursor: &mut dyn Cursor) -> Box<dyn Ranked> {
     let name = index
         .definition()
@@ -109,7 +109,7 @@ pub fn nearest(index: &dyn SecondaryIndex, vector: &[f32], cursor: &mut dyn Curs
     Box::new(Listed(ranked.into_iter()))
 }
 
-/// Places whose values are wanted, with these.
+/// The places whose values are wanted, with the values.
 fn places(
     index: &dyn SecondaryIndex,
     cursor: &mut dyn Cursor,

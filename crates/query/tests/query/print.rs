@@ -5,7 +5,7 @@ use ilion_rows::{Cell, Cursor, Data, DeletionTime, Row, Unfiltered};
 use ilion_schema::TableSchema;
 use ilion_types::CqlType;
 
-/// Whether a header says the types of the columns.
+/// Whether a header has the types of the columns.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Types {
     Hidden,
@@ -109,7 +109,7 @@ pub fn prepared(prepared: &Prepared) -> String {
     out
 }
 
-/// Everything that is stored in a table: timestamps, tombstones and all.
+/// Everything that is stored in a table, including timestamps and tombstones.
 pub fn dump(table: &TableSchema, cursor: &mut dyn Cursor) -> String {
     let mut out = String::new();
     while let Some(head) = cursor.next_partition().unwrap() {

@@ -1,4 +1,4 @@
-//! What the files of `testdata` cannot say: ids, caches, paging states that are none.
+//! Tests that `testdata` cannot express: ids, caches, invalid paging states.
 
 use std::sync::Arc;
 
@@ -187,7 +187,7 @@ fn a_statement_is_prepared_no_more_when_what_it_uses_has_changed() {
         for (text, prepared) in ids {
             let is_known = session.processor.prepared(&prepared.id).is_some();
             assert_eq!(is_known, !invalid.contains(&text), "{change}: {text}");
-            // Whoever found it before the change is told the same.
+            // A client that found it before the change gets the same error.
             let options = ExecuteOptions::default();
             let executed = session
                 .processor
@@ -221,7 +221,7 @@ fn a_statement_that_was_prepared_before_a_change_is_unknown_after_a_restart() {
     let of_t = first.prepare(&client, "SELECT * FROM ks.t", None).unwrap();
     let of_u = first.prepare(&client, "SELECT * FROM ks.u", None).unwrap();
     drop(first);
-    // After the start nobody has asked for either of them when the table changes.
+    // After the start, neither was used when the table changes.
     let second = open();
     second
         .query(&mut client, "ALTER TABLE ks.t ADD v int", &options)
@@ -255,7 +255,7 @@ fn a_statement_that_a_change_leaves_alone_is_known_after_a_restart() {
     first
         .query(&mut client, "CREATE TABLE ks.u (k int PRIMARY KEY)", &options)
         .unwrap();
-    // It is planned again, since the schema is another one.
+    // It is planned again, since the schema has changed.
     assert!(first.prepared(&prepared.id).is_some());
     drop(first);
     assert!(open().prepared(&prepared.id).is_some());

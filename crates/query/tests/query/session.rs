@@ -15,7 +15,7 @@ use crate::print::{self, Types};
 use crate::store::{MemoryStore, TestStore};
 use crate::values::parse_values;
 
-/// One client and the server that it talks to.
+/// A client and its server.
 pub struct Session {
     store: Arc<dyn TestStore>,
     processor: QueryProcessor,
@@ -39,12 +39,12 @@ impl Session {
         }
     }
 
-    /// Whether what this process knows and the disk does not is in use.
+    /// True if state is in use that only this process has.
     pub fn has_prepared(&self) -> bool {
         !self.prepared.is_empty()
     }
 
-    /// Goes on with another server; the one before is gone when `open` is called.
+    /// Continues with another server; the old one is closed before `open` is called.
     pub fn reconnect(&mut self, open: impl FnOnce() -> Arc<dyn TestStore>) {
         let nothing: Arc<dyn TestStore> = Arc::new(MemoryStore::empty());
         self.processor = QueryProcessor::new(nothing.clone(), QueryOptions::default());
@@ -53,19 +53,19 @@ impl Session {
         self.processor = QueryProcessor::new(self.store.clone(), self.options.clone());
     }
 
-    /// Goes on with other limits of the operator.
+    /// Continues with other guardrails.
     pub fn limit(&mut self, guardrails: Guardrails) {
         self.options.guardrails = guardrails;
         self.processor = QueryProcessor::new(self.store.clone(), self.options.clone());
     }
 
-    /// Goes on with other limits to the tombstones that a read meets.
+    /// Continues with other limits for tombstones of a read.
     pub fn limit_tombstones(&mut self, limits: TombstoneLimits) {
         self.options.tombstone_limits = limits;
         self.processor = QueryProcessor::new(self.store.clone(), self.options.clone());
     }
 
-    /// Goes on with other times that a SELECT may take.
+    /// Continues with other timeouts of a SELECT.
     pub fn limit_time(&mut self, of_partitions: Option<Duration>, of_ranges: Option<Duration>) {
         self.options.read_timeout = of_partitions;
         self.options.range_timeout = of_ranges;
@@ -77,25 +77,25 @@ impl Session {
         self.processor.end_long_reads();
     }
 
-    /// How full the disk is said to be.
+    /// Controls how full the disk is.
     pub fn disk_usage(&mut self) -> Arc<DiskUsage> {
         self.processor = QueryProcessor::new(self.store.clone(), self.options.clone());
         self.options.disk_usage.clone()
     }
 
-    /// The compaction of tables that do not say.
+    /// Sets the compaction of tables that do not give one.
     pub fn default_compaction(&mut self, class: &str) {
         self.options.default_compaction = Some([("class".to_owned(), class.to_owned())].into());
         self.processor = QueryProcessor::new(self.store.clone(), self.options.clone());
     }
 
-    /// Executes a script; nothing of it may fail.
+    /// Executes a script, no statement of which may fail.
     pub fn script(&mut self, script: &str) {
         let answer = self.cql(script, &ExecuteOptions::default(), Types::Hidden);
         assert!(!answer.contains("error"), "{answer}");
     }
 
-    /// Executes a statement and prints what it answers.
+    /// Executes a statement and prints its answer.
     pub fn query(&mut self, statement: &str) -> String {
         let result = self
             .processor

@@ -1,4 +1,4 @@
-//! A store in memory: one memtable a table, `system_schema` kept as the engine keeps it, a clock that stands still.
+//! A store in memory: one memtable per table, `system_schema` in the engine's form, a clock that only the test moves.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use parking_lot::Mutex;
 use crate::clock::Clock;
 use crate::indexes;
 
-/// A store whose clock the test moves.
+/// A store with the test's clock.
 pub trait TestStore: Store {
     fn clock(&self) -> &Clock;
 
-    /// Returns when no index is being built.
+    /// Blocks until no index is being built.
     fn wait_built(&self) {}
 }
 
@@ -46,7 +46,7 @@ impl MemoryStore {
         store
     }
 
-    /// Without any keyspace, not even those of the server.
+    /// Without keyspaces, even the server's.
     pub fn empty() -> Self {
         Self {
             schema: Mutex::default(),
@@ -57,7 +57,7 @@ impl MemoryStore {
         }
     }
 
-    /// Makes an index not built, or built.
+    /// Sets whether an index is built.
     pub fn set_built(&self, index: &str, is_built: bool) {
         let mut building = self.building.lock();
         match is_built {
@@ -292,7 +292,7 @@ impl TestStore for MemoryStore {
     }
 }
 
-/// What DESCRIBE CLUSTER tells in tests.
+/// The cluster of DESCRIBE CLUSTER in tests.
 pub fn cluster_facts() -> ClusterFacts {
     ClusterFacts {
         name: "Test Cluster".to_owned(),

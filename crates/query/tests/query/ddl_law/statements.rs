@@ -1,4 +1,4 @@
-//! Puts random schema statements together, about what the schema has.
+//! Random schema statements on the objects of a schema.
 
 use std::collections::VecDeque;
 
@@ -8,16 +8,16 @@ use ilion_types::{CqlType, TYPE_CLASS_LEN_MAX, UserType};
 
 use super::names::{ODD_NAMES, quoted};
 
-/// Bytes of types, written out, from which on a keyspace may be dropped, and is.
+/// A keyspace whose expanded types have more bytes than this is dropped.
 const HEAVY: usize = 1 << 20;
 const TOO_HEAVY: usize = 24 << 20;
 
-/// Puts statements together.
+/// The generator of statements.
 pub(super) struct Statements {
     pub(super) random: Seeded,
-    /// Names given.
+    /// Number of names made so far.
     pub(super) made: u64,
-    /// What is asked first.
+    /// Statements to return first.
     queued: VecDeque<String>,
 }
 
@@ -39,7 +39,7 @@ impl Statements {
         from.get(usize::try_from(at).unwrap()).cloned()
     }
 
-    /// Has keyspaces dropped soon that would make every check slow: with types that take long to write out again and again.
+    /// Queues drops of keyspaces that would make every check slow: their types take long to print again and again.
     pub(super) fn tidy(&mut self, schema: &Schema) {
         for keyspace in schema.keyspaces.values() {
             if is_system_keyspace(&keyspace.name) {
@@ -236,7 +236,7 @@ impl Statements {
             true => quoted(self.pick(&ODD_NAMES)),
             false => self.name(),
         };
-        // Four of the same: types of types of types become large.
+        // Four uses of the same type: types of types grow large.
         let inner = match heaviest.filter(|_| !self.random.one_in(4)) {
             Some(heaviest) => Some(heaviest),
             None => self.one_of(types),
@@ -252,7 +252,7 @@ impl Statements {
         format!("CREATE TYPE {ks}.{name} ({})", fields.join(", "))
     }
 
-    /// As much of the largest type as a table may have, or more.
+    /// A table with as much of the largest type as it may have, or more.
     fn create_wide_table(&mut self, ks: &str, heaviest: Option<String>) -> String {
         let ty = heaviest.map_or("int".to_owned(), |name| format!("frozen<{name}>"));
         let columns: Vec<String> = (0..1 + self.random.below(24))
@@ -304,7 +304,7 @@ impl Statements {
     }
 }
 
-/// The user type that takes the most, written out.
+/// The user type that is longest in expanded form.
 fn heaviest(keyspace: &Keyspace) -> Option<String> {
     let of = |definition: &UserType| -> usize {
         let fields = definition.fields.iter();
@@ -314,7 +314,7 @@ fn heaviest(keyspace: &Keyspace) -> Option<String> {
     Some(ilion_types::quote_type_name(&heaviest.name).into_owned())
 }
 
-/// About so many bytes its types and tables take, with all types inside written out.
+/// Approximate length of its types and tables, with all types expanded.
 fn weight(keyspace: &Keyspace) -> usize {
     let tables = keyspace.tables.values();
     let of_columns = tables.flat_map(|table| table.every_column());
