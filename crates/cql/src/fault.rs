@@ -6,7 +6,6 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::lexer::{Lexer, unquoted};
-use crate::parser::DEPTH_MAX;
 use crate::token::{BadToken, Kind, Token};
 
 /// Number of tokens shown before the offending one.
@@ -31,7 +30,7 @@ pub(crate) enum Fault {
         seen: Token,
     },
     /// The nesting is deeper than the parser's limit.
-    TooDeep,
+    TooDeep { levels_max: u32 },
     /// A rule beyond the grammar is broken.
     Rule(String),
     /// Like `Rule`, but an invalid request in Cassandra.
@@ -43,8 +42,8 @@ impl Fault {
     #[cold]
     pub(crate) fn into_error(self, text: &str) -> Error {
         match self {
-            Self::TooDeep => {
-                Self::Rule(format!("Statement is nested deeper than {DEPTH_MAX} levels")).into_error(text)
+            Self::TooDeep { levels_max } => {
+                Self::Rule(format!("Statement is nested deeper than {levels_max} levels")).into_error(text)
             }
             Self::Rule(message) => Error {
                 kind: ErrorKind::Rule,

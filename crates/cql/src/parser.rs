@@ -32,7 +32,10 @@ use crate::lexer::{tokenize, unquoted};
 use crate::token::{Kind, Token};
 
 /// How deep terms, selectors, relations and types may nest, and how high their trees may be.
-pub(crate) const DEPTH_MAX: u32 = 128;
+const DEPTH_MAX: u32 = 128;
+const TOO_DEEP: Fault = Fault::TooDeep {
+    levels_max: DEPTH_MAX,
+};
 
 pub(crate) type Result<T> = std::result::Result<T, Fault>;
 
@@ -180,7 +183,7 @@ impl<'a> Parser<'a> {
     /// Runs `parse` for a nested construct.
     fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if self.depth >= DEPTH_MAX {
-            return Err(Fault::TooDeep);
+            return Err(TOO_DEEP);
         }
         self.depth += 1;
         let outer_height = std::mem::take(&mut self.height);
@@ -197,7 +200,7 @@ impl<'a> Parser<'a> {
         let marker_count = self.markers.len();
         match parse(self) {
             Ok(parsed) => Ok(Some(parsed)),
-            Err(fault @ (Fault::TooDeep | Fault::Invalid(_))) => Err(fault),
+            Err(fault @ (Fault::TooDeep { .. } | Fault::Invalid(_))) => Err(fault),
             Err(_) => {
                 (self.position, self.depth, self.height) = (position, depth, height);
                 self.markers.truncate(marker_count);
@@ -210,7 +213,7 @@ impl<'a> Parser<'a> {
     fn grow(&mut self) -> Result<()> {
         self.height += 1;
         if self.height > DEPTH_MAX {
-            Err(Fault::TooDeep)
+            Err(TOO_DEEP)
         } else {
             Ok(())
         }

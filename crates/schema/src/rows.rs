@@ -10,6 +10,7 @@
 //! | `encode_table` | tables and views to rows |
 //! | `decode` | rows to keyspaces |
 //! | `decode_table` | rows to tables and their options |
+//! | `values` | serializing the values of cells |
 //! | `cells` | decoding the cells of one row |
 //! | `changes` | the rows to write for a schema change |
 
@@ -19,6 +20,7 @@ mod decode;
 mod decode_table;
 mod encode;
 mod encode_table;
+mod values;
 
 use std::collections::BTreeMap;
 

@@ -12,7 +12,6 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use crate::custom::KnownClass;
 use crate::limits::TYPE_DEPTH_MAX;
 use crate::{CqlType, Error, Partitioner, UserType, hex};
 
@@ -52,20 +51,6 @@ impl CqlType {
         let parsed = parser.class(0, Around::Nothing)?;
         parser.end()?;
         Ok(parsed)
-    }
-
-    /// The first class in it that Ilion does not know, so that the lengths and the order of its values are unknown.
-    pub fn unknown_class(&self) -> Option<&str> {
-        match self {
-            Self::Custom(class) => KnownClass::of(class).is_none().then_some(class),
-            Self::List { element, .. } | Self::Set { element, .. } | Self::Vector { element, .. } => {
-                element.unknown_class()
-            }
-            Self::Map { key, value, .. } => key.unknown_class().or_else(|| value.unknown_class()),
-            Self::Tuple(types) => types.iter().find_map(Self::unknown_class),
-            Self::Udt { definition, .. } => definition.fields.iter().find_map(|(_, ty)| ty.unknown_class()),
-            _ => None,
-        }
     }
 
     /// The type of partition keys in a partitioner's order: the first clustering column of hidden tables.

@@ -25,6 +25,22 @@ use ilion_codec::Reader;
 use crate::class::{PACKAGE, partitioner_of_order};
 use crate::{CqlType, Error, Partitioner, hex};
 
+impl CqlType {
+    /// The first class in it that Ilion does not know, so that the lengths and the order of its values are unknown.
+    pub fn unknown_class(&self) -> Option<&str> {
+        match self {
+            Self::Custom(class) => KnownClass::of(class).is_none().then_some(class),
+            Self::List { element, .. } | Self::Set { element, .. } | Self::Vector { element, .. } => {
+                element.unknown_class()
+            }
+            Self::Map { key, value, .. } => key.unknown_class().or_else(|| value.unknown_class()),
+            Self::Tuple(types) => types.iter().find_map(Self::unknown_class),
+            Self::Udt { definition, .. } => definition.fields.iter().find_map(|(_, ty)| ty.unknown_class()),
+            _ => None,
+        }
+    }
+}
+
 /// A class that Ilion knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum KnownClass {

@@ -9,7 +9,7 @@ use ilion_schema::Column;
 use ilion_types::CqlType;
 
 use super::RowView;
-use super::expression::{element_key, list_with_nulls, slice_end};
+use super::collection_parts::{element_key, list_with_nulls, slice_end};
 use super::row_view::field_index;
 use crate::Error;
 use crate::context::Execution;

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ilion_codec::Writer;
 use ilion_schema::Column;
 use ilion_types::{
     CqlType, collection_elements, encode_list, encode_map, encode_tuple, map_entries, tuple_components,
@@ -11,6 +10,7 @@ use ilion_types::{
 
 use super::RowView;
 use super::cell_facts::{Fact, Part};
+use super::collection_parts::{element_key, list_with_nulls, slice_end};
 use crate::context::Execution;
 use crate::term::Term;
 use crate::term::functions::ScalarFunction;
@@ -133,36 +133,6 @@ fn constant(term: &Term, execution: &Execution<'_>) -> Result<Option<Bytes>, Err
     })
 }
 
-/// The key of an element of the collection that messages call `text`.
-pub(super) fn element_key(key: &Term, text: &str, execution: &Execution<'_>) -> Result<Bytes, Error> {
-    let kind = match key.evaluate(execution)? {
-        Value::Bytes(bytes) => return Ok(bytes),
-        Value::Null => "null",
-        Value::Unset => "unset",
-    };
-    Err(Error::invalid(format!(
-        "Invalid {kind} value for element selection on {text}"
-    )))
-}
-
-/// An end of a slice of the collection that messages call `text`; `None` is unbounded.
-pub(super) fn slice_end(
-    end: Option<&Term>,
-    text: &str,
-    execution: &Execution<'_>,
-) -> Result<Option<Bytes>, Error> {
-    let Some(end) = end else {
-        return Ok(None);
-    };
-    match end.evaluate(execution)? {
-        Value::Bytes(bytes) => Ok(Some(bytes)),
-        Value::Unset => Ok(None),
-        Value::Null => Err(Error::invalid(format!(
-            "Invalid null value for slice selection on {text}"
-        ))),
-    }
-}
-
 fn evaluate_all(expressions: &[Expr], scope: Scope<'_>) -> Result<Vec<Option<Bytes>>, Error> {
     expressions.iter().map(|expr| expr.evaluate(scope)).collect()
 }
@@ -240,16 +210,6 @@ fn list(members: &[Expr], set_of: Option<&CqlType>, scope: Scope<'_>) -> Result<
     values.sort_by(|a, b| ty.compare(a, b));
     values.dedup_by(|a, b| ty.compare(a, b).is_eq());
     Ok(encode_list(values.iter().map(Bytes::as_ref)).into())
-}
-
-/// A list in which members may be null.
-pub(super) fn list_with_nulls(members: &[Option<Bytes>]) -> Bytes {
-    let mut out = Writer::new();
-    out.i32(i32::try_from(members.len()).unwrap_or(i32::MAX));
-    for member in members {
-        out.bytes32_or_null(member.as_deref());
-    }
-    out.into_vec().into()
 }
 
 fn map(entries: &[(Expr, Expr)], ty: &CqlType, scope: Scope<'_>) -> Result<Bytes, Error> {

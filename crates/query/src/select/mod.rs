@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `selection`, `selected_columns`, `rows_out` | the columns of the result |
 //! | `compile`, `access`, `compound`, `selector_term` | selectors to expressions |
-//! | `expression`, `cell_facts`, `aggregate` | expressions and their values |
+//! | `expression`, `cell_facts`, `collection_parts`, `aggregate` | expressions and their values |
 //! | `row_view` | a row in the form of CQL |
 //! | `plain` | plain rows, straight from the bytes of a source to those of the answer or to aggregates |
 //! | `nearest` | `ORDER BY .. ANN OF` |
@@ -17,6 +17,7 @@ mod access;
 mod aggregate;
 mod candidates;
 mod cell_facts;
+mod collection_parts;
 mod compile;
 mod compile_aggregate;
 mod compound;

@@ -6,7 +6,6 @@
 mod plain_rows;
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use ilion_env::cost::{self, Count};
@@ -16,17 +15,17 @@ use ilion_rows::{
     Clustering, ClusteringComparator, ClusteringFilter, Cursor, DecoratedKey, KeyRange, PartitionHead,
     PlainLuck, ReadError, ReadLaw, ReadPurge, Row, Unfiltered,
 };
-use ilion_schema::{ColumnId, TableSchema};
+use ilion_schema::TableSchema;
 use ilion_types::decode_composite;
 use smallvec::{SmallVec, smallvec};
 
 use super::RowView;
 use super::candidates::Groups;
 use super::paging::{self, Position};
-use super::segments::{Rest, Segment, segments};
-use super::wanted_elements::{ElementKeys, wanted_elements};
+use super::segments::{Rest, ScanPlan, Segment, segments};
+use super::wanted_elements::wanted_elements;
 use crate::context::Execution;
-use crate::restrictions::{Restrictions, RowFilter, SearchPlan};
+use crate::restrictions::{RowFilter, SearchPlan};
 use crate::{Error, StoreError};
 
 pub(super) use plain_rows::Taken;
@@ -36,20 +35,6 @@ const GROUP_UNITS: u32 = 16;
 
 /// Components of a partition key.
 pub(super) type Components = SmallVec<[Bytes; 1]>;
-
-/// What a scan reads, as planned.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ScanPlan<'p> {
-    pub table: &'p Arc<TableSchema>,
-    pub restrictions: &'p Restrictions,
-    /// One row per partition is enough.
-    pub is_distinct: bool,
-    pub is_reversed: bool,
-    /// Static and regular columns that are selected or checked; `None` means all.
-    pub columns: &'p Option<Arc<[ColumnId]>>,
-    /// Columns that are read in part.
-    pub element_keys: &'p [ElementKeys],
-}
 
 /// The current partition.
 pub(super) struct Partition {

@@ -1,17 +1,34 @@
 //! The parts of a read: partitions by key, a range of them, the rest of the one in which a page ended.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use ilion_rows::{
     Bound, BoundKind, Clustering, ClusteringComparator, ClusteringFilter, DecoratedKey, KeyBound, KeyRange,
     Slice,
 };
+use ilion_schema::{ColumnId, TableSchema};
 
 use super::paging::{self, Position};
-use super::scan::ScanPlan;
+use super::wanted_elements::ElementKeys;
 use crate::Error;
 use crate::context::Execution;
 use crate::guardrails::check_partition_keys;
+use crate::restrictions::Restrictions;
+
+/// What a scan reads, as planned.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ScanPlan<'p> {
+    pub table: &'p Arc<TableSchema>,
+    pub restrictions: &'p Restrictions,
+    /// One row per partition is enough.
+    pub is_distinct: bool,
+    pub is_reversed: bool,
+    /// Static and regular columns that are selected or checked; `None` means all.
+    pub columns: &'p Option<Arc<[ColumnId]>>,
+    /// Columns that are read in part.
+    pub element_keys: &'p [ElementKeys],
+}
 
 /// Partitions that are still to be read.
 pub(super) enum Segment {

@@ -10,8 +10,8 @@ use ilion_rows::WantedElements;
 use ilion_schema::{Column, ColumnId, TableSchema};
 use ilion_types::CqlType;
 
+use super::collection_parts::element_key;
 use super::compile::Compiler;
-use super::expression::element_key;
 use crate::Error;
 use crate::context::{Execution, PlanContext};
 use crate::restrictions::relation::existing;

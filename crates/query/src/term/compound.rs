@@ -3,9 +3,10 @@
 use ilion_cql::ast;
 use ilion_types::{CqlType, UserType};
 
+use super::Term;
 use super::assemble::assemble;
-use super::assignment::{Assignment, known_type, test_assignment};
-use super::{Argument, Term};
+use super::assignment::Assignment;
+use super::functions::{Argument, known_type, test_assignment};
 use crate::context::{Execution, PlanContext};
 use crate::{ColumnSpec, Error, Value};
 

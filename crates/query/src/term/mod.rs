@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | `constant` | constants |
 //! | `compound`, `assemble` | literals of collections, tuples, user types and vectors |
-//! | `assignment` | which values a receiver accepts |
+//! | `assignment` | which types a receiver accepts |
 //! | `terms` | lists of values after `IN` |
 //! | `functions` | native functions, casts and arithmetic |
 
@@ -26,14 +26,14 @@ use ilion_types::CqlType;
 
 use crate::aggregate;
 use crate::context::{Execution, PlanContext};
+use crate::type_name::resolve_type;
 use crate::{ColumnSpec, Error, Value};
 
 pub(crate) use assignment::{Assignment, test_type_assignment};
-#[allow(unused_imports, reason = "restrictions are being built")]
 pub(crate) use terms::Terms;
 
 use compound::Compound;
-use functions::{Argument, ScalarFunction};
+use functions::{Argument, ScalarFunction, test_assignment};
 
 /// A planned term.
 #[derive(Clone, Debug)]
@@ -84,7 +84,7 @@ impl Term {
             }
             ast::Term::Function { name, arguments } => plan_call(name, arguments, receiver, context),
             ast::Term::TypeHint { type_name, term } => {
-                assignment::check_hint(type_name, term, ast, receiver, context)?;
+                check_hint(type_name, term, ast, receiver, context)?;
                 Self::plan(term, receiver, context)
             }
             ast::Term::Cast { term, type_name } => {
@@ -130,7 +130,7 @@ impl Term {
         }
     }
 
-    /// The value; an unset one is refused with a message about `what`.
+    /// The value; an unset one is refused with this message.
     pub(crate) fn evaluate_set(
         &self,
         execution: &Execution<'_>,
@@ -215,6 +215,34 @@ impl Call {
             .call(&arguments, execution)?
             .map_or(Value::Null, Value::Bytes))
     }
+}
+
+/// Checks `(type_name) term` against the receiver.
+fn check_hint(
+    type_name: &ast::CqlTypeName,
+    term: &ast::Term,
+    whole: &ast::Term,
+    receiver: &ColumnSpec,
+    context: &PlanContext<'_>,
+) -> Result<(), Error> {
+    let ty = resolve_type(type_name, Some(&receiver.keyspace), context.schema)?;
+    let hinted = ColumnSpec {
+        name: whole.to_string().into(),
+        ty: ty.clone(),
+        ..receiver.clone()
+    };
+    if test_assignment(term, &hinted, context) == Assignment::No {
+        return Err(Error::Invalid(format!(
+            "Cannot cast value {term} to type {type_name}"
+        )));
+    }
+    if test_type_assignment(&receiver.ty, &ty) == Assignment::No {
+        return Err(Error::Invalid(format!(
+            "Cannot assign value {whole} to {} of type {}",
+            receiver.name, receiver.ty
+        )));
+    }
+    Ok(())
 }
 
 fn plan_call(

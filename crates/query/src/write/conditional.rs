@@ -10,8 +10,8 @@ use ilion_schema::{Column, ColumnId, TableSchema};
 
 use super::answer::{applied, refused};
 use super::condition::{ColumnCondition, Condition};
-use super::current::Current;
-use super::mutate::{self, Rows};
+use super::current::{Current, Rows};
+use super::mutate;
 use super::{BatchMember, ModifyPlan, Target, apply, json};
 use crate::context::Execution;
 use crate::partitions::merge_partitions;

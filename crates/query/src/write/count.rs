@@ -8,8 +8,8 @@ use ilion_rows::counter::CounterId;
 use ilion_rows::{Cell, Clustering, Data, DecoratedKey, Mutation, Row, counter};
 use ilion_schema::{ColumnId, TableSchema};
 
-use super::current::Current;
-use super::mutate::{self, Rows};
+use super::current::{Current, Rows};
+use super::mutate;
 use super::{BatchMember, apply};
 use crate::context::Execution;
 use crate::partitions::{merge_partitions, partition_count};

@@ -9,10 +9,20 @@ use ilion_rows::{
 };
 use ilion_schema::{ColumnId, TableSchema};
 
-use super::mutate::Rows;
 use super::timing::now_secs;
 use crate::context::Execution;
 use crate::{Error, StoreError};
+
+/// The rows that a statement changes in each of its partitions.
+#[derive(Debug)]
+pub(super) enum Rows {
+    /// Only the static row.
+    Static,
+    /// These rows, in stored order.
+    Each(Vec<Clustering>),
+    /// All rows within these slices, for DELETE.
+    Slices(Vec<Slice>),
+}
 
 /// The live static row and rows of a partition.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use ilion_schema::{Column, TableId, TableSchema};
 use ilion_types::{CqlType, KEY_LEN_MAX};
 use smallvec::SmallVec;
 
-use super::current::Current;
+use super::current::{Current, Rows};
 use super::operation::Operation;
 use super::row_writer::RowWriter;
 use super::timing::WriteTime;
@@ -18,17 +18,6 @@ use crate::context::Execution;
 use crate::restrictions::partition::{compose, decorate};
 use crate::term::Term;
 use crate::{Error, Value};
-
-/// The rows that a statement changes in each of its partitions.
-#[derive(Debug)]
-pub(super) enum Rows {
-    /// Only the static row.
-    Static,
-    /// These rows, in stored order.
-    Each(Vec<Clustering>),
-    /// All rows within these slices, for DELETE.
-    Slices(Vec<Slice>),
-}
 
 /// Appends the mutations of a plan.
 pub(super) fn mutations(

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use ilion_types::{collection_elements, map_entries};
+use ilion_types::{CqlType, collection_elements, map_entries};
 use uuid::Uuid;
 
 use super::SchemaRow;
-use crate::Error;
+use crate::{Error, Keyspace};
 
 impl SchemaRow {
     fn cell(&self, name: &str) -> Option<&Bytes> {
@@ -32,6 +32,21 @@ impl SchemaRow {
 
     pub(super) fn required<T>(&self, name: &str, value: Option<T>) -> Result<T, Error> {
         value.ok_or_else(|| self.corrupt(format!("a value of {name}")))
+    }
+
+    /// Parses a type in a text of this row.
+    pub(super) fn parse_type(&self, text: &str, keyspace: &Keyspace) -> Result<CqlType, Error> {
+        let ty = keyspace
+            .parse_type(text)
+            .map_err(|refused| self.corrupt(format!("a type, not {text} ({refused})")))?;
+        self.check_limits(&ty)?;
+        Ok(ty)
+    }
+
+    /// Refuses types whose walks would not end.
+    pub(super) fn check_limits(&self, ty: &CqlType) -> Result<(), Error> {
+        ty.check_limits()
+            .map_err(|refused| self.corrupt(format!("a type within the limits ({refused})")))
     }
 
     /// A component of the clustering that is text.

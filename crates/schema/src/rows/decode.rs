@@ -283,28 +283,13 @@ impl TypeResolver<'_> {
                 .map_err(|refused| row.corrupt(format!("a type, not {text} ({refused})")))
         };
         let types = types.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
-        types.iter().try_for_each(|ty| check_limits(row, ty))?;
+        types.iter().try_for_each(|ty| row.check_limits(ty))?;
         Ok(UserType {
             keyspace: self.keyspace.to_owned(),
             name: name.to_owned(),
             fields: names.into_iter().zip(types).collect(),
         })
     }
-}
-
-/// The type in a row's text.
-pub(super) fn parse_type(row: &SchemaRow, text: &str, keyspace: &Keyspace) -> Result<CqlType, Error> {
-    let ty = keyspace
-        .parse_type(text)
-        .map_err(|refused| row.corrupt(format!("a type, not {text} ({refused})")))?;
-    check_limits(row, &ty)?;
-    Ok(ty)
-}
-
-/// Refuses types whose walks would not end.
-fn check_limits(row: &SchemaRow, ty: &CqlType) -> Result<(), Error> {
-    ty.check_limits()
-        .map_err(|refused| row.corrupt(format!("a type within the limits ({refused})")))
 }
 
 fn decode_index(row: &SchemaRow) -> Result<IndexSchema, Error> {
@@ -338,7 +323,7 @@ fn argument_types(row: &SchemaRow, keyspace: &Keyspace) -> Result<Vec<CqlType>, 
         .ok_or_else(|| row.corrupt("a longer clustering"))?;
     row.text_list(bytes)?
         .iter()
-        .map(|text| parse_type(row, text, keyspace))
+        .map(|text| row.parse_type(text, keyspace))
         .collect()
 }
 
@@ -355,7 +340,7 @@ fn decode_function(row: &SchemaRow, keyspace: &Keyspace) -> Result<FunctionSchem
         body: row.text("body")?.unwrap_or_default(),
         called_on_null_input: row.boolean("called_on_null_input").unwrap_or_default(),
         language: row.text("language")?.unwrap_or_default(),
-        return_type: parse_type(row, &return_type, keyspace)?,
+        return_type: row.parse_type(&return_type, keyspace)?,
     })
 }
 
@@ -366,9 +351,9 @@ fn decode_aggregate(row: &SchemaRow, keyspace: &Keyspace) -> Result<AggregateSch
         name: row.key_text(0)?,
         argument_types: argument_types(row, keyspace)?,
         state_func: row.required("state_func", row.text("state_func")?)?,
-        state_type: parse_type(row, &state_type, keyspace)?,
+        state_type: row.parse_type(&state_type, keyspace)?,
         final_func: row.text("final_func")?,
         initcond: row.text("initcond")?,
-        return_type: parse_type(row, &return_type, keyspace)?,
+        return_type: row.parse_type(&return_type, keyspace)?,
     })
 }

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::SchemaRow;
-use super::decode::parse_type;
 use crate::options::caching;
 use crate::{
     ClusteringOrder, ColumnKind, DroppedColumn, Error, Keyspace, TableBuilder, TableId, TableKind,
@@ -104,7 +103,7 @@ fn finish(
             _ => ClusteringOrder::Asc,
         };
         let kind = place.kind();
-        builder = builder.add(place.name, kind, parse_type(row, &text, keyspace)?, order);
+        builder = builder.add(place.name, kind, row.parse_type(&text, keyspace)?, order);
     }
     let table = builder.build();
     if table.partition_key().len() == 0 {
@@ -174,7 +173,7 @@ fn decode_dropped(row: &SchemaRow, keyspace: &Keyspace) -> Result<DroppedColumn,
     Ok(DroppedColumn {
         name: row.key_text(1)?,
         kind,
-        ty: parse_type(row, &text, keyspace)?,
+        ty: row.parse_type(&text, keyspace)?,
         dropped_micros: dropped_millis.saturating_mul(1000),
     })
 }

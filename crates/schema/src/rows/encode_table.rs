@@ -7,7 +7,7 @@ use bytes::Bytes;
 use ilion_types::encode_map;
 
 use super::SchemaRow;
-use super::encode::{boolean, key, text, text_list, text_map};
+use super::values::{boolean, key, text, text_list, text_map};
 use crate::{
     ClusteringOrder, Column, ColumnKind, DroppedColumn, TableId, TableOptions, TableSchema, ViewSchema,
 };

@@ -2,6 +2,7 @@
 //!
 //! | module | what |
 //! | --- | --- |
+//! | `argument` | terms as arguments: how well they fit, and their types |
 //! | `signature` | choosing among functions of one name |
 //! | `time` | clocks, version 1 UUIDs, dates |
 //! | `blob` | values as blobs and back |
@@ -16,6 +17,7 @@
 //! | `token` | `token` |
 //! | `user` | user-defined functions |
 
+mod argument;
 mod arithmetic;
 mod blob;
 mod cast;
@@ -39,11 +41,12 @@ use ilion_cql::ast::{self, ArithmeticOperator, QualifiedName};
 use ilion_schema::Keyspace;
 use ilion_types::CqlType;
 
-use super::assignment::{Assignment, known_type, test_assignment, test_type_assignment};
+use super::assignment::{Assignment, test_type_assignment};
 use crate::context::{Execution, PlanContext};
 use crate::type_name::resolve_type;
 use crate::{ColumnSpec, Error};
 
+pub(crate) use argument::{Argument, known_type, test_assignment};
 pub(crate) use collection::{Score, floats, score_function};
 pub(crate) use number::Number;
 pub(crate) use user::{USER_FUNCTIONS_DISABLED, call_budget, limits};
@@ -52,45 +55,6 @@ pub(crate) use user::{USER_FUNCTIONS_DISABLED, call_budget, limits};
 pub(crate) type Arguments<'a> = &'a [Option<Bytes>];
 
 type Body = Box<dyn Fn(Arguments<'_>, &Execution<'_>) -> Result<Option<Bytes>, Error> + Send + Sync>;
-
-/// An argument in the statement.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Argument<'a> {
-    /// A term without columns: its type may be open.
-    Term(&'a ast::Term),
-    /// Another expression (a column, the result of a selector) with its type and text.
-    Typed(&'a CqlType, &'a str),
-}
-
-impl Argument<'_> {
-    pub(crate) fn test(&self, spec: &ColumnSpec, context: &PlanContext<'_>) -> Assignment {
-        match self {
-            Self::Term(term) => test_assignment(term, spec, context),
-            Self::Typed(ty, _) => test_type_assignment(&spec.ty, ty),
-        }
-    }
-
-    /// Its type, if it has one without a receiver.
-    pub(crate) fn known_type(&self, context: &PlanContext<'_>) -> Option<CqlType> {
-        match self {
-            Self::Term(term) => known_type(term, context),
-            Self::Typed(ty, _) => Some((*ty).clone()),
-        }
-    }
-
-    fn is_marker(&self) -> bool {
-        matches!(self, Self::Term(ast::Term::Bind(_)))
-    }
-}
-
-impl fmt::Display for Argument<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Term(term) => term.fmt(f),
-            Self::Typed(_, text) => f.write_str(text),
-        }
-    }
-}
 
 /// A scalar function for given argument types.
 pub(crate) struct ScalarFunction {
