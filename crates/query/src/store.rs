@@ -46,9 +46,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// As [`Store::apply`].
-    fn apply_decided(&self, mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError> {
-        self.apply(mutations)
-    }
+    fn apply_decided(&self, mutations: Vec<Mutation>) -> Result<Option<LogPosition>, StoreError>;
 
     /// Reads one partition: merged, with deletions applied to the data they cover; tombstones and expired data are still there.
     ///
@@ -79,9 +77,7 @@ pub trait Store: Send + Sync {
     fn truncate(&self, table: TableId) -> Result<(), StoreError>;
 
     /// Whether [`Store::truncate`] clears a table that is computed when it is read.
-    fn is_clearable(&self, _table: TableId) -> bool {
-        false
-    }
+    fn is_clearable(&self, table: TableId) -> bool;
 
     /// Changes the schema: checks the change, stores it, and makes or drops the tables. `None` if the statement's `IF` left
     /// nothing to change.
@@ -104,9 +100,7 @@ pub trait Store: Send + Sync {
     fn unique_micros(&self) -> i64;
 
     /// A monotonic clock, for durations.
-    fn monotonic_nanos(&self) -> u64 {
-        u64::try_from(self.now_micros()).unwrap_or(0).saturating_mul(1000)
-    }
+    fn monotonic_nanos(&self) -> u64;
 
     /// A new version 1 UUID, later than every one returned before.
     fn time_uuid(&self) -> Uuid;
@@ -114,43 +108,31 @@ pub trait Store: Send + Sync {
     /// A new version 4 UUID.
     fn random_uuid(&self) -> Uuid;
 
-    /// The id under which this node counts. A store of one node may use the default.
-    fn counter_id(&self) -> CounterId {
-        *b"ilion's counters"
-    }
+    /// The id under which this node counts.
+    fn counter_id(&self) -> CounterId;
 
     /// The recent counts of this node, if they are cached. Requires: the partition is locked.
-    fn counter_cache(&self) -> Option<&CounterCache> {
-        None
-    }
+    fn counter_cache(&self) -> Option<&CounterCache>;
 
     /// The sources that a read of a partition would use, if known.
     fn survey_partition(
         &self,
-        _table: &Arc<TableSchema>,
-        _key: &DecoratedKey,
-        _filter: &ClusteringFilter,
-    ) -> Option<ReadSurvey> {
-        None
-    }
+        table: &Arc<TableSchema>,
+        key: &DecoratedKey,
+        filter: &ClusteringFilter,
+    ) -> Option<ReadSurvey>;
 
     /// The sources that a read of a range may use, if known.
-    fn survey_range(&self, _table: &Arc<TableSchema>, _range: &KeyRange) -> Option<ReadSurvey> {
-        None
-    }
+    fn survey_range(&self, table: &Arc<TableSchema>, range: &KeyRange) -> Option<ReadSurvey>;
 
     /// The name, snitch and tokens of the cluster.
     fn cluster(&self) -> ClusterFacts;
 
     /// The classes of indexes.
-    fn index_classes(&self) -> IndexClasses {
-        IndexClasses::default()
-    }
+    fn index_classes(&self) -> IndexClasses;
 
-    /// The indexes of a table, and whether they are ready. The default is none.
-    fn indexes_of(&self, _table: TableId) -> Vec<OpenIndex> {
-        Vec::new()
-    }
+    /// The indexes of a table, and whether they are ready.
+    fn indexes_of(&self, table: TableId) -> Vec<OpenIndex>;
 
     /// Candidates for the rows that match, from all sources at one moment. Stale entries that [`Candidates::met`] finds are
     /// removed when the search is dropped.
@@ -161,10 +143,8 @@ pub trait Store: Send + Sync {
         &self,
         table: &Arc<TableSchema>,
         index: &str,
-        _predicate: &Predicate,
-    ) -> Result<Box<dyn Candidates>, StoreError> {
-        Err(StoreError::no_index(table, index))
-    }
+        predicate: &Predicate,
+    ) -> Result<Box<dyn Candidates>, StoreError>;
 
     /// How many rows [`Store::index_search`] may give.
     ///
@@ -174,10 +154,8 @@ pub trait Store: Send + Sync {
         &self,
         table: &Arc<TableSchema>,
         index: &str,
-        _predicate: &Predicate,
-    ) -> Result<Estimate, StoreError> {
-        Err(StoreError::no_index(table, index))
-    }
+        predicate: &Predicate,
+    ) -> Result<Estimate, StoreError>;
 
     /// Rows ranked by the nearness of their vectors, approximately. A row may come several times.
     ///
@@ -187,23 +165,17 @@ pub trait Store: Send + Sync {
         &self,
         table: &Arc<TableSchema>,
         index: &str,
-        _vector: &[f32],
-    ) -> Result<Box<dyn Ranked>, StoreError> {
-        Err(StoreError::no_index(table, index))
-    }
+        vector: &[f32],
+    ) -> Result<Box<dyn Ranked>, StoreError>;
 
     /// Rebuilds an index from its table; returns when it is built.
     ///
     /// # Errors
     /// The index does not exist, writes are refused, or the table cannot be read.
-    fn rebuild_index(&self, table: &Arc<TableSchema>, index: &str) -> Result<(), StoreError> {
-        Err(StoreError::no_index(table, index))
-    }
+    fn rebuild_index(&self, table: &Arc<TableSchema>, index: &str) -> Result<(), StoreError>;
 
     /// The builds of indexes that run or wait.
-    fn index_builds(&self) -> Vec<IndexBuildFacts> {
-        Vec::new()
-    }
+    fn index_builds(&self) -> Vec<IndexBuildFacts>;
 }
 
 /// Holds partitions until it is dropped.
@@ -235,13 +207,6 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    fn no_index(table: &TableSchema, index: &str) -> Self {
-        Self::Invalid(format!(
-            "table {}.{} has no index {index}",
-            table.keyspace, table.name
-        ))
-    }
-
     /// The error for the client of a read.
     pub(crate) fn of_read(self, consistency: Consistency) -> Error {
         match self {

@@ -10,7 +10,7 @@ use ilion_query::{
     Values,
 };
 
-use crate::store::MemoryStore;
+use crate::store::TestStore;
 
 /// `HOSTILE_PLAYS=1000` for a longer run, `HOSTILE_SEED=n` for another one.
 const PLAYS: u64 = 12;
@@ -36,7 +36,7 @@ fn no_statement_and_no_value_makes_a_panic() {
     for seed in first..first + number("HOSTILE_PLAYS", PLAYS) {
         let mut hostile = Hostile {
             random: Seeded::new(seed),
-            processor: QueryProcessor::new(Arc::new(MemoryStore::new()), QueryOptions::default()),
+            processor: QueryProcessor::new(TestStore::in_memory(), QueryOptions::default()),
             client: ClientState::default(),
             files: files.clone(),
         };

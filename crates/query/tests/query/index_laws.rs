@@ -406,13 +406,9 @@ fn the_engine_answers_by_indexes_as_by_looking_at_every_row() {
         let usings = if seed % 2 == 0 { &MIXED[..] } else { &MIXED[2..] };
         let mut disk = EngineDisk::new();
         let mut session = Session::over(disk.open());
-        disk.set_clock();
         run(&mut session, seed, 12, usings, |session| {
-            disk.set_clock();
             disk.move_data(session);
         });
-        // Rows that have expired for the last queries have no entries any more.
-        disk.set_clock();
         disk.verify_indexes();
     }
 }

@@ -7,17 +7,17 @@ use std::time::Duration;
 use datadriven::TestCase;
 use ilion_query::{
     BatchKind, BatchStatement, ClientState, Consistency, DiskUsage, Error, ExecuteOptions, Executed,
-    Guardrails, Outcome, Prepared, QueryOptions, QueryProcessor, Values,
+    Guardrails, Outcome, Prepared, QueryOptions, QueryProcessor, Store, Values,
 };
 use ilion_rows::{ClusteringFilter, KeyRange, TombstoneLimits};
 
 use crate::print::{self, Types};
-use crate::store::{MemoryStore, TestStore};
+use crate::store::TestStore;
 use crate::values::parse_values;
 
 /// A client and its server.
 pub struct Session {
-    store: Arc<dyn TestStore>,
+    store: Arc<TestStore>,
     processor: QueryProcessor,
     options: QueryOptions,
     client: ClientState,
@@ -26,10 +26,10 @@ pub struct Session {
 
 impl Session {
     pub fn in_memory() -> Self {
-        Self::over(Arc::new(MemoryStore::new()))
+        Self::over(TestStore::in_memory())
     }
 
-    pub fn over(store: Arc<dyn TestStore>) -> Self {
+    pub fn over(store: Arc<TestStore>) -> Self {
         Self {
             processor: QueryProcessor::new(store.clone(), QueryOptions::default()),
             store,
@@ -45,10 +45,9 @@ impl Session {
     }
 
     /// Continues with another server; the old one is closed before `open` is called.
-    pub fn reconnect(&mut self, open: impl FnOnce() -> Arc<dyn TestStore>) {
-        let nothing: Arc<dyn TestStore> = Arc::new(MemoryStore::empty());
-        self.processor = QueryProcessor::new(nothing.clone(), QueryOptions::default());
-        self.store = nothing;
+    pub fn reconnect(&mut self, open: impl FnOnce() -> Arc<TestStore>) {
+        self.store = TestStore::in_memory();
+        self.processor = QueryProcessor::new(self.store.clone(), QueryOptions::default());
         self.store = open();
         self.processor = QueryProcessor::new(self.store.clone(), self.options.clone());
     }
@@ -109,9 +108,7 @@ impl Session {
     }
 
     pub fn advance_secs(&self, secs: u64) {
-        self.store
-            .clock()
-            .advance(i64::try_from(secs).unwrap() * 1_000_000);
+        self.store.advance_secs(secs);
     }
 
     pub fn run(&mut self, case: &mut TestCase) -> String {
@@ -129,9 +126,7 @@ impl Session {
             "page" => self.page(input.trim(), case, types),
             "batch" => self.batch(&input, case),
             "clock" => {
-                self.store
-                    .clock()
-                    .advance(case.take_arg::<i64>("secs").unwrap() * 1_000_000);
+                self.advance_secs(case.take_arg("secs").unwrap());
                 String::new()
             }
             "options" => self.set_options(case),

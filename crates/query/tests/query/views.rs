@@ -269,7 +269,6 @@ fn run_history(seed: u64, steps: usize) {
             writeln!(history.log, "-- {secs} s later").unwrap();
             history.session.advance_secs(secs);
         }
-        disk.set_clock();
         if history.dice.one_in(4) {
             disk.move_data(&mut history.session);
         }
