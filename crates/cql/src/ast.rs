@@ -39,14 +39,6 @@ pub struct QualifiedName {
 }
 
 impl QualifiedName {
-    /// A name without a keyspace.
-    pub fn unqualified(name: impl Into<Identifier>) -> Self {
-        Self {
-            keyspace: None,
-            name: name.into(),
-        }
-    }
-
     /// A name in a given keyspace.
     pub fn qualified(keyspace: impl Into<Identifier>, name: impl Into<Identifier>) -> Self {
         Self {

@@ -51,16 +51,12 @@ pub use keyspace::{
     AggregateSchema, FunctionSchema, IndexKind, IndexSchema, Keyspace, Replication, Schema, TriggerSchema,
     ViewSchema,
 };
-pub use names::{
-    CUSTOM_INDEX_NAME_LEN_MAX, INDEX_NAME_LEN_MAX, KEYSPACE_NAME_LEN_MAX, LOCAL_KEYSPACES,
-    REPLICATED_KEYSPACES, TABLE_NAME_LEN_MAX, is_system_keyspace,
-};
+pub use names::{LOCAL_KEYSPACES, is_system_keyspace};
 pub use options::compression::CHUNK_LENGTH_KIB_MAX;
 pub use options::{CachingOptions, TableOptions};
 pub use properties::{Properties, PropertyValue};
 pub use release::Release;
-pub use rows::{RowChange, SchemaFault, SchemaRow, encode_keyspace, row_changes};
-pub use system::system_keyspaces;
+pub use rows::{RowChange, SchemaFault, SchemaRow, encode_keyspace};
 pub use table::{
     ClusteringOrder, Column, ColumnId, ColumnKind, DroppedColumn, TableBuilder, TableId, TableKind,
     TableSchema,

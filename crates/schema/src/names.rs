@@ -4,23 +4,23 @@ use crate::error::{config, invalid};
 use crate::{Error, IndexKind, IndexSchema};
 
 /// Longest name of a keyspace, as in Cassandra.
-pub const KEYSPACE_NAME_LEN_MAX: usize = 48;
+pub(crate) const KEYSPACE_NAME_LEN_MAX: usize = 48;
 
 /// Longest name of a table: with its id it forms a directory name of at most 255 bytes.
-pub const TABLE_NAME_LEN_MAX: usize = 222;
+pub(crate) const TABLE_NAME_LEN_MAX: usize = 222;
 
 /// Longest name of an index: a dot and this name form the directory name of its hidden table.
-pub const INDEX_NAME_LEN_MAX: usize = 254;
+pub(crate) const INDEX_NAME_LEN_MAX: usize = 254;
 
 /// Longest name of a custom index: it is a part of file names, with the names of the SSTable and the component, such as
 /// `verify-nb-4294967295-big-Index+NAME+Vectors-4294967295.db`.
-pub const CUSTOM_INDEX_NAME_LEN_MAX: usize = 200;
+pub(crate) const CUSTOM_INDEX_NAME_LEN_MAX: usize = 200;
 
 /// Keyspaces of the node itself, including virtual ones; no statement changes them.
 pub const LOCAL_KEYSPACES: [&str; 4] = ["system", "system_schema", "system_views", "system_virtual_schema"];
 
 /// The server's keyspaces with user data; only their replication can be altered.
-pub const REPLICATED_KEYSPACES: [&str; 3] = ["system_auth", "system_distributed", "system_traces"];
+pub(crate) const REPLICATED_KEYSPACES: [&str; 3] = ["system_auth", "system_distributed", "system_traces"];
 
 /// True for the server's own keyspaces.
 pub fn is_system_keyspace(name: &str) -> bool {

@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 
 pub(crate) use changes::ChangedRows;
-pub use changes::{RowChange, row_changes};
+pub use changes::RowChange;
 pub use decode::SchemaFault;
 pub(crate) use decode::decode_schema;
 pub use encode::encode_keyspace;
@@ -72,11 +72,6 @@ impl SchemaRow {
         (self.table, &self.keyspace, &self.clustering) == (other.table, &other.keyspace, &other.clustering)
             && values(self) == values(other)
     }
-}
-
-/// The table's static name; `None` if the table has no definitions.
-pub fn schema_table_named(name: &str) -> Option<&'static str> {
-    SCHEMA_TABLES.into_iter().find(|known| *known == name)
 }
 
 /// A column's static name; `None` if the table does not have the column.

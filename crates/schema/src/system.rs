@@ -82,7 +82,7 @@ impl Schema {
 
 /// The server's own keyspaces, including virtual ones, as in a release. Virtual ones are not stored, so they are the same in
 /// all releases.
-pub fn system_keyspaces(release: Release) -> Vec<Keyspace> {
+pub(crate) fn system_keyspaces(release: Release) -> Vec<Keyspace> {
     vec![
         local::keyspace(release),
         schema_tables::keyspace(release),

@@ -383,7 +383,7 @@ impl TableBuilder {
     }
 
     /// Changes a column's type (ALTER TYPE of a user type that it uses).
-    pub fn retype(mut self, name: &str, ty: CqlType) -> Self {
+    pub(crate) fn retype(mut self, name: &str, ty: CqlType) -> Self {
         for column in self
             .columns
             .iter_mut()

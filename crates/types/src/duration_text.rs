@@ -8,24 +8,24 @@ use crate::{Duration, Error};
 
 /// The part of a duration that a unit counts in.
 #[derive(Clone, Copy)]
-enum Part {
+enum DurationPart {
     Months,
     Days,
     Nanos,
 }
 
 /// The units in order: names (lower case), part, amount.
-const UNITS: [(&[&str], Part, i64); 10] = [
-    (&["y"], Part::Months, 12),
-    (&["mo"], Part::Months, 1),
-    (&["w"], Part::Days, 7),
-    (&["d"], Part::Days, 1),
-    (&["h"], Part::Nanos, 3_600_000_000_000),
-    (&["m"], Part::Nanos, 60_000_000_000),
-    (&["s"], Part::Nanos, 1_000_000_000),
-    (&["ms"], Part::Nanos, 1_000_000),
-    (&["us", "\u{b5}s", "\u{3bc}s"], Part::Nanos, 1_000),
-    (&["ns"], Part::Nanos, 1),
+const UNITS: [(&[&str], DurationPart, i64); 10] = [
+    (&["y"], DurationPart::Months, 12),
+    (&["mo"], DurationPart::Months, 1),
+    (&["w"], DurationPart::Days, 7),
+    (&["d"], DurationPart::Days, 1),
+    (&["h"], DurationPart::Nanos, 3_600_000_000_000),
+    (&["m"], DurationPart::Nanos, 60_000_000_000),
+    (&["s"], DurationPart::Nanos, 1_000_000_000),
+    (&["ms"], DurationPart::Nanos, 1_000_000),
+    (&["us", "\u{b5}s", "\u{3bc}s"], DurationPart::Nanos, 1_000),
+    (&["ns"], DurationPart::Nanos, 1),
 ];
 const YEAR: usize = 0;
 const MONTH: usize = 1;
@@ -103,9 +103,9 @@ impl Sum {
         self.passed = unit + 1;
         let (_, part, size) = UNITS[unit];
         let (target, max, what) = match part {
-            Part::Months => (&mut self.months, i64::from(i32::MAX), "months"),
-            Part::Days => (&mut self.days, i64::from(i32::MAX), "days"),
-            Part::Nanos => (&mut self.nanos, i64::MAX, "nanoseconds"),
+            DurationPart::Months => (&mut self.months, i64::from(i32::MAX), "months"),
+            DurationPart::Days => (&mut self.days, i64::from(i32::MAX), "days"),
+            DurationPart::Nanos => (&mut self.nanos, i64::MAX, "nanoseconds"),
         };
         let sum = amount
             .checked_mul(size)

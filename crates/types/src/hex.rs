@@ -8,7 +8,7 @@ pub fn print(bytes: &[u8]) -> String {
 }
 
 /// Appends lower-case digits, two per byte.
-pub fn print_into(bytes: &[u8], text: &mut String) {
+pub(crate) fn print_into(bytes: &[u8], text: &mut String) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     text.reserve(2 * bytes.len());
     for byte in bytes {

@@ -9,10 +9,10 @@ use crate::{CqlType, Token};
 /// How keys are ordered. Each order is created once and kept for the life of the process, so that it is `Copy`: there are as
 /// many as types of indexed columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct KeyOrder(&'static Parts);
+pub struct KeyOrder(&'static OrderedBy);
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-enum Parts {
+enum OrderedBy {
     /// By one value; in reverse if the flag is set.
     One(CqlType, bool),
     /// By one value, ascending, of a type with fixed length.
@@ -22,28 +22,28 @@ enum Parts {
 }
 
 /// All orders created so far.
-static KNOWN: Mutex<Vec<&'static Parts>> = Mutex::new(Vec::new());
+static KNOWN: Mutex<Vec<&'static OrderedBy>> = Mutex::new(Vec::new());
 
 impl KeyOrder {
     /// By values of a type; in reverse for a DESC column.
     pub fn of(ty: CqlType, is_reversed: bool) -> Self {
         Self::known(match ty.fixed_form().filter(|_| !is_reversed) {
-            Some(form) => Parts::Fixed(ty, form),
-            None => Parts::One(ty, is_reversed),
+            Some(form) => OrderedBy::Fixed(ty, form),
+            None => OrderedBy::One(ty, is_reversed),
         })
     }
 
     /// By the components of a composite key.
     pub fn of_composite(types: Vec<CqlType>) -> Self {
-        Self::known(Parts::Composite(types))
+        Self::known(OrderedBy::Composite(types))
     }
 
-    fn known(parts: Parts) -> Self {
+    fn known(parts: OrderedBy) -> Self {
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = known.iter().find(|found| ***found == parts) {
             return Self(found);
         }
-        let kept: &'static Parts = Box::leak(Box::new(parts));
+        let kept: &'static OrderedBy = Box::leak(Box::new(parts));
         known.push(kept);
         Self(kept)
     }
@@ -59,10 +59,10 @@ impl KeyOrder {
     #[inline]
     pub fn encode(self, key: &[u8], out: &mut Vec<u8>) {
         match self.0 {
-            Parts::Fixed(_, form) if form.encode_component(key, out) => {}
-            Parts::Fixed(ty, _) => ty.encode_comparable_component(Some(key), false, out),
-            Parts::One(ty, is_reversed) => ty.encode_comparable_component(Some(key), *is_reversed, out),
-            Parts::Composite(types) => encode_composite(types, key, out),
+            OrderedBy::Fixed(_, form) if form.encode_component(key, out) => {}
+            OrderedBy::Fixed(ty, _) => ty.encode_comparable_component(Some(key), false, out),
+            OrderedBy::One(ty, is_reversed) => ty.encode_comparable_component(Some(key), *is_reversed, out),
+            OrderedBy::Composite(types) => encode_composite(types, key, out),
         }
     }
 }

@@ -74,7 +74,7 @@ pub use literal::ConstantKind;
 pub use partitioner::Partitioner;
 pub use time_uuid::{
     max_time_uuid, min_time_uuid, ticks_of_unix_micros, time_uuid_from_ticks, time_uuid_ticks,
-    time_uuid_unix_micros, time_uuid_unix_millis,
+    time_uuid_unix_millis,
 };
 pub use token::{RandomToken, Token};
 pub use uuid::Uuid;

@@ -46,20 +46,6 @@ impl ConstantKind {
             Self::Duration => "DURATION",
         }
     }
-
-    /// The type of a constant without a receiver (`Constants.Literal.getExactTypeIfKnown` and the choice of functions);
-    /// integers and floats get the widest common type.
-    pub fn preferred_type(self) -> CqlType {
-        match self {
-            Self::String => CqlType::Text,
-            Self::Integer => CqlType::Int,
-            Self::Float => CqlType::Double,
-            Self::Boolean => CqlType::Boolean,
-            Self::Uuid => CqlType::Uuid,
-            Self::Hex => CqlType::Blob,
-            Self::Duration => CqlType::Duration,
-        }
-    }
 }
 
 /// Longest integer literal, in digits: parsing takes quadratic time.

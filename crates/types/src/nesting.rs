@@ -32,11 +32,6 @@ impl CqlType {
         })
     }
 
-    /// True if this type is or contains a counter.
-    pub fn contains_counter(&self) -> bool {
-        self.contains(&|ty| matches!(ty, Self::Counter))
-    }
-
     /// True if this type is or contains a duration. Durations have no order, so such a type cannot be a key.
     pub fn contains_duration(&self) -> bool {
         self.contains(&|ty| matches!(ty, Self::Duration))
@@ -45,11 +40,6 @@ impl CqlType {
     /// True if this type is or contains a vector.
     pub fn contains_vector(&self) -> bool {
         self.contains(&|ty| matches!(ty, Self::Vector { .. }))
-    }
-
-    /// True if the type is allowed in a primary key: no counter, no unfrozen collection or user type, no durations.
-    pub fn may_be_key(&self) -> bool {
-        !self.is_multi_cell() && !self.contains_counter() && !self.contains_duration()
     }
 
     /// True for types of numbers.
@@ -236,7 +226,5 @@ mod tests {
         ] {
             assert!(parse(bad).check_nesting().is_err(), "{bad}");
         }
-        assert!(!parse("list<int>").may_be_key());
-        assert!(parse("frozen<list<int>>").may_be_key());
     }
 }

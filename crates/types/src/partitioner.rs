@@ -82,15 +82,6 @@ impl Partitioner {
         }
     }
 
-    /// The greatest token, if the ring has one (byte order has none).
-    pub fn maximum_token(self) -> Option<Token> {
-        match self {
-            Self::Murmur3 => Some(Token::Murmur3(i64::MAX)),
-            Self::ByteOrdered | Self::Local | Self::Ordered(_) => None,
-            Self::Random => Some(Token::Random(RandomToken::from_value(1 << 127))),
-        }
-    }
-
     /// The type of CQL's `token()`.
     pub fn token_type(self) -> CqlType {
         match self {

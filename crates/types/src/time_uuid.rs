@@ -37,7 +37,7 @@ pub fn time_uuid_ticks(uuid: &Uuid) -> u64 {
 }
 
 /// Microseconds since 1970 of a version 1 UUID, rounded down.
-pub fn time_uuid_unix_micros(uuid: &Uuid) -> i64 {
+pub(crate) fn time_uuid_unix_micros(uuid: &Uuid) -> i64 {
     (time_uuid_ticks(uuid).cast_signed() - EPOCH_TICKS).div_euclid(TICKS_PER_MICRO)
 }
 

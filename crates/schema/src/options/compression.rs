@@ -30,7 +30,7 @@ const COMPRESSORS: [(&str, &[&str]); 5] = [
 
 impl TableOptions {
     /// The compression map in the form of `system_schema` and DESCRIBE.
-    pub fn compression_map(&self) -> BTreeMap<String, String> {
+    pub(crate) fn compression_map(&self) -> BTreeMap<String, String> {
         if self.compression.is_empty() {
             return [("enabled".to_owned(), "false".to_owned())].into();
         }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use super::encode::{aggregate_row, function_row, head_row, index_row, keyspace_row, trigger_row, type_row};
 use super::encode_table::table_rows;
 use super::{SCHEMA_TABLES, SchemaRow, encode_keyspace};
-use crate::{Diff, Keyspace, Schema, TableKind, Transition, diff};
+use crate::{Diff, Keyspace, Schema, TableKind, Transition};
 
 /// One write to `system_schema`. All writes of a change have the same timestamp; none of its deletions covers one of its puts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,12 +40,6 @@ impl Schema {
         let stored = self.keyspaces.values().filter(|keyspace| !is_virtual(keyspace));
         stored.flat_map(|keyspace| encode_keyspace(keyspace)).collect()
     }
-}
-
-/// The writes that change the stored schema from `old` to `new`. Virtual keyspaces are not stored. With the default (empty)
-/// schema as `old`, these are all rows.
-pub fn row_changes(old: &Schema, new: &Schema) -> Vec<RowChange> {
-    ChangedRows::of(&diff(old, new), old, new).into_changes()
 }
 
 /// The rows of the objects that differ between two schemas.

@@ -19,24 +19,31 @@ impl Schema {
     /// The schema at the start of a node: its own keyspaces as the release defines them, and the objects in the rows. Rows of
     /// the node's own keyspaces are ignored; missing tables of the replicated ones are added.
     ///
-    /// # Errors
-    /// Rows do not decode or contradict each other; restore `system_schema`.
-    pub fn from_rows(release: Release, rows: impl IntoIterator<Item = SchemaRow>) -> Result<Schema, Error> {
-        load(release, rows, &mut Faults::Refused)
-    }
-
-    /// Like [`Self::from_rows`], but leaves out and returns objects that do not decode. One bad object must not stop the node.
-    /// And a replay of the commit log sees rows of different times, when a part of a later DROP is already on disk.
+    /// Objects that do not decode are left out and returned. One bad object must not stop the node. And a replay of the commit
+    /// log sees rows of different times, when a part of a later DROP is already on disk.
     pub fn from_rows_in_part(
         release: Release,
         rows: impl IntoIterator<Item = SchemaRow>,
     ) -> (Schema, Vec<SchemaFault>) {
-        let mut faults = Faults::Kept(Vec::new());
-        let schema = load(release, rows, &mut faults).unwrap_or_default();
-        match faults {
-            Faults::Kept(faults) => (schema, faults),
-            Faults::Refused => (schema, Vec::new()),
+        let rows = rows
+            .into_iter()
+            .filter(|row| !LOCAL_KEYSPACES.contains(&row.keyspace.as_str()));
+        let (mut schema, faults) = decode_keyspaces(rows);
+        schema.release = release;
+        for own in system_keyspaces(release) {
+            match schema.keyspaces.get_mut(&own.name) {
+                None => {
+                    schema.keyspaces.insert(own.name.clone(), Arc::new(own));
+                }
+                Some(stored) => {
+                    let stored = Arc::make_mut(stored);
+                    for (name, table) in own.tables {
+                        stored.tables.entry(name).or_insert(table);
+                    }
+                }
+            }
         }
+        (schema.sealed(0), faults)
     }
 }
 
@@ -80,51 +87,16 @@ impl SchemaFault {
     }
 }
 
-/// How to treat an object that does not decode.
-enum Faults {
-    /// Decoding fails.
-    Refused,
-    /// The object is left out.
-    Kept(Vec<SchemaFault>),
-}
+/// Collects the objects that do not decode.
+#[derive(Default)]
+struct Faults(Vec<SchemaFault>);
 
 impl Faults {
-    fn take<T>(&mut self, row: &SchemaRow, decoded: Result<T, Error>) -> Result<Option<T>, Error> {
-        match (decoded, self) {
-            (Ok(decoded), _) => Ok(Some(decoded)),
-            (Err(error), Self::Refused) => Err(error),
-            (Err(error), Self::Kept(faults)) => {
-                faults.push(SchemaFault::of(row, error));
-                Ok(None)
-            }
-        }
+    fn take<T>(&mut self, row: &SchemaRow, decoded: Result<T, Error>) -> Option<T> {
+        decoded
+            .map_err(|error| self.0.push(SchemaFault::of(row, error)))
+            .ok()
     }
-}
-
-fn load(
-    release: Release,
-    rows: impl IntoIterator<Item = SchemaRow>,
-    faults: &mut Faults,
-) -> Result<Schema, Error> {
-    let rows = rows
-        .into_iter()
-        .filter(|row| !LOCAL_KEYSPACES.contains(&row.keyspace.as_str()));
-    let mut schema = decode_keyspaces(rows, faults)?;
-    schema.release = release;
-    for own in system_keyspaces(release) {
-        match schema.keyspaces.get_mut(&own.name) {
-            None => {
-                schema.keyspaces.insert(own.name.clone(), Arc::new(own));
-            }
-            Some(stored) => {
-                let stored = Arc::make_mut(stored);
-                for (name, table) in own.tables {
-                    stored.tables.entry(name).or_insert(table);
-                }
-            }
-        }
-    }
-    Ok(schema.sealed(0))
 }
 
 /// The schema of the rows alone. It has no version.
@@ -132,25 +104,30 @@ fn load(
 /// # Errors
 /// Rows do not decode or contradict each other.
 pub(crate) fn decode_schema(rows: impl IntoIterator<Item = SchemaRow>) -> Result<Schema, Error> {
-    decode_keyspaces(rows, &mut Faults::Refused)
+    let (schema, faults) = decode_keyspaces(rows);
+    match faults.into_iter().next() {
+        Some(fault) => Err(fault.error),
+        None => Ok(schema),
+    }
 }
 
-fn decode_keyspaces(rows: impl IntoIterator<Item = SchemaRow>, faults: &mut Faults) -> Result<Schema, Error> {
+fn decode_keyspaces(rows: impl IntoIterator<Item = SchemaRow>) -> (Schema, Vec<SchemaFault>) {
     let mut by_keyspace: BTreeMap<String, Vec<SchemaRow>> = BTreeMap::new();
     for row in rows {
         by_keyspace.entry(row.keyspace.clone()).or_default().push(row);
     }
     let mut schema = Schema::default();
+    let mut faults = Faults::default();
     for (name, rows) in by_keyspace {
         // A dropped keyspace may leave rows that a concurrent write added; without its own row it does not exist.
         if let Some(row) = rows.iter().find(|row| row.table == "keyspaces") {
-            let keyspace = decode_keyspace(&name, row, &rows, faults);
-            if let Some(keyspace) = faults.take(row, keyspace)? {
+            let keyspace = decode_keyspace(&name, row, &rows, &mut faults);
+            if let Some(keyspace) = faults.take(row, keyspace) {
                 schema.keyspaces.insert(name, Arc::new(keyspace));
             }
         }
     }
-    Ok(schema)
+    (schema, faults.0)
 }
 
 fn decode_keyspace(
@@ -166,7 +143,7 @@ fn decode_keyspace(
     let columns = Columns::of(rows)?;
     for row in rows {
         let decoded = decode_object(row, &columns, &mut keyspace);
-        faults.take(row, decoded)?;
+        faults.take(row, decoded);
     }
     keyspace.sort_functions();
     keyspace.complete_views();
@@ -223,7 +200,7 @@ fn decode_types(
     for (name, row) in &rows {
         resolver.find(name);
         if let Some(error) = resolver.error.take() {
-            faults.take(row, Err::<(), _>(error))?;
+            faults.take(row, Err::<(), _>(error));
         }
     }
     let resolved = resolver.progress.into_inner();

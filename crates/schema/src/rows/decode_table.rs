@@ -114,14 +114,14 @@ fn finish(
 
 /// The position of a column: key columns by position, then the others by name, as in CREATE TABLE.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct ColumnPlace {
     rank: u8,
     position: i32,
     name: String,
     is_static: bool,
 }
 
-impl Place {
+impl ColumnPlace {
     fn kind(&self) -> ColumnKind {
         match (self.rank, self.is_static) {
             (0, _) => ColumnKind::PartitionKey,
@@ -132,7 +132,7 @@ impl Place {
     }
 }
 
-fn place(row: &SchemaRow) -> Result<Place, Error> {
+fn place(row: &SchemaRow) -> Result<ColumnPlace, Error> {
     let kind = decode_kind(row)?;
     let rank = match kind {
         ColumnKind::PartitionKey => 0,
@@ -144,7 +144,7 @@ fn place(row: &SchemaRow) -> Result<Place, Error> {
     } else {
         -1
     };
-    Ok(Place {
+    Ok(ColumnPlace {
         rank,
         position,
         name: row.key_text(1)?,
