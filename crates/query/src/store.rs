@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ilion_engine::{CounterCache, IndexBuildFacts, OpenIndex, ReadSurvey};
+use ilion_engine::{CounterCache, OpenIndex, ReadSurvey};
 use ilion_index::{Candidates, Estimate, IndexClasses, Predicate, Ranked};
 use ilion_rows::counter::CounterId;
 use ilion_rows::{ClusteringFilter, Cursor, DecoratedKey, KeyRange, Mutation, ReadError};
@@ -167,15 +167,6 @@ pub trait Store: Send + Sync {
         index: &str,
         vector: &[f32],
     ) -> Result<Box<dyn Ranked>, StoreError>;
-
-    /// Rebuilds an index from its table; returns when it is built.
-    ///
-    /// # Errors
-    /// The index does not exist, writes are refused, or the table cannot be read.
-    fn rebuild_index(&self, table: &Arc<TableSchema>, index: &str) -> Result<(), StoreError>;
-
-    /// The builds of indexes that run or wait.
-    fn index_builds(&self) -> Vec<IndexBuildFacts>;
 }
 
 /// Holds partitions until it is dropped.
@@ -192,9 +183,6 @@ pub enum StoreError {
     /// Writes are refused: after a failure that stops writes, or since the disk is full. The operator must act.
     #[error("{0}")]
     WriteRefused(String),
-    /// Too many requests at once. Retry later.
-    #[error("{0}")]
-    Overloaded(String),
     /// The request is not possible for this table.
     #[error("{0}")]
     Invalid(String),
@@ -244,7 +232,6 @@ impl StoreError {
     pub(crate) fn of_statement(self) -> Error {
         match self {
             Self::Schema(error) => error.into(),
-            Self::Overloaded(message) => Error::Overloaded(message),
             Self::Invalid(message) => Error::Invalid(message),
             Self::Read(error) => Error::ServerError(error.to_string()),
             Self::WriteRefused(message) | Self::Internal(message) => Error::ServerError(message),

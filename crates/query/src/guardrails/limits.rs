@@ -31,7 +31,7 @@ pub struct Flag {
 
 impl Flag {
     /// Allowed without a warning.
-    pub const FREE: Self = Self {
+    pub(crate) const FREE: Self = Self {
         warned: false,
         enabled: true,
     };

@@ -41,12 +41,12 @@ pub(crate) use value::check_values;
 
 /// The threshold that a value exceeds.
 #[derive(Clone, Copy)]
-pub(crate) enum Side {
+pub(crate) enum Verdict {
     Warning,
     Failure,
 }
 
-impl fmt::Display for Side {
+impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Warning => "warning",
@@ -60,17 +60,20 @@ impl Threshold {
         self.warn.is_some() || self.fail.is_some()
     }
 
-    fn above(self, value: u64) -> Option<(Side, u64)> {
+    fn above(self, value: u64) -> Option<(Verdict, u64)> {
         self.passed(|limit| value > *limit)
     }
 
-    fn below(self, value: u64) -> Option<(Side, u64)> {
+    fn below(self, value: u64) -> Option<(Verdict, u64)> {
         self.passed(|limit| value < *limit)
     }
 
-    fn passed(self, is_passed: impl Fn(&u64) -> bool) -> Option<(Side, u64)> {
-        let failure = self.fail.filter(&is_passed).map(|limit| (Side::Failure, limit));
-        failure.or_else(|| self.warn.filter(is_passed).map(|limit| (Side::Warning, limit)))
+    fn passed(self, is_passed: impl Fn(&u64) -> bool) -> Option<(Verdict, u64)> {
+        let failure = self
+            .fail
+            .filter(&is_passed)
+            .map(|limit| (Verdict::Failure, limit));
+        failure.or_else(|| self.warn.filter(is_passed).map(|limit| (Verdict::Warning, limit)))
     }
 }
 
@@ -87,27 +90,27 @@ pub(crate) fn check(
     threshold: Threshold,
     value: u64,
     execution: &Execution<'_>,
-    message: impl Fn(Side, u64) -> String,
+    message: impl Fn(Verdict, u64) -> String,
 ) -> Result<(), Error> {
     tell(guardrail, threshold.above(value), execution, message)
 }
 
 fn tell(
     guardrail: &str,
-    passed: Option<(Side, u64)>,
+    passed: Option<(Verdict, u64)>,
     execution: &Execution<'_>,
-    message: impl Fn(Side, u64) -> String,
+    message: impl Fn(Verdict, u64) -> String,
 ) -> Result<(), Error> {
-    let Some((side, limit)) = passed else {
+    let Some((verdict, limit)) = passed else {
         return Ok(());
     };
-    let told = violated(guardrail, &message(side, limit));
-    match side {
-        Side::Warning => {
+    let told = violated(guardrail, &message(verdict, limit));
+    match verdict {
+        Verdict::Warning => {
             execution.warn(told);
             Ok(())
         }
-        Side::Failure => Err(Error::Invalid(told)),
+        Verdict::Failure => Err(Error::Invalid(told)),
     }
 }
 

@@ -150,9 +150,9 @@ pub(super) fn check_replication(
             "minimum_replication_factor",
             low.below(factor),
             execution,
-            |side, limit| {
+            |verdict, limit| {
                 format!(
-                    "The keyspace {keyspace} has a replication factor of {factor}, below the {side} threshold of {limit}."
+                    "The keyspace {keyspace} has a replication factor of {factor}, below the {verdict} threshold of {limit}."
                 )
             },
         )?;
@@ -160,9 +160,9 @@ pub(super) fn check_replication(
             "maximum_replication_factor",
             high.above(factor),
             execution,
-            |side, limit| {
+            |verdict, limit| {
                 format!(
-                    "The keyspace {keyspace} has a replication factor of {factor}, above the {side} threshold of {limit}."
+                    "The keyspace {keyspace} has a replication factor of {factor}, above the {verdict} threshold of {limit}."
                 )
             },
         )?;

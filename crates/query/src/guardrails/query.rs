@@ -1,6 +1,6 @@
 //! Guardrails of reads.
 
-use super::{Side, check, check_flag};
+use super::{Verdict, check, check_flag};
 use crate::context::Execution;
 use crate::{Consistency, Error};
 
@@ -37,13 +37,13 @@ pub(crate) fn check_page(page_size: u32, table: &str, execution: &Execution<'_>)
         threshold,
         page_size.into(),
         execution,
-        |side, limit| match side {
-            Side::Warning => {
+        |verdict, limit| match verdict {
+            Verdict::Warning => {
                 format!(
                     "Query for table {table} with page size {page_size} exceeds warning threshold of {limit}."
                 )
             }
-            Side::Failure => format!(
+            Verdict::Failure => format!(
                 "Aborting query for table {table}, page size {page_size} exceeds fail threshold of {limit}."
             ),
         },
@@ -66,12 +66,12 @@ pub(crate) fn check_partition_keys(
         threshold,
         count as u64,
         execution,
-        |side, limit| match side {
-            Side::Warning => format!(
+        |verdict, limit| match verdict {
+            Verdict::Warning => format!(
                 "Query with partition keys in IN clause on table {table}, with number of partition keys {count} \
              exceeds warning threshold of {limit}."
             ),
-            Side::Failure => format!(
+            Verdict::Failure => format!(
                 "Aborting query with partition keys in IN clause on table {table}, number of partition keys {count} \
              exceeds fail threshold of {limit}."
             ),
@@ -91,12 +91,12 @@ pub(crate) fn check_product(what: &str, count: usize, execution: &Execution<'_>)
         threshold,
         count as u64,
         execution,
-        |side, limit| match side {
-            Side::Warning => format!(
+        |verdict, limit| match verdict {
+            Verdict::Warning => format!(
                 "The cartesian product of the IN restrictions on {what} produces {count} values, this exceeds warning \
              threshold of {limit}."
             ),
-            Side::Failure => format!(
+            Verdict::Failure => format!(
                 "Aborting query because the cartesian product of the IN restrictions on {what} produces {count} values, \
              this exceeds fail threshold of {limit}."
             ),
@@ -115,9 +115,9 @@ pub(crate) fn check_index_files(files: u64, index: &str, execution: &Execution<'
         threshold,
         files,
         execution,
-        |side, limit| {
+        |verdict, limit| {
             format!(
-                "The number of SSTable indexes queried on index {index} violated {side} threshold value {limit} with value \
+                "The number of SSTable indexes queried on index {index} violated {verdict} threshold value {limit} with value \
                  {files}"
             )
         },

@@ -142,7 +142,7 @@ fn check_term(
     len: usize,
     execution: &Execution<'_>,
 ) -> Result<(), Error> {
-    check_threshold(name, limit, len as u64, execution, |side, limit| {
-        format!("Value of column '{column}' has size {len}, this exceeds the {side} threshold of {limit}.")
+    check_threshold(name, limit, len as u64, execution, |verdict, limit| {
+        format!("Value of column '{column}' has size {len}, this exceeds the {verdict} threshold of {limit}.")
     })
 }

@@ -27,10 +27,10 @@ pub(crate) fn check_timestamp(
         limits.maximum_timestamp,
         ahead,
         execution,
-        |side, limit| {
+        |verdict, limit| {
             let last = now_micros.saturating_add_unsigned(limit);
             format!(
-                "The modification to table {table} has a timestamp {timestamp_micros} after the maximum allowable {side} \
+                "The modification to table {table} has a timestamp {timestamp_micros} after the maximum allowable {verdict} \
              threshold {last}. {AHEAD}"
             )
         },
@@ -41,10 +41,10 @@ pub(crate) fn check_timestamp(
         limits.minimum_timestamp,
         behind,
         execution,
-        |side, limit| {
+        |verdict, limit| {
             let first = now_micros.saturating_sub_unsigned(limit);
             format!(
-                "The modification to table {table} has a timestamp {timestamp_micros} before the minimum allowable {side} \
+                "The modification to table {table} has a timestamp {timestamp_micros} before the minimum allowable {verdict} \
              threshold {first}. {BEHIND}"
             )
         },

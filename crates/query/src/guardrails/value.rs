@@ -52,9 +52,9 @@ fn check_column(name: &str, data: &Data, execution: &Execution<'_>) -> Result<()
             limits.column_value_size,
             size,
             execution,
-            |side, limit| {
+            |verdict, limit| {
                 format!(
-                    "Value of column '{name}' has size {size}, this exceeds the {side} threshold of {limit}."
+                    "Value of column '{name}' has size {size}, this exceeds the {verdict} threshold of {limit}."
                 )
             },
         )
@@ -75,9 +75,9 @@ fn check_column(name: &str, data: &Data, execution: &Execution<'_>) -> Result<()
         limits.collection_size,
         total,
         execution,
-        |side, limit| {
+        |verdict, limit| {
             format!(
-                "Detected collection {name} of size {total}, this exceeds the {side} threshold of {limit}."
+                "Detected collection {name} of size {total}, this exceeds the {verdict} threshold of {limit}."
             )
         },
     )?;
@@ -86,9 +86,9 @@ fn check_column(name: &str, data: &Data, execution: &Execution<'_>) -> Result<()
         limits.items_per_collection,
         count,
         execution,
-        |side, limit| {
+        |verdict, limit| {
             format!(
-                "Detected collection {name} with {count} items, this exceeds the {side} threshold of {limit}."
+                "Detected collection {name} with {count} items, this exceeds the {verdict} threshold of {limit}."
             )
         },
     )

@@ -6,7 +6,7 @@
 use ilion_cql::ast::{Relation, Subject};
 use ilion_schema::{Column, ColumnKind, TableSchema};
 
-use super::indexes::{Group, Indexes};
+use super::indexes::{IndexGroup, Indexes};
 use super::relation::{self, Resolved};
 use super::restriction::{self, Restriction};
 use super::{RestrictionUse, rules};
@@ -81,7 +81,7 @@ impl Alternatives {
     }
 
     /// True if all rows that the indexes return match a branch, so that no check is left. One group must cover each branch.
-    pub(super) fn are_covered(&self, groups: &[Group<'_>]) -> bool {
+    pub(super) fn are_covered(&self, groups: &[IndexGroup<'_>]) -> bool {
         self.0
             .iter()
             .all(|branch| groups.iter().any(|group| branch.is_covered(group)))
@@ -112,7 +112,7 @@ impl Branch {
         }
     }
 
-    fn is_covered(&self, group: &Group<'_>) -> bool {
+    fn is_covered(&self, group: &IndexGroup<'_>) -> bool {
         self.restrictions.iter().all(|known| group.covers(known))
             && self
                 .alternatives

@@ -16,7 +16,7 @@ use crate::context::{Execution, PlanContext};
 pub(crate) struct Indexes(Vec<OpenIndex>);
 
 /// Indexes that are searched together: all storage-attached ones, or one of another kind.
-pub(super) struct Group<'i>(Vec<&'i dyn SecondaryIndex>);
+pub(super) struct IndexGroup<'i>(Vec<&'i dyn SecondaryIndex>);
 
 impl fmt::Debug for Indexes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -75,20 +75,21 @@ impl Indexes {
     }
 
     /// The indexes, grouped by how they are searched.
-    pub(super) fn groups(&self) -> Vec<Group<'_>> {
+    pub(super) fn groups(&self) -> Vec<IndexGroup<'_>> {
         let (attached, alone): (Vec<_>, Vec<_>) = self
             .iter()
             .map(|open| &*open.index)
             .partition(|index| index.definition().schema.is_storage_attached());
-        let mut groups: Vec<Group<'_>> = alone.into_iter().map(|index| Group(vec![index])).collect();
+        let mut groups: Vec<IndexGroup<'_>> =
+            alone.into_iter().map(|index| IndexGroup(vec![index])).collect();
         if !attached.is_empty() {
-            groups.push(Group(attached));
+            groups.push(IndexGroup(attached));
         }
         groups
     }
 }
 
-impl Group<'_> {
+impl IndexGroup<'_> {
     /// True if all rows that the indexes return match the restriction.
     pub fn covers(&self, restriction: &Restriction) -> bool {
         match &restriction.predicate {

@@ -10,14 +10,14 @@ use bytes::Bytes;
 use ilion_index::{Candidate, Candidates, Place, RowPart};
 use ilion_rows::{Clustering, ClusteringComparator, DecoratedKey, KeyBound, KeyRange, ReadError, Row, Slice};
 
-use super::paging::Position;
+use super::paging::PagePosition;
 use crate::restrictions::Search;
 
 /// Most rows in a group.
 const GROUP_ROWS_MAX: usize = 256;
 
 /// Rows of one partition that may match.
-pub(super) struct Group {
+pub(super) struct CandidateGroup {
     pub key: DecoratedKey,
     pub slices: Vec<Slice>,
     /// True if the whole partition is read, since its static row was found.
@@ -54,7 +54,7 @@ impl Groups {
         comparator: ClusteringComparator,
         slices: Vec<Slice>,
         range: KeyRange,
-        resume: Option<(&Position, DecoratedKey)>,
+        resume: Option<(&PagePosition, DecoratedKey)>,
         is_telling: bool,
     ) -> Result<Self, ReadError> {
         let (mut done, mut after) = (None, None);
@@ -90,7 +90,7 @@ impl Groups {
     ///
     /// # Errors
     /// A source cannot be read.
-    pub fn next(&mut self) -> Result<Option<Group>, ReadError> {
+    pub fn next(&mut self) -> Result<Option<CandidateGroup>, ReadError> {
         self.pending.clear();
         self.is_found = false;
         while let Some(candidate) = self.take()? {
@@ -105,7 +105,7 @@ impl Groups {
                 self.done = Some(key.clone());
                 let slices = self.slices_left(&key);
                 self.pending.push_back(candidate);
-                return Ok(Some(Group {
+                return Ok(Some(CandidateGroup {
                     key,
                     slices,
                     is_whole: true,
@@ -176,7 +176,7 @@ impl Groups {
     }
 
     /// A group of the candidate and those after it in the same partition; `None` if WHERE selects none of them.
-    fn rows_from(&mut self, first: Candidate) -> Result<Option<Group>, ReadError> {
+    fn rows_from(&mut self, first: Candidate) -> Result<Option<CandidateGroup>, ReadError> {
         let key = first.place.key.clone();
         if let Some((resumed, clustering)) = self.resume.take_if(|(resumed, _)| *resumed == key) {
             self.peeked = Some(first);
@@ -204,7 +204,7 @@ impl Groups {
             }
             next = self.candidates.next()?;
         }
-        Ok((!slices.is_empty()).then_some(Group {
+        Ok((!slices.is_empty()).then_some(CandidateGroup {
             key,
             slices,
             is_whole: false,

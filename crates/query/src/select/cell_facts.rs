@@ -24,7 +24,7 @@ pub(super) enum Fact {
 
 /// The part of a column whose cells are meant.
 #[derive(Debug)]
-pub(super) enum Part {
+pub(super) enum FactTarget {
     Whole,
     Element(Term),
     Slice(Option<Term>, Option<Term>),
@@ -49,10 +49,10 @@ impl Fact {
     }
 
     /// Its type for a part of a column.
-    pub fn result_type(self, column: &Column, part: &Part) -> CqlType {
+    pub fn result_type(self, column: &Column, part: &FactTarget) -> CqlType {
         let is_one = match part {
-            Part::Whole | Part::Slice(..) => !column.is_complex(),
-            Part::Element(_) | Part::Field(_) => true,
+            FactTarget::Whole | FactTarget::Slice(..) => !column.is_complex(),
+            FactTarget::Element(_) | FactTarget::Field(_) => true,
         };
         if is_one || self == Self::MaxWritetime {
             return self.scalar_type();
@@ -68,7 +68,7 @@ impl Fact {
         self,
         row: RowView<'_>,
         column: &Column,
-        part: &Part,
+        part: &FactTarget,
         execution: &Execution<'_>,
     ) -> Result<Option<Bytes>, Error> {
         match row.data(column) {
@@ -96,7 +96,7 @@ impl Fact {
         self,
         complex: &ComplexColumn,
         column: &Column,
-        part: &Part,
+        part: &FactTarget,
         execution: &Execution<'_>,
     ) -> Result<Option<Bytes>, Error> {
         let wanted = wanted_paths(column, part, execution)?;
@@ -105,7 +105,7 @@ impl Fact {
             let newest = cells.max_by_key(|(_, cell)| cell.timestamp_micros);
             return Ok(newest.and_then(|(_, cell)| self.of_cell(cell, execution)));
         }
-        if matches!(part, Part::Element(_) | Part::Field(_)) {
+        if matches!(part, FactTarget::Element(_) | FactTarget::Field(_)) {
             let mut cells = cells;
             return Ok(cells.next().and_then(|(_, cell)| self.of_cell(cell, execution)));
         }
@@ -144,20 +144,24 @@ impl Paths<'_> {
     }
 }
 
-fn wanted_paths<'c>(column: &'c Column, part: &Part, execution: &Execution<'_>) -> Result<Paths<'c>, Error> {
+fn wanted_paths<'c>(
+    column: &'c Column,
+    part: &FactTarget,
+    execution: &Execution<'_>,
+) -> Result<Paths<'c>, Error> {
     let key_type = match &column.ty {
         CqlType::Map { key, .. } => &**key,
         CqlType::Set { element, .. } | CqlType::List { element, .. } => &**element,
         other => other,
     };
     Ok(match part {
-        Part::Whole => Paths::All,
-        Part::Field(index) => Paths::Field(*index),
-        Part::Element(key) => {
+        FactTarget::Whole => Paths::All,
+        FactTarget::Field(index) => Paths::Field(*index),
+        FactTarget::Element(key) => {
             let key = element_key(key, &column.name, execution)?;
             Paths::Between(key_type, Some(key.clone()), Some(key))
         }
-        Part::Slice(from, to) => Paths::Between(
+        FactTarget::Slice(from, to) => Paths::Between(
             key_type,
             slice_end(from.as_ref(), &column.name, execution)?,
             slice_end(to.as_ref(), &column.name, execution)?,

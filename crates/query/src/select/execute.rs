@@ -19,7 +19,7 @@ use ilion_rows::{
 use super::group_by::{GroupBy, GroupKey};
 use super::limits::Limits;
 use super::order::Sink;
-use super::paging::Position;
+use super::paging::PagePosition;
 use super::plain::{PageEnd, PlainPage};
 use super::rows_out::RowsOut;
 use super::scan::{Scan, Step, Taken, components, end_read, read_law, tell_partition};
@@ -39,7 +39,7 @@ struct Page {
     size: Option<u32>,
     /// Bytes of rows after which a page ends; `None` without paging.
     bytes_max: Option<usize>,
-    resume: Option<Position>,
+    resume: Option<PagePosition>,
 }
 
 impl Page {
@@ -81,7 +81,7 @@ impl SelectPlan {
         Ok(self.result(out, position))
     }
 
-    fn result(&self, out: RowsOut, position: Option<Position>) -> ResultSet {
+    fn result(&self, out: RowsOut, position: Option<PagePosition>) -> ResultSet {
         cost::add(Count::RowsReturned, u64::from(out.row_count));
         cost::add(Count::BytesReturned, out.cells.len() as u64);
         ResultSet {
@@ -107,7 +107,7 @@ impl SelectPlan {
         }
         let state = execution.options.paging_state.as_ref();
         let resume = state
-            .map(|state| Position::decode(state, &self.table))
+            .map(|state| PagePosition::decode(state, &self.table))
             .transpose()?;
         let bytes_max = execution.query_options.page_bytes_max;
         Ok(Page {
@@ -184,7 +184,7 @@ impl SelectPlan {
     }
 
     /// A page of rows.
-    fn rows(&self, page: &Page, execution: &Execution<'_>) -> Result<(RowsOut, Option<Position>), Error> {
+    fn rows(&self, page: &Page, execution: &Execution<'_>) -> Result<(RowsOut, Option<PagePosition>), Error> {
         let mut scan = Scan::start(self.scan_plan(), execution, page.resume.as_ref())?;
         let mut sink = Sink::new(&self.order);
         let is_sorting = self.order.is_sorting();
@@ -292,7 +292,7 @@ impl SelectPlan {
         group_by: &GroupBy,
         page: &Page,
         execution: &Execution<'_>,
-    ) -> Result<(RowsOut, Option<Position>), Error> {
+    ) -> Result<(RowsOut, Option<PagePosition>), Error> {
         let mut scan = Scan::start(self.scan_plan(), execution, page.resume.as_ref())?;
         let mut sink = Sink::new(&self.order);
         let is_sorting = self.order.is_sorting();

@@ -9,7 +9,7 @@ use ilion_types::{
 };
 
 use super::RowView;
-use super::cell_facts::{Fact, Part};
+use super::cell_facts::{Fact, FactTarget};
 use super::collection_parts::{element_key, list_with_nulls, slice_end};
 use crate::context::Execution;
 use crate::term::Term;
@@ -25,7 +25,7 @@ pub(super) enum Expr {
     /// `writetime`, `maxwritetime` or `ttl` of a column or a part of it.
     Fact {
         column: Column,
-        part: Part,
+        part: FactTarget,
         fact: Fact,
     },
     Call {

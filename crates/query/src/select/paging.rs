@@ -17,7 +17,7 @@ const VERSION: u8 = 1;
 
 /// Where a page ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Position {
+pub(super) struct PagePosition {
     /// The partition of the last row.
     pub key: Bytes,
     /// The last row that was returned; `None` if the partition is finished.
@@ -28,7 +28,7 @@ pub(super) struct Position {
     pub rows_left: Option<u32>,
 }
 
-impl Position {
+impl PagePosition {
     /// The state for the client.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Writer::with_capacity(32 + self.key.len());
@@ -103,36 +103,36 @@ mod tests {
     #[test]
     fn a_state_says_where_to_go_on_and_no_part_of_it_does() {
         let values: Values = [Some(Bytes::from_static(b"c")), None].into_iter().collect();
-        let position = Position {
+        let position = PagePosition {
             key: Bytes::from_static(b"key"),
             clustering: Some(Clustering::new(values)),
             given_of_partition: 7,
             rows_left: Some(3),
         };
         let state = Bytes::from(position.encode());
-        assert_eq!(Position::decode(&state, &table()), Ok(position));
+        assert_eq!(PagePosition::decode(&state, &table()), Ok(position));
         for cut in 0..state.len() {
             assert_eq!(
-                Position::decode(&state.slice(..cut), &table()),
+                PagePosition::decode(&state.slice(..cut), &table()),
                 Err(invalid()),
                 "{cut}"
             );
         }
         let mut longer = state.to_vec();
         longer.push(0);
-        assert_eq!(Position::decode(&longer.into(), &table()), Err(invalid()));
+        assert_eq!(PagePosition::decode(&longer.into(), &table()), Err(invalid()));
     }
 
     #[test]
     fn a_finished_partition_has_no_row() {
-        let position = Position {
+        let position = PagePosition {
             key: Bytes::from_static(b"key"),
             clustering: None,
             given_of_partition: 1,
             rows_left: None,
         };
         assert_eq!(
-            Position::decode(&position.encode().into(), &table()),
+            PagePosition::decode(&position.encode().into(), &table()),
             Ok(position)
         );
     }

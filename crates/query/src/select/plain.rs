@@ -60,20 +60,22 @@ impl PlainColumn {
     }
 
     /// Where the value is in rows with the same layout; `None` if the key of each must be decoded.
-    fn part<'p>(&self, rows: &AlikeRows<'p>, within: Within<'p>) -> Option<Part<'p>> {
+    fn part<'p>(&self, rows: &AlikeRows<'p>, within: Within<'p>) -> Option<PlainValue<'p>> {
         let layout = rows.layout();
         Some(match self {
             Self::Key => match &layout.key {
-                Some(place) => Part::At(place.clone()),
-                None => Part::Same(Some(&rows.partition()?.key)),
+                Some(place) => PlainValue::At(place.clone()),
+                None => PlainValue::Same(Some(&rows.partition()?.key)),
             },
-            Self::KeyComponent(index) if !within.key.is_empty() => Part::Same(within.key_component(*index)),
+            Self::KeyComponent(index) if !within.key.is_empty() => {
+                PlainValue::Same(within.key_component(*index))
+            }
             Self::KeyComponent(_) => return None,
-            Self::Clustering(index) => Part::At(layout.clustering.get(*index)?.clone()),
-            Self::Static(column) => Part::Same(within.static_value(*column)),
+            Self::Clustering(index) => PlainValue::At(layout.clustering.get(*index)?.clone()),
+            Self::Static(column) => PlainValue::Same(within.static_value(*column)),
             Self::Cell(column) => match layout.cell(*column) {
-                Some(place) => Part::At(place.clone()),
-                None => Part::Same(None),
+                Some(place) => PlainValue::At(place.clone()),
+                None => PlainValue::Same(None),
             },
         })
     }
@@ -85,7 +87,7 @@ fn has_plain_rows(table: &TableSchema) -> bool {
 }
 
 /// The values of a column in rows with the same layout.
-enum Part<'p> {
+enum PlainValue<'p> {
     /// Each row has its own value in this range.
     At(Range<usize>),
     /// All rows have this value; `None` is null.

@@ -21,7 +21,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::RowView;
 use super::candidates::Groups;
-use super::paging::{self, Position};
+use super::paging::{self, PagePosition};
 use super::segments::{Rest, ScanPlan, Segment, segments};
 use super::wanted_elements::wanted_elements;
 use crate::context::Execution;
@@ -82,7 +82,7 @@ impl<'e> Scan<'e> {
     pub fn start(
         plan: ScanPlan<'e>,
         execution: &'e Execution<'e>,
-        resume: Option<&Position>,
+        resume: Option<&PagePosition>,
     ) -> Result<Self, Error> {
         let clusterings = ClusteringFilter {
             slices: plan.restrictions.slices(execution)?,
@@ -114,7 +114,11 @@ impl<'e> Scan<'e> {
     }
 
     /// Starts the index search; `None` if no partition can match.
-    fn search(&mut self, search: &SearchPlan, resume: Option<&Position>) -> Result<Option<Groups>, Error> {
+    fn search(
+        &mut self,
+        search: &SearchPlan,
+        resume: Option<&PagePosition>,
+    ) -> Result<Option<Groups>, Error> {
         let restrictions = self.plan.restrictions;
         let range = match restrictions.is_by_key() {
             true => restrictions
@@ -195,13 +199,13 @@ impl<'e> Scan<'e> {
 
     /// The position at which the page ends; `None` if there can be no more rows. `is_partition_done` skips the rest of the
     /// partition.
-    pub fn page_end(&self, is_partition_done: bool, rows_left: Option<u32>) -> Option<Position> {
+    pub fn page_end(&self, is_partition_done: bool, rows_left: Option<u32>) -> Option<PagePosition> {
         let partition = self.partition.as_ref()?;
         let is_done = is_partition_done || self.plan.is_distinct;
         if self.is_on_last_key() && (is_done || self.has_one_row(partition)) {
             return None;
         }
-        Some(Position {
+        Some(PagePosition {
             key: partition.key.key.clone(),
             clustering: partition.last.clone().filter(|_| !is_done),
             given_of_partition: partition.given,
@@ -216,7 +220,7 @@ impl<'e> Scan<'e> {
         is_by_partition: bool,
         per_partition: Option<u32>,
         rows_left: Option<u32>,
-    ) -> Option<Position> {
+    ) -> Option<PagePosition> {
         let given = self.partition.as_ref().map(|partition| partition.given);
         let mut position = self.page_end(given.is_some() && given == per_partition, rows_left)?;
         if is_by_partition {

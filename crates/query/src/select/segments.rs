@@ -9,7 +9,7 @@ use ilion_rows::{
 };
 use ilion_schema::{ColumnId, TableSchema};
 
-use super::paging::{self, Position};
+use super::paging::{self, PagePosition};
 use super::wanted_elements::ElementKeys;
 use crate::Error;
 use crate::context::Execution;
@@ -53,14 +53,14 @@ pub(super) fn segments(
     plan: ScanPlan<'_>,
     clusterings: &ClusteringFilter,
     execution: &Execution<'_>,
-    resume: Option<&Position>,
+    resume: Option<&PagePosition>,
 ) -> Result<VecDeque<Segment>, Error> {
     // WHERE restricts the rows so that none can match.
     if clusterings.slices.is_empty() {
         return Ok(VecDeque::new());
     }
     let comparator = ClusteringComparator::of(plan.table);
-    let rest = |key, position: &Position| rest(&comparator, clusterings, key, position);
+    let rest = |key, position: &PagePosition| rest(&comparator, clusterings, key, position);
     if plan.restrictions.is_by_key() {
         let keys = plan.restrictions.partition_keys(execution)?;
         if plan.restrictions.has_key_in() {
@@ -91,8 +91,8 @@ pub(super) fn segments(
 
 fn resume_keys(
     keys: Vec<DecoratedKey>,
-    position: &Position,
-    rest: impl Fn(DecoratedKey, &Position) -> Option<Segment>,
+    position: &PagePosition,
+    rest: impl Fn(DecoratedKey, &PagePosition) -> Option<Segment>,
 ) -> Result<VecDeque<Segment>, Error> {
     let index = keys
         .iter()
@@ -108,7 +108,7 @@ fn rest(
     comparator: &ClusteringComparator,
     clusterings: &ClusteringFilter,
     key: DecoratedKey,
-    position: &Position,
+    position: &PagePosition,
 ) -> Option<Segment> {
     let after = position.clustering.as_ref()?;
     let slices = slices_after(comparator, &clusterings.slices, clusterings.reversed, after);

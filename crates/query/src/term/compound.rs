@@ -140,15 +140,15 @@ fn constant_value(term: Term) -> Value {
 }
 
 #[derive(Clone, Copy)]
-enum Part {
+enum LiteralPart {
     Key,
     Value,
 }
 
-fn part_spec(receiver: &ColumnSpec, ty: &CqlType, part: Part) -> ColumnSpec {
+fn part_spec(receiver: &ColumnSpec, ty: &CqlType, part: LiteralPart) -> ColumnSpec {
     let name = match part {
-        Part::Key => format!("key({})", receiver.name),
-        Part::Value => format!("value({})", receiver.name),
+        LiteralPart::Key => format!("key({})", receiver.name),
+        LiteralPart::Value => format!("value({})", receiver.name),
     };
     named(receiver, name, ty)
 }
@@ -187,7 +187,7 @@ fn plan_elements(
     receiver: &ColumnSpec,
     context: &PlanContext<'_>,
 ) -> Result<Vec<Term>, Error> {
-    let part = part_spec(receiver, element, Part::Value);
+    let part = part_spec(receiver, element, LiteralPart::Value);
     for term in terms {
         check_part(kind, || format!("value {term}"), term, &part, receiver, context)?;
     }
@@ -205,8 +205,8 @@ fn plan_entries(
     receiver: &ColumnSpec,
     context: &PlanContext<'_>,
 ) -> Result<Vec<Term>, Error> {
-    let key = part_spec(receiver, key, Part::Key);
-    let value = part_spec(receiver, value, Part::Value);
+    let key = part_spec(receiver, key, LiteralPart::Key);
+    let value = part_spec(receiver, value, LiteralPart::Value);
     for (key_term, value_term) in entries {
         let (key_text, value_text) = (|| format!("key {key_term}"), || format!("value {value_term}"));
         check_part("map", key_text, key_term, &key, receiver, context)?;
@@ -292,7 +292,7 @@ fn refuse_markers(kind: &str, parts: Vec<Term>, receiver: &ColumnSpec) -> Result
 /// How well a literal fits its receiver.
 pub(super) fn test(ast: &ast::Term, receiver: &ColumnSpec, context: &PlanContext<'_>) -> Assignment {
     let of = |term: &ast::Term, ty: &CqlType| {
-        test_assignment(term, &part_spec(receiver, ty, Part::Value), context)
+        test_assignment(term, &part_spec(receiver, ty, LiteralPart::Value), context)
     };
     match (ast, &receiver.ty) {
         (ast::Term::Set(terms), CqlType::Map { .. }) if terms.is_empty() => Assignment::Weak,

@@ -11,7 +11,7 @@ use ilion_rows::{
 use ilion_schema::TableSchema;
 
 use super::definition::ViewPlan;
-use super::entry::{self, Place, Wanted};
+use super::entry::{self, EntryKey, Wanted};
 use super::steer;
 use crate::select::key_components;
 use crate::{Error, Store, StoreError};
@@ -109,7 +109,7 @@ fn mutation(plan: &ViewPlan, key: DecoratedKey, row: Row) -> Mutation {
 }
 
 /// The stored entry of a view, live or dead.
-fn stored_entry(store: &dyn Store, plan: &ViewPlan, place: &Place) -> Result<Option<Row>, Error> {
+fn stored_entry(store: &dyn Store, plan: &ViewPlan, place: &EntryKey) -> Result<Option<Row>, Error> {
     let slices = vec![Slice::exactly(&place.clustering)];
     let partition = read(store, &plan.view, &place.key, slices)?;
     let rows = partition.into_iter().flat_map(|partition| partition.unfiltereds);

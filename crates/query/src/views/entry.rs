@@ -13,7 +13,7 @@ use crate::select::RowView;
 
 /// The primary key of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct EntryKey {
     pub key: DecoratedKey,
     pub clustering: Clustering,
 }
@@ -21,7 +21,7 @@ pub(super) struct Place {
 /// An entry as it should be.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Wanted {
-    pub place: Place,
+    pub place: EntryKey,
     pub liveness: Liveness,
     /// Live and dead cells of the base, with the view's column ids.
     pub columns: Vec<ColumnData>,
@@ -119,7 +119,7 @@ fn liveness_of_row(plan: &ViewPlan, row: &Row, now_secs: u32) -> Liveness {
 
 /// The primary key of the entry; `None` if a value of it is null. Compat: the partition key may be empty, although clients
 /// cannot write or read such keys.
-fn place(plan: &ViewPlan, key: &[Bytes], row: &Row) -> Result<Option<Place>, Error> {
+fn place(plan: &ViewPlan, key: &[Bytes], row: &Row) -> Result<Option<EntryKey>, Error> {
     let value = |source: &Source| match source {
         Source::PartitionKey(position) => key.get(*position).cloned(),
         Source::Clustering(position) => row.clustering.values().get(*position).cloned().flatten(),
@@ -148,7 +148,7 @@ fn place(plan: &ViewPlan, key: &[Bytes], row: &Row) -> Result<Option<Place>, Err
             plan.view.keyspace, plan.view.name
         )));
     }
-    Ok(Some(Place {
+    Ok(Some(EntryKey {
         key: DecoratedKey::new(plan.partitioner, raw),
         clustering: Clustering::of(clustering),
     }))

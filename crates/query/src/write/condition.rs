@@ -30,7 +30,7 @@ pub(super) enum Condition {
 #[derive(Debug)]
 pub(super) struct ColumnCondition {
     pub column: Column,
-    part: Part,
+    part: ComparedPart,
     /// The type of the compared value.
     ty: CqlType,
     operator: Operator,
@@ -38,7 +38,7 @@ pub(super) struct ColumnCondition {
 }
 
 #[derive(Debug)]
-enum Part {
+enum ComparedPart {
     Whole,
     /// A map's key or a list's index.
     Element(Term),
@@ -158,15 +158,15 @@ impl ColumnCondition {
         };
         let whole = view.value(&self.column);
         match &self.part {
-            Part::Whole => Ok(whole),
-            Part::Field(index) => match whole {
+            ComparedPart::Whole => Ok(whole),
+            ComparedPart::Field(index) => match whole {
                 Some(udt) => {
                     let field = tuple_components(&udt).nth(*index).transpose()?.flatten();
                     Ok(field.map(|field| udt.slice_ref(field)))
                 }
                 None => Ok(None),
             },
-            Part::Element(key) => self.element(whole, key, execution),
+            ComparedPart::Element(key) => self.element(whole, key, execution),
         }
     }
 
@@ -238,7 +238,7 @@ impl ColumnCondition {
     }
 
     fn is_cells_of_collection(&self) -> bool {
-        matches!(self.part, Part::Whole) && self.column.is_complex() && self.ty.is_collection()
+        matches!(self.part, ComparedPart::Whole) && self.column.is_complex() && self.ty.is_collection()
     }
 }
 
@@ -282,10 +282,10 @@ fn part(
     column: &Column,
     table: &TableSchema,
     context: &PlanContext<'_>,
-) -> Result<(Part, String, CqlType), Error> {
+) -> Result<(ComparedPart, String, CqlType), Error> {
     let name = &column.name;
     match subject {
-        ColumnPart::Column(_) => Ok((Part::Whole, name.clone(), column.ty.clone())),
+        ColumnPart::Column(_) => Ok((ComparedPart::Whole, name.clone(), column.ty.clone())),
         ColumnPart::Element { key, .. } => {
             let (what, key_type, value_type) = match &column.ty {
                 CqlType::List { element, .. } => ("idx", &CqlType::Int, element),
@@ -304,7 +304,7 @@ fn part(
             let receiver = spec(table, &format!("{what}({name})"), key_type.clone());
             let key = Term::plan(key, &receiver, context)?;
             Ok((
-                Part::Element(key),
+                ComparedPart::Element(key),
                 format!("value({name})"),
                 CqlType::clone(value_type),
             ))
@@ -318,7 +318,7 @@ fn part(
             let (index, ty) = definition
                 .field(field)
                 .ok_or_else(|| Error::Invalid(format!("Unknown field {field} for column {name}")))?;
-            Ok((Part::Field(index), format!("{name}.{field}"), ty.clone()))
+            Ok((ComparedPart::Field(index), format!("{name}.{field}"), ty.clone()))
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::{Error, Executed, Outcome, WriteType};
 
 /// Whether a statement is alone or in a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum Origin {
     Alone,
     Batch,
 }
@@ -40,14 +40,14 @@ enum RowCondition<'a> {
 
 /// All conditions of the statements.
 #[derive(Default)]
-struct Request<'a> {
+struct Conditions<'a> {
     statics: Option<RowCondition<'a>>,
     /// In stored order.
     rows: Vec<(Clustering, RowCondition<'a>)>,
 }
 
 /// Executes statements of which at least one is conditional.
-pub(super) fn execute(members: &[BatchMember<'_>], shape: Shape) -> Result<Executed, Error> {
+pub(super) fn execute(members: &[BatchMember<'_>], origin: Origin) -> Result<Executed, Error> {
     let Some(first) = members.first() else {
         return Ok(Executed::of(Outcome::Void));
     };
@@ -56,7 +56,7 @@ pub(super) fn execute(members: &[BatchMember<'_>], shape: Shape) -> Result<Execu
     let mut key = None;
     for (member, json) in members.iter().zip(&json) {
         let plan = json.as_ref().unwrap_or(member.plan);
-        check_no_in(plan, shape)?;
+        check_no_in(plan, origin)?;
         bound.push(Bound {
             plan,
             execution: &member.execution,
@@ -73,7 +73,7 @@ pub(super) fn execute(members: &[BatchMember<'_>], shape: Shape) -> Result<Execu
     let Some(key) = key else {
         return Ok(Executed::of(Outcome::Void));
     };
-    decide(&bound, &first.plan.table, &key, shape)
+    decide(&bound, &first.plan.table, &key, origin)
 }
 
 fn bind_json(member: &BatchMember<'_>) -> Result<Option<ModifyPlan>, Error> {
@@ -83,17 +83,17 @@ fn bind_json(member: &BatchMember<'_>) -> Result<Option<ModifyPlan>, Error> {
     }
 }
 
-fn check_no_in(plan: &ModifyPlan, shape: Shape) -> Result<(), Error> {
+fn check_no_in(plan: &ModifyPlan, origin: Origin) -> Result<(), Error> {
     let Target::Where(restrictions) = &plan.target else {
         return Ok(());
     };
     if restrictions.has_key_in() {
-        return Err(match shape {
-            Shape::Alone => Error::Invalid(format!(
+        return Err(match origin {
+            Origin::Alone => Error::Invalid(format!(
                 "IN on the partition key is not supported with conditional {}",
                 plan.kind.noun()
             )),
-            Shape::Batch => Error::invalid(
+            Origin::Batch => Error::invalid(
                 "Batch with conditions cannot span multiple partitions (you cannot use IN on the partition key)",
             ),
         });
@@ -111,20 +111,20 @@ fn decide(
     bound: &[Bound<'_>],
     table: &Arc<TableSchema>,
     key: &DecoratedKey,
-    shape: Shape,
+    origin: Origin,
 ) -> Result<Executed, Error> {
     let Some(first) = bound.first() else {
         return Ok(Executed::of(Outcome::Void));
     };
     let execution = first.execution;
-    let request = Request::of(bound, &ClusteringComparator::of(table))?;
+    let request = Conditions::of(bound, &ClusteringComparator::of(table))?;
     let locked = [(table.id, key.clone())];
     let guard = execution.store.lock_partitions(&locked);
     let mut current = request.read(table, key, execution)?;
     let wanted = columns_to_read(bound, table);
     current.keep_columns(|id| wanted.contains(&id));
     if !request.holds(&current)? {
-        let columns = shown_columns(bound, table, shape);
+        let columns = shown_columns(bound, table, origin);
         return refused(table, key, &columns, &current)
             .map(Outcome::Rows)
             .map(Executed::of);
@@ -170,7 +170,7 @@ fn timestamp_above(newest_micros: i64, now_micros: i64) -> Result<i64, Error> {
     }
 }
 
-impl<'a> Request<'a> {
+impl<'a> Conditions<'a> {
     fn of(bound: &'a [Bound<'a>], comparator: &ClusteringComparator) -> Result<Self, Error> {
         let mut request = Self::default();
         for member in bound {
@@ -358,14 +358,14 @@ fn columns_to_read(bound: &[Bound<'_>], table: &TableSchema) -> Vec<ColumnId> {
 }
 
 /// The columns of a refusal, after `[applied]`.
-fn shown_columns<'t>(bound: &[Bound<'_>], table: &'t TableSchema, shape: Shape) -> Vec<&'t Column> {
+fn shown_columns<'t>(bound: &[Bound<'_>], table: &'t TableSchema, origin: Origin) -> Vec<&'t Column> {
     let is_of_existence =
         |condition: &Condition| matches!(condition, Condition::Exists | Condition::NotExists);
     if bound.iter().any(|member| is_of_existence(&member.plan.condition)) {
         return table.select_order();
     }
     let mut columns: Vec<&Column> = Vec::new();
-    if shape == Shape::Batch {
+    if origin == Origin::Batch {
         columns.extend(table.partition_key().chain(table.clustering()));
     }
     for member in bound {

@@ -188,7 +188,7 @@ impl ModifyPlan {
                 plan: self,
                 execution: *execution,
             };
-            return conditional::execute(&[member], conditional::Shape::Alone);
+            return conditional::execute(&[member], conditional::Origin::Alone);
         }
         if self.is_counter() {
             let member = BatchMember {
@@ -238,7 +238,7 @@ pub(crate) fn execute_conditional_batch(
     members: &[BatchMember<'_>],
     _timestamp_micros: i64,
 ) -> Result<Executed, Error> {
-    conditional::execute(members, conditional::Shape::Batch)
+    conditional::execute(members, conditional::Origin::Batch)
 }
 
 /// Executes a batch of counter updates.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use ilion_engine::{CounterCache, Engine, IndexBuildFacts, OpenIndex, ReadSurvey};
+use ilion_engine::{CounterCache, Engine, OpenIndex, ReadSurvey};
 use ilion_env::MemEnv;
 use ilion_index::{Candidates, Estimate, IndexClasses, Predicate, Ranked};
 use ilion_query::{ClusterFacts, EngineStore, LogPosition, PartitionGuard, Store, StoreError};
@@ -143,8 +143,6 @@ impl Store for TestStore {
         fn index_nearest(
             table: &Arc<TableSchema>, index: &str, vector: &[f32]
         ) -> Result<Box<dyn Ranked>, StoreError>;
-        fn rebuild_index(table: &Arc<TableSchema>, index: &str) -> Result<(), StoreError>;
-        fn index_builds() -> Vec<IndexBuildFacts>;
     }
 }
 

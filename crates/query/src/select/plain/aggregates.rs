@@ -6,7 +6,7 @@ use ilion_rows::{AlikeRows, Flow, PlainRow};
 use ilion_schema::{Column, TableSchema};
 use smallvec::SmallVec;
 
-use super::{Part, PlainColumn, PlainTaker, Within, has_plain_rows};
+use super::{PlainColumn, PlainTaker, PlainValue, Within, has_plain_rows};
 use crate::Error;
 use crate::aggregate::{Addends, Running};
 
@@ -28,7 +28,11 @@ impl PlainArguments {
     }
 
     /// The values to add from rows with the same layout; `None` if the key of each must be decoded.
-    fn parts<'p>(&self, rows: &AlikeRows<'p>, within: Within<'p>) -> Option<SmallVec<[Option<Part<'p>>; 8]>> {
+    fn parts<'p>(
+        &self,
+        rows: &AlikeRows<'p>,
+        within: Within<'p>,
+    ) -> Option<SmallVec<[Option<PlainValue<'p>>; 8]>> {
         let part = |argument: &Option<PlainColumn>| match argument {
             None => Some(None),
             Some(column) => column.part(rows, within).map(Some),
@@ -81,14 +85,14 @@ impl<'g, 'p> PlainAggregates<'g, 'p> {
         Ok(())
     }
 
-    fn add_alike(&mut self, rows: &AlikeRows<'_>, parts: &[Option<Part<'_>>]) -> Result<(), Error> {
+    fn add_alike(&mut self, rows: &AlikeRows<'_>, parts: &[Option<PlainValue<'_>>]) -> Result<(), Error> {
         let count = rows.count();
         for (part, running) in parts.iter().zip(&mut self.runnings) {
             match part {
                 None => running.add_rows(count),
-                Some(Part::At(place)) => running.add_each(Laid { rows, place })?,
-                Some(Part::Same(None)) => {}
-                Some(Part::Same(Some(value))) => running.add_each(Same { value, count })?,
+                Some(PlainValue::At(place)) => running.add_each(Laid { rows, place })?,
+                Some(PlainValue::Same(None)) => {}
+                Some(PlainValue::Same(Some(value))) => running.add_each(Same { value, count })?,
             }
         }
         Ok(())

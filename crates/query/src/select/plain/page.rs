@@ -7,7 +7,7 @@ use ilion_schema::{Column, TableSchema};
 use smallvec::SmallVec;
 
 use super::super::rows_out::RowsOut;
-use super::{Part, PlainColumn, PlainTaker, Within, has_plain_rows};
+use super::{PlainColumn, PlainTaker, PlainValue, Within, has_plain_rows};
 
 /// The columns of the answer.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ impl PlainSelection {
     }
 
     /// The values in rows with the same layout; `None` if the key of each must be decoded.
-    fn parts<'p>(&self, rows: &AlikeRows<'p>, within: Within<'p>) -> Option<SmallVec<[Part<'p>; 8]>> {
+    fn parts<'p>(&self, rows: &AlikeRows<'p>, within: Within<'p>) -> Option<SmallVec<[PlainValue<'p>; 8]>> {
         self.0.iter().map(|column| column.part(rows, within)).collect()
     }
 
@@ -88,12 +88,12 @@ impl<'p> PlainPage<'p> {
         self.last = Some(Clustering::new(values.collect()));
     }
 
-    fn take_alike(&mut self, rows: &AlikeRows<'_>, parts: &[Part<'_>]) -> (usize, Flow) {
+    fn take_alike(&mut self, rows: &AlikeRows<'_>, parts: &[PlainValue<'_>]) -> (usize, Flow) {
         for (index, row) in rows.iter().enumerate() {
             for part in parts {
                 self.out.value(match part {
-                    Part::At(place) => Some(RowLayout::part(row, place)),
-                    Part::Same(value) => *value,
+                    PlainValue::At(place) => Some(RowLayout::part(row, place)),
+                    PlainValue::Same(value) => *value,
                 });
             }
             self.out.end_row();
