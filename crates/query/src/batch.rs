@@ -17,8 +17,10 @@ use crate::partitions::{merge_partitions, partition_count};
 use crate::protect::check_change;
 use crate::term::Term;
 use crate::views;
-use crate::write::{ModifyPlan, execute_conditional_batch, execute_counter_batch, partitions_read};
-use crate::{BatchKind, ColumnSpec, Error, Executed, Outcome, Value, WriteType};
+use crate::write::{
+    ModifyPlan, evaluate_timestamp, execute_conditional_batch, execute_counter_batch, partitions_read,
+};
+use crate::{BatchKind, ColumnSpec, Error, Executed, Outcome, WriteType};
 
 pub(crate) use crate::write::BatchMember as Member;
 use crate::write::check_written;
@@ -107,7 +109,10 @@ impl BatchPlan {
     pub fn execute(&self, execution: &Execution<'_>) -> Result<Executed, Error> {
         let timestamp_micros = match &self.timestamp {
             None => execution.timestamp_micros(),
-            Some(term) => evaluate_timestamp(term, execution)?,
+            Some(term) => {
+                let given = evaluate_timestamp(term, execution)?;
+                given.unwrap_or_else(|| execution.timestamp_micros())
+            }
         };
         let members: Vec<Member<'_>> = self
             .members
@@ -127,17 +132,6 @@ fn timestamp_receiver() -> ColumnSpec {
         table: "[batch]".into(),
         name: "[timestamp]".into(),
         ty: CqlType::BigInt,
-    }
-}
-
-fn evaluate_timestamp(term: &Term, execution: &Execution<'_>) -> Result<i64, Error> {
-    match term.evaluate(execution)? {
-        Value::Unset => Ok(execution.timestamp_micros()),
-        Value::Null => Err(Error::invalid("Invalid null value of timestamp")),
-        Value::Bytes(bytes) => match <[u8; 8]>::try_from(&*bytes) {
-            Ok(bytes) => Ok(i64::from_be_bytes(bytes)),
-            Err(_) => Err(Error::invalid("Invalid timestamp value")),
-        },
     }
 }
 

@@ -7,7 +7,7 @@ use std::fmt;
 
 use crate::Consistency;
 
-/// Why a statement was not carried out.
+/// Why a statement failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// 0x0000: a bug. Report it.

@@ -23,7 +23,7 @@
 //! | `ddl` | schema statements |
 //! | `guardrails` | the operator's limits and switches |
 //! | `describe` | DESCRIBE |
-//! | `explain` | EXPLAIN: how a SELECT is carried out, and what it cost |
+//! | `explain` | EXPLAIN: how a SELECT is executed, and what it costs |
 //! | `shape` | [`Shape`]: statements grouped by everything except their values |
 //! | `batch`, `merge` | batches and their mutations as one write |
 //! | `term` | expressions for one value; native functions |
@@ -74,6 +74,6 @@ pub use guardrails::{DiskUsage, Flag, Fullness, Guardrails, Threshold, ValueList
 pub use prepared::{Prepared, StatementWeight};
 pub use processor::{BatchStatement, QueryProcessor};
 pub use request::{BatchKind, ClientState, Consistency, ExecuteOptions, QueryOptions, Value, Values};
-pub use result::{ColumnSpec, Executed, Outcome, ResultSet, SchemaEvent, SchemaEventKind, SchemaTarget};
+pub use result::{ColumnSpec, Executed, Outcome, ResultSet};
 pub use shape::Shape;
 pub use store::{ClusterFacts, LogPosition, PartitionGuard, Store, StoreError};

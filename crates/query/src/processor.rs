@@ -332,38 +332,30 @@ impl QueryProcessor {
 
     fn run(&self, planned: &Planned, values: &[Value], options: &ExecuteOptions) -> Result<Executed, Error> {
         let before = spectrogram::set_statement(planned.shape.id);
-        let executed = self.run_in_its_way(planned, values, options);
+        let executed = match planned.plan {
+            Plan::Schema(_) => self.change_schema(planned, options),
+            _ => self.run_now(planned, values, options),
+        };
         spectrogram::set_statement(before);
         executed
     }
 
-    fn run_in_its_way(
-        &self,
-        planned: &Planned,
-        values: &[Value],
-        options: &ExecuteOptions,
-    ) -> Result<Executed, Error> {
-        if let Plan::Schema(_) = planned.plan {
-            return self.run_in_turn(planned, options);
-        }
-        self.run_now(planned, values, options)
-    }
-
-    fn run_in_turn(&self, planned: &Planned, options: &ExecuteOptions) -> Result<Executed, Error> {
-        let _turn = self.schema_turn.write();
-        if planned.schema_epoch == self.store.schema().epoch {
-            return self.change_schema(planned, options);
-        }
-        let planned = self.plan(&planned.text, planned.keyspace.as_deref())?;
-        self.change_schema(&planned, options)
-    }
-
-    /// Executes a schema statement and invalidates the prepared statements that depend on it.
+    /// Executes a schema statement, planned against the current schema, and invalidates the prepared statements that depend
+    /// on it.
     fn change_schema(&self, planned: &Planned, options: &ExecuteOptions) -> Result<Executed, Error> {
+        let _turn = self.schema_turn.write();
+        let renewed;
+        let planned = match planned.schema_epoch == self.store.schema().epoch {
+            true => planned,
+            false => {
+                renewed = self.plan(&planned.text, planned.keyspace.as_deref())?;
+                &renewed
+            }
+        };
         let Plan::Schema(change) = &planned.plan else {
             return self.run_now(planned, &[], options);
         };
-        // What cannot be done is refused when it is carried out, with what the operator says of it.
+        // A change that is not possible is refused by its execution, after the guardrails.
         let applied = self
             .store
             .schema()

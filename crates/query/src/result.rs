@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use ilion_codec::Rope;
+use ilion_schema::{SchemaEvent, TableSchema};
 use ilion_types::CqlType;
 
 use crate::{LogPosition, Shape};
@@ -20,7 +21,19 @@ pub struct ColumnSpec {
     pub ty: CqlType,
 }
 
-/// A statement was carried out.
+impl ColumnSpec {
+    /// A column or term of a table, called `name` in messages.
+    pub(crate) fn of(table: &TableSchema, name: &str, ty: CqlType) -> Self {
+        Self {
+            keyspace: Arc::from(table.keyspace.as_str()),
+            table: Arc::from(table.name.as_str()),
+            name: Arc::from(name),
+            ty,
+        }
+    }
+}
+
+/// The result of a statement.
 #[derive(Clone, Debug)]
 pub struct Executed {
     /// The answer.
@@ -59,45 +72,6 @@ pub struct ResultSet {
     pub cells: Rope,
     /// There are more rows; the next page needs this.
     pub paging_state: Option<Vec<u8>>,
-}
-
-/// One change of the schema, as drivers see it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SchemaEvent {
-    pub change: SchemaEventKind,
-    pub target: SchemaTarget,
-    /// The keyspace of the object, or the keyspace itself.
-    pub keyspace: String,
-    /// Name of the table, type, function or aggregate; empty for a keyspace.
-    pub name: String,
-    /// Argument types of a function or aggregate.
-    pub argument_types: Vec<String>,
-}
-
-/// What happened to a schema object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SchemaEventKind {
-    /// `CREATED`
-    Created,
-    /// `UPDATED`
-    Updated,
-    /// `DROPPED`
-    Dropped,
-}
-
-/// Kinds of schema objects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SchemaTarget {
-    /// `KEYSPACE`
-    Keyspace,
-    /// `TABLE`; also for views and indexes.
-    Table,
-    /// `TYPE`
-    Type,
-    /// `FUNCTION`
-    Function,
-    /// `AGGREGATE`
-    Aggregate,
 }
 
 impl Executed {

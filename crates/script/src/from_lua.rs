@@ -169,5 +169,5 @@ fn duration(table: &Table) -> mlua::Result<Value> {
 }
 
 fn no_value(what: &str, ty: &CqlType) -> mlua::Error {
-    mlua::Error::runtime(format!("it returned {what}, which is no value of type {ty}"))
+    mlua::Error::runtime(format!("it returned {what}, which is not a value of type {ty}"))
 }

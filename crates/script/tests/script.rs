@@ -158,7 +158,7 @@ fn compound_values_are_tables() {
 fn what_is_no_value_of_the_type_is_refused() {
     assert_eq!(
         run(&[], &CqlType::TinyInt, "return 200").unwrap_err(),
-        Error::Failed("it returned 200, which is no value of type tinyint".into())
+        Error::Failed("it returned 200, which is not a value of type tinyint".into())
     );
     assert!(run(&[], &CqlType::Int, "return 1.5").is_err());
     assert_eq!(run(&[], &CqlType::Int, "return 4 / 2").unwrap(), Some("2".into()));

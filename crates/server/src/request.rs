@@ -11,8 +11,9 @@ use ilion_protocol::{
 };
 use ilion_query::{
     BatchStatement, ClientState, Consistency, Error, ExecuteOptions, Executed, LogPosition, Outcome,
-    Prepared, ResultSet, SchemaEvent, SchemaEventKind, Shape, StatementWeight, Value, Values,
+    Prepared, ResultSet, Shape, StatementWeight, Value, Values,
 };
+use ilion_schema::{EventTarget, SchemaEvent};
 use smallvec::SmallVec;
 use uuid::Uuid;
 
@@ -369,18 +370,17 @@ fn value_at(values: &ilion_protocol::Values, index: usize) -> Value {
 
 /// The event in the words of the protocol.
 pub(crate) fn schema_change(event: SchemaEvent) -> SchemaChange {
-    let change = match event.change {
-        SchemaEventKind::Created => ChangeKind::Created,
-        SchemaEventKind::Updated => ChangeKind::Updated,
-        SchemaEventKind::Dropped => ChangeKind::Dropped,
+    let change = match event.kind {
+        ilion_schema::ChangeKind::Created => ChangeKind::Created,
+        ilion_schema::ChangeKind::Updated => ChangeKind::Updated,
+        ilion_schema::ChangeKind::Dropped => ChangeKind::Dropped,
     };
-    let (name, arguments) = (event.name, event.argument_types);
     let target = match event.target {
-        ilion_query::SchemaTarget::Keyspace => SchemaTarget::Keyspace,
-        ilion_query::SchemaTarget::Table => SchemaTarget::Table(name),
-        ilion_query::SchemaTarget::Type => SchemaTarget::Type(name),
-        ilion_query::SchemaTarget::Function => SchemaTarget::Function { name, arguments },
-        ilion_query::SchemaTarget::Aggregate => SchemaTarget::Aggregate { name, arguments },
+        EventTarget::Keyspace => SchemaTarget::Keyspace,
+        EventTarget::Table(name) => SchemaTarget::Table(name),
+        EventTarget::Type(name) => SchemaTarget::Type(name),
+        EventTarget::Function(name, arguments) => SchemaTarget::Function { name, arguments },
+        EventTarget::Aggregate(name, arguments) => SchemaTarget::Aggregate { name, arguments },
     };
     SchemaChange {
         change,

@@ -37,7 +37,7 @@ const SCALARS: [(&str, CqlType); 22] = [
     ("varint", CqlType::Varint),
 ];
 
-/// Names that need quotes (the reserved keywords of Cassandra 5.0).
+/// Names that need quotes. Compat: `ReservedKeywords` of Cassandra 5.0, which differ from those of its grammar (`ilion_cql`).
 const RESERVED: [&str; 62] = [
     "add",
     "allow",

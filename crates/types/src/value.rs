@@ -204,7 +204,7 @@ impl Value {
             {
                 encode_vector(slices(&encode_all(values, element)?), element)
             }
-            _ => return Err(Error::bytes(format!("{self:?} is no value of type {ty}"))),
+            _ => return Err(Error::bytes(format!("{self:?} is not a value of type {ty}"))),
         };
         out.extend_from_slice(&bytes);
         Ok(())

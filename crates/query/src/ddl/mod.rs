@@ -13,16 +13,14 @@ mod view;
 use ilion_cql::ast::{
     self, AlterType, CreateType, DropObject, Properties, PropertyValue, QualifiedName, Statement, TypeChange,
 };
-use ilion_schema::{
-    Applied, ChangeKind, Diff, EventTarget, Schema, SchemaChange, TableOptions, Transition, TypeAlteration,
-};
+use ilion_schema::{Diff, Schema, SchemaChange, TableOptions, Transition, TypeAlteration};
 
 pub(crate) use function::script_of;
 
 use crate::context::{Execution, PlanContext};
 use crate::guardrails::{check_change, check_given, without_ignored};
 use crate::type_name::{field_type, resolve_type};
-use crate::{Error, Executed, Outcome, SchemaEvent, SchemaEventKind, SchemaTarget};
+use crate::{Error, Executed, Outcome};
 
 /// A planned schema statement.
 #[derive(Debug)]
@@ -60,7 +58,7 @@ impl SchemaPlan {
             warn_of_replication(&self.change, &applied.schema, execution);
             warn_of_options(&applied.diffs, execution);
         }
-        let event = applied.and_then(|applied| event_of(&applied, &self.change));
+        let event = applied.and_then(|applied| applied.event(&self.change));
         Ok(Executed::of(Outcome::SchemaChange(event.into_iter().collect())))
     }
 }
@@ -268,26 +266,4 @@ fn properties(ast: &Properties) -> ilion_schema::Properties {
             .map(|(name, given)| (name.to_ascii_lowercase(), value(given)))
             .collect(),
     )
-}
-
-fn event_of(applied: &Applied, change: &SchemaChange) -> Option<SchemaEvent> {
-    let event = applied.event(change)?;
-    let (target, name, argument_types) = match event.target {
-        EventTarget::Keyspace => (SchemaTarget::Keyspace, String::new(), Vec::new()),
-        EventTarget::Table(name) => (SchemaTarget::Table, name, Vec::new()),
-        EventTarget::Type(name) => (SchemaTarget::Type, name, Vec::new()),
-        EventTarget::Function(name, types) => (SchemaTarget::Function, name, types),
-        EventTarget::Aggregate(name, types) => (SchemaTarget::Aggregate, name, types),
-    };
-    Some(SchemaEvent {
-        change: match event.kind {
-            ChangeKind::Created => SchemaEventKind::Created,
-            ChangeKind::Updated => SchemaEventKind::Updated,
-            ChangeKind::Dropped => SchemaEventKind::Dropped,
-        },
-        target,
-        keyspace: event.keyspace,
-        name,
-        argument_types,
-    })
 }

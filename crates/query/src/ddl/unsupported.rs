@@ -25,6 +25,6 @@ pub(super) fn refusal(statement: &Statement) -> Error {
         | Statement::GrantPermissions(_)
         | Statement::RevokePermissions(_)
         | Statement::ListPermissions(_) => Error::Unauthorized(NOT_LOGGED_IN.to_owned()),
-        _ => Error::ServerError("this is no schema statement".into()),
+        _ => Error::ServerError("not a schema statement".into()),
     }
 }

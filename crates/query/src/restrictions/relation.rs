@@ -4,8 +4,6 @@
 //! `SingleColumnRelation` of
 //! Cassandra 5.0.
 
-use std::sync::Arc;
-
 use ilion_cql::ast::{Operand, Operator, Relation, Subject};
 use ilion_schema::{Column, IndexKind, TableSchema};
 use ilion_types::{CqlType, quote_name};
@@ -100,12 +98,7 @@ pub(super) struct Resolver<'a> {
 impl Resolver<'_> {
     /// The spec of a term of this relation.
     pub(super) fn spec(&self, name: &str, ty: CqlType) -> ColumnSpec {
-        ColumnSpec {
-            keyspace: Arc::from(self.table.keyspace.as_str()),
-            table: Arc::from(self.table.name.as_str()),
-            name: Arc::from(name),
-            ty,
-        }
+        ColumnSpec::of(self.table, name, ty)
     }
 
     /// An error about this relation.

@@ -51,7 +51,7 @@ pub(crate) struct Edge {
     pub is_inclusive: bool,
 }
 
-/// What a collection has to contain.
+/// What a collection must contain.
 #[derive(Debug)]
 pub(crate) enum Contained {
     /// An element, or a value of a map.

@@ -109,12 +109,7 @@ impl Compiler<'_> {
 
     /// The spec of a term in this selection.
     pub fn spec(&self, name: &str, ty: CqlType) -> ColumnSpec {
-        ColumnSpec {
-            keyspace: Arc::from(self.table.keyspace.as_str()),
-            table: Arc::from(self.table.name.as_str()),
-            name: Arc::from(name),
-            ty,
-        }
+        ColumnSpec::of(self.table, name, ty)
     }
 
     fn constant(&mut self, term: &ast::Term, expected: Option<&CqlType>) -> Result<Compiled, Error> {

@@ -118,7 +118,7 @@ impl Compiler<'_> {
 
     fn user_type(&mut self, entries: &[(Selector, Selector)], ty: &CqlType) -> Result<Compiled, Error> {
         let CqlType::Udt { definition, .. } = ty else {
-            return Err(Error::ServerError(format!("{ty} is no user type")));
+            return Err(Error::ServerError(format!("{ty} is not a user type")));
         };
         let mut fields: Vec<Option<Expr>> = definition.fields.iter().map(|_| None).collect();
         let mut members = Vec::with_capacity(entries.len());

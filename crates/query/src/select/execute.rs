@@ -21,8 +21,9 @@ use super::limits::Limits;
 use super::order::Sink;
 use super::paging::PagePosition;
 use super::plain::{PageEnd, PlainPage};
+use super::row_view::key_components;
 use super::rows_out::RowsOut;
-use super::scan::{Scan, Step, Taken, components, end_read, read_law, tell_partition};
+use super::scan::{Scan, Step, Taken, end_read, read_law, tell_partition};
 use super::segments::ScanPlan;
 use super::selection::Group;
 use super::wanted_elements::wanted_elements;
@@ -171,7 +172,7 @@ impl SelectPlan {
         end_read(&cursor, &self.table, execution);
         if let Some((head, row)) = found.map_err(|error| refused(error.into()))? {
             let view = RowView {
-                key: &components(&self.table, &key.key)?,
+                key: &key_components(&self.table, &key.key)?,
                 static_row: head.static_row.as_ref(),
                 row: Some(&row),
             };

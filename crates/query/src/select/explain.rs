@@ -8,7 +8,7 @@ use ilion_schema::{Column, TableSchema};
 
 use super::SelectPlan;
 use super::nearest::Nearest;
-use super::scan::components;
+use super::row_view::key_components;
 use crate::Error;
 use crate::context::Execution;
 use crate::explain::Steps;
@@ -137,7 +137,7 @@ impl SelectPlan {
     }
 
     fn shown_key(&self, key: &DecoratedKey) -> Result<String, Error> {
-        let values = components(&self.table, &key.key)?;
+        let values = key_components(&self.table, &key.key)?;
         let columns = self.table.partition_key();
         let shown: Vec<String> = columns
             .zip(&values)
@@ -275,7 +275,7 @@ fn describe_survey(survey: &ReadSurvey, steps: &mut Steps) {
     for (why, count) in &survey.skipped {
         let why = match why {
             Count::SkippedByKeyRange => "the key is not between their first and last",
-            Count::SkippedByFilter => "the token map or the Bloom filter knows that they do not have the key",
+            Count::SkippedByFilter => "the token map or the Bloom filter excludes the key",
             Count::SkippedByClustering => "their rows lie elsewhere in the partition",
             other => other.name(),
         };

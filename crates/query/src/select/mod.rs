@@ -60,8 +60,7 @@ use crate::restrictions::relation::existing;
 use crate::restrictions::{RestrictionUse, Restrictions};
 use crate::{ColumnSpec, Error, StatementWeight};
 
-pub(crate) use self::row_view::RowView;
-pub(crate) use self::scan::key_components;
+pub(crate) use self::row_view::{RowView, key_components};
 
 /// True if, beside the partition key, only static columns are selected, and at least one.
 fn has_only_statics(selected: &[Column]) -> bool {

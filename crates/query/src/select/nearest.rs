@@ -8,7 +8,6 @@
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashSet};
-use std::sync::Arc;
 
 use bytes::Bytes;
 use ilion_cql::ast::{self, Direction};
@@ -20,8 +19,9 @@ use ilion_schema::{Column, TableSchema};
 use ilion_types::CqlType;
 
 use super::row_view::OwnedRow;
+use super::row_view::key_components;
 use super::rows_out::RowsOut;
-use super::scan::{Scan, Step, components, read_law};
+use super::scan::{Scan, Step, read_law};
 use super::{RowView, SelectPlan};
 use crate::context::{Execution, PlanContext};
 use crate::restrictions::RowFilter;
@@ -61,12 +61,7 @@ impl Nearest {
                 continue;
             };
             let column = existing(table, &ordering.column)?.clone();
-            let receiver = ColumnSpec {
-                keyspace: Arc::from(table.keyspace.as_str()),
-                table: Arc::from(table.name.as_str()),
-                name: Arc::from(column.name.as_str()),
-                ty: column.ty.clone(),
-            };
+            let receiver = ColumnSpec::of(table, &column.name, column.ty.clone());
             let vector = Term::plan(term, &receiver, context)?;
             if planned.replace(Self { column, vector }).is_some() {
                 return Err(Error::invalid("Cannot specify more than one ANN ordering"));
@@ -394,7 +389,7 @@ impl Wanted<'_> {
         let Some(head) = cursor.next_partition().map_err(|error| refused(error.into()))? else {
             return Ok(());
         };
-        let key = components(table, &head.key.key)?;
+        let key = key_components(table, &head.key.key)?;
         let partition = RowView {
             key: &key,
             static_row: head.static_row.as_ref(),

@@ -2,8 +2,11 @@
 
 use bytes::Bytes;
 use ilion_rows::{Cell, Clustering, ComplexColumn, Data, Row, counter};
-use ilion_schema::{Column, ColumnKind};
-use ilion_types::{CqlType, encode_list, encode_map, encode_tuple};
+use ilion_schema::{Column, ColumnKind, TableSchema};
+use ilion_types::{CqlType, decode_composite, encode_list, encode_map, encode_tuple};
+use smallvec::{SmallVec, smallvec};
+
+use crate::Error;
 
 /// A row before selection. It has live data only.
 #[derive(Clone, Copy, Debug)]
@@ -110,4 +113,15 @@ pub(crate) fn complex_value(ty: &CqlType, complex: &ComplexColumn) -> Option<Vec
 pub(crate) fn field_index(path: &[u8]) -> Option<usize> {
     path.first_chunk::<2>()
         .map(|bytes| usize::from(u16::from_be_bytes(*bytes)))
+}
+
+pub(crate) type KeyComponents = SmallVec<[Bytes; 1]>;
+
+/// The components of a partition key, as slices of it.
+pub(crate) fn key_components(table: &TableSchema, key: &Bytes) -> Result<KeyComponents, Error> {
+    if table.partition_key().len() == 1 {
+        return Ok(smallvec![key.clone()]);
+    }
+    let components = decode_composite(key)?;
+    Ok(components.into_iter().map(|part| key.slice_ref(part)).collect())
 }

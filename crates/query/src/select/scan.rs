@@ -7,7 +7,6 @@ mod plain_rows;
 
 use std::collections::VecDeque;
 
-use bytes::Bytes;
 use ilion_env::cost::{self, Count};
 use ilion_env::patience::{self, Ended};
 use ilion_env::trace;
@@ -16,12 +15,11 @@ use ilion_rows::{
     PlainLuck, ReadError, ReadLaw, ReadPurge, Row, Unfiltered,
 };
 use ilion_schema::TableSchema;
-use ilion_types::decode_composite;
-use smallvec::{SmallVec, smallvec};
 
 use super::RowView;
 use super::candidates::Groups;
 use super::paging::{self, PagePosition};
+use super::row_view::{KeyComponents, key_components};
 use super::segments::{Rest, ScanPlan, Segment, segments};
 use super::wanted_elements::wanted_elements;
 use crate::context::Execution;
@@ -33,13 +31,10 @@ pub(super) use plain_rows::Taken;
 /// The cost of a group of candidates against the read's deadline, whether its rows exist or not.
 const GROUP_UNITS: u32 = 16;
 
-/// Components of a partition key.
-pub(super) type Components = SmallVec<[Bytes; 1]>;
-
 /// The current partition.
 pub(super) struct Partition {
     pub key: DecoratedKey,
-    pub components: Components,
+    pub components: KeyComponents,
     pub static_row: Option<Row>,
     /// Rows or groups returned so far; the caller counts groups.
     pub given: u32,
@@ -302,7 +297,7 @@ impl<'e> Scan<'e> {
             };
             let given_before = self.given_before;
             self.partition = Some(Partition {
-                components: components(self.plan.table, &head.key.key)?,
+                components: key_components(self.plan.table, &head.key.key)?,
                 key: head.key,
                 static_row: head.static_row,
                 given: given_before.unwrap_or(0),
@@ -449,17 +444,4 @@ pub(super) fn read_law(table: &TableSchema, execution: &Execution<'_>) -> ReadLa
 /// Counts work against the read's deadline; fails once that has passed.
 pub(super) fn spend(units: u32) -> Result<(), ReadError> {
     patience::spend(units).map_err(|Ended(reason)| ReadError::Aborted(reason))
-}
-
-/// The components of a partition key, as slices of it.
-pub(super) fn components(table: &TableSchema, key: &Bytes) -> Result<Components, Error> {
-    if table.partition_key().len() == 1 {
-        return Ok(smallvec![key.clone()]);
-    }
-    let components = decode_composite(key)?;
-    Ok(components.into_iter().map(|part| key.slice_ref(part)).collect())
-}
-
-pub(crate) fn key_components(table: &TableSchema, key: &Bytes) -> Result<Vec<Bytes>, Error> {
-    components(table, key).map(|components| components.to_vec())
 }

@@ -58,7 +58,7 @@ impl Views {
                 if let Some(before) = before
                     && before.join().is_err()
                 {
-                    tracing::error!("the building of a materialized view panicked");
+                    tracing::error!("the build of a materialized view panicked");
                 }
                 views.build_all();
             });
@@ -74,7 +74,7 @@ impl Views {
         if let Some(thread) = thread
             && thread.join().is_err()
         {
-            tracing::error!("the building of a materialized view panicked");
+            tracing::error!("the build of a materialized view panicked");
         }
     }
 

@@ -161,7 +161,7 @@ fn relations_of(clause: &str) -> Result<Vec<Relation>, Error> {
     let parsed = ilion_cql::parse(&format!("SELECT * FROM base WHERE {clause} ALLOW FILTERING"))?;
     match parsed.statement {
         Statement::Select(select) => Ok(select.relations),
-        _ => Err(Error::ServerError(format!("{clause} is no WHERE clause"))),
+        _ => Err(Error::ServerError(format!("not a WHERE clause: {clause}"))),
     }
 }
 

@@ -10,12 +10,11 @@ use ilion_rows::Row;
 use ilion_schema::{Column, ColumnKind, TableSchema};
 use ilion_types::{CqlType, collection_elements, encode_list, map_entries, tuple_components};
 
-use super::column_spec::spec;
 use crate::context::{Execution, PlanContext};
 use crate::restrictions::relation::existing;
 use crate::select::RowView;
 use crate::term::{Term, Terms};
-use crate::{Error, Value};
+use crate::{ColumnSpec, Error, Value};
 
 /// A planned IF.
 #[derive(Debug)]
@@ -100,7 +99,7 @@ impl ColumnCondition {
         }
         let (part, spec_name, ty) = part(&ast.subject, column, table, context)?;
         check_durations(ast, &ty)?;
-        let receiver = spec(
+        let receiver = ColumnSpec::of(
             table,
             &spec_name,
             compared_type(ast.operator, column, ty.clone())?,
@@ -301,7 +300,7 @@ fn part(
                     )));
                 }
             };
-            let receiver = spec(table, &format!("{what}({name})"), key_type.clone());
+            let receiver = ColumnSpec::of(table, &format!("{what}({name})"), key_type.clone());
             let key = Term::plan(key, &receiver, context)?;
             Ok((
                 ComparedPart::Element(key),

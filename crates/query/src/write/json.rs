@@ -6,13 +6,12 @@ use ilion_schema::TableSchema;
 use ilion_types::CqlType;
 use ilion_types::json::{Json, column_name};
 
-use super::column_spec::spec;
 use super::operation::{Action, Operations, operation};
 use super::target::target_of_values;
 use super::{Condition, Kind, ModifyPlan};
-use crate::Error;
 use crate::context::{Execution, PlanContext};
 use crate::term::Term;
+use crate::{ColumnSpec, Error};
 
 /// The text, and the treatment of columns that it does not name.
 #[derive(Debug)]
@@ -29,7 +28,7 @@ impl JsonSource {
         context: &PlanContext<'_>,
     ) -> Result<Self, Error> {
         Ok(Self {
-            text: Term::plan(value, &spec(table, "[json]", CqlType::Text), context)?,
+            text: Term::plan(value, &ColumnSpec::of(table, "[json]", CqlType::Text), context)?,
             default_unset,
         })
     }

@@ -18,7 +18,6 @@
 //! | `count` | counter updates |
 
 mod answer;
-mod column_spec;
 mod condition;
 mod conditional;
 mod count;
@@ -49,6 +48,8 @@ use condition::Condition;
 use json::JsonSource;
 use operation::Operations;
 use timing::Timing;
+
+pub(crate) use timing::evaluate_timestamp;
 
 /// A planned INSERT, UPDATE or DELETE.
 #[derive(Debug)]

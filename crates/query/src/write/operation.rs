@@ -2,13 +2,10 @@
 //!
 //! Compat: `Operation` of Cassandra 5.0.
 
-use std::sync::Arc;
-
 use ilion_cql::ast::{AssignmentOperation, ColumnPart, Term as AstTerm};
 use ilion_schema::{Column, ColumnKind, TableSchema};
 use ilion_types::{CqlType, quote_name};
 
-use super::column_spec::spec;
 use crate::context::PlanContext;
 use crate::term::Term;
 use crate::{ColumnSpec, Error};
@@ -253,7 +250,7 @@ impl OperationPlanner<'_> {
             return refuse("frozen UDT");
         }
         let (index, ty) = self.field(column, field)?;
-        let receiver = spec(self.table, &format!("{}.{field}", column.name), ty);
+        let receiver = ColumnSpec::of(self.table, &format!("{}.{field}", column.name), ty);
         let term = Term::plan(value, &receiver, self.context)?;
         Ok(operation(column, Action::SetField(index, term)))
     }
@@ -323,17 +320,12 @@ impl OperationPlanner<'_> {
 
     /// `what(column)`: a key, index or value of a collection.
     fn part(&self, column: &Column, what: &str, ty: &CqlType, term: &AstTerm) -> Result<Term, Error> {
-        let receiver = spec(self.table, &format!("{what}({})", column.name), ty.clone());
+        let receiver = ColumnSpec::of(self.table, &format!("{what}({})", column.name), ty.clone());
         Term::plan(term, &receiver, self.context)
     }
 
     pub(super) fn receiver(&self, column: &Column) -> ColumnSpec {
-        ColumnSpec {
-            keyspace: Arc::from(self.table.keyspace.as_str()),
-            table: Arc::from(self.table.name.as_str()),
-            name: Arc::from(column.name.as_str()),
-            ty: column.ty.clone(),
-        }
+        ColumnSpec::of(self.table, &column.name, column.ty.clone())
     }
 }
 

@@ -6,11 +6,10 @@ use ilion_rows::{Cell, DeletionTime, Liveness, NO_TIMESTAMP, NO_TTL};
 use ilion_schema::{TableSchema, is_system_keyspace};
 use ilion_types::CqlType;
 
-use super::column_spec::spec;
 use crate::context::{Execution, PlanContext};
 use crate::guardrails::check_timestamp;
 use crate::term::Term;
-use crate::{Error, Value};
+use crate::{ColumnSpec, Error, Value};
 
 /// Twenty years.
 const TTL_SECS_MAX: i32 = 20 * 365 * 24 * 60 * 60;
@@ -39,7 +38,7 @@ impl Timing {
         context: &PlanContext<'_>,
     ) -> Result<Self, Error> {
         let plan = |ast: &Option<ast::Term>, name: &str, ty: CqlType| {
-            let receiver = spec(table, name, ty);
+            let receiver = ColumnSpec::of(table, name, ty);
             ast.as_ref()
                 .map(|term| Term::plan(term, &receiver, context))
                 .transpose()
@@ -88,14 +87,7 @@ impl Timing {
         let Some(term) = &self.timestamp else {
             return Ok(default);
         };
-        match term.evaluate(execution)? {
-            Value::Unset => Ok(default),
-            Value::Null => Err(Error::invalid("Invalid null value of timestamp")),
-            Value::Bytes(bytes) => match <[u8; 8]>::try_from(&*bytes) {
-                Ok(bytes) => Ok(i64::from_be_bytes(bytes)),
-                Err(_) => Err(Error::invalid("Invalid timestamp value")),
-            },
-        }
+        Ok(evaluate_timestamp(term, execution)?.unwrap_or(default))
     }
 
     fn ttl(&self, table: &TableSchema, execution: &Execution<'_>) -> Result<u32, Error> {
@@ -126,6 +118,18 @@ impl Timing {
         }
         check_expiry(ttl_secs, "", table, execution)?;
         Ok(ttl_secs)
+    }
+}
+
+/// The value of USING TIMESTAMP; `None` if it is unset.
+pub(crate) fn evaluate_timestamp(term: &Term, execution: &Execution<'_>) -> Result<Option<i64>, Error> {
+    match term.evaluate(execution)? {
+        Value::Unset => Ok(None),
+        Value::Null => Err(Error::invalid("Invalid null value of timestamp")),
+        Value::Bytes(bytes) => match <[u8; 8]>::try_from(&*bytes) {
+            Ok(bytes) => Ok(Some(i64::from_be_bytes(bytes))),
+            Err(_) => Err(Error::invalid("Invalid timestamp value")),
+        },
     }
 }
 

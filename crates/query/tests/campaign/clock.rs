@@ -25,7 +25,7 @@ fn a_clock_that_steps_changes_no_answer() {
                 let by = i64::try_from(random.below(2 * DAY_MICROS.unsigned_abs())).unwrap() - DAY_MICROS;
                 env.advance_micros(by);
                 if random.one_in(2) {
-                    // Another process, which knows of the time only what the disk has.
+                    // A new process, which has no earlier time except that on the disk.
                     node.settle();
                     drop(node);
                     env = env.crash(CrashRule::KeepAll);

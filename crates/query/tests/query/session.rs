@@ -88,7 +88,7 @@ impl Session {
         self.processor = QueryProcessor::new(self.store.clone(), self.options.clone());
     }
 
-    /// Executes a script, no statement of which may fail.
+    /// Executes a script; none of its statements may fail.
     pub fn script(&mut self, script: &str) {
         let answer = self.cql(script, &ExecuteOptions::default(), Types::Hidden);
         assert!(!answer.contains("error"), "{answer}");

@@ -9,8 +9,9 @@ use ilion_codec::Rope;
 use ilion_env::MemEnv;
 use ilion_query::{
     BatchKind, BatchStatement, ClientState, ColumnSpec, Error, ExecuteOptions, Executed, LogPosition,
-    Outcome, Prepared, ResultSet, SchemaEvent, SchemaEventKind, SchemaTarget, Values,
+    Outcome, Prepared, ResultSet, Values,
 };
+use ilion_schema::{ChangeKind, EventTarget, SchemaEvent};
 use ilion_server::settings::Settings;
 use ilion_server::{
     Durability, DurableCallback, Entrance, NoListener, NoLog, Port, Server, ServerOptions, Services,
@@ -117,13 +118,11 @@ fn rows(row_count: usize, cells: Rope) -> Result<Executed, Error> {
     })))
 }
 
-fn schema_event(change: SchemaEventKind, name: &str) -> SchemaEvent {
+fn schema_event(kind: ChangeKind, name: &str) -> SchemaEvent {
     SchemaEvent {
-        change,
-        target: SchemaTarget::Table,
+        kind,
         keyspace: "ks".to_owned(),
-        name: name.to_owned(),
-        argument_types: Vec::new(),
+        target: EventTarget::Table(name.to_owned()),
     }
 }
 
@@ -149,7 +148,7 @@ impl Statements for Double {
                 ..Executed::of(Outcome::Void)
             }),
             ["CREATE", name] => Ok(Executed::of(Outcome::SchemaChange(vec![schema_event(
-                SchemaEventKind::Created,
+                ChangeKind::Created,
                 name,
             )]))),
             ["CREATE", "IF", "NOT", "EXISTS", _] => Ok(Executed::of(Outcome::SchemaChange(Vec::new()))),

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use ilion_env::cost::{self, Count};
 use ilion_rows::{AlikeRows, Clustering, Cursor, DecoratedKey, Flow, PlainRow, PlainVisitor};
 
-use super::{Partition, Scan, components, spend};
+use super::{Partition, Scan, key_components, spend};
 use crate::Error;
 use crate::select::plain::{PlainTaker, Within};
 
@@ -62,7 +62,7 @@ impl Scan<'_> {
         };
         cost::add(Count::Partitions, run.count);
         self.partition = Some(Partition {
-            components: components(self.plan.table, &run.last.key)?,
+            components: key_components(self.plan.table, &run.last.key)?,
             // A copy, since a slice would keep the source's whole buffer alive.
             key: DecoratedKey {
                 key: Bytes::copy_from_slice(&run.last.key),

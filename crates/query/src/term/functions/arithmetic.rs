@@ -73,9 +73,8 @@ pub(super) fn make(
     let symbol = operator.symbol();
     let [left, right] = arguments;
     match resolve(operator, &fits, receiver, has_marker) {
-        Ok(types) => {
-            for_types(operator, types).ok_or_else(|| Error::ServerError("no such operation".to_owned()))
-        }
+        Ok(types) => for_types(operator, types)
+            .ok_or_else(|| Error::ServerError("the operation does not exist".to_owned())),
         Err(Unresolved::Unsupported) => Err(Error::Invalid(format!(
             "the '{symbol}' operation is not supported between {left} and {right}"
         ))),
