@@ -90,7 +90,21 @@ impl Diff {
         }
     }
 
-    fn is_drop(&self) -> bool {
+    /// The keyspace of the object, or the keyspace itself.
+    pub(crate) fn keyspace(&self) -> &str {
+        match self {
+            Self::Keyspace(it) => &it.object().name,
+            Self::Table(it) => &it.object().keyspace,
+            Self::Type(it) => &it.object().keyspace,
+            Self::View(keyspace, _)
+            | Self::Function(keyspace, _)
+            | Self::Aggregate(keyspace, _)
+            | Self::Index(keyspace, _)
+            | Self::Trigger(keyspace, _) => keyspace,
+        }
+    }
+
+    pub(crate) fn is_drop(&self) -> bool {
         self.kind() == ChangeKind::Dropped
     }
 }

@@ -32,6 +32,8 @@ pub use decode::SchemaFault;
 pub(crate) use decode::decode_schema;
 pub use encode::encode_keyspace;
 
+pub use crate::system::schema_column_named;
+
 /// Tables of `system_schema` with definitions, in the order of writing.
 pub const SCHEMA_TABLES: [&str; 11] = [
     "keyspaces",
@@ -72,11 +74,6 @@ impl SchemaRow {
         (self.table, &self.keyspace, &self.clustering) == (other.table, &other.keyspace, &other.clustering)
             && values(self) == values(other)
     }
-}
-
-/// A column's static name; `None` if the table does not have the column.
-pub fn schema_column_named(table: &str, column: &str) -> Option<&'static str> {
-    crate::system::schema_column_named(table, column)
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ mod schema_tables;
 mod since;
 mod virtual_tables;
 
-pub(crate) use schema_tables::column_named as schema_column_named;
+pub use schema_tables::schema_column_named;
 
 use std::sync::Arc;
 

@@ -40,8 +40,8 @@ impl Applied {
     /// The keyspaces with new objects, reduced to these and the objects that they need to be read.
     fn changed_parts(&self) -> Vec<Keyspace> {
         let mut parts: Vec<Keyspace> = Vec::new();
-        for diff in &self.diffs {
-            let Some(owner) = owner_of(diff).and_then(|name| self.schema.keyspace(name)) else {
+        for diff in self.diffs.iter().filter(|diff| !diff.is_drop()) {
+            let Some(owner) = self.schema.keyspace(diff.keyspace()) else {
                 continue;
             };
             if !parts.iter().any(|part| part.name == owner.name) {
@@ -55,26 +55,6 @@ impl Applied {
             part.into_iter().for_each(|part| add(part, owner, diff));
         }
         parts
-    }
-}
-
-/// The keyspace of an object, unless the keyspace was dropped.
-fn owner_of(diff: &Diff) -> Option<&str> {
-    fn of<'a, T>(it: &'a Transition<T>, name: impl Fn(&'a T) -> &'a str) -> Option<&'a str> {
-        match it {
-            Transition::Created(new) | Transition::Updated { new, .. } => Some(name(new)),
-            Transition::Dropped(_) => None,
-        }
-    }
-    match diff {
-        Diff::Keyspace(it) => of(it, |keyspace| &keyspace.name),
-        Diff::Table(it) => of(it, |table| &table.keyspace),
-        Diff::Type(it) => of(it, |definition| &definition.keyspace),
-        Diff::View(keyspace, it) => of(it, |_| keyspace),
-        Diff::Function(keyspace, it) => of(it, |_| keyspace),
-        Diff::Aggregate(keyspace, it) => of(it, |_| keyspace),
-        Diff::Index(keyspace, it) => of(it, |_| keyspace),
-        Diff::Trigger(keyspace, it) => of(it, |_| keyspace),
     }
 }
 

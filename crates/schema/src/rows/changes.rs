@@ -9,7 +9,7 @@ use bytes::Bytes;
 use super::encode::{aggregate_row, function_row, head_row, index_row, keyspace_row, trigger_row, type_row};
 use super::encode_table::table_rows;
 use super::{SCHEMA_TABLES, SchemaRow, encode_keyspace};
-use crate::{Diff, Keyspace, Schema, TableKind, Transition};
+use crate::{ChangeKind, Diff, Keyspace, Schema, TableKind, Transition};
 
 /// One write to `system_schema`. All writes of a change have the same timestamp; none of its deletions covers one of its puts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,11 +61,15 @@ impl ChangedRows {
     pub(crate) fn of(diffs: &[Diff], old: &Schema, new: &Schema) -> Self {
         let mut rows = Self::default();
         for diff in diffs {
-            let (name, was, is) = sides(diff);
-            if was && let Some(owner) = old.keyspace(name) {
+            let name = diff.keyspace();
+            if diff.kind() != ChangeKind::Created
+                && let Some(owner) = old.keyspace(name)
+            {
                 add(&mut rows.before, owner, diff, Side::Before);
             }
-            if is && let Some(owner) = new.keyspace(name) {
+            if !diff.is_drop()
+                && let Some(owner) = new.keyspace(name)
+            {
                 add(&mut rows.after, owner, diff, Side::After);
             }
             match diff {
@@ -142,28 +146,6 @@ fn on<T>(it: &Transition<T>, side: Side) -> &T {
         Transition::Updated { old, .. } if side == Side::Before => old,
         _ => it.object(),
     }
-}
-
-/// The keyspace of an object, and whether the object exists before and after.
-fn sides(diff: &Diff) -> (&str, bool, bool) {
-    fn of<T>(it: &Transition<T>) -> (bool, bool) {
-        match it {
-            Transition::Created(_) => (false, true),
-            Transition::Updated { .. } => (true, true),
-            Transition::Dropped(_) => (true, false),
-        }
-    }
-    let (name, (was, is)): (&str, _) = match diff {
-        Diff::Keyspace(it) => (&it.object().name, of(it)),
-        Diff::Table(it) => (&it.object().keyspace, of(it)),
-        Diff::Type(it) => (&it.object().keyspace, of(it)),
-        Diff::View(keyspace, it) => (keyspace, of(it)),
-        Diff::Function(keyspace, it) => (keyspace, of(it)),
-        Diff::Aggregate(keyspace, it) => (keyspace, of(it)),
-        Diff::Index(keyspace, it) => (keyspace, of(it)),
-        Diff::Trigger(keyspace, it) => (keyspace, of(it)),
-    };
-    (name, was, is)
 }
 
 /// Adds the rows of an object on one side.

@@ -96,8 +96,8 @@ pub(super) fn keyspace(release: Release) -> Keyspace {
     )
 }
 
-/// The static name of a column.
-pub(crate) fn column_named(table: &str, column: &str) -> Option<&'static str> {
+/// A column's static name; `None` if the table of `system_schema` does not have the column.
+pub fn schema_column_named(table: &str, column: &str) -> Option<&'static str> {
     let definition = TABLES.iter().find(|definition| definition.name == table)?;
     let mut names = definition
         .columns
