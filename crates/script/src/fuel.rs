@@ -126,7 +126,7 @@ pub(crate) struct Fuel {
     time_millis: AtomicU64,
     /// Steps since the last look at the clock.
     unwatched: AtomicU32,
-    /// The largest amount that was ever granted at once; for tests.
+    /// The largest amount that was ever granted at once.
     #[cfg(test)]
     largest_payment: AtomicU32,
 }

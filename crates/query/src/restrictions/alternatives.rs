@@ -66,7 +66,7 @@ impl Alternatives {
             .flat_map(|restriction| &restriction.columns)
     }
 
-    /// True if a restriction is on the partition key or a static column.
+    /// True if all restrictions are on the partition key or static columns.
     pub(super) fn is_of_partitions(&self) -> bool {
         self.columns()
             .all(|column| matches!(column.kind, ColumnKind::PartitionKey | ColumnKind::Static))

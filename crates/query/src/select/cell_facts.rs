@@ -9,7 +9,7 @@ use ilion_schema::Column;
 use ilion_types::CqlType;
 
 use super::RowView;
-use super::collection_parts::{element_key, list_with_nulls, slice_end};
+use super::collection_parts::{element_key, is_within, list_with_nulls, slice_end};
 use super::row_view::field_index;
 use crate::Error;
 use crate::context::Execution;
@@ -134,12 +134,8 @@ impl Paths<'_> {
     fn has(&self, path: &[u8]) -> bool {
         match self {
             Self::All => true,
-
             Self::Field(index) => field_index(path) == Some(*index),
-            Self::Between(ty, from, to) => {
-                from.as_ref().is_none_or(|from| ty.compare(from, path).is_le())
-                    && to.as_ref().is_none_or(|to| ty.compare(path, to).is_le())
-            }
+            Self::Between(ty, from, to) => is_within(ty, path, from.as_deref(), to.as_deref()),
         }
     }
 }

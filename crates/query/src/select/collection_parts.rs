@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use ilion_codec::Writer;
+use ilion_types::CqlType;
 
 use crate::context::Execution;
 use crate::term::Term;
@@ -35,6 +36,11 @@ pub(super) fn slice_end(
             "Invalid null value for slice selection on {text}"
         ))),
     }
+}
+
+/// True if a key is within a slice, whose ends are included; `None` is unbounded.
+pub(super) fn is_within(ty: &CqlType, key: &[u8], from: Option<&[u8]>, to: Option<&[u8]>) -> bool {
+    from.is_none_or(|from| ty.compare(from, key).is_le()) && to.is_none_or(|to| ty.compare(key, to).is_le())
 }
 
 /// A list in which members may be null.

@@ -10,7 +10,7 @@ use ilion_types::{
 
 use super::RowView;
 use super::cell_facts::{Fact, FactTarget};
-use super::collection_parts::{element_key, list_with_nulls, slice_end};
+use super::collection_parts::{element_key, is_within, list_with_nulls, slice_end};
 use crate::context::Execution;
 use crate::term::Term;
 use crate::term::functions::ScalarFunction;
@@ -168,19 +168,15 @@ fn slice(
     from: Option<&[u8]>,
     to: Option<&[u8]>,
 ) -> Result<Option<Bytes>, Error> {
-    let is_inside = |key_type: &CqlType, key: &[u8]| {
-        from.is_none_or(|from| key_type.compare(from, key).is_le())
-            && to.is_none_or(|to| key_type.compare(key, to).is_le())
-    };
     let (bytes, is_empty) = match ty {
         CqlType::Map { key, .. } => {
             let mut entries = map_entries(collection)?.collect::<Result<Vec<_>, _>>()?;
-            entries.retain(|(found, _)| is_inside(key, found));
+            entries.retain(|(found, _)| is_within(key, found, from, to));
             (encode_map(entries.iter().copied()), entries.is_empty())
         }
         CqlType::Set { element, .. } => {
             let mut elements = collection_elements(collection)?.collect::<Result<Vec<_>, _>>()?;
-            elements.retain(|found| is_inside(element, found));
+            elements.retain(|found| is_within(element, found, from, to));
             (encode_list(elements.iter().copied()), elements.is_empty())
         }
         _ => return Ok(None),
