@@ -14,10 +14,10 @@ use ilion_rows::{
     Cell, Clustering, ClusteringFilter, ColumnData, Cursor, Data, DecoratedKey, DeletionTime, KeyRange,
     Liveness, Mutation, PartitionUpdate, ReadPurge, Row, Unfiltered,
 };
-use ilion_schema::rows::{SCHEMA_TABLES, schema_column_named};
+use ilion_schema::rows::SCHEMA_TABLES;
 use ilion_schema::{
     Applied, ColumnId, RowChange, Schema, SchemaChange, SchemaFault, SchemaRow, TableId, TableKind,
-    TableSchema, encode_keyspace,
+    TableSchema, encode_keyspace, schema_column_named,
 };
 
 use crate::affected::Affected;

@@ -32,8 +32,6 @@ pub use decode::SchemaFault;
 pub(crate) use decode::decode_schema;
 pub use encode::encode_keyspace;
 
-pub use crate::system::schema_column_named;
-
 /// Tables of `system_schema` with definitions, in the order of writing.
 pub const SCHEMA_TABLES: [&str; 11] = [
     "keyspaces",
