@@ -1,7 +1,7 @@
-//! Watches how full the disk of the data is, where `data_disk_usage_percentage_*` ask for it.
+//! Watches the usage of the data disk, if one of the settings `data_disk_usage_percentage_*` has a threshold.
 //!
-//! Compat: `DiskUsageMonitor` of Cassandra 5.0: the data is what SSTables and memtables take; the disk is the data and what is free,
-//! at most `data_disk_usage_max_disk_size`.
+//! Compat: as `DiskUsageMonitor` of Cassandra 5.0, used are SSTables and memtables; the disk has the size of the SSTables plus the
+//! free space, at most `data_disk_usage_max_disk_size`.
 
 use std::io;
 use std::sync::{Arc, Weak};
@@ -18,16 +18,16 @@ use crate::settings::Settings;
 /// Compat: `cassandra.disk_usage.monitor_interval_ms`.
 const INTERVAL: Duration = Duration::from_secs(30);
 
-/// Percents of the disk.
+/// The limits of the settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Thresholds {
     warn: Option<u64>,
     fail: Option<u64>,
-    /// Bytes of the disk that the data may have.
+    /// Upper bound of the size of the disk, in bytes.
     size_max: Option<u64>,
 }
 
-/// Bytes that the data takes, and could take.
+/// Bytes in use, and free bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Taken {
     sstables: u64,
@@ -71,7 +71,7 @@ impl Thresholds {
         Ok((thresholds.warn.is_some() || thresholds.fail.is_some()).then_some(thresholds))
     }
 
-    /// Percents of the disk that the data takes, rounded up.
+    /// Used percent of the disk, rounded up.
     fn percent(&self, taken: Taken) -> u64 {
         let disk = taken.sstables.saturating_add(taken.free);
         let disk = self.size_max.map_or(disk, |max| disk.min(max)).max(1);

@@ -1,4 +1,4 @@
-//! Events, for the connections that registered for them.
+//! Sends events to the connections that registered for them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use crate::session::{Cost, Sender, Session};
 
-/// A client that registered and leaves this much unread is not listening any more.
+/// A registered client that leaves more than this unread is disconnected.
 const UNREAD_BYTES_MAX: usize = 64 << 20;
 
 /// The open sessions.
@@ -35,7 +35,7 @@ impl Events {
         open
     }
 
-    /// Queues an event for all who want it.
+    /// Queues an event for all sessions that registered for it.
     pub fn send(&self, event: &Event) {
         for session in self.sessions() {
             if session.wants(event.kind()) {

@@ -1,4 +1,4 @@
-//! The beginning of a session: OPTIONS and STARTUP, answered by the connection's own task, never in segments.
+//! OPTIONS and STARTUP at the beginning of a session: answered by the task of the connection, never in segments.
 
 use ilion_protocol::{
     Compression, ErrorResponse, Frame, FrameDecoder, Request, RequestFrame, Response, ResponseHead, Startup,
@@ -9,7 +9,7 @@ use crate::answer::Reply;
 use crate::request::{expect_in_stage, supported};
 use crate::session::{Session, Stage, Wire};
 
-/// Answers a frame that came before the session was open, and opens it if the frame was a good STARTUP.
+/// Answers a frame that came before STARTUP was accepted. A valid STARTUP opens the session.
 pub(crate) fn answer(
     session: &Session,
     decoder: &mut FrameDecoder,

@@ -1,4 +1,4 @@
-//! How long requests took, for the metrics: each worker counts into numbers of its own, so that counting waits for nobody.
+//! Times of requests as metrics. Each worker counts into its own numbers, so counting needs no lock.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use prometheus_client::registry::Unit;
 
 use crate::costs::Stages;
 
-/// Requests that are timed, by opcode.
+/// Kinds of requests, by opcode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Query,
@@ -24,7 +24,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Their names, in the same order.
+    /// Their names, in the order of the variants.
     const NAMES: [&str; 5] = ["query", "prepare", "execute", "batch", "other"];
 
     pub fn of(request: &Request) -> Self {
@@ -38,7 +38,7 @@ impl Kind {
     }
 }
 
-/// Upper bound of the first bucket; each of the next ones is twice that before.
+/// Upper bound of the first bucket; each bound is twice the previous one.
 const FIRST_NANOS: u64 = 1000;
 /// Buckets with an upper bound: up to 4.2 s.
 const BUCKETS: usize = 23;
@@ -53,18 +53,18 @@ struct StageLabel {
     stage: &'static str,
 }
 
-/// The numbers of one worker.
+/// The times of one worker.
 #[derive(Debug, Default)]
 pub(crate) struct RequestTimes {
     kinds: [Times; Kind::NAMES.len()],
     stages: [Times; Stages::COUNT],
 }
 
-/// How long some requests took, or a stage of them.
+/// A histogram of times.
 #[derive(Debug, Default)]
 struct Times {
     sum_nanos: AtomicU64,
-    /// By time; the last bucket is of the longest.
+    /// Counts by bucket; the last one has no upper bound.
     counts: [AtomicU64; BUCKETS + 1],
 }
 
@@ -77,11 +77,11 @@ impl Times {
 }
 
 impl RequestTimes {
-    /// One more request. Requires: no other thread counts here.
+    /// Counts a request. Requires: no other thread counts here at the same time.
     #[inline]
     pub(crate) fn count(&self, kind: Kind, stages: &Stages) {
         self.kinds[kind as usize].count(stages.sum());
-        // In the order of `Stages::each`, which takes twice the instructions here.
+        // In the order of `Stages::NAMES`.
         let [queue, execute, log_wait, send] = &self.stages;
         queue.count(stages.queue);
         execute.count(stages.execute);
@@ -92,7 +92,7 @@ impl RequestTimes {
     }
 }
 
-/// Only the thread that counts writes: an addition need not be one step.
+/// Adds without an atomic read-modify-write, since only one thread writes.
 #[inline]
 fn add(number: &AtomicU64, more: u64) {
     number.store(number.load(Relaxed).wrapping_add(more), Relaxed);
@@ -104,32 +104,32 @@ fn bucket_of(nanos: u64) -> usize {
     (doublings as usize).min(BUCKETS)
 }
 
-/// The numbers of all workers.
+/// The times of all workers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AllRequestTimes(Arc<Mutex<Vec<Arc<RequestTimes>>>>);
 
 impl AllRequestTimes {
-    /// Where one more worker counts.
+    /// Adds a worker.
     pub(crate) fn new_worker(&self) -> Arc<RequestTimes> {
         let times = Arc::<RequestTimes>::default();
         self.0.lock().push(times.clone());
         times
     }
 
-    /// Statements as text, and prepared ones.
+    /// Number of QUERY and of EXECUTE requests.
     pub(crate) fn statement_counts(&self) -> (u64, u64) {
         let count = |kind: Kind| self.sum_of(|times| &times.kinds[kind as usize]).1.iter().sum();
         (count(Kind::Query), count(Kind::Execute))
     }
 
-    /// Requests of all kinds.
+    /// Number of requests.
     pub(crate) fn request_count(&self) -> u64 {
         (0..Kind::NAMES.len())
             .map(|kind| self.sum_of(|times| &times.kinds[kind]).1.iter().sum::<u64>())
             .sum()
     }
 
-    /// Nanoseconds, and requests by time.
+    /// Sum of the nanoseconds, and counts by bucket, over all workers.
     fn sum_of(&self, pick: impl Fn(&RequestTimes) -> &Times) -> (u64, [u64; BUCKETS + 1]) {
         let (mut nanos, mut counts) = (0_u64, [0; BUCKETS + 1]);
         for times in self.0.lock().iter() {

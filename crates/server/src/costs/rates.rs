@@ -1,7 +1,7 @@
-//! How often something happens a second, over the last minutes: statements on each table, look-ups in caches.
+//! Rates per second over the last minutes: statements on each table, look-ups in caches.
 //!
-//! Compat: the rates of Cassandra's timers (five minutes) and of its caches (fifteen): every five seconds the rate of these
-//! seconds is weighed against the one before.
+//! Compat: exponentially weighted averages as in Cassandra's timers (five minutes) and caches (fifteen minutes), updated every
+//! five seconds.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -21,28 +21,28 @@ const WEIGHT_OF_5_MINUTES: f64 = 0.016_528_546_178_382_5;
 /// 1 - exp(-5 s / 15 min).
 const WEIGHT_OF_15_MINUTES: f64 = 0.005_540_151_995_103_3;
 
-/// Which statements.
+/// What a statement does with its table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sort {
-    /// Those that read partitions by their keys.
+    /// A SELECT that names partition keys.
     Reads,
-    /// Those that read partitions whose keys they do not say.
+    /// A SELECT that does not.
     Scans,
-    /// Those that change the table.
+    /// A statement that writes.
     Writes,
 }
 
-/// All rates.
+/// The current rates.
 #[derive(Debug, Default)]
 pub struct RecentRates {
     tables: Mutex<HashMap<(String, String), [Rate; 3]>>,
-    /// Requests and hits.
+    /// Rates of requests and of hits.
     caches: Mutex<HashMap<&'static str, [Rate; 2]>>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Rate {
-    /// What had happened until the last tick.
+    /// The count at the last tick.
     count: u64,
     per_second: f64,
 }
@@ -50,7 +50,7 @@ struct Rate {
 impl Rate {
     #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
     fn tick(&mut self, count: u64, weight: f64) {
-        // Fewer than before: they were reset.
+        // A lower count means that the counter was reset.
         let more = count.checked_sub(self.count).unwrap_or(count);
         self.count = count;
         let now = more as f64 / TICK.as_secs_f64();
@@ -59,7 +59,7 @@ impl Rate {
 }
 
 impl RecentRates {
-    /// Statements of a sort on a table a second.
+    /// Statements per second of one kind on a table.
     pub fn of_table(&self, table: &(String, String), sort: Sort) -> f64 {
         let tables = self.tables.lock();
         tables
@@ -67,7 +67,7 @@ impl RecentRates {
             .map_or(0.0, |rates| rates[sort as usize].per_second)
     }
 
-    /// Requests of a cache a second, and those among them that it answered.
+    /// Requests of a cache per second, and hits per second.
     pub fn of_cache(&self, name: &str) -> [f64; 2] {
         let caches = self.caches.lock();
         let rates = caches.get(name).copied().unwrap_or_default();

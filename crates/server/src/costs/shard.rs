@@ -1,4 +1,4 @@
-//! What one thread has counted of statements.
+//! The costs that one thread has counted, by shape.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,38 +11,38 @@ use ilion_query::Shape;
 use super::tally::Tally;
 use super::{Histogram, Stages};
 
-/// Shapes that a thread tells apart.
+/// Most shapes of a thread; beyond it, shapes are evicted.
 const SHAPES_MAX: usize = 500;
 
-/// What statements of one shape cost.
+/// Costs of the statements of one shape.
 #[derive(Clone, Debug, Default)]
 pub struct ShapeCosts {
     /// Executions.
     pub calls: u64,
     /// Executions that ended with an error.
     pub errors: u64,
-    /// Sums of everything.
+    /// Sum of all costs.
     pub total: Cost,
-    /// Nanoseconds from a request's last byte to the first one of its answer.
+    /// Nanoseconds from the last byte of the request to the first byte of its answer.
     pub latency: Histogram,
-    /// Nanoseconds of that without waiting for a thread or for the socket.
+    /// The same without the stages queue and send.
     pub local_latency: Histogram,
-    /// Nanoseconds of each stage, all executions together; in the order of [`Stages::each`].
+    /// Sum of the nanoseconds of each stage, in the order of [`Stages::NAMES`].
     pub stage_nanos: [u64; Stages::COUNT],
     /// Bytes read from disk.
     pub disk_bytes: Histogram,
-    /// Bytes read from disk for a hundred bytes of answer.
+    /// Bytes read from disk for every hundred bytes of the answer.
     pub amplification: Histogram,
-    /// Rows looked at.
+    /// Rows processed.
     pub rows: Histogram,
-    /// Tombstones met.
+    /// Tombstones processed.
     pub tombstones: Histogram,
-    /// SSTables asked.
+    /// SSTables touched.
     pub sstables: Histogram,
 }
 
 impl ShapeCosts {
-    /// Adds what others cost.
+    /// Adds the costs of another shape.
     pub fn merge(&mut self, other: &Self) {
         self.calls += other.calls;
         self.errors += other.errors;
@@ -60,14 +60,14 @@ impl ShapeCosts {
     }
 }
 
-/// What one execution cost.
+/// The cost of one execution.
 #[derive(Clone, Copy, Debug)]
 pub struct Spent<'c> {
-    /// Everything but the time.
+    /// All costs but the latency.
     pub cost: &'c CostScope,
-    /// The time; `None` if [`CostShard::record_times`] tells it later, when the answer leaves.
+    /// The latency; `None` if [`CostShard::record_times`] follows when the answer is sent.
     pub elapsed_nanos: Option<u64>,
-    /// It ended with an error.
+    /// The execution ended with an error.
     pub is_error: bool,
 }
 
@@ -79,30 +79,30 @@ pub(super) struct Known {
     tally: Tally,
 }
 
-/// Shapes that had to make room, as if they were one.
+/// Evicted shapes of one table, counted as one shape.
 #[derive(Clone, Debug)]
 struct Others {
     shape: Arc<Shape>,
     costs: ShapeCosts,
 }
 
-/// The shapes that one thread has met.
+/// The costs that one thread has counted.
 #[derive(Debug, Default)]
 pub struct CostShard {
     known: Vec<Known>,
-    /// Where in `known`, by id.
+    /// Index in `known`, by id of the shape.
     places: HashMap<u64, usize, foldhash::fast::FixedState>,
-    /// The id that was asked for last, and its place: it is often asked for again.
+    /// The id of the last look-up and its index: many look-ups repeat the last id.
     last: (u64, usize),
-    /// Shapes that had to make room, those of a table as one.
+    /// Evicted shapes.
     others: BTreeMap<OthersKey, Others>,
 }
 
-/// Keyspace, table, whether it is read, and whether by its keys.
+/// Keyspace, table, [`Shape::is_read`] and [`Shape::is_scan`].
 type OthersKey = (String, String, bool, bool);
 
 impl CostShard {
-    /// Adds an execution of a shape. `shape` is asked for only if it is new.
+    /// Counts an execution. `shape` is called only if the id is new.
     #[inline]
     pub fn record(&mut self, id: u64, shape: impl FnOnce() -> Arc<Shape>, spent: &Spent<'_>) {
         let place = match self.last {
@@ -131,20 +131,20 @@ impl CostShard {
         place
     }
 
-    /// Adds the time of an execution that was recorded without, once its answer leaves.
+    /// Counts the times of an execution that was recorded without `elapsed_nanos`.
     #[inline]
     pub fn record_times(&mut self, id: u64, stages: &Stages) {
         let place = match self.last {
             (last, place) if last == id => Some(place),
             _ => self.places.get(&id).copied(),
         };
-        // A shape that had to make room meanwhile is not looked for.
+        // If the shape was evicted meanwhile, its times are lost.
         if let Some(known) = place.and_then(|place| self.known.get_mut(place)) {
             known.tally.record_times(stages);
         }
     }
 
-    /// Puts the eighth that was called least together with those that went before.
+    /// Evicts the eighth of the shapes with the fewest calls.
     fn make_room(&mut self) {
         self.known
             .sort_by_key(|known| std::cmp::Reverse(known.tally.calls()));
@@ -180,7 +180,7 @@ impl CostShard {
         self.known.get(place).map(|known| known.shape.clone())
     }
 
-    /// Each shape, and those that had to make room, a table's as one.
+    /// Each shape with its costs; evicted ones as one shape per table and kind.
     pub(super) fn known(&self) -> impl Iterator<Item = (&Arc<Shape>, ShapeCosts)> {
         let known = self.known.iter().map(|known| (&known.shape, known.tally.costs()));
         let others = self.others.values();

@@ -1,7 +1,7 @@
-//! What one thread has counted of statements of one shape, in few instructions; told as [`ShapeCosts`].
+//! The costs of one shape on one thread, counted in few instructions and converted to [`ShapeCosts`] when they are read.
 //!
-//! Most statements read nothing from disk and look at a few rows: these are counted together by all of their numbers, with one
-//! addition, and put into histograms by who asks.
+//! Most statements read nothing from disk and process few rows. There is one counter for each combination of such small
+//! numbers, so counting takes one addition. Readers fill the histograms from these counters.
 
 use ilion_env::cost::amplification_percent;
 use ilion_env::{Cost, Count};
@@ -9,9 +9,9 @@ use ilion_env::{Cost, Count};
 use super::shard::Spent;
 use super::{Histogram, ShapeCosts, Stages};
 
-/// Numbers of rows and of SSTables below this, and half as many tombstones, are small.
+/// Counts of rows and of SSTables below this are small, counts of tombstones below half of it.
 const SMALL: u64 = 4;
-/// Place of the stage in [`Stages::each`].
+/// Index of the stage in [`Stages::NAMES`].
 const LOG_WAIT: usize = 2;
 /// Combinations of small numbers.
 const COMBINATIONS: usize = (SMALL * SMALL * SMALL / 2) as usize;
@@ -29,7 +29,7 @@ pub(super) struct Tally {
     others: Others,
 }
 
-/// Executions of which a number is not small.
+/// Executions with a number that is not small.
 #[derive(Clone, Debug, Default)]
 struct Others {
     calls: u64,
@@ -40,7 +40,7 @@ struct Others {
     sstables: Histogram,
 }
 
-/// What is told of each execution.
+/// The numbers of one execution.
 #[derive(Clone, Copy)]
 struct Numbers {
     rows: u64,
@@ -50,7 +50,7 @@ struct Numbers {
 }
 
 impl Tally {
-    /// One more execution.
+    /// Counts an execution.
     #[inline]
     pub fn record(&mut self, spent: &Spent<'_>) {
         let cost = spent.cost;
@@ -75,7 +75,7 @@ impl Tally {
         }
     }
 
-    /// How long one of them took.
+    /// Counts the times of an execution.
     #[inline]
     pub fn record_times(&mut self, stages: &Stages) {
         self.latency.record(stages.sum());
@@ -93,12 +93,12 @@ impl Tally {
         self.others.calls + self.small.iter().sum::<u64>()
     }
 
-    /// All of it in histograms.
+    /// Converts the counters to histograms.
     pub fn costs(&self) -> ShapeCosts {
         let mut costs = ShapeCosts {
             calls: self.calls(),
             errors: self.errors,
-            // Most waits for the log are over only when the answer leaves.
+            // The cost itself has only the waits within an execution; most waits end later.
             total: self.total.with(Count::LogNanos, self.stage_nanos[LOG_WAIT]),
             latency: self.latency.clone(),
             local_latency: self.local_latency.clone(),
@@ -136,7 +136,7 @@ impl Others {
 }
 
 impl Numbers {
-    /// A number of its own for each combination of small ones; beyond them if one is not small.
+    /// The index of the combination, or `COMBINATIONS` if a number is not small.
     #[inline]
     fn combination(self) -> usize {
         let above = [

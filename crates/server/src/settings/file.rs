@@ -1,14 +1,14 @@
-//! The settings file: YAML to a flat list of names and values, each with its line.
+//! The settings file: YAML to a flat list of names and values with their lines.
 //!
-//! What is nested is flattened with underscores (`sstable: {selected_format: big}` is `sstable_selected_format`), a list
-//! of one value is that value, and a class is its name.
+//! Nested names are joined with underscores (`sstable: {selected_format: big}` is `sstable_selected_format`), a list of one
+//! value is that value, and a class with parameters is its name.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 
-/// A name with its value, as the file has it.
+/// A name with its value as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub name: String,
@@ -16,7 +16,7 @@ pub(super) struct Entry {
     pub line: u64,
 }
 
-/// What can stand in YAML, scalars as their text.
+/// A YAML value; scalars are text.
 enum Node {
     Null,
     Scalar(String),
@@ -29,7 +29,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Entry>, String> {
     let node: Node = if text.lines().all(is_blank) {
         Node::Null
     } else {
-        // Without a picture of the place: what is told of a setting is one line.
+        // No snippet of the file, since errors about settings are one line.
         serde_saphyr::from_str(text).map_err(|error| error.without_snippet().to_string())?
     };
     let mut entries = Vec::new();
@@ -56,7 +56,7 @@ fn flatten(prefix: &str, pairs: Vec<(Spanned<String>, Node)>, entries: &mut Vec<
             (prefix, name) => format!("{prefix}_{name}"),
         };
         match node {
-            // A name without a value says nothing, as in Cassandra.
+            // Compat: a name without a value has no effect.
             Node::Null => {}
             Node::Scalar(value) => entries.push(Entry { name, value, line }),
             Node::List(items) => entries.push(Entry {
@@ -69,13 +69,13 @@ fn flatten(prefix: &str, pairs: Vec<(Spanned<String>, Node)>, entries: &mut Vec<
                 name,
                 line,
             }),
-            // `sstable: {format: {bti: ..}}` is about details of formats.
+            // `sstable: {format: {bti: ..}}` has parameters of formats.
             Node::Map(_) if name == "sstable_format" => entries.push(Entry {
                 name: "sstable_format_parameters".to_owned(),
                 value: "(a block)".to_owned(),
                 line,
             }),
-            // Of a block that is passed over as a whole, nothing is told but its name and whether it is switched on.
+            // A foreign block is reduced to its name and its switch.
             Node::Map(pairs) if super::foreign::find(&name).is_some() => entries.push(Entry {
                 name,
                 value: switch(&pairs),
@@ -86,7 +86,7 @@ fn flatten(prefix: &str, pairs: Vec<(Spanned<String>, Node)>, entries: &mut Vec<
     }
 }
 
-/// What switches a block of Cassandra's on. Without that it is off.
+/// The value that switches a block of Cassandra's on; empty if it has none, which means off.
 fn switch(pairs: &[(Spanned<String>, Node)]) -> String {
     let found = pairs
         .iter()
@@ -128,7 +128,7 @@ fn parameter_list(parameters: Vec<(Spanned<String>, Node)>) -> String {
         .collect()
 }
 
-/// One value is itself; several are shown together and will not parse as one.
+/// Joins the values of a list. Several joined values do not parse as one value.
 fn list(items: Vec<Node>) -> String {
     let texts: Vec<String> = items
         .into_iter()
@@ -140,7 +140,7 @@ fn list(items: Vec<Node>) -> String {
     texts.join(LIST_SEPARATOR)
 }
 
-/// Between the values of a list.
+/// Separator of joined values.
 pub(super) const LIST_SEPARATOR: &str = ", ";
 
 impl<'de> Deserialize<'de> for Node {

@@ -1,6 +1,4 @@
-//! `system_views` about reads and writes of tables, as Cassandra has them: one row a table.
-//!
-//! Compat: `TableMetricTables`.
+//! `system_views` about reads and writes of tables: one row per table. Compat: `TableMetricTables`.
 
 use bytes::Bytes;
 use ilion_engine::{Engine, TableDetails, VirtualRow};
@@ -8,13 +6,13 @@ use ilion_engine::{Engine, TableDetails, VirtualRow};
 use super::values::{bigint, double, text};
 use crate::costs::{Histogram, RecentRates, Sort, StatementCosts, TableCosts};
 
-/// What is told of each table.
+/// Selects the histogram of a table.
 pub(super) type Pick = fn(&TableCosts) -> Histogram;
 
 /// Tables by keyspace and name.
 type Names = Vec<(String, String)>;
 
-/// The tables that are stored: each has a row, also if no statement was about it.
+/// All stored tables: each has a row, even without statements.
 pub(super) fn stored(engine: &Engine) -> Names {
     let tables = engine.tables();
     let schemas = tables.iter().map(|store| store.schema());
@@ -23,7 +21,7 @@ pub(super) fn stored(engine: &Engine) -> Names {
         .collect()
 }
 
-/// Times in milliseconds of what `of` picks.
+/// Latencies in milliseconds, of the histogram that `of` selects.
 pub(super) fn latency(
     costs: &StatementCosts,
     rates: &RecentRates,
@@ -39,7 +37,7 @@ pub(super) fn latency(
     rows.into_iter().map(|(_, row)| row).collect()
 }
 
-/// Counts of what `of` picks.
+/// Counts, of the histogram that `of` selects.
 pub(super) fn count(costs: &StatementCosts, tables: Names, of: Pick) -> Vec<VirtualRow> {
     let rows = rows(costs, &tables, of, ["p50th", "p99th", "max"], 1.0);
     rows.into_iter().map(|(_, row)| row).collect()
@@ -77,7 +75,7 @@ fn rows(
     counted.into_iter().map(row).collect()
 }
 
-/// The largest partition of each table in SSTables.
+/// `max_partition_size`: the largest partition of each table in an SSTable.
 pub(super) fn max_partition_size(tables: &[TableDetails]) -> Vec<VirtualRow> {
     largest(tables, "mebibytes", |table| {
         let bytes = table.partition_bytes.percentile(1.0).unwrap_or(i64::MAX);
@@ -85,14 +83,14 @@ pub(super) fn max_partition_size(tables: &[TableDetails]) -> Vec<VirtualRow> {
     })
 }
 
-/// The largest SSTable of each table.
+/// `max_sstable_size`: the largest SSTable of each table.
 pub(super) fn max_sstable_size(tables: &[TableDetails]) -> Vec<VirtualRow> {
     largest(tables, "mebibytes", |table| {
         table.sstable_bytes_max.div_ceil(1 << 20)
     })
 }
 
-/// The longest time between the oldest and the newest data of an SSTable of each table, in milliseconds.
+/// `max_sstable_duration`: the longest time between the oldest and the newest data of an SSTable of each table, in milliseconds.
 pub(super) fn max_sstable_duration(tables: &[TableDetails]) -> Vec<VirtualRow> {
     largest(tables, "max_sstable_duration", |table| {
         table.sstable_duration_micros_max / 1000

@@ -1,4 +1,4 @@
-//! `system_views.statements`: what statements cost, by what they have in common.
+//! `system_views.statements`: costs of statements by shape.
 
 use bytes::Bytes;
 use ilion_engine::VirtualRow;
@@ -7,7 +7,7 @@ use ilion_env::Count;
 use super::values::{bigint, double, text};
 use crate::costs::{StatementFacts, Summary};
 
-/// One row a shape.
+/// One row per shape.
 pub(super) fn statements(facts: &[StatementFacts]) -> Vec<VirtualRow> {
     facts.iter().map(row).collect()
 }

@@ -1,4 +1,4 @@
-//! Values of the server's own tables, serialized.
+//! Serializes values of system tables.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! `system_views`: what goes on in the node, as tables.
+//! `system_views` about settings, clients, caches, thread pools, queries, compactions and sizes.
 
 use bytes::Bytes;
 use ilion_engine::{CacheFacts, CompactionFacts, EngineFacts, TableFacts, VirtualRow};
@@ -55,7 +55,7 @@ fn client(client: &ClientFacts) -> VirtualRow {
             ),
             cell("request_count", bigint(client.request_count)),
             cell("ssl_enabled", boolean(false)),
-            // Compat: Cassandra's name of who did not log in.
+            // Compat: Cassandra's name of a client without a login.
             cell("username", text(client.user.as_deref().unwrap_or("anonymous"))),
         ],
     }
@@ -108,7 +108,7 @@ pub(super) fn thread_pools(pools: &[PoolFacts]) -> Vec<VirtualRow> {
             cells: vec![
                 cell("active_tasks", count(pool.active)),
                 cell("active_tasks_limit", count(pool.threads)),
-                // Tasks wait, and none is refused.
+                // Tasks are never blocked: the queues have no bound.
                 cell("blocked_tasks", bigint(0)),
                 cell("blocked_tasks_all_time", bigint(0)),
                 cell("completed_tasks", bigint(pool.completed)),
@@ -118,7 +118,7 @@ pub(super) fn thread_pools(pools: &[PoolFacts]) -> Vec<VirtualRow> {
         .collect()
 }
 
-/// Compat: `QueriesTable`; what ends within a moment (reads and writes by key) is not told.
+/// Compat: `QueriesTable`. Statements that take moments only (reads and writes by key) are left out.
 pub(super) fn queries(running: Vec<(String, RunningRequest)>, now_nanos: u64) -> Vec<VirtualRow> {
     let micros = |from: u64, to: u64| bigint(to.saturating_sub(from) / 1000);
     running

@@ -1,4 +1,4 @@
-//! `system_virtual_schema`: the virtual tables themselves, for drivers that want to know them.
+//! `system_virtual_schema`: the schema of the virtual tables, which drivers read.
 
 use bytes::Bytes;
 use ilion_engine::VirtualRow;
