@@ -137,7 +137,7 @@ impl Acceptor {
             connection_limits,
             self.stopping.clone(),
         );
-        let entry = Entry::new(self, session);
+        let entry = OpenConnection::new(self, session);
         async move {
             connection.run().await;
             drop(entry);
@@ -146,14 +146,14 @@ impl Acceptor {
 }
 
 /// Counts a connection until its task ends, for whatever reason.
-struct Entry {
+struct OpenConnection {
     session: Arc<Session>,
     events: Arc<Events>,
     metrics: Arc<ServerMetrics>,
     by_address: Arc<Mutex<HashMap<IpAddr, u64>>>,
 }
 
-impl Entry {
+impl OpenConnection {
     fn new(acceptor: &Acceptor, session: Arc<Session>) -> Self {
         acceptor.events.add(&session);
         acceptor.metrics.connections.inc();
@@ -168,7 +168,7 @@ impl Entry {
     }
 }
 
-impl Drop for Entry {
+impl Drop for OpenConnection {
     fn drop(&mut self) {
         self.session.close();
         self.events.remove(&self.session);

@@ -13,12 +13,12 @@ use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use crate::costs::{CostShard, Stages};
-use crate::request_times::{Kind, RequestTimes};
+use crate::request_times::{RequestKind, RequestTimes};
 
 /// The times of a request that was executed. All are nanoseconds of the monotonic clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timed {
-    pub kind: Kind,
+    pub kind: RequestKind,
     /// Id of the statement's shape; `None` if the request is no counted statement.
     pub statement: Option<u64>,
     /// When its last byte arrived.
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn the_stages_of_a_request_add_up_to_its_time() {
         let request = Timed {
-            kind: Kind::Query,
+            kind: RequestKind::Query,
             statement: None,
             received_nanos: 100,
             started_nanos: 150,

@@ -23,7 +23,7 @@ use crate::handshake;
 use crate::metrics::ServerMetrics;
 use crate::overload;
 use crate::queues::{Queues, Task};
-use crate::session::{Cost, Sender, Session, Stage, Work};
+use crate::session::{ConnectionStage, InFlight, SentBy, Session, Work};
 
 /// Most requests of one task. Larger tasks would leave other workers idle.
 const TASK_REQUESTS_MAX: usize = 32;
@@ -209,7 +209,7 @@ impl Connection {
     }
 
     fn refuse_overloaded(&self, version: Version, stream: i16) {
-        overload::refuse(&self.session, &self.metrics, version, stream, Cost::default());
+        overload::refuse(&self.session, &self.metrics, version, stream, InFlight::default());
     }
 
     /// Decodes requests and queues them, as long as the limits of the session leave room.
@@ -219,7 +219,7 @@ impl Connection {
             if !self.session.has_room() {
                 break Stop::NeedsRoom;
             }
-            let is_established = self.session.stage() == Stage::Established;
+            let is_established = self.session.stage() == ConnectionStage::Established;
             let has_memory = self.session.account.has_room() || is_established;
             let is_refusing = !has_memory && (self.is_refusing || self.session.throws_on_overload());
             if !has_memory && !is_refusing && self.has_bytes() {
@@ -230,7 +230,7 @@ impl Connection {
                 Ok(Some(frame)) if is_established => self.shake_hands(&frame),
                 Ok(Some(frame)) if is_refusing => self.refuse_overloaded(frame.version, frame.stream),
                 Ok(Some(frame)) => {
-                    self.session.begin(Cost::of(&frame));
+                    self.session.begin(InFlight::of(&frame));
                     let received_nanos = self.received_nanos;
                     work.push(Work::Frame {
                         frame,
@@ -268,7 +268,7 @@ impl Connection {
                 },
             });
         }
-        self.session.deliver(answer, Cost::default(), Sender::Itself);
+        self.session.deliver(answer, InFlight::default(), SentBy::Caller);
     }
 
     fn hand_over(&self, work: Vec<Work>) {
@@ -284,7 +284,7 @@ impl Connection {
         let mut answer = Vec::new();
         error.encode_answer(&mut answer);
         let packed = self.session.pack(answer);
-        self.session.deliver(packed, Cost::default(), Sender::Itself);
+        self.session.deliver(packed, InFlight::default(), SentBy::Caller);
         (error.recovery == Recovery::AnswerAndClose).then_some(End::AfterAnswers)
     }
 
@@ -309,7 +309,7 @@ impl Connection {
             tokio::select! {
                 ready = wait_readable(&self.stream, &self.session, &silence) => {
                     if !ready? {
-                        if silence.is_amid_request && self.session.stage() == Stage::Ready {
+                        if silence.is_amid_request && self.session.stage() == ConnectionStage::Ready {
                             tracing::info!(peer = %self.session.peer, "a connection is closed: its client stopped amid a request (native_transport_stall_timeout)");
                             self.metrics.connections_stalled.inc();
                         }
@@ -342,12 +342,14 @@ struct Silence {
 
 impl Silence {
     /// The deadline from now, and whether it also holds for a client that waits for an answer. `None` is no deadline.
-    fn deadline(&self, stage: Stage) -> Option<(Instant, bool)> {
+    fn deadline(&self, stage: ConnectionStage) -> Option<(Instant, bool)> {
         let after = |timeout: Duration| (!timeout.is_zero()).then(|| Instant::now() + timeout);
         match stage {
-            Stage::Established | Stage::Authenticating => Some((self.startup_deadline, true)),
-            Stage::Ready if self.is_amid_request => Some((after(self.limits.stall_timeout)?, true)),
-            Stage::Ready => Some((after(self.limits.idle_timeout)?, false)),
+            ConnectionStage::Established | ConnectionStage::Authenticating => {
+                Some((self.startup_deadline, true))
+            }
+            ConnectionStage::Ready if self.is_amid_request => Some((after(self.limits.stall_timeout)?, true)),
+            ConnectionStage::Ready => Some((after(self.limits.idle_timeout)?, false)),
         }
     }
 }
@@ -421,7 +423,7 @@ async fn send_all(
                 () = session.wake_sender.notified() => {}
                 has_room = session.account.wait_until(Account::has_room, MEMORY_PATIENCE) => if !has_room {
                     for work in session.take_parked() {
-                        let (version, stream, cost) = work.place();
+                        let (version, stream, cost) = work.stream_and_size();
                         overload::refuse(&session, &metrics, version, stream, cost);
                     }
                 },

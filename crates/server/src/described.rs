@@ -3,8 +3,8 @@
 use ilion_protocol::{Batch, QueryParams, Request, StatementSource, Values};
 use ilion_query::{ColumnSpec, Consistency, Shape};
 
-use crate::observers::Subject;
 use crate::statements::Statements;
+use crate::subject::Subject;
 
 /// Longer statements are cut.
 const TEXT_CHARS_MAX: usize = 1000;

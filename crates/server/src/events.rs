@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use ilion_protocol::{Event, Response, ResponseHead, encode_response};
 use parking_lot::Mutex;
 
-use crate::session::{Cost, Sender, Session};
+use crate::session::{InFlight, SentBy, Session};
 
 /// A registered client that leaves more than this unread is disconnected.
 const UNREAD_BYTES_MAX: usize = 64 << 20;
@@ -63,5 +63,5 @@ fn send_to(session: &Session, event: &Event) {
         &Response::Event(event.clone()),
         wire.of_envelopes(),
     );
-    session.deliver(wire.pack(envelopes), Cost::default(), Sender::Task);
+    session.deliver(wire.pack(envelopes), InFlight::default(), SentBy::ConnectionTask);
 }

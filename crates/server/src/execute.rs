@@ -26,8 +26,8 @@ use crate::metrics::ServerMetrics;
 use crate::observers::{Observers, payload};
 use crate::queues::{Doing, Queues, RunningRequest, Task};
 use crate::request::{Answered, Requests, weigh_request};
-use crate::request_times::Kind;
-use crate::session::{Cost, Sender, Session, Wire, Work};
+use crate::request_times::RequestKind;
+use crate::session::{InFlight, SentBy, Session, Wire, Work};
 
 /// Ready answers of this size are sent before the task is done.
 const READY_BYTES_MAX: usize = 256 << 10;
@@ -58,26 +58,26 @@ pub(crate) struct Worker {
 /// A request's counted size and time of arrival.
 #[derive(Clone, Copy)]
 struct Arrived {
-    cost: Cost,
+    cost: InFlight,
     received_nanos: u64,
 }
 
 /// Answers of a task that are not sent yet.
 #[derive(Default)]
 struct Answers {
-    ready: Batch,
+    ready: AnswerBatch,
     /// Bytes of large answers that were sent on their own since `park` was last called.
     sent_bytes: usize,
     /// Answers that are sent when the log is durable up to `durable_at`.
-    waiting: Batch,
+    waiting: AnswerBatch,
     waiting_streams: Vec<i16>,
     durable_at: Option<LogPosition>,
 }
 
 #[derive(Default)]
-struct Batch {
+struct AnswerBatch {
     envelopes: Vec<u8>,
-    cost: Cost,
+    cost: InFlight,
     requests: SmallVec<[Timed; 2]>,
 }
 
@@ -161,7 +161,7 @@ impl Worker {
         received_nanos: u64,
         answers: &mut Answers,
     ) {
-        let cost = Cost::of(frame);
+        let cost = InFlight::of(frame);
         let request = match RequestFrame::decode(frame) {
             Ok(request) => request,
             Err(error) => {
@@ -257,7 +257,7 @@ impl Worker {
             observers.tell_if_slow(request, subject, &observed, elapsed);
         }
         let timed = Timed {
-            kind: Kind::of(&request.request),
+            kind: RequestKind::of(&request.request),
             statement: answered.subject.id(),
             received_nanos: arrived.received_nanos,
             started_nanos: started,
@@ -271,7 +271,7 @@ impl Worker {
                 session.deliver_timed(
                     wire.pack_shared(envelope),
                     arrived.cost,
-                    Sender::Itself,
+                    SentBy::Caller,
                     Some(times),
                 );
             }
@@ -293,7 +293,7 @@ impl Worker {
         if ready.cost.requests > 0 {
             let times = self.times_of(ready.requests, None);
             let packed = wire.pack(ready.envelopes);
-            session.deliver_timed(packed, ready.cost, Sender::Itself, Some(times));
+            session.deliver_timed(packed, ready.cost, SentBy::Caller, Some(times));
         }
     }
 
@@ -319,9 +319,9 @@ impl Worker {
             };
             // The thread of the commit log must not spend the system call.
             let sender = if thread::current().id() == caller {
-                Sender::Itself
+                SentBy::Caller
             } else {
-                Sender::Task
+                SentBy::ConnectionTask
             };
             session.deliver_timed(packed, cost, sender, Some(times));
         };
@@ -385,14 +385,14 @@ fn head_of(wire: Wire, stream: i16, answered: &Answered) -> ResponseHead<'_> {
 
 impl Answers {
     /// The batch with which this answer is sent.
-    fn batch_of(&mut self, answered: &Answered) -> &mut Batch {
+    fn batch_of(&mut self, answered: &Answered) -> &mut AnswerBatch {
         match answered.durable_at {
             Some(_) => &mut self.waiting,
             None => &mut self.ready,
         }
     }
 
-    fn add(&mut self, wire: Wire, stream: i16, answered: &Answered, cost: Cost, columns: &mut Columns) {
+    fn add(&mut self, wire: Wire, stream: i16, answered: &Answered, cost: InFlight, columns: &mut Columns) {
         if let Some(position) = answered.durable_at {
             self.waiting_streams.push(stream);
             self.durable_at = self.durable_at.max(Some(position));

@@ -15,35 +15,20 @@ use ilion_rows::TombstoneLimits;
 use ilion_schema::TableId;
 
 use crate::budgets::Budgets;
-use crate::costs::{RateWatch, RecentRates, SlowLog};
-use crate::disk_watch::DiskWatch;
+use crate::costs::{RecentRates, SlowLog};
+use crate::disk_watch::watch_disk;
 use crate::durability::{Durability, DurableCallback};
 use crate::guardrails::guardrails;
 use crate::memory::machine_bytes;
 use crate::observers::Observers;
+use crate::open_error::OpenError;
 use crate::port::{Entrance, Port};
 use crate::server::{Server, Services, StartError};
 use crate::settings::{CommitLogSync, Limit, SSTableFormat, SSTableLookup, Settings, StorageCompatibility};
-use crate::system::{self, LocalError, LocalNode, NodeFacts, StoredTraces};
+use crate::system::{self, LocalNode, NodeFacts, StoredTraces};
+use crate::ticker::Ticker;
 use crate::traces::TraceProbability;
 use crate::{ServerOptions, Statements};
-
-/// Why a node does not open; the operator must act.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// The engine does not open.
-    #[error(transparent)]
-    Engine(#[from] ilion_engine::Error),
-    /// The data directory belongs to another node.
-    #[error(transparent)]
-    Local(#[from] LocalError),
-    /// Settings contradict each other or the machine.
-    #[error("{0}")]
-    Settings(String),
-    /// Threads cannot be started.
-    #[error("cannot start threads: {0}")]
-    Threads(std::io::Error),
-}
 
 /// An open node.
 #[derive(Clone)]
@@ -52,9 +37,8 @@ pub struct Node {
     processor: Arc<QueryProcessor>,
     local: Arc<LocalNode>,
     observers: Arc<Observers>,
-    /// Ends with the node.
-    _disk_watch: Option<Arc<DiskWatch>>,
-    _rate_watch: Arc<RateWatch>,
+    /// Threads that end with the node.
+    _tickers: Arc<[Ticker]>,
 }
 
 impl Node {
@@ -98,13 +82,15 @@ impl Node {
         }
         let store: Arc<dyn Store> = Arc::new(EngineStore::new(engine.clone(), local.cluster()));
         let query_options = query_options(settings, machine_bytes(&**engine.env()));
-        let disk_watch = DiskWatch::start(&engine, settings, query_options.disk_usage.clone())?;
+        let disk_watch = watch_disk(&engine, settings, query_options.disk_usage.clone())?;
         let processor = Arc::new(QueryProcessor::new(store.clone(), query_options));
         system::register(&engine, settings);
         let observers = Arc::new(observers(&engine, store, settings)?);
         let rates = Arc::<RecentRates>::default();
         system::register_costs(&engine, &observers.costs, &rates);
-        let rate_watch = RateWatch::start(rates, &observers.costs, &engine).map_err(OpenError::Threads)?;
+        let rate_updates = rates
+            .update(&observers.costs, &engine)
+            .map_err(OpenError::Threads)?;
         system::register_ring(&engine, &local);
         system::register_batches(&engine, processor.batch_sizes());
         Ok(Self {
@@ -112,8 +98,7 @@ impl Node {
             processor,
             local,
             observers,
-            _disk_watch: disk_watch.map(Arc::new),
-            _rate_watch: Arc::new(rate_watch),
+            _tickers: disk_watch.into_iter().chain([rate_updates]).collect(),
         })
     }
 

@@ -4,13 +4,19 @@ use ilion_protocol::{ErrorDetail, ErrorResponse, Response, ResponseHead, Version
 
 use crate::answer::Reply;
 use crate::metrics::ServerMetrics;
-use crate::session::{Cost, Sender, Session};
+use crate::session::{InFlight, SentBy, Session};
 
 const MESSAGE: &str = "Requests and unread answers of all clients, or of this address, take as much memory as they may \
      (native_transport_max_request_data_in_flight): retry later";
 
 /// Refuses a request and counts it as answered.
-pub(crate) fn refuse(session: &Session, metrics: &ServerMetrics, version: Version, stream: i16, done: Cost) {
+pub(crate) fn refuse(
+    session: &Session,
+    metrics: &ServerMetrics,
+    version: Version,
+    stream: i16,
+    done: InFlight,
+) {
     let error = ErrorResponse::new(ErrorDetail::Overloaded, MESSAGE);
     metrics.count_error(&Reply::error(error.clone()));
     let mut answer = Vec::new();
@@ -21,5 +27,5 @@ pub(crate) fn refuse(session: &Session, metrics: &ServerMetrics, version: Versio
         &Response::Error(error),
         None,
     );
-    session.deliver(session.pack(answer), done, Sender::Itself);
+    session.deliver(session.pack(answer), done, SentBy::Caller);
 }

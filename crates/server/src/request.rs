@@ -18,9 +18,9 @@ use uuid::Uuid;
 
 use crate::answer::{Metadata, Reply, convert_columns};
 use crate::error_table::error_response;
-use crate::observers::Subject;
-use crate::session::{Session, Stage};
+use crate::session::{ConnectionStage, Session};
 use crate::statements::Statements;
+use crate::subject::Subject;
 use crate::system::SchemaListener;
 use crate::weight::weigh;
 
@@ -85,7 +85,7 @@ impl Requests {
                 return Answered::of(Reply::Response(Response::Ready));
             }
             Request::AuthResponse(_) => {
-                session.set_stage(Stage::Ready);
+                session.set_stage(ConnectionStage::Ready);
                 return Answered::of(Reply::Response(Response::AuthSuccess(None)));
             }
             // Unreachable: `expect_in_stage` has refused it.
@@ -277,14 +277,14 @@ pub(crate) fn supported() -> Reply {
 }
 
 /// Refuses a request that is not allowed in this stage. Compat: `ServerConnection.validateNewMessage` of Cassandra 5.0.
-pub(crate) fn expect_in_stage(stage: Stage, request: &Request) -> Result<(), ErrorResponse> {
+pub(crate) fn expect_in_stage(stage: ConnectionStage, request: &Request) -> Result<(), ErrorResponse> {
     let expected = match (stage, request) {
-        (Stage::Established, Request::Startup(_) | Request::Options) => return Ok(()),
-        (Stage::Established, _) => "STARTUP or OPTIONS",
-        (Stage::Authenticating, Request::AuthResponse(_)) => return Ok(()),
-        (Stage::Authenticating, _) => "SASL_RESPONSE",
-        (Stage::Ready, Request::Startup(_)) => return Err(second_startup()),
-        (Stage::Ready, _) => return Ok(()),
+        (ConnectionStage::Established, Request::Startup(_) | Request::Options) => return Ok(()),
+        (ConnectionStage::Established, _) => "STARTUP or OPTIONS",
+        (ConnectionStage::Authenticating, Request::AuthResponse(_)) => return Ok(()),
+        (ConnectionStage::Authenticating, _) => "SASL_RESPONSE",
+        (ConnectionStage::Ready, Request::Startup(_)) => return Err(second_startup()),
+        (ConnectionStage::Ready, _) => return Ok(()),
     };
     Err(ErrorResponse::protocol(format!(
         "Unexpected message {}, expecting {expected}",

@@ -11,11 +11,11 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, MetricEncod
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Unit;
 
-use crate::costs::Stages;
+use crate::costs::{Stages, in_seconds};
 
 /// Kinds of requests, by opcode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum RequestKind {
     Query,
     Prepare,
     Execute,
@@ -23,7 +23,7 @@ pub(crate) enum Kind {
     Other,
 }
 
-impl Kind {
+impl RequestKind {
     /// Their names, in the order of the variants.
     const NAMES: [&str; 5] = ["query", "prepare", "execute", "batch", "other"];
 
@@ -56,7 +56,7 @@ struct StageLabel {
 /// The times of one worker.
 #[derive(Debug, Default)]
 pub(crate) struct RequestTimes {
-    kinds: [Times; Kind::NAMES.len()],
+    kinds: [Times; RequestKind::NAMES.len()],
     stages: [Times; Stages::COUNT],
 }
 
@@ -79,7 +79,7 @@ impl Times {
 impl RequestTimes {
     /// Counts a request. Requires: no other thread counts here at the same time.
     #[inline]
-    pub(crate) fn count(&self, kind: Kind, stages: &Stages) {
+    pub(crate) fn count(&self, kind: RequestKind, stages: &Stages) {
         self.kinds[kind as usize].count(stages.sum());
         // In the order of `Stages::NAMES`.
         let [queue, execute, log_wait, send] = &self.stages;
@@ -118,13 +118,13 @@ impl AllRequestTimes {
 
     /// Number of QUERY and of EXECUTE requests.
     pub(crate) fn statement_counts(&self) -> (u64, u64) {
-        let count = |kind: Kind| self.sum_of(|times| &times.kinds[kind as usize]).1.iter().sum();
-        (count(Kind::Query), count(Kind::Execute))
+        let count = |kind: RequestKind| self.sum_of(|times| &times.kinds[kind as usize]).1.iter().sum();
+        (count(RequestKind::Query), count(RequestKind::Execute))
     }
 
     /// Number of requests.
     pub(crate) fn request_count(&self) -> u64 {
-        (0..Kind::NAMES.len())
+        (0..RequestKind::NAMES.len())
             .map(|kind| self.sum_of(|times| &times.kinds[kind]).1.iter().sum::<u64>())
             .sum()
     }
@@ -143,20 +143,15 @@ impl AllRequestTimes {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "for people")]
-fn seconds(nanos: u64) -> f64 {
-    nanos as f64 / 1e9
-}
-
 fn encode_times(
     encoder: &mut MetricEncoder<'_>,
     label: &impl EncodeLabelSet,
     (nanos, counts): (u64, [u64; BUCKETS + 1]),
 ) -> fmt::Result {
-    let bounds = (0..BUCKETS).map(|doublings| seconds(FIRST_NANOS << doublings));
+    let bounds = (0..BUCKETS).map(|doublings| in_seconds(FIRST_NANOS << doublings));
     let buckets: Vec<(f64, u64)> = bounds.chain([f64::INFINITY]).zip(counts).collect();
     encoder.encode_family(label)?.encode_histogram::<NoLabelSet>(
-        seconds(nanos),
+        in_seconds(nanos),
         counts.iter().sum(),
         &buckets,
         None,
@@ -168,7 +163,7 @@ impl Collector for AllRequestTimes {
         let help = "Time from the last byte of a request to the first byte of its answer.";
         let (unit, histogram) = (Some(&Unit::Seconds), MetricType::Histogram);
         let mut family = encoder.encode_descriptor("request", help, unit, histogram)?;
-        for (number, kind) in Kind::NAMES.into_iter().enumerate() {
+        for (number, kind) in RequestKind::NAMES.into_iter().enumerate() {
             let sums = self.sum_of(|times| &times.kinds[number]);
             encode_times(&mut family, &KindLabel { kind }, sums)?;
         }
@@ -211,8 +206,8 @@ mod tests {
                 log_wait: Some(960_000),
                 send: 10_000,
             };
-            worker.count(Kind::Other, &stages);
-            worker.count(Kind::Other, &Stages::default());
+            worker.count(RequestKind::Other, &stages);
+            worker.count(RequestKind::Other, &Stages::default());
         }
         assert_eq!(all.request_count(), 4);
         let mut registry = Registry::with_prefix("ilion_cql");

@@ -44,7 +44,7 @@ pub(super) async fn serve(listener: TcpListener, router: Router, timeout: Durati
             continue;
         }
         let service = TowerToHyperService::new(router.clone());
-        let io = TokioIo::new(Taken {
+        let io = TokioIo::new(StallGuard {
             stream,
             timeout,
             deadline: None,
@@ -64,14 +64,14 @@ pub(super) async fn serve(listener: TcpListener, router: Router, timeout: Durati
 }
 
 /// A stream whose writes fail if the client reads nothing for too long.
-struct Taken {
+struct StallGuard {
     stream: TcpStream,
     timeout: Duration,
     /// When the pending write fails; `None` after a write that succeeded.
     deadline: Option<Pin<Box<Sleep>>>,
 }
 
-impl Taken {
+impl StallGuard {
     fn judge<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.deadline = None;
@@ -84,7 +84,7 @@ impl Taken {
     }
 }
 
-impl AsyncRead for Taken {
+impl AsyncRead for StallGuard {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -94,7 +94,7 @@ impl AsyncRead for Taken {
     }
 }
 
-impl AsyncWrite for Taken {
+impl AsyncWrite for StallGuard {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
         self.judge(cx, written)

@@ -11,7 +11,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::registry::Unit;
 
-use crate::costs::{ShapeCosts, Stages, StatementCosts, TableCosts};
+use crate::costs::{ShapeCosts, Stages, StatementCosts, TableCosts, in_seconds};
 
 /// Upper bounds of the buckets, in nanoseconds: powers of two less one, from about 1 us to about 4 s. At these bounds the
 /// histograms of costs are exact.
@@ -109,9 +109,4 @@ fn encode_latency(family: &mut MetricEncoder<'_>, labels: &TableLabels, costs: &
     family
         .encode_family(labels)?
         .encode_histogram::<NoLabelSet>(sum, all, &buckets, None)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "for people")]
-fn in_seconds(nanos: u64) -> f64 {
-    nanos as f64 / 1e9
 }

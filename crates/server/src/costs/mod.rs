@@ -5,16 +5,19 @@
 
 mod histogram;
 mod rates;
+mod shape_costs;
 mod shard;
 mod slow;
 mod stages;
 mod tally;
 
 pub use histogram::{Histogram, Summary};
-pub use rates::{RateWatch, RecentRates, Sort};
-pub use shard::{CostShard, ShapeCosts, Spent};
+pub use rates::{OperationKind, RecentRates};
+pub use shape_costs::{ShapeCosts, Spent};
+pub use shard::CostShard;
 pub use slow::{SlowLog, SlowStatement};
 pub use stages::Stages;
+pub(crate) use stages::in_seconds;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -4,84 +4,25 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use ilion_env::Cost;
-use ilion_env::cost::CostScope;
 use ilion_query::Shape;
 
 use super::tally::Tally;
-use super::{Histogram, Stages};
+use super::{ShapeCosts, Spent, Stages};
 
 /// Most shapes of a thread; beyond it, shapes are evicted.
 const SHAPES_MAX: usize = 500;
 
-/// Costs of the statements of one shape.
-#[derive(Clone, Debug, Default)]
-pub struct ShapeCosts {
-    /// Executions.
-    pub calls: u64,
-    /// Executions that ended with an error.
-    pub errors: u64,
-    /// Sum of all costs.
-    pub total: Cost,
-    /// Nanoseconds from the last byte of the request to the first byte of its answer.
-    pub latency: Histogram,
-    /// The same without the stages queue and send.
-    pub local_latency: Histogram,
-    /// Sum of the nanoseconds of each stage, in the order of [`Stages::NAMES`].
-    pub stage_nanos: [u64; Stages::COUNT],
-    /// Bytes read from disk.
-    pub disk_bytes: Histogram,
-    /// Bytes read from disk for every hundred bytes of the answer.
-    pub amplification: Histogram,
-    /// Rows processed.
-    pub rows: Histogram,
-    /// Tombstones processed.
-    pub tombstones: Histogram,
-    /// SSTables touched.
-    pub sstables: Histogram,
-}
-
-impl ShapeCosts {
-    /// Adds the costs of another shape.
-    pub fn merge(&mut self, other: &Self) {
-        self.calls += other.calls;
-        self.errors += other.errors;
-        self.total += &other.total;
-        self.latency.merge(&other.latency);
-        self.local_latency.merge(&other.local_latency);
-        for (sum, more) in self.stage_nanos.iter_mut().zip(other.stage_nanos) {
-            *sum = sum.wrapping_add(more);
-        }
-        self.disk_bytes.merge(&other.disk_bytes);
-        self.amplification.merge(&other.amplification);
-        self.rows.merge(&other.rows);
-        self.tombstones.merge(&other.tombstones);
-        self.sstables.merge(&other.sstables);
-    }
-}
-
-/// The cost of one execution.
-#[derive(Clone, Copy, Debug)]
-pub struct Spent<'c> {
-    /// All costs but the latency.
-    pub cost: &'c CostScope,
-    /// The latency; `None` if [`CostShard::record_times`] follows when the answer is sent.
-    pub elapsed_nanos: Option<u64>,
-    /// The execution ended with an error.
-    pub is_error: bool,
-}
-
 /// A shape and its costs.
 #[derive(Clone, Debug)]
-pub(super) struct Known {
+struct KnownShape {
     id: u64,
-    pub shape: Arc<Shape>,
+    shape: Arc<Shape>,
     tally: Tally,
 }
 
 /// Evicted shapes of one table, counted as one shape.
 #[derive(Clone, Debug)]
-struct Others {
+struct EvictedShapes {
     shape: Arc<Shape>,
     costs: ShapeCosts,
 }
@@ -89,17 +30,17 @@ struct Others {
 /// The costs that one thread has counted.
 #[derive(Debug, Default)]
 pub struct CostShard {
-    known: Vec<Known>,
+    known: Vec<KnownShape>,
     /// Index in `known`, by id of the shape.
     places: HashMap<u64, usize, foldhash::fast::FixedState>,
     /// The id of the last look-up and its index: many look-ups repeat the last id.
     last: (u64, usize),
     /// Evicted shapes.
-    others: BTreeMap<OthersKey, Others>,
+    others: BTreeMap<EvictedKey, EvictedShapes>,
 }
 
 /// Keyspace, table, [`Shape::is_read`] and [`Shape::is_scan`].
-type OthersKey = (String, String, bool, bool);
+type EvictedKey = (String, String, bool, bool);
 
 impl CostShard {
     /// Counts an execution. `shape` is called only if the id is new.
@@ -121,7 +62,7 @@ impl CostShard {
         if self.known.len() >= SHAPES_MAX {
             self.make_room();
         }
-        self.known.push(Known {
+        self.known.push(KnownShape {
             id,
             shape,
             tally: Tally::default(),
@@ -157,7 +98,7 @@ impl CostShard {
         self.last = (0, 0);
     }
 
-    fn make_one_of_others(&mut self, known: &Known) {
+    fn make_one_of_others(&mut self, known: &KnownShape) {
         let shape = &known.shape;
         let key = (
             shape.keyspace.clone(),
@@ -165,7 +106,7 @@ impl CostShard {
             shape.is_read,
             shape.is_scan,
         );
-        let others = self.others.entry(key).or_insert_with(|| Others {
+        let others = self.others.entry(key).or_insert_with(|| EvictedShapes {
             shape: Arc::new(Shape {
                 text: others_of(shape),
                 ..Shape::clone(shape)

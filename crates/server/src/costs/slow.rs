@@ -43,12 +43,12 @@ struct SlowShape {
 
 /// The slow statements of one report.
 #[derive(Debug, Default)]
-struct Report {
+struct SlowReport {
     shapes: BTreeMap<String, SlowShape>,
     count: u64,
 }
 
-impl Report {
+impl SlowReport {
     fn take(&mut self, slow: SlowStatement) {
         self.count += 1;
         let nanos = slow.elapsed_nanos;
@@ -194,7 +194,7 @@ impl Drop for SlowLog {
 fn run(slow: &Receiver<SlowStatement>, threshold: Duration) {
     while let Ok(first) = slow.recv() {
         let started = Instant::now();
-        let mut report = Report::default();
+        let mut report = SlowReport::default();
         report.take(first);
         let is_over = loop {
             match slow.recv_deadline(started + REPORT_INTERVAL) {
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn statements_of_a_shape_share_a_line_with_the_slowest_of_them() {
-        let mut report = Report::default();
+        let mut report = SlowReport::default();
         for (value, millis) in [(1, 600), (2, 900), (3, 750)] {
             report.take(slow("SELECT a", value, millis));
         }
@@ -243,14 +243,18 @@ mod tests {
 
     #[test]
     fn a_report_has_a_bounded_number_of_lines() {
-        let mut report = Report::default();
+        let mut report = SlowReport::default();
         for shape in 0..LINES_MAX as u64 + 7 {
             report.take(slow(&format!("SELECT {shape:03}"), 1, 1000 - shape));
         }
         let printed = report.print(Duration::from_millis(500), REPORT_INTERVAL).unwrap();
         assert_eq!(printed.lines().count(), LINES_MAX + 2);
         assert!(printed.ends_with(".. (7 more were left out)"), "{printed}");
-        assert!(Report::default().print(Duration::ZERO, REPORT_INTERVAL).is_none());
+        assert!(
+            SlowReport::default()
+                .print(Duration::ZERO, REPORT_INTERVAL)
+                .is_none()
+        );
     }
 
     #[test]

@@ -19,17 +19,6 @@ impl Stages {
     /// Their names, in order.
     pub const NAMES: [&str; Self::COUNT] = ["queue", "execute", "log_wait", "send"];
 
-    /// All of them; `None` where the request had no such stage.
-    #[inline]
-    pub fn each(&self) -> [Option<u64>; Self::COUNT] {
-        [
-            Some(self.queue),
-            Some(self.execute),
-            self.log_wait,
-            Some(self.send),
-        ]
-    }
-
     /// The whole time of the request.
     #[inline]
     pub fn sum(&self) -> u64 {
@@ -41,4 +30,10 @@ impl Stages {
     pub fn local(&self) -> u64 {
         self.execute + self.log_wait.unwrap_or(0)
     }
+}
+
+/// Nanoseconds in seconds, for metrics.
+#[expect(clippy::cast_precision_loss, reason = "for people")]
+pub(crate) fn in_seconds(nanos: u64) -> f64 {
+    nanos as f64 / 1e9
 }

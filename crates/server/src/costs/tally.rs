@@ -6,8 +6,7 @@
 use ilion_env::cost::amplification_percent;
 use ilion_env::{Cost, Count};
 
-use super::shard::Spent;
-use super::{Histogram, ShapeCosts, Stages};
+use super::{Histogram, ShapeCosts, Spent, Stages};
 
 /// Counts of rows and of SSTables below this are small, counts of tombstones below half of it.
 const SMALL: u64 = 4;
@@ -26,12 +25,12 @@ pub(super) struct Tally {
     pub stage_nanos: [u64; Stages::COUNT],
     /// Executions that read nothing from disk, by rows, SSTables and tombstones.
     small: [u64; COMBINATIONS],
-    others: Others,
+    large: LargeCounts,
 }
 
 /// Executions with a number that is not small.
 #[derive(Clone, Debug, Default)]
-struct Others {
+struct LargeCounts {
     calls: u64,
     disk_bytes: Histogram,
     amplification: Histogram,
@@ -63,7 +62,7 @@ impl Tally {
         };
         match self.small.get_mut(numbers.combination()) {
             Some(count) => *count += 1,
-            None => self.others.record(numbers, cost.of(Count::BytesReturned)),
+            None => self.large.record(numbers, cost.of(Count::BytesReturned)),
         }
         if let Some(elapsed) = spent.elapsed_nanos {
             let log = cost.of(Count::LogNanos);
@@ -90,7 +89,7 @@ impl Tally {
 
     /// Executions.
     pub fn calls(&self) -> u64 {
-        self.others.calls + self.small.iter().sum::<u64>()
+        self.large.calls + self.small.iter().sum::<u64>()
     }
 
     /// Converts the counters to histograms.
@@ -103,11 +102,11 @@ impl Tally {
             latency: self.latency.clone(),
             local_latency: self.local_latency.clone(),
             stage_nanos: self.stage_nanos,
-            disk_bytes: self.others.disk_bytes.clone(),
-            amplification: self.others.amplification.clone(),
-            rows: self.others.rows.clone(),
-            tombstones: self.others.tombstones.clone(),
-            sstables: self.others.sstables.clone(),
+            disk_bytes: self.large.disk_bytes.clone(),
+            amplification: self.large.amplification.clone(),
+            rows: self.large.rows.clone(),
+            tombstones: self.large.tombstones.clone(),
+            sstables: self.large.sstables.clone(),
         };
         for (combination, count) in self.small.iter().enumerate().filter(|(_, count)| **count > 0) {
             let numbers = Numbers::of_combination(combination as u64);
@@ -121,7 +120,7 @@ impl Tally {
     }
 }
 
-impl Others {
+impl LargeCounts {
     #[cold]
     #[inline(never)]
     fn record(&mut self, numbers: Numbers, returned: u64) {

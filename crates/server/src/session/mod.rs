@@ -68,16 +68,16 @@ pub(crate) enum Work {
     /// Decoded, and moved to the threads for heavy statements.
     Heavy {
         request: Box<RequestFrame>,
-        cost: Cost,
+        cost: InFlight,
         received_nanos: u64,
     },
 }
 
 impl Work {
     /// Version and stream of its answer, and its size.
-    pub fn place(&self) -> (Version, i16, Cost) {
+    pub fn stream_and_size(&self) -> (Version, i16, InFlight) {
         match self {
-            Self::Frame { frame, .. } => (frame.version, frame.stream, Cost::of(frame)),
+            Self::Frame { frame, .. } => (frame.version, frame.stream, InFlight::of(frame)),
             Self::Heavy { request, cost, .. } => (request.version, request.stream, *cost),
         }
     }
@@ -85,12 +85,12 @@ impl Work {
 
 /// Number and size of requests in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Cost {
+pub(crate) struct InFlight {
     pub requests: usize,
     pub bytes: usize,
 }
 
-impl Cost {
+impl InFlight {
     pub fn of(frame: &Frame) -> Self {
         Self {
             requests: 1,
@@ -115,7 +115,7 @@ pub(crate) struct SessionLimits {
 /// The stage of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Stage {
+pub(crate) enum ConnectionStage {
     /// Before STARTUP.
     Established = 0,
     /// The client must authenticate.
@@ -162,7 +162,7 @@ pub(crate) struct Session {
 
 /// Who sends the bytes that [`Session::deliver`] queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sender {
+pub(crate) enum SentBy {
     /// The calling thread.
     Caller,
     /// The task of the connection, since the caller may not spend a system call.
@@ -182,7 +182,7 @@ impl Session {
             peer,
             limits,
             account,
-            stage: AtomicU8::new(Stage::Established as u8),
+            stage: AtomicU8::new(ConnectionStage::Established as u8),
             client: Mutex::default(),
             outbox: Mutex::new(Outbox::new(stream)),
             wake_sender: Notify::new(),
@@ -198,15 +198,15 @@ impl Session {
         }
     }
 
-    pub fn stage(&self) -> Stage {
+    pub fn stage(&self) -> ConnectionStage {
         match self.stage.load(Relaxed) {
-            0 => Stage::Established,
-            1 => Stage::Authenticating,
-            _ => Stage::Ready,
+            0 => ConnectionStage::Established,
+            1 => ConnectionStage::Authenticating,
+            _ => ConnectionStage::Ready,
         }
     }
 
-    pub fn set_stage(&self, stage: Stage) {
+    pub fn set_stage(&self, stage: ConnectionStage) {
         self.stage.store(stage as u8, Relaxed);
     }
 
@@ -247,7 +247,7 @@ impl Session {
     }
 
     /// Counts decoded requests as in flight.
-    pub fn begin(&self, cost: Cost) {
+    pub fn begin(&self, cost: InFlight) {
         self.requests.fetch_add(cost.requests, SeqCst);
         self.request_bytes.fetch_add(cost.bytes, SeqCst);
         self.account.grow(cost.bytes);
@@ -255,7 +255,7 @@ impl Session {
     }
 
     /// Queues answers, already packed for the wire, and counts their requests as done.
-    pub fn deliver(&self, packed: impl Into<Rope>, done: Cost, sender: Sender) {
+    pub fn deliver(&self, packed: impl Into<Rope>, done: InFlight, sender: SentBy) {
         self.deliver_timed(packed, done, sender, None);
     }
 
@@ -263,8 +263,8 @@ impl Session {
     pub fn deliver_timed(
         &self,
         packed: impl Into<Rope>,
-        done: Cost,
-        sender: Sender,
+        done: InFlight,
+        sender: SentBy,
         times: Option<AnswerTimes>,
     ) {
         self.send(packed.into(), sender, times);
@@ -274,10 +274,10 @@ impl Session {
         self.wake_reader_if_waiting();
     }
 
-    fn send(&self, packed: Rope, sender: Sender, times: Option<AnswerTimes>) {
+    fn send(&self, packed: Rope, sender: SentBy, times: Option<AnswerTimes>) {
         let mut outbox = self.outbox.lock();
         let before = outbox.queued_bytes();
-        let is_sent_now = before == 0 && sender == Sender::Itself;
+        let is_sent_now = before == 0 && sender == SentBy::Caller;
         match times {
             // Most answers are sent at once, so their times need not be queued.
             Some(times) if is_sent_now && outbox.takes_all() => {
@@ -406,9 +406,9 @@ impl Session {
         ClientFacts {
             peer: self.peer,
             stage: match self.stage() {
-                Stage::Established => "ESTABLISHED",
-                Stage::Authenticating => "AUTHENTICATING",
-                Stage::Ready => "READY",
+                ConnectionStage::Established => "ESTABLISHED",
+                ConnectionStage::Authenticating => "AUTHENTICATING",
+                ConnectionStage::Ready => "READY",
             },
             options: client.options,
             protocol_version: client.wire.map(|wire| wire.version.number()),

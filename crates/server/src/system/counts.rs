@@ -6,7 +6,7 @@ use bytes::Bytes;
 use ilion_engine::{EngineFacts, VirtualRow};
 use ilion_query::{BatchKind, BatchSizes};
 
-use super::values::{bigint, double, int, text, timestamp};
+use super::values::{bigint, cell, double, int, text, timestamp};
 use crate::clients::PoolFacts;
 use crate::recent_log::LogLine;
 use crate::settings::Settings;
@@ -17,7 +17,7 @@ fn named(name: &str, cells: Vec<(&str, Bytes)>) -> VirtualRow {
         clustering: Vec::new(),
         cells: cells
             .into_iter()
-            .map(|(column, value)| (column.to_owned(), Some(value)))
+            .map(|(column, value)| cell(column, value))
             .collect(),
     }
 }
@@ -131,7 +131,7 @@ pub(super) fn logs(lines: Vec<LogLine>) -> Vec<VirtualRow> {
                 ("logger", text(&line.logger)),
                 ("message", text(&line.message)),
             ]
-            .map(|(name, value)| (name.to_owned(), Some(value)))
+            .map(|(name, value)| cell(name, value))
             .into(),
         }
     };

@@ -7,7 +7,7 @@
 use ilion_engine::{Engine, VirtualRow};
 use ilion_types::Partitioner;
 
-use super::values::{bigint, text};
+use super::values::{bigint, cell, text};
 
 /// Start, end, and the share of the ring between them.
 type Range = (i64, i64, f64);
@@ -83,8 +83,8 @@ fn rows(engine: &Engine, ranges: &[Range], kinds: &[Option<&str>]) -> Vec<Virtua
                     partition_key: vec![text(&table.keyspace)],
                     clustering,
                     cells: vec![
-                        ("mean_partition_size".to_owned(), Some(bigint(mean))),
-                        ("partitions_count".to_owned(), Some(bigint(count))),
+                        cell("mean_partition_size", bigint(mean)),
+                        cell("partitions_count", bigint(count)),
                     ],
                 });
             }

@@ -6,7 +6,7 @@ use ilion_index::Definition;
 use ilion_schema::IndexPart;
 use ilion_types::CqlType;
 
-use super::values::{bigint, boolean, text};
+use super::values::{bigint, boolean, cell, text};
 
 /// Cassandra's name of the class of an index without a class.
 const TABLE_INDEX: &str = "legacy_local_table";
@@ -83,10 +83,6 @@ fn named(definition: &Definition, cells: Vec<(String, Option<Bytes>)>) -> Virtua
         clustering: vec![text(&definition.schema.name)],
         cells,
     }
-}
-
-pub(super) fn cell(name: &str, value: Bytes) -> (String, Option<Bytes>) {
-    (name.to_owned(), Some(value))
 }
 
 fn build_of<'b>(definition: &Definition, builds: &'b [IndexBuildFacts]) -> Option<&'b IndexBuildFacts> {

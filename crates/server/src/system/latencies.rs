@@ -1,10 +1,9 @@
 //! `system_views` about reads and writes of tables: one row per table. Compat: `TableMetricTables`.
 
-use bytes::Bytes;
 use ilion_engine::{Engine, TableDetails, VirtualRow};
 
-use super::values::{bigint, double, text};
-use crate::costs::{Histogram, RecentRates, Sort, StatementCosts, TableCosts};
+use super::values::{bigint, cell, double, text};
+use crate::costs::{Histogram, OperationKind, RecentRates, StatementCosts, TableCosts};
 
 /// Selects the histogram of a table.
 pub(super) type Pick = fn(&TableCosts) -> Histogram;
@@ -27,12 +26,12 @@ pub(super) fn latency(
     rates: &RecentRates,
     tables: Names,
     of: Pick,
-    sort: Sort,
+    kind: OperationKind,
 ) -> Vec<VirtualRow> {
     let mut rows = rows(costs, &tables, of, ["p50th_ms", "p99th_ms", "max_ms"], 1e6);
     for (name, row) in &mut rows {
-        let rate = rates.of_table(name, sort);
-        row.cells.push(("per_second".to_owned(), Some(double(rate))));
+        let rate = rates.of_table(name, kind);
+        row.cells.push(cell("per_second", double(rate)));
     }
     rows.into_iter().map(|(_, row)| row).collect()
 }
@@ -59,7 +58,6 @@ fn rows(
         let summary = values.summary();
         #[expect(clippy::cast_precision_loss, reason = "shown to people")]
         let shown = |value: u64| double(value as f64 / unit);
-        let cell = |name: &str, value: Bytes| (name.to_owned(), Some(value));
         let row = VirtualRow {
             partition_key: vec![text(&name.0), text(&name.1)],
             clustering: Vec::new(),
@@ -101,7 +99,7 @@ fn largest(tables: &[TableDetails], column: &str, of: fn(&TableDetails) -> u64) 
     let row = |table: &TableDetails| VirtualRow {
         partition_key: vec![text(&table.facts.keyspace), text(&table.facts.table)],
         clustering: Vec::new(),
-        cells: vec![(column.to_owned(), Some(bigint(of(table))))],
+        cells: vec![cell(column, bigint(of(table)))],
     };
     tables.iter().map(row).collect()
 }

@@ -15,7 +15,7 @@ use ilion_types::{Partitioner, Token};
 use uuid::Uuid;
 
 use super::SchemaListener;
-use super::values::{inet, int, text, uuid};
+use super::values::{cell, inet, int, text, uuid};
 
 /// Compat: the version of Cassandra that clients are told; drivers choose their queries by it.
 pub const RELEASE_VERSION: &str = "5.0.9";
@@ -189,9 +189,7 @@ impl LocalNode {
         VirtualRow {
             partition_key: vec![inet(facts.listen_address)],
             clustering: vec![int(STORAGE_PORT)],
-            cells: cells
-                .map(|(name, value)| (name.to_owned(), Some(text(&value))))
-                .into(),
+            cells: cells.map(|(name, value)| cell(name, text(&value))).into(),
         }
     }
 

@@ -34,7 +34,7 @@ use ilion_query::{BatchSizes, QueryProcessor};
 use ilion_schema::TableId;
 
 use crate::clients::Clients;
-use crate::costs::{RecentRates, Sort, StatementCosts};
+use crate::costs::{OperationKind, RecentRates, StatementCosts};
 use crate::recent_log;
 use crate::settings::Settings;
 
@@ -111,7 +111,7 @@ pub fn register(engine: &Arc<Engine>, settings: &Settings) {
     });
     engine.register_virtual_table(
         TableId::of_system_table("system_views", "system_logs"),
-        Arc::new(Logs),
+        Arc::new(LogsTable),
     );
     add(
         engine,
@@ -168,9 +168,9 @@ pub fn register(engine: &Arc<Engine>, settings: &Settings) {
 /// Registers the virtual tables about costs of statements, and the one about caches.
 pub fn register_costs(engine: &Arc<Engine>, costs: &Arc<StatementCosts>, rates: &Arc<RecentRates>) {
     let id = TableId::of_system_table("system_views", "statements");
-    engine.register_virtual_table(id, Arc::new(Statements(costs.clone())));
-    let (reads, scans, writes) = (Sort::Reads, Sort::Scans, Sort::Writes);
-    let times: [(&str, Sort, Pick); 6] = [
+    engine.register_virtual_table(id, Arc::new(StatementsTable(costs.clone())));
+    let (reads, scans, writes) = (OperationKind::Reads, OperationKind::Scans, OperationKind::Writes);
+    let times: [(&str, OperationKind, Pick); 6] = [
         ("coordinator_read_latency", reads, |table| {
             table.reads.latency.clone()
         }),
@@ -198,10 +198,10 @@ pub fn register_costs(engine: &Arc<Engine>, costs: &Arc<StatementCosts>, rates: 
                 .map_or_else(Vec::new, |engine| latencies::stored(&engine))
         }
     };
-    for (name, sort, of) in times {
+    for (name, kind, of) in times {
         let (costs, rates, stored) = (costs.clone(), rates.clone(), stored(engine));
         add(engine, "system_views", name, move || {
-            latencies::latency(&costs, &rates, stored(), of, sort)
+            latencies::latency(&costs, &rates, stored(), of, kind)
         });
     }
     let (weak, of_caches) = (Arc::downgrade(engine), rates.clone());
@@ -263,9 +263,9 @@ pub(crate) fn register_batches(engine: &Engine, sizes: &Arc<BatchSizes>) {
 }
 
 /// `system_logs`: the last lines of the log; TRUNCATE deletes them.
-struct Logs;
+struct LogsTable;
 
-impl VirtualTable for Logs {
+impl VirtualTable for LogsTable {
     fn rows(&self) -> Vec<VirtualRow> {
         counts::logs(recent_log::lines())
     }
@@ -280,9 +280,9 @@ impl VirtualTable for Logs {
     }
 }
 
-struct Statements(Arc<StatementCosts>);
+struct StatementsTable(Arc<StatementCosts>);
 
-impl VirtualTable for Statements {
+impl VirtualTable for StatementsTable {
     fn rows(&self) -> Vec<VirtualRow> {
         statements::statements(&self.0.list())
     }

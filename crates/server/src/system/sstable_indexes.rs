@@ -7,8 +7,8 @@ use bytes::Bytes;
 use ilion_engine::{Engine, SSTableIndexFacts, VirtualRow};
 use ilion_index::Definition;
 
-use super::indexes::{attached_indexes, cell};
-use super::values::{bigint, map, text, text_map};
+use super::indexes::attached_indexes;
+use super::values::{bigint, cell, map, text, text_map};
 
 /// Format of the files: Ilion's own.
 const FORMAT_VERSION: &str = "ilion";

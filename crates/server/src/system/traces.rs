@@ -56,7 +56,7 @@ impl StoredTraces {
             let table = schema.table("system_traces", name).cloned();
             table.ok_or_else(|| StoreError::Internal(format!("system_traces.{name} is not there")))
         };
-        let writer = Writer {
+        let writer = TraceRows {
             now_micros,
             expires_secs: u32::try_from(self.store.now_micros() / 1_000_000)
                 .unwrap_or(u32::MAX)
@@ -73,7 +73,7 @@ impl StoredTraces {
         Ok(())
     }
 
-    fn mutation(&self, table: &Arc<TableSchema>, writer: &Writer, rows: Vec<Row>) -> Mutation {
+    fn mutation(&self, table: &Arc<TableSchema>, writer: &TraceRows, rows: Vec<Row>) -> Mutation {
         Mutation {
             table: table.clone(),
             key: DecoratedKey::new(table.partitioner(self.store.partitioner()), writer.key.clone()),
@@ -84,7 +84,7 @@ impl StoredTraces {
         }
     }
 
-    fn session(&self, table: &TableSchema, trace: &Trace, writer: &Writer) -> Row {
+    fn session(&self, table: &TableSchema, trace: &Trace, writer: &TraceRows) -> Row {
         let duration = i32::try_from(trace.duration_micros).unwrap_or(i32::MAX);
         let cells = [
             ("client", inet(trace.client)),
@@ -107,7 +107,7 @@ impl StoredTraces {
         row
     }
 
-    fn events(&self, table: &TableSchema, trace: &Trace, writer: &Writer) -> Vec<Row> {
+    fn events(&self, table: &TableSchema, trace: &Trace, writer: &TraceRows) -> Vec<Row> {
         let node = self.env.time_uuid();
         let mut ticks = 0;
         let events = trace.events.iter().map(|event| {
@@ -141,14 +141,14 @@ fn uuid_at(ticks: u64, like: Uuid) -> Uuid {
 }
 
 /// Builds rows that expire.
-struct Writer {
+struct TraceRows {
     now_micros: i64,
     expires_secs: u32,
     ttl_secs: u32,
     key: Bytes,
 }
 
-impl Writer {
+impl TraceRows {
     fn cell(&self, value: Bytes) -> Cell {
         match self.ttl_secs {
             0 => Cell::live(self.now_micros, value),

@@ -3,16 +3,12 @@
 use bytes::Bytes;
 use ilion_engine::{CacheFacts, CompactionFacts, EngineFacts, TableFacts, VirtualRow};
 
-use super::values::{bigint, boolean, double, inet, int, text, text_map, uuid};
+use super::values::{bigint, boolean, cell, double, inet, int, text, text_map, uuid};
 use crate::client_facts::ClientFacts;
 use crate::clients::PoolFacts;
 use crate::costs::RecentRates;
 use crate::queues::RunningRequest;
 use crate::settings::Settings;
-
-fn cell(name: &str, value: Bytes) -> (String, Option<Bytes>) {
-    (name.to_owned(), Some(value))
-}
 
 pub(super) fn settings(settings: &Settings) -> Vec<VirtualRow> {
     settings
