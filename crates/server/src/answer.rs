@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ilion_codec::Rope;
 use ilion_protocol::{
     ColumnSpec, Compression, ErrorCode, ErrorResponse, MetadataMode, Opcode, Response, ResponseHead,
-    ResultBody, RowsHead, RowsWriter, begin_response, encode_response,
+    ResultBody, RowsHead, begin_response, encode_response,
 };
 use ilion_query::ResultSet;
 
@@ -148,10 +148,7 @@ pub(crate) fn encode_shared(head: &ResponseHead<'_>, reply: &Reply, columns: &mu
     };
     let mut envelope = Vec::new();
     let start = begin_response(&mut envelope, head, Opcode::Result);
-    let rows_head = rows_head(result, &columns, &metadata);
-    let mut rows = RowsWriter::new(&mut envelope, head.version, &rows_head);
-    rows.rows_follow(result.row_count);
-    rows.finish();
+    rows_head(result, &columns, &metadata).begin_rows(&mut envelope, head.version, result.row_count);
     start.finish_before(&mut envelope, result.cells.len()).ok()?;
     let mut envelope = Rope::from(envelope);
     envelope.append(&result.cells);
@@ -179,9 +176,9 @@ fn encode_rows(
     compression: Option<Compression>,
 ) -> Result<(), ilion_protocol::Error> {
     let start = begin_response(out, head, Opcode::Result);
-    let rows_head = rows_head(result, columns, &metadata);
-    let mut rows = RowsWriter::new(out, head.version, &rows_head);
-    rows.encoded_rows(result.row_count, &result.cells);
-    rows.finish();
+    rows_head(result, columns, &metadata).begin_rows(out, head.version, result.row_count);
+    out.reserve(result.cells.len());
+    let pieces = result.cells.pieces();
+    pieces.for_each(|piece| out.extend_from_slice(piece.bytes()));
     start.finish(out, compression)
 }

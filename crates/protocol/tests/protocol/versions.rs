@@ -33,8 +33,8 @@ fn warnings_are_dropped_in_v3() {
 #[test]
 fn failures_are_timeouts_in_v3_and_counts_in_v4() {
     let reasons = vec![
-        ([127, 0, 0, 1].into(), FailureReason::TIMEOUT),
-        ([127, 0, 0, 2].into(), FailureReason::TOO_MANY_TOMBSTONES),
+        ([127, 0, 0, 1].into(), FailureReason(2)),
+        ([127, 0, 0, 2].into(), FailureReason(1)),
     ];
     let read = |failures| ErrorDetail::ReadFailure {
         consistency: QUORUM,
