@@ -1,4 +1,4 @@
-//! What `ilion bench` is given by this program: databases in this process, and the administration of nodes.
+//! What this program provides to `ilion bench`: databases in this process, and the administration of nodes.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -36,7 +36,7 @@ fn settings_of(directory: &Path, assignments: &[String]) -> anyhow::Result<Setti
     Ok(loaded.settings)
 }
 
-/// A database of this process.
+/// A database in this process.
 struct Opened(Database);
 
 impl Embedded for Opened {
@@ -97,7 +97,7 @@ impl Prepared for OpenedStatement {
     }
 }
 
-/// A node of this machine.
+/// A node on this machine.
 struct Running(AdminClient);
 
 impl Admin for Running {

@@ -1,4 +1,4 @@
-//! `ilion sstable export` and `import`: a running node of this machine gives or takes the files of a table.
+//! `ilion sstable export` and `import`: a running node exports or imports the files of a table.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::Failure;
 use crate::ask::{client, escape, say};
 use crate::cli::{AdminArguments, ExportArguments, ImportArguments};
 
-/// Has the SSTables of a table put into a directory.
+/// Exports the SSTables of a table to a directory.
 pub fn export(arguments: &ExportArguments) -> Result<(), Failure> {
     let directory = absolute(&arguments.directory)?;
     let exported = match arguments.format {
@@ -28,7 +28,7 @@ pub fn export(arguments: &ExportArguments) -> Result<(), Failure> {
     }
 }
 
-/// Has the SSTables of a directory taken into a table.
+/// Imports the SSTables of a directory into a table.
 pub fn import(arguments: &ImportArguments) -> Result<(), Failure> {
     let place = place(
         &arguments.keyspace,
@@ -44,7 +44,7 @@ pub fn import(arguments: &ImportArguments) -> Result<(), Failure> {
     }
 }
 
-/// Writes what was exported in another format, and removes it.
+/// Converts the exported SSTables to another format, and removes the originals.
 fn convert(
     report: &ExportReport,
     format: TargetFormat,
@@ -70,7 +70,7 @@ fn convert(
     env.remove_dir_all(exported).map_err(Failure::of)
 }
 
-/// Where the node puts what is converted then; on the same file system as the outcome.
+/// A directory beside the output for SSTables that will be converted, on the same file system.
 fn beside(directory: &Path) -> Result<PathBuf, Failure> {
     let env = RealEnv::new();
     if env.exists(directory) && !env.list(directory).map_err(Failure::of)?.is_empty() {
