@@ -30,8 +30,13 @@ pub fn report<T: DeserializeOwned + Serialize + Display>(
     path: &str,
 ) -> Result<(), Failure> {
     let report: T = client(arguments)?.get(path).map_err(Failure::of)?;
+    show(arguments, &report)
+}
+
+/// Prints a report: as JSON, or as text.
+pub fn show<T: Serialize + Display>(arguments: &AdminArguments, report: &T) -> Result<(), Failure> {
     match arguments.json {
-        true => say(&serde_json::to_string_pretty(&report).map_err(Failure::of)?),
+        true => say(&serde_json::to_string_pretty(report).map_err(Failure::of)?),
         false => say(&report.to_string()),
     }
     Ok(())
@@ -111,6 +116,15 @@ pub fn post(
     client(arguments)?.post(&path).map_err(Failure::of)
 }
 
+/// Requests an action that returns a report.
+pub fn post_report<T: DeserializeOwned>(
+    arguments: &AdminArguments,
+    action: &str,
+    parts: &[(&str, Option<&str>)],
+) -> Result<T, Failure> {
+    serde_json::from_value(post(arguments, action, parts)?).map_err(Failure::of)
+}
+
 /// The path of an action, with the parameters that have a value.
 pub fn path(action: &str, parts: &[(&str, Option<&str>)]) -> String {
     let given = parts.iter().filter_map(|(name, value)| Some((name, (*value)?)));
@@ -130,7 +144,7 @@ pub fn say(text: &str) {
 }
 
 /// Escapes a parameter for a URL.
-pub fn escape(text: &str) -> String {
+fn escape(text: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     text.bytes()
         .map(|byte| match is_plain(byte) {

@@ -29,9 +29,7 @@ fn settings_of(directory: &Path, assignments: &[String]) -> anyhow::Result<Setti
     let mut loaded = Loaded::default();
     loaded.settings.directory = directory.to_path_buf();
     for assignment in assignments {
-        let pair = assignment.split_once('=');
-        let (name, value) = pair.with_context(|| format!("--set {assignment}: expected NAME=VALUE"))?;
-        loaded.set(name.trim(), value.trim(), || format!("--set {assignment}"))?;
+        loaded.set_assignment(assignment)?;
     }
     Ok(loaded.settings)
 }

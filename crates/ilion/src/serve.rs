@@ -117,12 +117,7 @@ fn load(env: &dyn Env, arguments: &ServeArguments) -> Result<Loaded, Failure> {
         loaded.set(name, &value, || flag.to_owned()).map_err(usage)?;
     }
     for assignment in &arguments.set {
-        let (name, value) = assignment
-            .split_once('=')
-            .ok_or_else(|| Failure::Usage(format!("--set {assignment}: expected NAME=VALUE")))?;
-        loaded
-            .set(name.trim(), value.trim(), || format!("--set {assignment}"))
-            .map_err(usage)?;
+        loaded.set_assignment(assignment).map_err(usage)?;
     }
     Ok(loaded)
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::Failure;
-use crate::ask::{client, of_tables, path, post, report, say};
+use crate::ask::{client, of_tables, path, post, post_report, report, say, show};
 use crate::cli::{StatementsArguments, TableArguments, TopPartitionsArguments, TraceProbabilityArguments};
 
 /// Lists or resets the costs of statements.
@@ -21,11 +21,7 @@ pub fn statements(arguments: &StatementsArguments) -> Result<(), Failure> {
         .get("/admin/statements")
         .map_err(Failure::of)?;
     report.statements.truncate(arguments.top);
-    match arguments.admin.json {
-        true => say(&serde_json::to_string_pretty(&report).map_err(Failure::of)?),
-        false => say(&report.to_string()),
-    }
-    Ok(())
+    show(&arguments.admin, &report)
 }
 
 /// Prints or sets the share of requests that are traced without being asked to.
@@ -53,11 +49,6 @@ pub fn top_partitions(arguments: &TopPartitionsArguments) -> Result<(), Failure>
     let [keyspace, table] = of_tables(tables);
     let (millis, top) = (arguments.duration.to_string(), arguments.top.to_string());
     let parts = [("millis", Some(&*millis)), ("top", Some(&*top)), keyspace, table];
-    let report = post(&tables.admin, "top-partitions", &parts)?;
-    let report: TopPartitionsReport = serde_json::from_value(report).map_err(Failure::of)?;
-    match tables.admin.json {
-        true => say(&serde_json::to_string_pretty(&report).map_err(Failure::of)?),
-        false => say(&report.to_string()),
-    }
-    Ok(())
+    let report: TopPartitionsReport = post_report(&tables.admin, "top-partitions", &parts)?;
+    show(&tables.admin, &report)
 }

@@ -122,6 +122,19 @@ impl Loaded {
         Ok(())
     }
 
+    /// Sets the setting of a command line's `--set NAME=VALUE`.
+    ///
+    /// # Errors
+    /// There is no `=`, the name is unknown, or the value cannot be used.
+    pub fn set_assignment(&mut self, assignment: &str) -> Result<(), SettingsError> {
+        let place = || format!("--set {assignment}");
+        let (name, value) = assignment.split_once('=').ok_or_else(|| SettingsError {
+            place: place(),
+            problem: "expected NAME=VALUE".to_owned(),
+        })?;
+        self.set(name.trim(), value.trim(), place)
+    }
+
     /// Sets one setting.
     ///
     /// # Errors
