@@ -1,4 +1,4 @@
-//! What is encoded comes back, in each version, however the bytes arrive.
+//! An encoded message decodes to the same message, in each version, in whatever pieces the bytes arrive.
 
 use bytes::BytesMut;
 use ilion_protocol::*;
@@ -100,7 +100,7 @@ fn responses_come_back() {
     }
 }
 
-/// Rows that a server appends and rows as a value give the same bytes.
+/// Rows that a server appends and rows as a value have the same bytes.
 #[test]
 fn appended_rows_are_rows() {
     let columns: Vec<ColumnSpec> = ["k", "v"]

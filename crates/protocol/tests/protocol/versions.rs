@@ -1,10 +1,10 @@
-//! What older versions get instead of what they do not know.
+//! What older versions get in place of messages that they do not know.
 
 use bytes::BytesMut;
 use ilion_protocol::*;
 use ilion_types::CqlType;
 
-/// What a client of `version` makes of a response.
+/// A response as a client of `version` decodes it.
 fn seen(version: Version, response: Response) -> ResponseFrame {
     let warnings = ["careful".to_owned()];
     let head = ResponseHead::new(version, 1).with_warnings(&warnings);

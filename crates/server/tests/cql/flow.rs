@@ -1,4 +1,4 @@
-//! Slow clients and eager ones.
+//! Clients that read too slowly or send too fast.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ fn most_queued(statement: &str) {
     }
     writing.join().unwrap();
     assert!(seen.iter().all(|seen| *seen));
-    // The limit, and what each thread had in hand when it was reached.
+    // The limit, and the answers that the threads were working on when it was reached.
     assert!(largest <= 20 * MIB, "{largest} bytes were queued");
 }
 
