@@ -1,4 +1,4 @@
-//! What a partition consists of below its head: rows and range tombstone markers, in clustering order.
+//! The body of a partition: rows and range tombstone markers, in clustering order.
 
 use crate::{Bound, DeletionTime, Row};
 
@@ -7,12 +7,12 @@ use crate::{Bound, DeletionTime, Row};
 pub enum Unfiltered {
     /// A row.
     Row(Row),
-    /// An end of a deleted range.
+    /// One end of a deleted range, or the boundary between two.
     Marker(Marker),
 }
 
 impl Unfiltered {
-    /// The newest timestamp of what it says, of deletions as well; [`crate::NO_TIMESTAMP`] if there is none.
+    /// The newest timestamp of its data and deletions; [`crate::NO_TIMESTAMP`] if there is none.
     pub fn newest_micros(&self) -> i64 {
         match self {
             Self::Row(row) => row.newest_micros(),
@@ -26,14 +26,14 @@ impl Unfiltered {
     }
 }
 
-/// Where a range deletion starts, ends, or gives way to another.
+/// The start or end of a range deletion, or the boundary between two.
 ///
-/// Invariant: in forward order, `Bound::kind` is a start kind and `start` is set, or an end kind and `end` is set, or a
-/// boundary kind and both are. Reversed cursors give markers with the sides as met: `end` is always the deletion that
-/// was open before (in the order of iteration), `start` the one that is open after.
+/// Invariant, in forward order: a start kind has `start` set, an end kind `end`, a boundary kind both. Reversed cursors return
+/// markers with swapped sides: in the order of iteration, `end` is always the deletion that is open before the marker, `start`
+/// the one that is open after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Marker {
-    /// Position.
+    /// Its position.
     pub bound: Bound,
     /// The deletion that ends here.
     pub end: Option<DeletionTime>,
