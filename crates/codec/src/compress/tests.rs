@@ -9,7 +9,7 @@ const ALL: [Compressor; 6] = [
     Compressor::Noop,
 ];
 
-/// Bytes that compress a little, from a fixed linear congruence.
+/// Bytes that compress a little, from a linear congruential generator.
 fn sample(len: usize, seed: u64) -> Vec<u8> {
     let mut state = seed;
     (0..len)
@@ -131,7 +131,7 @@ fn classes_are_known_by_simple_and_qualified_name() {
     assert!(Compressor::from_class("ZstdCompressor", |_| Some("23")).is_err());
 }
 
-/// Written by zlib and by the `zstd` program, from a file and from a pipe (where the size is not known).
+/// Written by zlib and by the `zstd` program, from a file and from a pipe (of unknown size).
 #[test]
 fn what_other_writers_wrote_is_read() {
     let hex = |text: &str| -> Vec<u8> {
