@@ -1,17 +1,18 @@
 //! Checks an SSTable against itself: checksums, order, counts, and each component against the others.
 //!
-//! What the components say is compared with what Data.db has: the rows are read from start to end without the index, and
-//! the index is walked beside them. Damage is gathered, not stopped at, as far as what follows can still be read.
+//! All components are compared with Data.db: the rows are read from start to end without the index, and the index is read
+//! beside them. Damage is collected, and the check continues as far as the rest is readable.
 //!
 //! | module | what |
 //! | --- | --- |
-//! | `findings` | what was found |
+//! | `findings` | the damage found |
 //! | `components` | TOC.txt, Digest.crc32, Checksums.db, the chunks of Data.db |
-//! | `contents` | the walk over the rows, and their order |
-//! | `index_check` | every partition is in the index and the other way round |
-//! | `rows_check` | the row indexes of wide partitions |
-//! | `key_check` | Filter.db and Summary.db |
-//! | `totals` | Statistics.db against what was read |
+//! | `contents` | reads the rows and checks their order |
+//! | `index_check` | compares the partitions of index and data |
+//! | `rows_check` | checks the row indexes of wide partitions |
+//! | `key_check` | checks Filter.db and Summary.db |
+//! | `totals` | compares Statistics.db with the rows |
+//! | `cell_check`, `token_check` | compare Cells.db and Tokens.db with the rows |
 
 mod cell_check;
 mod components;
@@ -35,19 +36,19 @@ use crate::{
 use contents::Contents;
 pub use findings::Findings;
 
-/// Told how many bytes of Data.db are done, of [`work_bytes`].
+/// Called with the number of bytes done, of [`work_bytes`].
 pub type OnProgress<'p> = &'p mut dyn FnMut(u64);
 
-/// What checking an SSTable brought.
+/// The result of a check.
 #[derive(Debug, Default)]
 pub struct Verification {
-    /// What is wrong. Nothing: the SSTable is as good as it says.
+    /// The damage found. Empty if the SSTable is consistent.
     pub findings: Findings,
     /// What could not be checked, and why.
     pub unchecked: Vec<String>,
-    /// Partitions that were read.
+    /// Number of partitions read.
     pub partitions: u64,
-    /// Rows and markers that were read, static rows included.
+    /// Number of rows and markers read, including static rows.
     pub unfiltereds: u64,
 }
 
@@ -60,7 +61,7 @@ pub(crate) struct Opened {
     pub(crate) data: Arc<ChunkReader>,
 }
 
-/// How many bytes [`verify`] reports progress of: those of Data.db as stored and as uncompressed.
+/// The total number of bytes for [`OnProgress`]: the stored and the uncompressed size of Data.db.
 pub fn work_bytes(env: &dyn Env, descriptor: &Descriptor) -> u64 {
     let stored = env.file_size(&descriptor.path(&Component::Data)).unwrap_or(0);
     let opened = ChunkReader::open(env, descriptor, None);
@@ -70,7 +71,7 @@ pub fn work_bytes(env: &dyn Env, descriptor: &Descriptor) -> u64 {
 /// Checks an SSTable.
 ///
 /// # Errors
-/// The operating system refused; damage is no error here.
+/// A file cannot be read. Damage is not an error here.
 pub fn verify(env: &dyn Env, descriptor: &Descriptor, on_progress: OnProgress<'_>) -> Result<Verification> {
     descriptor.version.check_readable()?;
     let mut verification = Verification::default();

@@ -1,4 +1,4 @@
-//! Rows as Cassandra's own objects print themselves (`sstabledump -d`): one line each.
+//! Prints rows like the `toString` of Cassandra's classes (`sstabledump -d`), one line each.
 //!
 //! ```text
 //! [key]@position deletedAt=.., localDeletion=..                              a deleted partition
@@ -17,13 +17,13 @@ use ilion_types::{CqlType, hex};
 
 use super::{key_texts, path_text, plain};
 
-/// What precedes every line of a partition.
+/// The start of every line of a partition.
 fn begin_line(table: &TableSchema, head: &PartitionHead, position: u64, out: &mut String) {
     let key = key_texts(table, &head.key.key).join(":");
     let _ = write!(out, "[{key}]@{position} ");
 }
 
-/// Appends the lines of a partition's deletion and of its static row, if it has them; its rows begin at `position`.
+/// Appends lines for the deletion and the static row of a partition, if it has them; its rows start at `position`.
 pub fn debug_head(table: &TableSchema, head: &PartitionHead, position: u64, out: &mut String) {
     if !head.deletion.is_live() {
         begin_line(table, head, position, out);
@@ -97,7 +97,7 @@ fn row_text(table: &TableSchema, row: &Row, clustering: &str, out: &mut String) 
 }
 
 fn liveness(liveness: Liveness, out: &mut String) {
-    // Compat: a row without liveness has the least timestamp.
+    // Compat: a row without liveness has the lowest timestamp.
     let timestamp = if liveness.is_none() {
         i64::MIN
     } else {
@@ -134,7 +134,7 @@ fn complex_text(column: &Column, complex: &ComplexColumn, out: &mut String) {
             Some(ty) if !cell.is_tombstone() => plain(ty, &cell.value),
             _ => String::new(),
         };
-        // Compat: a comma comes even before the first.
+        // Compat: a comma comes even before the first element.
         let _ = write!(
             out,
             ", [{}[{}]={value} ",

@@ -1,7 +1,7 @@
 //! A cursor over the partitions of a range.
 //!
-//! If all rows are wanted in stored order, Data.db is read from the first wanted partition on. Else the partition index is
-//! walked beside it, so that what a partition has after the wanted rows is not read.
+//! If all rows are selected in stored order, Data.db is read from the first partition on. Otherwise the partition index is read
+//! beside it, so that the rest of a partition behind the selected rows is not read.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::row::seen::WantedKeys;
 use crate::sstable::Begin;
 use crate::{SSTable, Scan, Unwanted};
 
-/// Partitions of an SSTable that lie in a range. Nothing is read before the first one is asked for.
+/// The partitions of an SSTable in a range. Reads nothing before the first partition is requested.
 #[derive(Debug)]
 pub struct RangeCursor {
     sstable: Arc<SSTable>,
@@ -29,10 +29,10 @@ pub struct RangeCursor {
     range: KeyRange,
     filter: Arc<ClusteringFilter>,
     scan: Scan,
-    /// Where its partitions begin; `None` if there are none.
+    /// A lower bound of its partitions; `None` if there are none.
     begin: Option<Begin>,
     place: Place,
-    /// The key of the next partition, if somebody asked for it.
+    /// The key of the next partition, if it was peeked.
     ahead: Option<DecoratedKey>,
 }
 
@@ -46,7 +46,7 @@ enum Place {
 #[derive(Debug)]
 struct Walk {
     reader: PartitionReader,
-    /// Walks beside the data unless all of it is read.
+    /// The index beside the data; `None` if partitions are read from start to end.
     index: Option<IndexCursor>,
 }
 
@@ -62,7 +62,7 @@ impl RangeCursor {
         Self::beginning(sstable, table, range, filter, scan, begin)
     }
 
-    /// With what is known of its begin: nothing if it has no partitions.
+    /// With a known lower bound; `None` if the range has no partitions.
     pub(crate) fn beginning(
         sstable: Arc<SSTable>,
         table: Arc<TableSchema>,
@@ -86,7 +86,7 @@ impl RangeCursor {
         }
     }
 
-    /// The key of the next partition, if it is an ordinary one and its start is at hand: most are so in a scan.
+    /// The key of the next partition, if it is an ordinary one whose start is in the window: the usual case in a scan.
     #[inline(always)]
     fn begin_at_hand(&mut self) -> Option<DecoratedKey> {
         match &mut self.place {
@@ -98,7 +98,7 @@ impl RangeCursor {
         }
     }
 
-    /// The key of the partition that was begun.
+    /// The key of the partition that was started.
     #[inline(always)]
     fn decorated(&mut self, key: Bytes) -> DecoratedKey {
         match self.ahead.take() {
@@ -148,7 +148,7 @@ impl RangeCursor {
 }
 
 impl Walk {
-    /// The first partition above `bound`: a walk by a token map may begin with some that are not.
+    /// The first partition above `bound`: an iteration by a token map may start with some that are not.
     fn advance_above(&mut self, bound: &KeyBound, partitioner: Partitioner) -> Step<Option<Started>> {
         loop {
             let started = self.advance()?;

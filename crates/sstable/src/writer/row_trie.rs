@@ -1,8 +1,8 @@
-//! The row index of one partition as a trie in Rows.db, for partitions of several blocks; the layout is in
+//! Writes the row index of one partition as a trie in Rows.db, for partitions with several blocks; the layout is in
 //! `reader::row_trie`.
 //!
-//! A block's key is a separator: the bytes that the last unfiltered of the block before has in common with the block's first,
-//! then one byte, which is that of the former plus one.
+//! The key of a block is a separator: the common prefix of the block's first unfiltered and the last one of the block before,
+//! then the next byte of the latter plus one.
 
 use ilion_codec::Writer;
 use ilion_rows::{BoundKind, DeletionTime, Values};
@@ -19,21 +19,21 @@ use crate::{Result, Version};
 
 const HAS_OPEN: u8 = 8;
 
-/// Where an unfiltered stands.
+/// The position of an unfiltered.
 #[derive(Clone, Copy)]
 enum Place<'a> {
     Row(&'a Values),
-    /// A row that was shown where it lies.
+    /// A row that was shown in place.
     Shown(&'a [Option<&'a [u8]>]),
     Marker(BoundKind, &'a Values),
 }
 
-/// The block at hand.
+/// The current block.
 #[derive(Debug)]
 struct Block {
-    /// From the start of the partition.
+    /// Offset from the start of the partition.
     start: u64,
-    /// Open at its start.
+    /// The deletion that is open at its start.
     open: DeletionTime,
 }
 
@@ -41,18 +41,18 @@ struct Block {
 pub(super) struct RowTrieBuilder {
     version: Version,
     block_bytes: u64,
-    /// Nothing: clusterings of this table have no order in bytes, so there will be no indexes.
+    /// `None` if clusterings of this table have no byte-comparable form: then no indexes are written.
     clusterings: Option<ComparableClusterings>,
     trie: TrieBuilder,
-    /// Open where the next unfiltered goes.
+    /// The deletion that is open before the next unfiltered.
     open: DeletionTime,
     block: Option<Block>,
-    /// Comparable forms: the first of the block at hand, the last of the block before.
+    /// Byte-comparable forms: the first of the current block, the last of the block before.
     first: Vec<u8>,
     last: Vec<u8>,
     separator: Vec<u8>,
     blocks: u64,
-    /// Something cannot be stored, so there will be no index: readers walk the partition then.
+    /// True if an open deletion cannot be stored: then no index is written, and readers scan the partition.
     is_given_up: bool,
 }
 
@@ -84,7 +84,7 @@ impl RowTrieBuilder {
         self.is_given_up = self.clusterings.is_none();
     }
 
-    /// An unfiltered was written from `start` to `end`, both from the partition's start.
+    /// Adds an unfiltered from `start` to `end`, both from the partition's start.
     #[inline]
     pub(super) fn add(
         &mut self,
@@ -136,8 +136,8 @@ impl RowTrieBuilder {
         Some(payload.with(open.as_slice()))
     }
 
-    /// Ends the partition, whose last unfiltered is that of `span` and ends at `end`. Returns the position of the root and the number of
-    /// blocks; `None` if there is no index.
+    /// Ends the partition, whose last unfiltered is that of `span` and ends at `end`. Returns the position of the root and the
+    /// number of blocks; `None` if there is no index.
     pub(super) fn finish(
         &mut self,
         span: &ClusteringSpan,
@@ -193,7 +193,7 @@ fn common_len(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
-/// Appends what is above `before` and up to `after`; false if there is nothing, since they are not in order.
+/// Appends a separator above `before` and not above `after`; false if they do not ascend.
 fn separate(before: &[u8], after: &[u8], out: &mut Vec<u8>) -> bool {
     let common = common_len(before, after);
     match (before.get(common), after.get(common)) {
@@ -206,18 +206,18 @@ fn separate(before: &[u8], after: &[u8], out: &mut Vec<u8>) -> bool {
     }
 }
 
-/// Puts a key above `last` into `separator`, which is that of the last block: as short as that allows, so that look-ups behind the
+/// Replaces `separator`, the key of the last block, by a key above `last`: as short as possible, so that lookups behind the
 /// last unfiltered end soon.
 fn end_key(last: &[u8], separator: &mut Vec<u8>) {
     let common = common_len(last, separator);
-    // A byte that cannot be raised stays, and the next one is.
+    // A byte of the maximum value stays, and the next one is raised.
     let raised = last[common..].iter().position(|byte| *byte < u8::MAX);
     let end = raised.map_or(last.len(), |raised| common + raised + 1);
     separator.clear();
     separator.extend_from_slice(&last[..end]);
     match (raised, separator.last_mut()) {
         (Some(_), Some(byte)) => *byte += 1,
-        // Nothing but the greatest bytes: what goes on behind them is above.
+        // All bytes have the maximum value: a longer key is above.
         _ => separator.push(0),
     }
 }

@@ -1,4 +1,4 @@
-//! Clustering values, and the places in a partition that are made of them.
+//! Decodes clustering values, bounds, and the prefixes of indexes.
 //!
 //! ```text
 //! values := batch*                      up to 32 values each
@@ -18,10 +18,10 @@ use crate::row::format::VALUES_PER_HEADER;
 use crate::row::rest::Rest;
 use crate::row::source::ByteSource;
 
-/// Ordinal of a row's place (`ClusteringPrefix.Kind.CLUSTERING`).
+/// The kind of a row's clustering (`ClusteringPrefix.Kind.CLUSTERING`).
 const KIND_ROW: u8 = 4;
 
-/// A place in a partition: of a row or of a bound.
+/// The first or last clustering or bound of a block of an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Row(Clustering),
@@ -29,7 +29,7 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// Orders it against a bound.
+    /// Compares it with a bound.
     pub(crate) fn compare(&self, bound: &Bound, comparator: &ClusteringComparator) -> Ordering {
         match self {
             Self::Row(clustering) => comparator.compare_bound_to_row(bound, clustering).reverse(),
@@ -38,21 +38,21 @@ impl Place {
     }
 }
 
-/// Lengths of the clustering columns whose values have no length of their own.
+/// Value lengths of the clustering columns; `None` if values are stored with their length.
 #[derive(Clone, Debug)]
 pub(crate) struct ClusteringFormat {
     pub(in crate::row) fixed_lens: Box<[Option<usize>]>,
 }
 
 impl ClusteringFormat {
-    /// The clustering of a row.
+    /// Decodes the clustering of a row.
     #[inline]
     pub(crate) fn clustering(&self, input: &mut impl ByteSource) -> Step<Clustering> {
         Ok(Clustering::new(self.values(input, self.fixed_lens.len())?))
     }
 
-    /// Takes the values of a row's clustering from bytes at hand: shows each, and what is left behind it. `None` if they are not all
-    /// there, or damaged.
+    /// Decodes the values of a row's clustering from bytes in memory: passes each value, and the bytes behind it, to `each`.
+    /// `None` if they are incomplete or damaged.
     #[inline(always)]
     pub(in crate::row) fn values_at_hand<'w>(
         &self,
@@ -89,7 +89,7 @@ impl ClusteringFormat {
         Ok(values)
     }
 
-    /// The bound of a marker whose kind was read.
+    /// Decodes the bound of a marker, whose kind is given.
     pub(crate) fn bound_of(&self, kind: u8, input: &mut impl ByteSource) -> Step<Bound> {
         let Some(kind) = BoundKind::from_ordinal(kind) else {
             return Err(input.corrupt("the kind of a bound before it"));
@@ -101,7 +101,7 @@ impl ClusteringFormat {
         Ok(Bound::new(kind, self.values(input, count)?))
     }
 
-    /// A place in an index.
+    /// Decodes a prefix in an index.
     pub(crate) fn place(&self, input: &mut impl ByteSource) -> Step<Place> {
         match input.u8()? {
             KIND_ROW => Ok(Place::Row(self.clustering(input)?)),

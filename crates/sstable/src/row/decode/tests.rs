@@ -1,4 +1,4 @@
-//! Parts of rows, byte by byte.
+//! Tests of parts of rows, byte by byte.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use crate::row::format::values::encode_values;
 use crate::row::source::{ByteSource, Piece};
 use crate::{ChunkReader, EncodingStats, Version};
 
-/// Decodes all of `bytes` and checks that no shorter input does.
+/// Decodes all of `bytes`, and checks that no shorter input can be decoded.
 fn decode<T: std::fmt::Debug>(bytes: &[u8], decode: impl Fn(&mut Piece<'_>) -> Step<T>) -> T {
     let env = MemEnv::new(1).shared();
     let path = Path::new("Data.db");
