@@ -8,9 +8,9 @@
 //! | `ZstdCompressor` | one zstd frame with content size and checksum |
 //! | `NoopCompressor` | the bytes themselves |
 //!
-//! Invariant: a chunk is decompressed into the caller's memory. For a frame of the protocol, the announced length is first
-//! checked against the largest expansion of its compressed bytes, then allocated. Contexts that are costly to build are kept
-//! per thread. Not here: the CRC after a chunk, the chunk map, the decision to store a chunk raw.
+//! Invariant: a chunk is decompressed into the caller's memory, whatever length it announces. Contexts that are costly to build
+//! are kept per thread. Not here: the CRC after a chunk, the chunk map, the decision to store a chunk raw; frames of the native
+//! protocol.
 
 use std::cell::RefCell;
 
@@ -75,7 +75,7 @@ pub enum Compressor {
 }
 
 /// Cassandra's default for `compression_level` of `ZstdCompressor`.
-pub const ZSTD_LEVEL_DEFAULT: i32 = 3;
+const ZSTD_LEVEL_DEFAULT: i32 = 3;
 
 impl Compressor {
     /// The algorithm of a class name (simple or qualified). `option` looks up an option's value.
@@ -182,46 +182,6 @@ enum Refusal {
     TooLong,
 }
 
-/// The most bytes that one compressed byte can expand to.
-const LZ4_EXPANSION_MAX: usize = 255;
-
-/// Appends a raw LZ4 block (without length), as in frames of the native protocol and in chunks.
-pub fn compress_lz4_block(input: &[u8], out: &mut Vec<u8>) -> Result<(), CompressError> {
-    let start = out.len();
-    out.resize(start + lz4_flex::block::get_maximum_output_size(input.len()), 0);
-    match lz4_flex::block::compress_into(input, &mut out[start..]) {
-        Ok(len) => {
-            out.truncate(start + len);
-            Ok(())
-        }
-        Err(_) => {
-            out.truncate(start);
-            Err(CompressError::Failed { algorithm: "LZ4" })
-        }
-    }
-}
-
-/// Appends the `len` bytes of a raw LZ4 block. Requires: the caller has checked `len` against its own limit.
-///
-/// # Errors
-/// The block is damaged or does not expand to exactly `len` bytes; `out` is then unchanged.
-pub fn decompress_lz4_block(input: &[u8], len: usize, out: &mut Vec<u8>) -> Result<(), CompressError> {
-    let start = out.len();
-    let filled = if len > input.len().saturating_mul(LZ4_EXPANSION_MAX) {
-        Err("length exceeds what the block can hold")
-    } else {
-        out.resize(start + len, 0);
-        fill_from_lz4_block(input, &mut out[start..])
-    };
-    filled.map_err(|reason| {
-        out.truncate(start);
-        CompressError::Corrupt {
-            algorithm: "LZ4",
-            reason,
-        }
-    })
-}
-
 /// Fills all of `out`.
 fn fill_from_lz4_block(input: &[u8], out: &mut [u8]) -> Result<(), &'static str> {
     if out.is_empty() {
@@ -242,7 +202,11 @@ fn fill_from_lz4_block(input: &[u8], out: &mut [u8]) -> Result<(), &'static str>
 fn compress_lz4(input: &[u8], out: &mut Vec<u8>) -> Option<()> {
     let len = u32::try_from(input.len()).ok()?;
     out.extend_from_slice(&len.to_le_bytes());
-    compress_lz4_block(input, out).ok()
+    let start = out.len();
+    out.resize(start + lz4_flex::block::get_maximum_output_size(input.len()), 0);
+    let compressed = lz4_flex::block::compress_into(input, &mut out[start..]).ok()?;
+    out.truncate(start + compressed);
+    Some(())
 }
 
 fn decompress_lz4(input: &[u8], out: &mut [u8]) -> Result<usize, Refusal> {

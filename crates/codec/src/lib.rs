@@ -15,7 +15,7 @@
 //! When you add an encoding, put both directions side by side, and test them against each other.
 
 mod checksum;
-pub mod compress;
+mod compress;
 mod murmur2;
 pub mod murmur3;
 mod reader;

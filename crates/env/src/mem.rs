@@ -177,14 +177,14 @@ impl MemEnv {
     fn syncing(&self, file_tag: FileTag, path: &Path, sync: impl FnOnce() -> Result<()>) -> Result<()> {
         let timer = Timer::start();
         let number = self.shared.syncs.fetch_add(1, Relaxed) + 1;
-        self.tell(number, Moment::BeforeSync, path);
+        self.call_hook(number, Moment::BeforeSync, path);
         let synced = sync();
-        self.tell(number, Moment::AfterSync, path);
+        self.call_hook(number, Moment::AfterSync, path);
         timer.sync_done(file_tag, path);
         synced
     }
 
-    fn tell(&self, number: u64, moment: Moment, path: &Path) {
+    fn call_hook(&self, number: u64, moment: Moment, path: &Path) {
         let hook = self.shared.hook.lock().clone();
         if let Some(hook) = hook {
             let path = path.to_path_buf();
@@ -249,7 +249,7 @@ impl Env for MemEnv {
 
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
         self.on_disk("rename", from, |disk| disk.rename(from, to))?;
-        self.tell(self.sync_count(), Moment::AfterRename, to);
+        self.call_hook(self.sync_count(), Moment::AfterRename, to);
         Ok(())
     }
 

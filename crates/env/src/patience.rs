@@ -64,12 +64,12 @@ pub fn spend(units: u32) -> Result<(), Ended> {
             LEFT.set(left);
             Ok(())
         }
-        None => ask(),
+        None => check(),
     }
 }
 
 #[cold]
-fn ask() -> Result<(), Ended> {
+fn check() -> Result<(), Ended> {
     let ended = LIMIT.with_borrow(|limit| {
         LEFT.set(if limit.is_some() { UNITS_BETWEEN } else { u32::MAX });
         limit

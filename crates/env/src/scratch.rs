@@ -41,12 +41,12 @@ pub struct Scratch {
 
 /// Applies fault rules to an operation.
 #[derive(Clone)]
-pub(crate) struct Faults(pub(crate) Arc<AskRules>);
+pub(crate) struct Faults(pub(crate) Arc<ApplyRules>);
 
-type AskRules = dyn Fn(Operation, &Path) -> Result<()> + Send + Sync;
+type ApplyRules = dyn Fn(Operation, &Path) -> Result<()> + Send + Sync;
 
 impl Faults {
-    fn ask(faults: Option<&Self>, operation: Operation, directory: &Path) -> Result<()> {
+    fn apply(faults: Option<&Self>, operation: Operation, directory: &Path) -> Result<()> {
         faults.map_or(Ok(()), |faults| (faults.0)(operation, &directory.join(NAME)))
     }
 }
@@ -178,7 +178,7 @@ impl Scratch {
         let open = match self.open.take_if(has_room) {
             Some(open) => open,
             None => {
-                Faults::ask(self.faults.as_ref(), Operation::Create, directory).ok()?;
+                Faults::apply(self.faults.as_ref(), Operation::Create, directory).ok()?;
                 OpenSegment::create(directory, len.max(SEGMENT_BYTES), self.faults.clone()).ok()?
             }
         };
@@ -240,7 +240,7 @@ impl Keeping<'_> {
                     bytes.len() <= self.len - (open.used - *start),
                     "no more than was said"
                 );
-                Faults::ask(*faults, Operation::Write, directory)?;
+                Faults::apply(*faults, Operation::Write, directory)?;
                 let timer = Timer::start();
                 let offset = open.used as u64;
                 let written = open.segment.file.write_all_at(bytes, offset);
@@ -344,7 +344,7 @@ impl Segment {
 
     /// Reads a block and compares its checksum.
     fn read(&self, start: usize, into: &mut [u8], checksum: u32) -> Result<()> {
-        Faults::ask(self.faults.as_ref(), Operation::Read, &self.directory)?;
+        Faults::apply(self.faults.as_ref(), Operation::Read, &self.directory)?;
         let timer = Timer::start();
         let offset = start as u64;
         let read = self.file.read_exact_at(into, offset);

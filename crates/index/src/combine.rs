@@ -24,7 +24,7 @@ struct Input {
     reason = "an input has one head; a box would be an allocation a candidate"
 )]
 enum Head {
-    Unasked,
+    Unread,
     Is(Candidate),
     End,
 }
@@ -33,12 +33,12 @@ impl Input {
     fn new(candidates: Box<dyn Candidates>) -> Self {
         Self {
             candidates,
-            head: Head::Unasked,
+            head: Head::Unread,
         }
     }
 
     fn head(&mut self) -> Result<Option<&Candidate>, ReadError> {
-        if matches!(self.head, Head::Unasked) {
+        if matches!(self.head, Head::Unread) {
             self.head = self.candidates.next()?.map_or(Head::End, Head::Is);
         }
         Ok(match &self.head {
@@ -49,7 +49,7 @@ impl Input {
 
     /// Takes the head if it has this place.
     fn take_at(&mut self, place: &Place, comparator: &ClusteringComparator) -> Option<Candidate> {
-        match std::mem::replace(&mut self.head, Head::Unasked) {
+        match std::mem::replace(&mut self.head, Head::Unread) {
             Head::Is(candidate) if candidate.place.compare(place, comparator) == Ordering::Equal => {
                 Some(candidate)
             }
@@ -63,13 +63,13 @@ impl Input {
     /// Moves the head to the first candidate at `place` or after it.
     fn advance_to(&mut self, place: &Place, comparator: &ClusteringComparator) -> Result<(), ReadError> {
         let is_before = match &self.head {
-            Head::Unasked => true,
+            Head::Unread => true,
             Head::Is(head) => head.place.compare(place, comparator) == Ordering::Less,
             Head::End => false,
         };
         if is_before {
             self.candidates.seek(place)?;
-            self.head = Head::Unasked;
+            self.head = Head::Unread;
         }
         Ok(())
     }

@@ -42,18 +42,18 @@ impl Definition {
     }
 
     /// True if the index covers static rows.
-    pub fn is_of_static(&self) -> bool {
+    pub(crate) fn is_of_static(&self) -> bool {
         self.column.kind == ColumnKind::Static
     }
 
     /// True if the index covers this row: it is static, or not, as the indexed column.
-    pub fn looks_at(&self, row: &Row) -> bool {
+    pub(crate) fn looks_at(&self, row: &Row) -> bool {
         let is_static = row.clustering.is_empty() && self.table.clustering().len() > 0;
         is_static == self.is_of_static()
     }
 
     /// The indexed column if its cells have the indexed values; `None` if it is part of the primary key.
-    pub fn column_of_cells(&self) -> Option<ColumnId> {
+    pub(crate) fn column_of_cells(&self) -> Option<ColumnId> {
         let is_of_key = matches!(
             self.column.kind,
             ColumnKind::PartitionKey | ColumnKind::Clustering

@@ -82,7 +82,7 @@ impl PagedWriter {
     pub(crate) fn abandon(self) {
         drop(self.pages);
         if let Err(error) = self.env.remove_file(&self.temporary) {
-            tracing::warn!(%error, "a file that nobody needs stays");
+            tracing::warn!(%error, "cannot remove an unused file");
         }
     }
 }

@@ -32,13 +32,6 @@ impl IndexClasses {
         self
     }
 
-    /// Sets the class for indexes without a class name.
-    #[must_use]
-    pub fn with_table_index(mut self, class: Arc<dyn IndexClass>) -> Self {
-        self.table_index = Some(class);
-        self
-    }
-
     /// The class with this name, compared without case.
     pub fn named(&self, name: &str) -> Option<&Arc<dyn IndexClass>> {
         let has_name =

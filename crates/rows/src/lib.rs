@@ -22,6 +22,7 @@
 //! | `filter_cursor` | [`FilterCursor`]: slices and direction for sources that return every row |
 //! | `alike` | [`AlikeRows`]: batches of plain rows with the same layout |
 //! | `plain` | [`PlainRow`]: simple live rows, read without a copy |
+//! | `plain_visitor` | [`PlainVisitor`]: takes plain rows |
 //! | `plain_luck` | [`PlainLuck`]: when to look for plain rows |
 //! | `range` | [`KeyRange`]: the partitions that a read selects |
 //! | `slices` | the rows and columns that a read selects |
@@ -54,6 +55,7 @@ pub mod notation;
 pub mod paths;
 mod plain;
 mod plain_luck;
+mod plain_visitor;
 mod purge;
 #[cfg(any(test, feature = "testing"))]
 pub mod random;
@@ -76,8 +78,9 @@ pub use key::DecoratedKey;
 pub use merge::{LateSources, MergeCursor};
 pub use mutation::{Mutation, PartitionUpdate, RangeTombstone};
 pub use mutation_codec::{Decoded, MutationReader, decode_mutation, encode_mutation};
-pub use plain::{Flow, PlainRow, PlainRun, PlainVisitor, may_be_plain, rows_may_be_plain};
+pub use plain::{Flow, PlainRow, may_be_plain, rows_may_be_plain};
 pub use plain_luck::PlainLuck;
+pub use plain_visitor::{PlainRun, PlainVisitor};
 pub use purge::{CompactionPurge, PurgeLaw, PurgeableBelow, ReadCounts, ReadLaw, ReadPurge, TombstoneLimits};
 pub use range::{KeyBound, KeyRange};
 pub use ranges::{Direction, Markers, RangeList};

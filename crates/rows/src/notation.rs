@@ -32,7 +32,7 @@ mod table;
 mod tests;
 
 pub use parse::parse_mutations;
-pub use print::{print_cursor, print_mutation, print_partition, print_row};
+pub use print::{print_cursor, print_mutation, print_partition};
 pub use scan::NotationError;
 pub use table::parse_table;
 

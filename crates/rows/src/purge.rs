@@ -104,7 +104,7 @@ impl PurgeLaw {
 
     /// True if the deletion may be dropped.
     #[inline]
-    pub fn purges(&self, deletion: DeletionTime) -> bool {
+    pub(crate) fn purges(&self, deletion: DeletionTime) -> bool {
         !deletion.is_live() && self.covers(deletion.marked_at_micros, deletion.local_secs)
     }
 
@@ -221,11 +221,6 @@ impl<C: Cursor> ReadPurge<C> {
     /// True if the read met enough tombstones for a warning to the client.
     pub fn is_worth_warning(&self) -> bool {
         self.counts.tombstones > self.law.limits.warn
-    }
-
-    /// Returns the source.
-    pub fn into_source(self) -> C {
-        self.source
     }
 
     fn count(&mut self, tombstones: u64) -> Result<(), ReadError> {

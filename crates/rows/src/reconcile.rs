@@ -118,7 +118,7 @@ impl Liveness {
 
     /// True for the mark of a removed primary key in a view.
     #[inline]
-    pub fn is_dead_key(&self) -> bool {
+    pub(crate) fn is_dead_key(&self) -> bool {
         self.ttl_secs == EXPIRED_LIVENESS_TTL
     }
 }

@@ -45,7 +45,7 @@ impl KeyHash {
 
 /// Bits a key and hashes a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BloomSizing {
+pub(crate) struct BloomSizing {
     /// Bits for each key.
     pub bits_per_key: u32,
     /// Bits that each key sets.
@@ -59,12 +59,9 @@ const HASH_COUNT_MAX: u32 = 15;
 const EXCESS_BITS: u64 = 20;
 
 impl BloomSizing {
-    /// The lowest `bloom_filter_fp_chance` that can be reached.
-    pub const FP_CHANCE_MIN: f64 = 6.71e-5;
-
     /// The fewest bits that reach the chance with their best number of hashes, then the fewest hashes that still do
     /// (`BloomCalculations.computeBloomSpec`). A chance below the minimum gets the sizing of the minimum.
-    pub fn for_chance(fp_chance: f64) -> Self {
+    pub(crate) fn for_chance(fp_chance: f64) -> Self {
         let mut sizing = Self {
             bits_per_key: BITS_PER_KEY_MIN,
             hash_count: best_hash_count(BITS_PER_KEY_MIN),
@@ -291,7 +288,7 @@ mod tests {
             (0.01, 10, 5),
             (0.001, 15, 7),
             (0.0001, 20, 10),
-            (BloomSizing::FP_CHANCE_MIN, 20, 14),
+            (6.71e-5, 20, 14),
             (0.0, 20, 14),
         ] {
             let expected = BloomSizing {

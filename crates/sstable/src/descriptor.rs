@@ -16,34 +16,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use crate::{Component, Version};
-
-/// The format of the partition index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Format {
-    /// Index.db and Summary.db.
-    Big,
-    /// Partitions.db and Rows.db: tries.
-    Bti,
-}
-
-impl Format {
-    /// Its name in file names.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Big => "big",
-            Self::Bti => "bti",
-        }
-    }
-
-    fn parse(text: &str) -> Option<Self> {
-        match text {
-            "big" => Some(Self::Big),
-            "bti" => Some(Self::Bti),
-            _ => None,
-        }
-    }
-}
+use crate::{Component, Format, Version};
 
 /// Distinguishes the SSTables of a table. Sequence numbers sort before time UUIDs, each kind by age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -235,7 +208,7 @@ impl Descriptor {
     }
 
     /// The path of a component while it is written, before it is renamed.
-    pub fn temporary_path(&self, component: &Component) -> PathBuf {
+    pub(crate) fn temporary_path(&self, component: &Component) -> PathBuf {
         self.directory.join(format!("{}.tmp", self.file_name(component)))
     }
 }

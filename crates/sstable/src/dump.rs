@@ -275,10 +275,10 @@ pub fn key_texts(table: &TableSchema, key: &[u8]) -> Vec<String> {
     types
         .into_iter()
         .zip(parts)
-        .map(|(ty, part)| plain(ty, part))
+        .map(|(ty, part)| value_text(ty, part))
         .collect()
 }
 
-fn plain(ty: &CqlType, value: &[u8]) -> String {
+fn value_text(ty: &CqlType, value: &[u8]) -> String {
     ty.print_plain(value).unwrap_or_else(|_| hex::print(value))
 }

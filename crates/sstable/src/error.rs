@@ -54,7 +54,7 @@ impl Error {
     }
 
     /// True if the bytes are damaged.
-    pub fn is_corrupt(&self) -> bool {
+    pub(crate) fn is_corrupt(&self) -> bool {
         matches!(self, Self::Corrupt { .. })
     }
 }

@@ -142,7 +142,7 @@ impl EstimatedHistogram {
 /// Builds an [`EstimatedHistogram`]. Consecutive values of one bucket are counted together, since the partitions of a table are
 /// similar.
 #[derive(Debug)]
-pub struct EstimatedHistogramBuilder {
+pub(crate) struct EstimatedHistogramBuilder {
     run: Run,
     histogram: EstimatedHistogram,
 }
@@ -326,7 +326,7 @@ fn round_up(second: u64) -> u64 {
 
 /// Builds a [`TombstoneHistogram`]. Counts of equal minutes are added first, so that bins are rarely merged.
 #[derive(Debug, Default)]
-pub struct TombstoneHistogramBuilder {
+pub(crate) struct TombstoneHistogramBuilder {
     /// The last minute, and its number in a row: tombstones mostly come in runs.
     run: (u64, u64),
     spool: BTreeMap<u64, u64>,

@@ -35,24 +35,24 @@
 
 mod error;
 
-pub mod bloom;
+mod bloom;
 mod cells;
 mod checksums;
 pub mod chunks;
 mod commit_log_interval;
 mod comparable;
-pub mod component;
+mod component;
 mod component_file;
 pub mod compression_info;
 pub mod crc_file;
-pub mod descriptor;
+mod descriptor;
 pub mod digest;
 mod directory;
 pub mod dump;
 #[cfg(test)]
 mod fixtures;
-pub mod histogram;
-pub mod key_cache;
+mod histogram;
+mod key_cache;
 mod lazy;
 mod make_token_map;
 mod metadata_collector;
@@ -62,13 +62,13 @@ mod reader;
 mod row;
 mod saved_place;
 mod sstable;
-pub mod statistics;
-pub mod toc;
+mod statistics;
+mod toc;
 mod tokens;
 mod transaction;
 mod trie;
 pub mod verify;
-pub mod version;
+mod version;
 mod writer;
 
 pub use bloom::{BloomFilter, KeyHash};
@@ -76,19 +76,19 @@ pub use chunks::{ChunkCache, ChunkReader, ChunkWriter, Compression, DataFile, Da
 pub use commit_log_interval::{CommitLogInterval, union_intervals};
 pub use component::Component;
 pub use component_file::{read_component, write_component};
-pub use descriptor::{Descriptor, Format, SSTableId};
+pub use descriptor::{Descriptor, SSTableId};
 pub use directory::{Found, TableFiles, list_directory};
 pub use error::{Error, Result};
 pub use histogram::{EstimatedHistogram, TombstoneHistogram};
 pub use key_cache::{CachedKey, KeyCache};
 pub use open_options::{Finding, LookupCounts, Lookups, OpenOptions};
 pub use reader::{
-    BlockAt, DataScan, IndexScan, IndexedPartition, PartitionCursor, RangeCursor, SummaryShare,
+    BlockAt, DataScan, IndexScan, IndexedPartition, PartitionCursor, RangeCursor, Scan, SummaryShare,
 };
 pub use row::decode::Unwanted;
 pub use row::format as row_format;
 pub use saved_place::{IndexForm, SavedPlace};
-pub use sstable::{Begin, Glimpse, Presence, SSTable, Scan, Whereabouts};
+pub use sstable::{Begin, Glimpse, Presence, SSTable, Whereabouts};
 pub use statistics::{
     Cardinality, ClassName, CommitLogPosition, EncodingStats, HeaderColumn, SerializationHeader, Statistics,
     StatsMetadata, Validation,
@@ -97,5 +97,5 @@ pub use tokens::TokenBitsBudget;
 pub use transaction::{
     CommittedTransaction, FailedCommit, Transaction, TransactionKind, finish_transaction, finish_transactions,
 };
-pub use version::Version;
+pub use version::{Format, Version};
 pub use writer::{CellMapLimits, SSTableWriter, WriterOptions};

@@ -18,7 +18,7 @@ use crate::key_cache::CachedKey;
 use crate::reader::{Location, PartitionIndex, RowIndexAt};
 use crate::{DataStream, Format, Result, SSTable, Version};
 
-const PLAIN: u8 = 0;
+const NOT_INDEXED: u8 = 0;
 const WITH_BLOCKS: u8 = 1;
 const WITH_ENTRY: u8 = 2;
 /// Length of the length field before a key in Index.db.
@@ -34,7 +34,7 @@ const NOT_DELETED: u8 = 0x80;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SavedPlace {
     /// The partition starts at this position and has no promoted index.
-    Plain {
+    NotIndexed {
         /// Position in Data.db.
         position: u64,
     },
@@ -84,8 +84,8 @@ impl IndexForm {
     }
 
     fn skip_block(&self, input: &mut Reader<'_>) -> Option<()> {
-        self.skip_place(input)?;
-        self.skip_place(input)?;
+        self.skip_prefix(input)?;
+        self.skip_prefix(input)?;
         input.uvint().ok()?;
         input.svint().ok()?;
         match input.bool().ok()? {
@@ -94,7 +94,7 @@ impl IndexForm {
         }
     }
 
-    fn skip_place(&self, input: &mut Reader<'_>) -> Option<()> {
+    fn skip_prefix(&self, input: &mut Reader<'_>) -> Option<()> {
         let fixed_lens = self.fixed_lens.as_ref()?;
         let count = match input.u8().ok()? {
             KIND_ROW => fixed_lens.len(),
@@ -121,7 +121,7 @@ impl SavedPlace {
     pub fn decode(input: &mut Reader<'_>, form: &IndexForm) -> Option<Self> {
         let position = input.uvint().ok()?;
         match input.u8().ok()? {
-            PLAIN => Some(Self::Plain { position }),
+            NOT_INDEXED => Some(Self::NotIndexed { position }),
             WITH_BLOCKS => {
                 input.uvint().ok()?;
                 form.skip_deletion(input)?;
@@ -160,7 +160,7 @@ impl SSTable {
         match promoted {
             None => {
                 out.uvint(location.position);
-                out.u8(PLAIN);
+                out.u8(NOT_INDEXED);
                 Ok(true)
             }
             Some(RowIndexAt::Promoted { position, size }) => {
@@ -210,7 +210,7 @@ impl SSTable {
     pub fn load_place(&self, key: &DecoratedKey, saved: SavedPlace) -> Result<bool> {
         let (position, entry_at) = match saved {
             SavedPlace::Indexed { .. } => return self.load_key(key),
-            SavedPlace::Plain { position } => (position, None),
+            SavedPlace::NotIndexed { position } => (position, None),
             SavedPlace::Entry { position, entry_at } => {
                 let key_len = KEY_LENGTH_LEN + key.key.len() as u64;
                 let Some(entry_at) = entry_at.checked_sub(key_len) else {
@@ -220,7 +220,7 @@ impl SSTable {
             }
         };
         let is_here = position < self.data_length() && !self.is_outside(key);
-        let (Some((cache, number)), true) = (&self.parts().cached_as, is_here && self.asks_key_cache())
+        let (Some((cache, number)), true) = (&self.parts().cached_as, is_here && self.uses_key_cache())
         else {
             return Ok(false);
         };

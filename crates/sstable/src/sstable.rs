@@ -25,19 +25,10 @@ use crate::row::decode::{RowFormat, Unwanted};
 use crate::tokens::{Candidates, Mapped, TokenMap};
 use crate::{
     DataScan, DataStream, Descriptor, Finding, Found, KeyHash, OpenOptions, PartitionCursor, RangeCursor,
-    Result, SerializationHeader, StatsMetadata, SummaryShare,
+    Result, Scan, SerializationHeader, StatsMetadata, SummaryShare,
 };
 
 pub use presence::{Begin, Glimpse, Presence, Whereabouts};
-
-/// How a cursor reads Data.db.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scan {
-    /// Chunk by chunk, through the cache.
-    Point,
-    /// Large reads, past the cache.
-    Sequential,
-}
 
 /// An SSTable, open for reads.
 pub struct SSTable {
@@ -287,9 +278,9 @@ impl SSTable {
 
     /// The result of a lookup in the token map; `None` if there is no map, or it is damaged (then it is dropped).
     #[inline]
-    fn ask_token_map<T>(&self, ask: impl FnOnce(&TokenMap) -> Result<T>) -> Option<T> {
+    fn with_token_map<T>(&self, look_up: impl FnOnce(&TokenMap) -> Result<T>) -> Option<T> {
         let map = self.parts.tokens.load();
-        match ask(map.as_deref()?) {
+        match look_up(map.as_deref()?) {
             Ok(answer) => Some(answer),
             Err(error) => {
                 self.parts.drop_token_map(&error);
@@ -308,7 +299,7 @@ impl SSTable {
         if whereabouts.0.is_none() && self.is_outside(key) {
             return Ok(None);
         }
-        let candidates = self.ask_token_map(|map| {
+        let candidates = self.with_token_map(|map| {
             let range = match &whereabouts.0 {
                 Some(range) => range.clone(),
                 None => match map.candidates(&key.token)? {
@@ -403,7 +394,7 @@ impl SSTable {
     }
 
     /// True if lookups use the key cache: there is one, and no token map.
-    pub fn asks_key_cache(&self) -> bool {
+    pub fn uses_key_cache(&self) -> bool {
         self.parts.cached_as.is_some() && self.parts.tokens.load().is_none()
     }
 
@@ -412,7 +403,7 @@ impl SSTable {
     /// # Errors
     /// The index or the data is damaged or cannot be read.
     pub fn load_key(&self, key: &DecoratedKey) -> Result<bool> {
-        if !self.asks_key_cache() || self.is_outside(key) {
+        if !self.uses_key_cache() || self.is_outside(key) {
             return Ok(false);
         }
         let location = self.parts.index()?.find(key)?;
@@ -430,7 +421,7 @@ impl SSTable {
     /// rank of the bound, if it is known.
     pub(crate) fn index_above(&self, bound: &KeyBound, rank: Option<u64>, scan: Scan) -> Result<IndexCursor> {
         if let Some(map) = self.parts.tokens.load_full()
-            && let Some(first) = rank.or_else(|| self.ask_token_map(|map| map.rank(bound)))
+            && let Some(first) = rank.or_else(|| self.with_token_map(|map| map.rank(bound)))
         {
             return Ok(IndexCursor::Map(MapWalker::new(map, first)));
         }

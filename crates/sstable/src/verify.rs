@@ -5,7 +5,8 @@
 //!
 //! | module | what |
 //! | --- | --- |
-//! | `findings` | the damage found |
+//! | `verification`, `findings` | the result; the damage found |
+//! | `opened` | what is needed to read rows |
 //! | `components` | TOC.txt, Digest.crc32, Checksums.db, the chunks of Data.db |
 //! | `contents` | reads the rows and checks their order |
 //! | `index_check` | compares the partitions of index and data |
@@ -20,46 +21,19 @@ mod contents;
 mod findings;
 mod index_check;
 mod key_check;
+mod opened;
 mod rows_check;
 mod token_check;
 mod totals;
-
-use std::sync::Arc;
+mod verification;
 
 use ilion_env::Env;
-use ilion_schema::TableSchema;
-use ilion_types::Partitioner;
 
-use crate::{
-    ChunkReader, Component, DataScan, Descriptor, Error, Result, Statistics, Version, read_component,
-};
+use crate::{ChunkReader, Component, Descriptor, Result};
 use contents::Contents;
 pub use findings::Findings;
-
-/// Called with the number of bytes done, of [`work_bytes`].
-pub type OnProgress<'p> = &'p mut dyn FnMut(u64);
-
-/// The result of a check.
-#[derive(Debug, Default)]
-pub struct Verification {
-    /// The damage found. Empty if the SSTable is consistent.
-    pub findings: Findings,
-    /// What could not be checked, and why.
-    pub unchecked: Vec<String>,
-    /// Number of partitions read.
-    pub partitions: u64,
-    /// Number of rows and markers read, including static rows.
-    pub unfiltereds: u64,
-}
-
-/// What is needed to read rows.
-pub(crate) struct Opened {
-    pub(crate) descriptor: Descriptor,
-    pub(crate) statistics: Statistics,
-    pub(crate) partitioner: Partitioner,
-    pub(crate) table: Arc<TableSchema>,
-    pub(crate) data: Arc<ChunkReader>,
-}
+use opened::Opened;
+pub use verification::{OnProgress, Verification};
 
 /// The total number of bytes for [`OnProgress`]: the stored and the uncompressed size of Data.db.
 pub fn work_bytes(env: &dyn Env, descriptor: &Descriptor) -> u64 {
@@ -97,45 +71,4 @@ pub fn verify(env: &dyn Env, descriptor: &Descriptor, on_progress: OnProgress<'_
         components::check_chunks(&opened.data, &mut verification, &mut after_digest)?;
     }
     Ok(verification)
-}
-
-impl Opened {
-    fn open(env: &dyn Env, descriptor: &Descriptor) -> Result<Self> {
-        let path = descriptor.path(&Component::Statistics);
-        let Some(bytes) = read_component(env, descriptor, &Component::Statistics)? else {
-            return Err(Error::corrupt(
-                &path,
-                0,
-                "the file, since rows cannot be read without it",
-            ));
-        };
-        let statistics = Statistics::decode(&bytes, descriptor.version, &path)?;
-        let partitioner = match &statistics.validation {
-            Some(validation) => Partitioner::from_class(&validation.partitioner)
-                .map_err(|error| Error::corrupt(&path, 0, error.to_string()))?,
-            None => Partitioner::default(),
-        };
-        let table = statistics.header.to_table("keyspace", "table");
-        Ok(Self {
-            table: table.map_err(|error| Error::corrupt(&path, 0, error.to_string()))?,
-            data: Arc::new(ChunkReader::open(env, descriptor, None)?),
-            descriptor: descriptor.clone(),
-            statistics,
-            partitioner,
-        })
-    }
-
-    fn version(&self) -> Version {
-        self.descriptor.version
-    }
-
-    fn scan(&self) -> Result<DataScan> {
-        DataScan::new(
-            self.data.clone(),
-            &self.statistics.header,
-            self.version(),
-            &self.table,
-            self.partitioner,
-        )
-    }
 }

@@ -5,7 +5,34 @@
 use std::fmt;
 
 use crate::statistics::SECONDS_MAX_BEFORE_OA;
-use crate::{Error, Format, Result};
+use crate::{Error, Result};
+
+/// The format of the partition index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Format {
+    /// Index.db and Summary.db.
+    Big,
+    /// Partitions.db and Rows.db: tries.
+    Bti,
+}
+
+impl Format {
+    /// Its name in file names.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Big => "big",
+            Self::Bti => "bti",
+        }
+    }
+
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        match text {
+            "big" => Some(Self::Big),
+            "bti" => Some(Self::Bti),
+            _ => None,
+        }
+    }
+}
 
 /// The two letters of a file name before the id.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -65,7 +92,7 @@ impl Version {
 
     /// CRCs in Statistics.db, Bloom filter bits without swapped words, raw chunks, pending repair.
     #[inline]
-    pub fn is_na_or_later(self) -> bool {
+    pub(crate) fn is_na_or_later(self) -> bool {
         self.0 == *b"da" || self.0[0] >= b'n'
     }
 

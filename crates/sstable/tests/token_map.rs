@@ -504,17 +504,17 @@ fn places_that_were_saved_are_used_without_asking_the_index_and_never_believed_b
             );
             assert_eq!(cache.hits(), 2);
         }
-        let far = SavedPlace::Plain { position: 1 << 40 };
+        let far = SavedPlace::NotIndexed { position: 1 << 40 };
         assert!(!again.load_place(wide, far).unwrap());
     }
 }
 
 fn wrong(place: SavedPlace) -> [SavedPlace; 3] {
-    let (SavedPlace::Plain { position }
+    let (SavedPlace::NotIndexed { position }
     | SavedPlace::Indexed { position }
     | SavedPlace::Entry { position, .. }) = place;
     [
-        SavedPlace::Plain {
+        SavedPlace::NotIndexed {
             position: position + 1,
         },
         SavedPlace::Entry {

@@ -8,7 +8,7 @@ pub struct Merge<S, T> {
     sources: Vec<S>,
     heads: BinaryHeap<Head<T>>,
     /// Sources to call before a result is returned.
-    unasked: Vec<usize>,
+    unread: Vec<usize>,
 }
 
 struct Head<T> {
@@ -43,7 +43,7 @@ impl<S, T> Merge<S, T> {
     /// Merges these sources.
     pub fn of(sources: Vec<S>) -> Self {
         Self {
-            unasked: (0..sources.len()).collect(),
+            unread: (0..sources.len()).collect(),
             heads: BinaryHeap::with_capacity(sources.len()),
             sources,
         }
@@ -57,16 +57,16 @@ impl<S, T> Merge<S, T> {
         &mut self,
         mut ask: impl FnMut(&mut S) -> Result<Option<(T, f32)>, E>,
     ) -> Result<Option<(T, f32)>, E> {
-        while let Some(source) = self.unasked.last().copied() {
+        while let Some(source) = self.unread.last().copied() {
             let asked = ask(&mut self.sources[source])?;
-            self.unasked.pop();
+            self.unread.pop();
             if let Some((item, score)) = asked {
                 self.heads.push(Head { score, source, item });
             }
         }
         let head = self.heads.pop();
         Ok(head.map(|head| {
-            self.unasked.push(head.source);
+            self.unread.push(head.source);
             (head.item, head.score)
         }))
     }

@@ -100,10 +100,7 @@ fn the_empty_chunks_of_a_real_compaction_are_read() {
 }
 
 #[test]
-fn a_length_that_lies_is_refused_before_memory_is_taken() {
-    let mut out = Vec::new();
-    assert!(decompress_lz4_block(&[0x10, 0x41], 0x7FFF_FFFF, &mut out).is_err());
-    assert!(out.capacity() < 1 << 20);
+fn an_announced_length_above_the_limit_is_refused() {
     let chunk = [0xFF, 0xFF, 0xFF, 0x7F, 0x10, 0x41];
     let error = Compressor::Lz4.decompress(&chunk, &mut [0; 100]).unwrap_err();
     assert!(

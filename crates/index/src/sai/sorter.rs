@@ -182,7 +182,7 @@ impl Sorter {
     fn remove_runs(&mut self) {
         for run in std::mem::take(&mut self.runs) {
             if let Err(error) = self.env.remove_file(&run) {
-                tracing::warn!(%error, "a file that nobody needs stays");
+                tracing::warn!(%error, "cannot remove an unused file");
             }
         }
     }

@@ -89,7 +89,7 @@ impl TableIndex {
         }
         if let Some(value) = self.row_value(&key.key, &row.clustering) {
             let liveness = Liveness::live(when.entry_micros());
-            self.tell(key, row, &[], &[Entry::added(value, liveness)], take);
+            self.pass(key, row, &[], &[Entry::added(value, liveness)], take);
         }
     }
 
@@ -114,15 +114,15 @@ impl TableIndex {
         });
         match (added, removed) {
             (None, None) => {}
-            (Some(only), None) | (None, Some(only)) => self.tell(key, row, &[], &[only], take),
-            (Some(added), Some(removed)) => self.tell(key, row, &[], &[added, removed], take),
+            (Some(only), None) | (None, Some(only)) => self.pass(key, row, &[], &[only], take),
+            (Some(added), Some(removed)) => self.pass(key, row, &[], &[added, removed], take),
         }
     }
 
     fn add_cell(&self, key: &DecoratedKey, row: &Row, (path, cell): (&[u8], CellRef<'_>), take: Take<'_>) {
         if let Some(value) = self.cell_value(path, cell) {
             let entry = Entry::added(&value, liveness_of(cell));
-            self.tell(key, row, path, &[entry], take);
+            self.pass(key, row, path, &[entry], take);
         }
     }
 
@@ -136,12 +136,12 @@ impl TableIndex {
     ) {
         if let Some(value) = self.cell_value(path, cell) {
             let deletion = DeletionTime::new(cell.timestamp_micros, when.now_secs());
-            self.tell(key, row, path, &[Entry::removed(&value, deletion)], take);
+            self.pass(key, row, path, &[Entry::removed(&value, deletion)], take);
         }
     }
 
     /// Passes entries of a row, or of one element of it, to `take`.
-    fn tell(&self, key: &DecoratedKey, row: &Row, path: &[u8], entries: &[Entry<'_>], take: Take<'_>) {
+    fn pass(&self, key: &DecoratedKey, row: &Row, path: &[u8], entries: &[Entry<'_>], take: Take<'_>) {
         let place = EntryPlace {
             key_token: &key.token,
             clustering: &self.entry_clustering(key, &row.clustering, path),

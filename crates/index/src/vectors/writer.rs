@@ -121,7 +121,7 @@ impl SSTableIndexWriter for VectorsWriter {
     fn abandon(self: Box<Self>) {
         for segment in 1..=self.written {
             if let Err(error) = self.env.remove_file(&temporary_of(&self.path(segment))) {
-                tracing::warn!(%error, "a file that nobody needs stays");
+                tracing::warn!(%error, "cannot remove an unused file");
             }
         }
     }

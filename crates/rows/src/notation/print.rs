@@ -51,13 +51,6 @@ pub fn print_mutation(mutation: &Mutation) -> String {
     printer.text
 }
 
-/// Prints a row, without indent and newline.
-pub fn print_row(row: &Row, table: &TableSchema) -> String {
-    let mut printer = Printer::of(table);
-    printer.row(row);
-    printer.text.trim().to_owned()
-}
-
 struct Printer<'t> {
     table: &'t TableSchema,
     comparator: ClusteringComparator,

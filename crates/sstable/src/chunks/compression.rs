@@ -60,7 +60,7 @@ impl Compression {
     /// The compression of flushes (`flush_compression: fast`): slow algorithms are replaced by LZ4, since compaction rewrites
     /// the file soon.
     #[must_use]
-    pub fn for_flush(self) -> Self {
+    pub(crate) fn for_flush(self) -> Self {
         match self.compressor {
             Compressor::Deflate | Compressor::Zstd { .. } => Self::lz4(),
             _ => self,

@@ -18,7 +18,7 @@ use crate::crc_file::CrcFile;
 use crate::{Component, Descriptor, Error, Result};
 
 /// Chunk length of uncompressed files without checksums.
-const PLAIN_CHUNK_LENGTH: u32 = BLOCK_BYTES;
+const UNCHECKED_CHUNK_LENGTH: u32 = BLOCK_BYTES;
 /// Maximum length of a read; Cassandra refuses values above 256 MiB.
 const READ_LEN_MAX: usize = 1 << 30;
 const CRC_LEN: u64 = 4;
@@ -32,7 +32,7 @@ enum Layout {
     },
     /// Uncompressed, with CRCs from this component.
     Checked(CrcFile, Component),
-    Plain,
+    Unchecked,
 }
 
 /// Data.db or an index, open for reads by many threads.
@@ -68,7 +68,7 @@ impl ChunkReader {
         let (chunk_length, data_length) = match &layout {
             Layout::Compressed { info, .. } => (info.chunk_length, info.data_length),
             Layout::Checked(crcs, _) => (crcs.chunk_length, file.size_bytes()),
-            Layout::Plain => (PLAIN_CHUNK_LENGTH, file.size_bytes()),
+            Layout::Unchecked => (UNCHECKED_CHUNK_LENGTH, file.size_bytes()),
         };
         let cache_file = cache.as_ref().map_or(0, |cache| cache.admit_file());
         Ok(Self {
@@ -85,7 +85,7 @@ impl ChunkReader {
     ///
     /// # Errors
     /// The file is missing or unreadable.
-    pub fn open_plain(env: &dyn Env, path: &Path, cache: Option<Arc<ChunkCache>>) -> Result<Self> {
+    pub fn open_unchecked(env: &dyn Env, path: &Path, cache: Option<Arc<ChunkCache>>) -> Result<Self> {
         Self::open_summed(env, path, cache, None)
     }
 
@@ -103,11 +103,11 @@ impl ChunkReader {
                 sums.check_length(file.size_bytes(), path)?;
                 Layout::Checked(sums.to_crc_file(), Component::Checksums)
             }
-            None => Layout::Plain,
+            None => Layout::Unchecked,
         };
         let cache_file = cache.as_ref().map_or(0, |cache| cache.admit_file());
         Ok(Self {
-            chunk_length: PLAIN_CHUNK_LENGTH,
+            chunk_length: UNCHECKED_CHUNK_LENGTH,
             data_length: file.size_bytes(),
             file,
             layout: Arc::new(layout),
@@ -140,7 +140,7 @@ impl ChunkReader {
     }
 
     /// Size of the file on disk.
-    pub fn stored_length(&self) -> u64 {
+    pub(crate) fn stored_length(&self) -> u64 {
         self.file.size_bytes()
     }
 
@@ -167,7 +167,7 @@ impl ChunkReader {
         match self.layout.as_ref() {
             Layout::Compressed { info, .. } => info.offsets.len() * 8,
             Layout::Checked(crcs, _) => crcs.crcs.len() * 4,
-            Layout::Plain => 0,
+            Layout::Unchecked => 0,
         }
     }
 
@@ -198,7 +198,7 @@ impl ChunkReader {
     ///
     /// # Errors
     /// Corrupt: `position` is beyond the data, or the chunk is damaged.
-    pub fn chunk_at(&self, position: u64) -> Result<(u64, Bytes)> {
+    pub(crate) fn chunk_at(&self, position: u64) -> Result<(u64, Bytes)> {
         self.check_range(position, 1)?;
         let index = position / u64::from(self.chunk_length);
         let start = index * u64::from(self.chunk_length);
@@ -402,7 +402,7 @@ impl ChunkReader {
         if !self.is_compressed() {
             let (start, _) = self.stored_range(first)?;
             self.read_stored(first, start, out)?;
-            return self.check_plain(first, out);
+            return self.check_uncompressed(first, out);
         }
         RUN.with_borrow_mut(|run| {
             self.try_read_run(first, count, run)?;
@@ -421,7 +421,7 @@ impl ChunkReader {
         })
     }
 
-    fn check_plain(&self, first: u64, bytes: &[u8]) -> Result<()> {
+    fn check_uncompressed(&self, first: u64, bytes: &[u8]) -> Result<()> {
         let Layout::Checked(crcs, component) = self.layout.as_ref() else {
             return Ok(());
         };
@@ -545,7 +545,7 @@ fn open_layout(
         return Ok(Layout::Compressed { info, compressor });
     }
     let Some(bytes) = read_checked(env, descriptor, &Component::Crc, checksums)? else {
-        return Ok(Layout::Plain);
+        return Ok(Layout::Unchecked);
     };
     let path = descriptor.path(&Component::Crc);
     let crcs = CrcFile::decode(&bytes, &path)?;

@@ -96,7 +96,7 @@ impl DataStream {
 
     /// Keeps values of rows of more than `held_bytes_max` bytes in scratch files instead of memory.
     #[must_use]
-    pub fn keeping_large_rows(mut self, held_bytes_max: usize, scratch: Scratch) -> Self {
+    pub(crate) fn keeping_large_rows(mut self, held_bytes_max: usize, scratch: Scratch) -> Self {
         self.scratch = Some((held_bytes_max, scratch));
         self
     }

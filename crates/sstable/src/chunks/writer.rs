@@ -86,7 +86,7 @@ impl ChunkWriter {
     }
 
     /// Number of stored bytes so far, without the chunk that is not full yet.
-    pub fn stored_length(&self) -> u64 {
+    pub(crate) fn stored_length(&self) -> u64 {
         self.stored_length
     }
 

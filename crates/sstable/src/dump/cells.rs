@@ -4,7 +4,7 @@ use ilion_rows::{Cell, ColumnData, ComplexColumn, Data, Liveness, Row, paths};
 use ilion_schema::Column;
 use ilion_types::{CqlType, hex, quote_name};
 
-use super::{Dump, plain};
+use super::{Dump, value_text};
 
 impl Dump {
     pub(super) fn liveness(&mut self, liveness: Liveness) {
@@ -144,9 +144,9 @@ pub(super) fn path_text(ty: &CqlType, path: &[u8]) -> String {
             let field = index.and_then(|index| definition.fields.get(index));
             field.map_or_else(|| hex::print(path), |(name, _)| name.clone())
         }
-        CqlType::List { .. } => plain(&CqlType::TimeUuid, path),
-        CqlType::Set { element, .. } => plain(element, path),
-        CqlType::Map { key, .. } => plain(key, path),
+        CqlType::List { .. } => value_text(&CqlType::TimeUuid, path),
+        CqlType::Set { element, .. } => value_text(element, path),
+        CqlType::Map { key, .. } => value_text(key, path),
         _ => hex::print(path),
     }
 }

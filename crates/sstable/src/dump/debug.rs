@@ -15,7 +15,7 @@ use ilion_rows::{
 use ilion_schema::{Column, TableSchema};
 use ilion_types::{CqlType, hex};
 
-use super::{key_texts, path_text, plain};
+use super::{key_texts, path_text, value_text};
 
 /// The start of every line of a partition.
 fn begin_line(table: &TableSchema, head: &PartitionHead, position: u64, out: &mut String) {
@@ -118,7 +118,7 @@ fn simple(column: &Column, cell: &Cell, out: &mut String) {
     }
     let value = match cell.is_tombstone() {
         true => "<tombstone>".to_owned(),
-        false => plain(&column.ty, &cell.value),
+        false => value_text(&column.ty, &cell.value),
     };
     let _ = write!(out, "[{}={value} ", column.name);
     times(cell, out);
@@ -131,7 +131,7 @@ fn complex_text(column: &Column, complex: &ComplexColumn, out: &mut String) {
     }
     for (path, cell) in &complex.cells {
         let value = match paths::value_type(&column.ty, path) {
-            Some(ty) if !cell.is_tombstone() => plain(ty, &cell.value),
+            Some(ty) if !cell.is_tombstone() => value_text(ty, &cell.value),
             _ => String::new(),
         };
         // Compat: a comma comes even before the first element.
@@ -175,7 +175,7 @@ fn bound(table: &TableSchema, bound: &Bound) -> String {
     let values = bound.values.iter().zip(table.clustering());
     let texts = values.map(|(value, column)| match value {
         None => "null".to_owned(),
-        Some(value) => plain(&column.ty, value),
+        Some(value) => value_text(&column.ty, value),
     });
     format!("{kind}({})", texts.collect::<Vec<_>>().join(", "))
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! promoted := header_length:uvint  deletion  count:uvint  block*  offset:i32 *      offsets are relative to the first block
-//! block    := first:place  last:place  offset:uvint  width:svint  has_open:bool [deletion]
+//! block    := first:prefix  last:prefix  offset:uvint  width:svint  has_open:bool [deletion]
 //! ```
 //!
 //! `offset` counts from the start of the partition. `width` is reduced by 65536. The deletion is the one that is open after the
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use ilion_rows::{Bound, DeletionTime};
 
-use crate::row::decode::{Place, RowFormat};
+use crate::row::decode::{ClusteringPrefix, RowFormat};
 use crate::row::source::{ByteSource, Piece};
 use crate::{ChunkReader, DataStream, Error, Result};
 
@@ -24,8 +24,8 @@ const BLOCK_LEN_MAX: u64 = 16 << 20;
 /// One block of unfiltereds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Block {
-    pub(crate) first: Place,
-    pub(crate) last: Place,
+    pub(crate) first: ClusteringPrefix,
+    pub(crate) last: ClusteringPrefix,
     /// Offset from the start of the partition.
     pub(crate) offset: u64,
     pub(crate) width: u64,
@@ -93,8 +93,8 @@ impl BlockIndex {
         };
         let mut input = Piece::new(self.index.read_at(start, len)?, start, &self.index);
         let clustering = &self.format.clustering;
-        let first = clustering.place(&mut input)?;
-        let last = clustering.place(&mut input)?;
+        let first = clustering.prefix(&mut input)?;
+        let last = clustering.prefix(&mut input)?;
         let offset = input.uvint()?;
         let width = WIDTH_BASE.checked_add(input.svint()?);
         let Some(width) = width.and_then(|width| u64::try_from(width).ok()) else {

@@ -60,7 +60,7 @@ impl IndexScan {
         partitioner: Partitioner,
     ) -> Result<Self> {
         let open = |component: Component| {
-            ChunkReader::open_plain(env, &descriptor.path(&component), None).map(Arc::new)
+            ChunkReader::open_unchecked(env, &descriptor.path(&component), None).map(Arc::new)
         };
         let format = Arc::new(RowFormat::of(header, descriptor.version, table)?);
         if descriptor.format == Format::Big {

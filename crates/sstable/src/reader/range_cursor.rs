@@ -31,13 +31,13 @@ pub struct RangeCursor {
     scan: Scan,
     /// A lower bound of its partitions; `None` if there are none.
     begin: Option<Begin>,
-    place: Place,
+    progress: Progress,
     /// The key of the next partition, if it was peeked.
     ahead: Option<DecoratedKey>,
 }
 
 #[derive(Debug)]
-enum Place {
+enum Progress {
     Before,
     Within(Box<Walk>),
     After,
@@ -77,9 +77,9 @@ impl RangeCursor {
             range,
             filter,
             scan,
-            place: match begin {
-                Some(_) => Place::Before,
-                None => Place::After,
+            progress: match begin {
+                Some(_) => Progress::Before,
+                None => Progress::After,
             },
             ahead: None,
             begin,
@@ -89,8 +89,8 @@ impl RangeCursor {
     /// The key of the next partition, if it is an ordinary one whose start is in the window: the usual case in a scan.
     #[inline(always)]
     fn begin_at_hand(&mut self) -> Option<DecoratedKey> {
-        match &mut self.place {
-            Place::Within(walk) if walk.index.is_none() => {
+        match &mut self.progress {
+            Progress::Within(walk) if walk.index.is_none() => {
                 let key = walk.reader.begin_following_at_hand()?;
                 Some(self.decorated(key))
             }
@@ -109,10 +109,10 @@ impl RangeCursor {
 
     #[inline(never)]
     fn advance(&mut self) -> Step<Option<PartitionHead>> {
-        let started = match &mut self.place {
-            Place::After => None,
-            Place::Before => self.start()?,
-            Place::Within(walk) => walk.advance()?,
+        let started = match &mut self.progress {
+            Progress::After => None,
+            Progress::Before => self.start()?,
+            Progress::Within(walk) => walk.advance()?,
         };
         let Some(started) = started else {
             return Ok(None);
@@ -142,7 +142,7 @@ impl RangeCursor {
         if walk.reader.reads_all() {
             walk.index = None;
         }
-        self.place = Place::Within(Box::new(walk));
+        self.progress = Progress::Within(Box::new(walk));
         Ok(started)
     }
 }
@@ -195,7 +195,7 @@ impl Cursor for RangeCursor {
     fn next_partition(&mut self) -> std::result::Result<Option<PartitionHead>, ReadError> {
         if let Some(key) = self.begin_at_hand() {
             if self.range.end.compare(&key).is_lt() {
-                self.place = Place::After;
+                self.progress = Progress::After;
                 return Ok(None);
             }
             return Ok(Some(PartitionHead {
@@ -206,28 +206,28 @@ impl Cursor for RangeCursor {
         }
         let next = self.advance();
         if !matches!(next, Ok(Some(_))) {
-            self.place = Place::After;
+            self.progress = Progress::After;
         }
         Ok(next?)
     }
 
     fn next_unfiltered(&mut self) -> std::result::Result<Option<Unfiltered>, ReadError> {
-        match &mut self.place {
-            Place::Within(walk) => Ok(walk.reader.next()?),
-            Place::Before | Place::After => Ok(None),
+        match &mut self.progress {
+            Progress::Within(walk) => Ok(walk.reader.next()?),
+            Progress::Before | Progress::After => Ok(None),
         }
     }
 
     fn lower_bound(&self) -> Option<DecoratedKey> {
-        match self.place {
-            Place::Before => self.begin.as_ref().map(|begin| begin.bound.clone()),
-            Place::Within(_) | Place::After => None,
+        match self.progress {
+            Progress::Before => self.begin.as_ref().map(|begin| begin.bound.clone()),
+            Progress::Within(_) | Progress::After => None,
         }
     }
 
     fn peek(&mut self) -> Option<DecoratedKey> {
         if self.ahead.is_none() {
-            let Place::Within(walk) = &self.place else {
+            let Progress::Within(walk) = &self.progress else {
                 return None;
             };
             let key = walk.reader.peek_key()?;
@@ -242,7 +242,7 @@ impl Cursor for RangeCursor {
         visitor: &mut dyn PlainVisitor,
     ) -> std::result::Result<Option<PlainRun>, ReadError> {
         let partitioner = self.sstable.partitioner();
-        let Place::Within(walk) = &mut self.place else {
+        let Progress::Within(walk) = &mut self.progress else {
             return Ok(None);
         };
         if walk.index.is_some() {
@@ -251,7 +251,7 @@ impl Cursor for RangeCursor {
         let keys = WantedKeys::new(partitioner, until(&self.range.end, before), &mut self.ahead);
         let visited = walk.reader.visit_following(keys, visitor);
         if visited.is_err() {
-            self.place = Place::After;
+            self.progress = Progress::After;
         }
         Ok(visited?)
     }
@@ -262,9 +262,9 @@ impl Cursor for RangeCursor {
         before: Option<&Bound>,
         visitor: &mut dyn PlainVisitor,
     ) -> std::result::Result<u64, ReadError> {
-        match &mut self.place {
-            Place::Within(walk) => Ok(walk.reader.visit_rows(key, before, visitor)),
-            Place::Before | Place::After => Ok(0),
+        match &mut self.progress {
+            Progress::Within(walk) => Ok(walk.reader.visit_rows(key, before, visitor)),
+            Progress::Before | Progress::After => Ok(0),
         }
     }
 }

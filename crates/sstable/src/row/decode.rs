@@ -31,7 +31,7 @@ use crate::row::format::{
 use crate::row::source::{ByteSource, Stretch, Within};
 use crate::{DataStream, Error, Result, SerializationHeader, Version};
 
-pub(crate) use self::prefix::{ClusteringFormat, Place};
+pub(crate) use self::prefix::{ClusteringFormat, ClusteringPrefix};
 pub use self::wanted::Unwanted;
 pub(crate) use self::wanted::Wanted;
 

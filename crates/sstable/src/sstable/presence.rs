@@ -72,7 +72,7 @@ impl SSTable {
         if self.is_outside(key) {
             return false;
         }
-        let by_map = self.ask_token_map(|map| map.candidates(&key.token));
+        let by_map = self.with_token_map(|map| map.candidates(&key.token));
         self.whereabouts(by_map, || KeyHash::of(&key.key)).is_some()
     }
 
@@ -133,7 +133,7 @@ impl SSTable {
     fn grow_token_bits(&self) -> Option<&TokenBits> {
         let bits = &self.parts.token_bits;
         if bits.is_wanted() {
-            self.ask_token_map(|map| bits.grow(map, &self.parts.options.token_bits))?;
+            self.with_token_map(|map| bits.grow(map, &self.parts.options.token_bits))?;
         }
         bits.whole().flatten()
     }
@@ -142,7 +142,7 @@ impl SSTable {
     #[inline]
     fn seen_by_map(&self, hash: &KeyHash) -> Option<Candidates> {
         let token = hash.token().filter(|_| self.is_hashed())?;
-        self.ask_token_map(|map| map.candidates(&token))
+        self.with_token_map(|map| map.candidates(&token))
     }
 
     /// A filter that cannot be read passes every key.
@@ -193,7 +193,7 @@ impl SSTable {
             KeyBound::BeforeToken(token) | KeyBound::AfterToken(token) => least_key(token.clone()),
             KeyBound::Before(key) | KeyBound::After(key) => key.clone(),
         };
-        let (rank, mut bound) = match self.ask_token_map(|map| map.next_above(&range.start)) {
+        let (rank, mut bound) = match self.with_token_map(|map| map.next_above(&range.start)) {
             None => (None, start),
             Some((_, None)) => return None,
             Some((rank, Some(floor))) => (Some(rank), start.max(least_key(floor))),
@@ -213,7 +213,7 @@ impl SSTable {
             return 0;
         }
         let count =
-            self.ask_token_map(|map| Ok(map.rank(&range.end)?.saturating_sub(map.rank(&range.start)?)));
+            self.with_token_map(|map| Ok(map.rank(&range.end)?.saturating_sub(map.rank(&range.start)?)));
         count.unwrap_or(self.estimated_keys())
     }
 }

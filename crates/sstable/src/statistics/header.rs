@@ -11,14 +11,14 @@
 //! count in this order.
 
 use ilion_codec::{Error as Malformed, Reader, Writer};
-use ilion_rows::{NO_DELETION_TIME, NO_TIMESTAMP, NO_TTL};
+use ilion_rows::NO_TTL;
 use ilion_schema::{ClusteringOrder, Column, TableSchema};
 use ilion_types::{CqlType, composite_class};
 
 /// Microseconds of 2015-09-22T00:00Z: timestamps are stored relative to it.
-pub const TIMESTAMP_EPOCH_MICROS: i64 = 1_442_880_000_000_000;
+const TIMESTAMP_EPOCH_MICROS: i64 = 1_442_880_000_000_000;
 /// Seconds of 2015-09-22T00:00Z: local deletion times are stored relative to it.
-pub const DELETION_EPOCH_SECS: u32 = 1_442_880_000;
+const DELETION_EPOCH_SECS: u32 = 1_442_880_000;
 
 /// The minima of a set of rows; rows store differences to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,24 +38,6 @@ impl EncodingStats {
         min_local_deletion_secs: DELETION_EPOCH_SECS,
         min_ttl_secs: 0,
     };
-
-    /// From minima of which some may be missing (`NO_TIMESTAMP`, `NO_DELETION_TIME`, `NO_TTL`).
-    pub fn of_seen(min_timestamp_micros: i64, min_local_deletion_secs: u32, min_ttl_secs: u32) -> Self {
-        let or = |seen: bool, value, epoch| if seen { value } else { epoch };
-        Self {
-            min_timestamp_micros: if min_timestamp_micros == NO_TIMESTAMP {
-                TIMESTAMP_EPOCH_MICROS
-            } else {
-                min_timestamp_micros
-            },
-            min_local_deletion_secs: or(
-                min_local_deletion_secs != NO_DELETION_TIME,
-                min_local_deletion_secs,
-                DELETION_EPOCH_SECS,
-            ),
-            min_ttl_secs,
-        }
-    }
 
     /// The minima of both sets; an epoch counts as missing.
     #[must_use]

@@ -7,7 +7,8 @@ use bytes::Bytes;
 use ilion_env::Env;
 use ilion_rows::{ClusteringFilter, Data, Row};
 
-use super::{Opened, Verification};
+use super::opened::Opened;
+use super::verification::Verification;
 use crate::cells::{CellMap, Entry};
 use crate::row::decode::{Head, RowFormat, Unwanted, Wanted};
 use crate::tokens::fingerprint_of;

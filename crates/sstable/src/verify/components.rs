@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use ilion_env::Env;
 
-use super::{OnProgress, Opened, Verification};
+use super::opened::Opened;
+use super::verification::{OnProgress, Verification};
 use crate::checksums::{Checksums, Owner};
 use crate::component::Component;
 use crate::{ChunkReader, Descriptor, Result, digest, read_component};

@@ -12,10 +12,11 @@ use ilion_types::CqlType;
 use super::cell_check::CellMapCheck;
 use super::index_check::IndexCheck;
 use super::key_check::FilterCheck;
+use super::opened::Opened;
 use super::rows_check::{RowIndexFile, RowsCheck};
 use super::token_check::TokenMapCheck;
 use super::totals::Totals;
-use super::{OnProgress, Opened, Verification};
+use super::verification::{OnProgress, Verification};
 use crate::{Component, DataScan, Result};
 
 /// The read of all rows.

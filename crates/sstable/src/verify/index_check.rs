@@ -7,7 +7,8 @@ use ilion_env::Env;
 use ilion_rows::{DecoratedKey, KeyBound};
 
 use super::key_check::open_summary;
-use super::{Opened, Verification};
+use super::opened::Opened;
+use super::verification::Verification;
 use crate::chunks::READ_AHEAD_BYTES;
 use crate::reader::{IndexCursor, IndexEntry, IndexWalker, PartitionTrie, RowIndexAt, SummaryCheck};
 use crate::{ChunkCache, ChunkReader, Component, Format, Result, Scan};
@@ -39,7 +40,7 @@ impl IndexCheck {
         let cache = Arc::new(ChunkCache::new(CACHE_BYTES));
         let mut open = |component: Component| {
             let path = opened.descriptor.path(&component);
-            let file = ChunkReader::open_plain(env, &path, Some(cache.clone()));
+            let file = ChunkReader::open_unchecked(env, &path, Some(cache.clone()));
             verification.findings.take(file.map(Arc::new))
         };
         let (cursor, trie) = match opened.descriptor.format {

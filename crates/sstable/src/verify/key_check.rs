@@ -2,7 +2,8 @@
 
 use ilion_env::Env;
 
-use super::{Opened, Verification};
+use super::opened::Opened;
+use super::verification::Verification;
 use crate::reader::SummaryCheck;
 use crate::{BloomFilter, Component, Error, KeyHash, Result, read_component};
 

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use ilion_env::Env;
 use ilion_rows::{Bound, BoundKind, DeletionTime, PartitionHead, Unfiltered};
 
-use super::{Opened, Verification};
+use super::opened::Opened;
+use super::verification::Verification;
 use crate::reader::{Block, BlockIndex, BlockStarts, RowIndexAt};
-use crate::row::decode::{Place, RowFormat};
+use crate::row::decode::{ClusteringPrefix, RowFormat};
 use crate::{ChunkReader, Component, DataStream, Format, Result};
 
 /// Checks blocks while the rows are read.
@@ -32,7 +33,7 @@ impl RowIndexFile {
         let path = opened.descriptor.path(&component);
         let header = &opened.statistics.header;
         Ok(Self {
-            file: Arc::new(ChunkReader::open_plain(env, &path, None)?),
+            file: Arc::new(ChunkReader::open_unchecked(env, &path, None)?),
             format: Arc::new(RowFormat::of(header, opened.version(), &opened.table)?),
         })
     }
@@ -143,7 +144,7 @@ pub(super) struct PromotedCheck {
     /// Index of the next block.
     at: usize,
     block: Option<Block>,
-    last: Option<Place>,
+    last: Option<ClusteringPrefix>,
     open: Option<DeletionTime>,
 }
 
@@ -180,7 +181,7 @@ impl PromotedCheck {
         let Some(block) = &self.block else {
             return Ok(());
         };
-        let place = place_of(unfiltered);
+        let place = prefix_of(unfiltered);
         if position - self.start == block.offset && block.first != place {
             self.report(
                 "the first clustering of each block of the partition",
@@ -234,10 +235,10 @@ impl PromotedCheck {
     }
 }
 
-fn place_of(unfiltered: &Unfiltered) -> Place {
+fn prefix_of(unfiltered: &Unfiltered) -> ClusteringPrefix {
     match unfiltered {
-        Unfiltered::Row(row) => Place::Row(row.clustering.clone()),
-        Unfiltered::Marker(marker) => Place::Bound(marker.bound.clone()),
+        Unfiltered::Row(row) => ClusteringPrefix::Row(row.clustering.clone()),
+        Unfiltered::Marker(marker) => ClusteringPrefix::Bound(marker.bound.clone()),
     }
 }
 

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use ilion_env::Env;
 use ilion_rows::DecoratedKey;
 
-use super::{Opened, Verification};
+use super::opened::Opened;
+use super::verification::Verification;
 use crate::tokens::{Candidates, TokenMap, fingerprint_of};
 use crate::{Component, Result};
 

@@ -3,7 +3,8 @@
 use ilion_codec::Slab;
 use ilion_rows::{Bound, BoundKind, ClusteringComparator, PartitionHead, Slice, Unfiltered};
 
-use super::{Opened, Verification};
+use super::opened::Opened;
+use super::verification::Verification;
 use crate::metadata_collector::MetadataCollector;
 use crate::row::encode::RowEncoder;
 use crate::{Component, StatsMetadata};

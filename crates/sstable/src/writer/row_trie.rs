@@ -19,9 +19,9 @@ use crate::{Result, Version};
 
 const HAS_OPEN: u8 = 8;
 
-/// The position of an unfiltered.
+/// The clustering or bound of an unfiltered.
 #[derive(Clone, Copy)]
-enum Place<'a> {
+enum UnfilteredClustering<'a> {
     Row(&'a Values),
     /// A row that was shown in place.
     Shown(&'a [Option<&'a [u8]>]),
@@ -100,19 +100,24 @@ impl RowTrieBuilder {
             });
             // The first block needs no separator.
             if self.blocks > 0 {
-                encode(self.clusterings.as_ref(), place_of(written), &mut self.first);
+                encode(self.clusterings.as_ref(), clustering_of(written), &mut self.first);
             }
         }
         if let Written::Marker(marker) = written {
             self.open = marker.start.unwrap_or(DeletionTime::LIVE);
         }
         match self.block.take_if(|block| end - block.start >= self.block_bytes) {
-            Some(block) => self.end_block(&block, place_of(written), rows),
+            Some(block) => self.end_block(&block, clustering_of(written), rows),
             None => Ok(()),
         }
     }
 
-    fn end_block(&mut self, block: &Block, last: Place<'_>, rows: &mut ComponentWriter) -> Result<()> {
+    fn end_block(
+        &mut self,
+        block: &Block,
+        last: UnfilteredClustering<'_>,
+        rows: &mut ComponentWriter,
+    ) -> Result<()> {
         self.separator.clear();
         let is_apart = self.blocks == 0 || separate(&self.last, &self.first, &mut self.separator);
         self.blocks += 1;
@@ -149,8 +154,8 @@ impl RowTrieBuilder {
         {
             let (values, kind) = span.last();
             let last = match kind {
-                None => Place::Row(&values),
-                Some(kind) => Place::Marker(kind, &values),
+                None => UnfilteredClustering::Row(&values),
+                Some(kind) => UnfilteredClustering::Marker(kind, &values),
             };
             self.end_block(&block, last, rows)?;
         }
@@ -170,21 +175,25 @@ impl RowTrieBuilder {
     }
 }
 
-fn place_of(written: Written<'_>) -> Place<'_> {
+fn clustering_of(written: Written<'_>) -> UnfilteredClustering<'_> {
     match written {
-        Written::Row(values) => Place::Row(values),
-        Written::Shown(values) => Place::Shown(values),
-        Written::Marker(marker) => Place::Marker(marker.bound.kind, &marker.bound.values),
+        Written::Row(values) => UnfilteredClustering::Row(values),
+        Written::Shown(values) => UnfilteredClustering::Shown(values),
+        Written::Marker(marker) => UnfilteredClustering::Marker(marker.bound.kind, &marker.bound.values),
     }
 }
 
-fn encode(clusterings: Option<&ComparableClusterings>, place: Place<'_>, out: &mut Vec<u8>) {
+fn encode(
+    clusterings: Option<&ComparableClusterings>,
+    clustering: UnfilteredClustering<'_>,
+    out: &mut Vec<u8>,
+) {
     out.clear();
     if let Some(clusterings) = clusterings {
-        match place {
-            Place::Row(values) => clusterings.encode_row(values, out),
-            Place::Shown(values) => clusterings.encode_row(values, out),
-            Place::Marker(kind, values) => clusterings.encode_bound(kind, values, out),
+        match clustering {
+            UnfilteredClustering::Row(values) => clusterings.encode_row(values, out),
+            UnfilteredClustering::Shown(values) => clusterings.encode_row(values, out),
+            UnfilteredClustering::Marker(kind, values) => clusterings.encode_bound(kind, values, out),
         }
     }
 }

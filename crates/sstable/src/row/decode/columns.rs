@@ -16,7 +16,7 @@ pub(in crate::row) struct FileColumn {
     /// Length of values that are stored without a length. Compat: values in complex columns always have one.
     pub(in crate::row) fixed_len: Option<usize>,
     /// The column of the table if it is simple and was never dropped: the usual case.
-    pub(in crate::row) plain: Option<ColumnId>,
+    pub(in crate::row) simple_id: Option<ColumnId>,
     /// Cells up to this timestamp are dropped, even if the column was added again.
     pub(in crate::row) dropped_micros: i64,
 }
@@ -33,7 +33,7 @@ impl UsualColumn {
     fn of(column: &FileColumn) -> Option<Self> {
         let fixed_len = column.fixed_len.unwrap_or(0);
         let is_ambiguous = column.fixed_len == Some(0);
-        let id = column.plain.filter(|_| !is_ambiguous)?;
+        let id = column.simple_id.filter(|_| !is_ambiguous)?;
         Some(Self { id, fixed_len })
     }
 }
@@ -124,7 +124,7 @@ impl FileColumn {
         let column = current.map(|column| column.id);
         Ok(Self {
             column,
-            plain: column.filter(|_| !is_complex && dropped.is_none()),
+            simple_id: column.filter(|_| !is_complex && dropped.is_none()),
             is_complex,
             is_counter: header.class.ty == CqlType::Counter,
             fixed_len: header.class.ty.fixed_len(),

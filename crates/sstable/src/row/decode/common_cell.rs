@@ -43,7 +43,7 @@ pub(super) fn common_cells<'c>(
     let mut rest = input.rest();
     for (index, column) in columns {
         let before = rest;
-        let (Some(cell), Some(id)) = (rest.common_cell(column.fixed_len), column.plain) else {
+        let (Some(cell), Some(id)) = (rest.common_cell(column.fixed_len), column.simple_id) else {
             input.go_to(before);
             return Some(index);
         };

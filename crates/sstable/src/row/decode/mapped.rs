@@ -50,9 +50,9 @@ impl BodyDecoder<'_> {
         mapped: &Bytes,
         row: &mut Row,
     ) -> Step<()> {
-        let asked = self.asked(subset);
+        let asked = self.selected(subset);
         let mut asked = &asked[..];
-        let mut unasked = Unasked::default();
+        let mut not_selected = NotSelected::default();
         let may_leave_out = self.wanted.unwanted() == Unwanted::Newest && self.columns.is_whole;
         row.columns.reserve(match may_leave_out {
             true => asked.len() + 1,
@@ -72,9 +72,9 @@ impl BodyDecoder<'_> {
                 asked = left;
             }
             if let (Part::Run { times, .. }, true) = (&part, asked.len() == asked_before.len()) {
-                let times = self.times_of_run(times, &mut unasked, stream, &at)?;
+                let times = self.times_of_run(times, &mut not_selected, stream, &at)?;
                 if may_leave_out && times.live_for_ever() {
-                    unasked.leave_out(times, ranks.start);
+                    not_selected.leave_out(times, ranks.start);
                     let next = asked.first().copied().unwrap_or_else(|| subset.len());
                     let (columns, length) = parts.pass_same(next - rank);
                     (position, rank) = (position.saturating_add(length), rank + columns);
@@ -91,7 +91,7 @@ impl BodyDecoder<'_> {
                 .collect();
             self.part(stream, &part, &columns, &at, row)?;
         }
-        if let Some((times, rank)) = unasked.newest {
+        if let Some((times, rank)) = not_selected.newest {
             let mut index = subset.indexes(rank..rank + 1);
             let column = index.next().and_then(|index| self.columns.columns[index].column);
             column.into_iter().for_each(|id| stand_in(id, times, row));
@@ -100,7 +100,7 @@ impl BodyDecoder<'_> {
     }
 
     /// Ranks of the selected columns.
-    fn asked(&self, subset: &Subset) -> SmallVec<[usize; 8]> {
+    fn selected(&self, subset: &Subset) -> SmallVec<[usize; 8]> {
         let wanted = self.wanted.columns().unwrap_or_default();
         let indexes = wanted.iter().filter_map(|id| self.columns.index_of(*id));
         let mut ranks: SmallVec<[usize; 8]> = indexes.filter_map(|index| subset.rank(index)).collect();
@@ -112,15 +112,15 @@ impl BodyDecoder<'_> {
     fn times_of_run(
         &self,
         times: &Range<usize>,
-        unasked: &mut Unasked,
+        not_selected: &mut NotSelected,
         stream: &DataStream,
         at: &Located<'_>,
     ) -> Step<CellTimes> {
-        match unasked.known {
+        match not_selected.known {
             Some((start, known)) if start == times.start => Ok(known),
             _ => {
                 let found = self.mapped_times(times.clone(), stream, at)?;
-                unasked.known = Some((times.start, found));
+                not_selected.known = Some((times.start, found));
                 Ok(found)
             }
         }
@@ -246,14 +246,14 @@ fn stand_in(column: ColumnId, times: CellTimes, row: &mut Row) {
 
 /// The times of columns that are not selected.
 #[derive(Default)]
-struct Unasked {
+struct NotSelected {
     /// The last times, and their offset in the map.
     known: Option<(usize, CellTimes)>,
     /// The newest times of the cells left out, and the rank of a column that has them.
     newest: Option<(CellTimes, usize)>,
 }
 
-impl Unasked {
+impl NotSelected {
     fn leave_out(&mut self, times: CellTimes, rank: usize) {
         let is_newer = |(newest, _): &(CellTimes, usize)| newest.timestamp_micros < times.timestamp_micros;
         if self.newest.as_ref().is_none_or(is_newer) {

@@ -5,7 +5,7 @@
 //! batch  := header:uvint value*         two bits a value: empty, null; a value only if neither
 //! value  := bytes of the fixed length of the type | bytesV
 //! bound  := kind:u8 count:u16 values    markers; fewer values than clustering columns are allowed
-//! place  := 4:u8 values | bound         in indexes
+//! prefix := 4:u8 values | bound         in indexes
 //! ```
 
 use std::cmp::Ordering;
@@ -23,17 +23,17 @@ const KIND_ROW: u8 = 4;
 
 /// The first or last clustering or bound of a block of an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum ClusteringPrefix {
     Row(Clustering),
     Bound(Bound),
 }
 
-impl Place {
+impl ClusteringPrefix {
     /// Compares it with a bound.
     pub(crate) fn compare(&self, bound: &Bound, comparator: &ClusteringComparator) -> Ordering {
         match self {
             Self::Row(clustering) => comparator.compare_bound_to_row(bound, clustering).reverse(),
-            Self::Bound(place) => comparator.compare_bounds(place, bound),
+            Self::Bound(own) => comparator.compare_bounds(own, bound),
         }
     }
 }
@@ -102,10 +102,10 @@ impl ClusteringFormat {
     }
 
     /// Decodes a prefix in an index.
-    pub(crate) fn place(&self, input: &mut impl ByteSource) -> Step<Place> {
+    pub(crate) fn prefix(&self, input: &mut impl ByteSource) -> Step<ClusteringPrefix> {
         match input.u8()? {
-            KIND_ROW => Ok(Place::Row(self.clustering(input)?)),
-            kind => Ok(Place::Bound(self.bound_of(kind, input)?)),
+            KIND_ROW => Ok(ClusteringPrefix::Row(self.clustering(input)?)),
+            kind => Ok(ClusteringPrefix::Bound(self.bound_of(kind, input)?)),
         }
     }
 }

@@ -21,7 +21,7 @@ fn collector() -> MetadataCollector {
     MetadataCollector::new(ClusteringComparator::new([]))
 }
 
-fn told(mut stats: MetadataCollector) -> String {
+fn statistics_text(mut stats: MetadataCollector) -> String {
     stats.end_partition(b"k", 1);
     format!("{:?}", stats.finish((Bytes::new(), Bytes::new())))
 }
@@ -38,11 +38,11 @@ fn stored(
         assert_eq!(
             format!("{stats:?}"),
             format!("{:?}", collector()),
-            "something was told"
+            "something was statistics_text"
         );
         return None;
     }
-    Some((out.as_slice().to_vec(), told(stats)))
+    Some((out.as_slice().to_vec(), statistics_text(stats)))
 }
 
 /// The general way, with a separate body. `None` for an empty row.
@@ -55,7 +55,7 @@ fn long(encoder: &mut RowEncoder, row: &Row) -> Option<Stored> {
         .encode_long(row, PREVIOUS_SIZE, &mut stats, &mut out)
         .unwrap();
     let body = encoder.body().pieces().collect::<Vec<_>>().concat();
-    Some(([out.as_slice(), &body].concat(), told(stats)))
+    Some(([out.as_slice(), &body].concat(), statistics_text(stats)))
 }
 
 /// The general way, in place.

@@ -70,11 +70,11 @@ impl<'k, F: Fn(&Token, &[u8]) -> bool> WantedKeys<'k, F> {
     fn wants(&mut self, key: &[u8]) -> bool {
         match self.is_wanted {
             None => true,
-            Some(_) => self.asks(key),
+            Some(_) => self.tests(key),
         }
     }
 
-    fn asks(&mut self, key: &[u8]) -> bool {
+    fn tests(&mut self, key: &[u8]) -> bool {
         let Some(is_wanted) = &self.is_wanted else {
             return true;
         };
@@ -386,7 +386,7 @@ impl RowFormat {
                 None => unsigned_vint_len(value.len() as u64),
             };
             is_usual &= !value.is_empty() && before - body.0.len() == 1 + len_len + value.len();
-            *places.next()? = (column.plain?, value);
+            *places.next()? = (column.simple_id?, value);
             count += 1;
         }
         let timestamp_micros = row_micros.filter(|_| is_together);
