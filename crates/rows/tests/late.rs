@@ -1,4 +1,4 @@
-//! Sources of a merge that wait unopened.
+//! Tests of sources that a merge opens only when it reaches them.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -24,9 +24,9 @@ fn cursor_of(source: &str, table: &Arc<TableSchema>) -> VecCursor {
     VecCursor::new(partitions.collect())
 }
 
-/// Each waits by a bound that is too early first.
+/// Each source first waits by a bound that is too early.
 struct Late {
-    /// By their bounds.
+    /// Ascending by their bounds.
     waiting: VecDeque<(DecoratedKey, Option<VecCursor>)>,
     early: DecoratedKey,
     is_looked_up: bool,

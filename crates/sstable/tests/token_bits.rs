@@ -1,4 +1,4 @@
-//! The bits of a token map's tokens: what is known of a key while they are made, and once they are whole.
+//! Tests of the token bits: what is known of a key while they are built, and when they are complete.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -15,9 +15,9 @@ use ilion_sstable::{
 };
 use ilion_types::Partitioner;
 
-/// More than one read goes through.
+/// More than one read builds.
 const PARTITIONS: u32 = 10_000;
-/// Reads after which the bits are whole: 32, and three that make them.
+/// Number of reads after which the bits are complete: 32, and three that build them.
 const READS: u32 = 40;
 
 struct Written {
@@ -70,7 +70,7 @@ impl Written {
             ..OpenOptions::default()
         };
         let sstable = SSTable::open(&self.env, &self.descriptor, &options).unwrap();
-        // What the map itself takes is there from now on.
+        // From here on, the pages of the map itself are in memory.
         assert!(self.keys.iter().all(|key| sstable.may_have(key)));
         sstable
     }

@@ -80,7 +80,7 @@ impl Shared {
         for cached in self.key_cache.keys(keys_max) {
             if let Some(known) = known
                 .get(&cached.descriptor)
-                .filter(|known| known.sstable.asks_key_cache())
+                .filter(|known| known.sstable.uses_key_cache())
             {
                 draft.add(known, &cached)?;
             }

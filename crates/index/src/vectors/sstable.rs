@@ -142,7 +142,7 @@ impl SSTableIndex for SSTableVectors {
     }
 }
 
-/// A file whose pages are kept once they were read.
+/// A file whose pages are kept in memory once they are read.
 struct PagedSource {
     file: Arc<dyn ReadFile>,
     memory: PageMemory,
@@ -165,7 +165,7 @@ impl Source for PagedSource {
     }
 
     fn keep(&self, page: usize, bytes: &[u8]) {
-        // The body ends within a page of the file, of which nothing else is asked for.
+        // The body ends inside a page of the file; the rest of that page is never read.
         let mut whole = [0; PAGE_BYTES];
         whole[..bytes.len()].copy_from_slice(bytes);
         let rest = self.memory.len().saturating_sub(page * PAGE_BYTES);

@@ -1,21 +1,21 @@
-//! Sources of a merge that wait unopened.
+//! Sources that a merge opens only when it reaches their lower bound.
 
-use super::{MergeCursor, Place, Source};
+use super::{MergeCursor, Source, SourceState};
 use crate::{Cursor, DecoratedKey, DeletionTime, PartitionHead, ReadError, Unfiltered};
 
-/// Sources that are opened only when a merge comes to them: of many, those that do not win cost little.
+/// Sources that a merge opens when it reaches them. Sources that it never reaches cost little.
 pub trait LateSources: Send {
-    /// A key that none of their partitions is before; `None` if no source is left.
+    /// A lower bound of the keys of all their partitions; `None` if no source is left.
     fn bound(&self) -> Option<DecoratedKey>;
 
-    /// Opens the one whose partitions may begin there; `None` if they turned out to begin later, or not to be there.
+    /// Opens the source with the lowest bound; `None` if its partitions turned out to begin later, or not to exist.
     fn open(&mut self) -> Result<Option<Box<dyn Cursor>>, ReadError>;
 }
 
-/// Sources that are made room for: a read of few rows opens no more of them.
+/// Capacity reserved for opened sources; a read of few rows opens no more.
 const SOURCES_FORESEEN: usize = 6;
 
-/// Stands in the queue for all that is not opened.
+/// Stands in the queue for all sources that are not opened.
 struct Unopened;
 
 impl Cursor for Unopened {
@@ -31,7 +31,7 @@ impl Cursor for Unopened {
 }
 
 impl MergeCursor {
-    /// Merges these as well.
+    /// Merges these sources as well.
     #[must_use]
     pub fn with_late(mut self, late: Box<dyn LateSources>) -> Self {
         if let Some(bound) = late.bound() {
@@ -46,7 +46,7 @@ impl MergeCursor {
         let index = self.sources.len();
         self.sources.push(Source {
             cursor,
-            place: Place::Unasked(bound),
+            state: SourceState::Unread(bound),
             next: None,
             rank: 0,
             open: DeletionTime::LIVE,
@@ -55,7 +55,7 @@ impl MergeCursor {
         index
     }
 
-    /// Has what is not opened come nearer, if it is its turn.
+    /// If `top` stands for the unopened sources, opens the next one or raises the bound; then returns true.
     pub(super) fn open_late(&mut self, top: usize) -> Result<bool, ReadError> {
         let Some((index, late)) = self.late.as_mut().filter(|(index, _)| *index == top) else {
             return Ok(false);
@@ -66,7 +66,7 @@ impl MergeCursor {
         match late.bound() {
             None => self.late = None,
             bound => {
-                self.sources[index].place = Place::Unasked(bound);
+                self.sources[index].state = SourceState::Unread(bound);
                 self.wait_for_partition(index);
             }
         }

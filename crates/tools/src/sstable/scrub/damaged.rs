@@ -90,7 +90,7 @@ fn open_data(env: &dyn Env, descriptor: &Descriptor, out: &mut dyn Write) -> any
         Err(error @ Error::Corrupt { .. }) if matches!(&error, Error::Corrupt { file, .. } if *file == crc) =>
         {
             writeln!(out, "{descriptor}: {error}; rows are read without checking them")?;
-            Ok(ChunkReader::open_plain(
+            Ok(ChunkReader::open_unchecked(
                 env,
                 &descriptor.path(&Component::Data),
                 None,
