@@ -1,17 +1,17 @@
-//! What the start could not read of the commit log: told once as it happens, and for as long as the process runs in the status.
+//! [`LogLosses`]: what the start could not read of the commit log. It is logged once, and shown in the status while the process runs.
 
 use ilion_commitlog::{Hole, Missing, Mode, Options, ReplayReport};
 
 /// What the start could not read of the commit log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogLosses {
-    /// Damaged places, and an end in the middle of a record.
+    /// Damaged places, and a torn tail.
     pub places: u64,
-    /// Their bytes, as far as that is known.
+    /// Their bytes, as far as they are known.
     pub bytes: u64,
-    /// Whole records that were given up, since they had been decided by what was lost.
+    /// Whole records that were given up, since they depend on lost ones.
     pub records_given_up: u64,
-    /// Times that segments are missing between others or at an end.
+    /// Gaps where segments, or the end of the log, are missing.
     pub gaps: u64,
 }
 

@@ -1,8 +1,8 @@
-//! Indexes beside SSTables: written with them, opened with them, built for those that lack them.
+//! Attached indexes, which have files beside each SSTable: written with it, opened with it, built if they are missing.
 //!
-//! Law: an SSTable that comes into a view has every attached index that its table has. Whoever brings it sees to that while
-//! it holds the table's files (`maintenance`), and so does the end of a build: what was begun before an index was made cannot
-//! slip in behind it.
+//! Invariant: an SSTable that is added to a view has every attached index of its table. The caller that adds it makes sure of that
+//! while it holds the table's files (`maintenance`), as a build does at its end. So an SSTable that was begun before an index was
+//! created gets the index, too.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use crate::table_store::{LiveIndex, TableIndexes, TableStore};
 use crate::view::LiveSSTable;
 use crate::{Error, Result};
 
-/// What the names of an SSTable's files begin with.
+/// The beginning of the names of an SSTable's files.
 pub(super) fn base_of(descriptor: &Descriptor) -> String {
     let path = descriptor.directory.join(descriptor.base_name());
     format!("{}-", path.display())
@@ -47,17 +47,17 @@ impl TableIndexes {
     }
 }
 
-/// What attached indexes are told while an SSTable is written or read.
-struct Telling {
-    /// `None` if the numbers are known already.
+/// Writers of attached indexes, for an SSTable that is written or read.
+struct AttachedWriters {
+    /// `None` if the rows are numbered already.
     rows: Option<RowNumbersWriter>,
     writers: Vec<Box<dyn SSTableIndexWriter>>,
     number: u32,
 }
 
-impl Telling {
+impl AttachedWriters {
     fn add(&mut self, key: &DecoratedKey, row: &Row) -> std::result::Result<(), ilion_index::Error> {
-        // A row that says nothing is not written.
+        // Empty rows are not in the SSTable.
         if row.is_empty() {
             return Ok(());
         }
@@ -71,7 +71,7 @@ impl Telling {
         Ok(())
     }
 
-    /// As [`Self::add`], a plain partition with its token.
+    /// As [`Self::add`], for a plain partition with its token.
     fn add_plain(
         &mut self,
         token: &Token,
@@ -114,9 +114,9 @@ impl Telling {
 /// An SSTable that is written together with its attached indexes.
 pub(crate) struct IndexedWriter {
     writer: SSTableWriter,
-    telling: Option<Telling>,
+    index_writers: Option<AttachedWriters>,
     key: Option<DecoratedKey>,
-    /// What attached indexes look at.
+    /// The columns that attached indexes need.
     observed: Observed,
     watch: LargeWatch,
 }
@@ -133,33 +133,33 @@ impl IndexedWriter {
         let partitioner = options.partitioner;
         let writer = SSTableWriter::new(&shared.env, descriptor, table, options)?;
         let chosen: Vec<&dyn Attached> = indexes.attached().map(|(_, attached)| attached).collect();
-        let telling = match chosen.is_empty() {
+        let index_writers = match chosen.is_empty() {
             true => None,
             false => shared.keep(begin(shared, &chosen, descriptor, table, Some(partitioner)))?,
         };
         Ok(Self {
             writer,
-            telling,
+            index_writers,
             key: None,
             observed: indexes.observed(),
             watch: LargeWatch::new(shared.options.large, table),
         })
     }
 
-    fn tell(&mut self, row: &Row) -> Result<()> {
-        let (Some(telling), Some(key)) = (&mut self.telling, &self.key) else {
+    fn add_to_indexes(&mut self, row: &Row) -> Result<()> {
+        let (Some(index_writers), Some(key)) = (&mut self.index_writers, &self.key) else {
             return Ok(());
         };
-        let told = telling.add(key, row);
-        self.go_on(told)
+        let added = index_writers.add(key, row);
+        self.go_on(added)
     }
 
-    /// Without the indexes, if they cannot be written.
+    /// Continues without the indexes if they cannot be written.
     fn go_on(&mut self, told: std::result::Result<(), ilion_index::Error>) -> Result<()> {
         if let Err(error) = told
-            && let Some(telling) = self.telling.take()
+            && let Some(index_writers) = self.index_writers.take()
         {
-            telling.abandon();
+            index_writers.abandon();
             return give_up(error);
         }
         Ok(())
@@ -176,23 +176,23 @@ impl IndexedWriter {
     /// Completes the indexes and then the SSTable.
     pub(crate) fn finish(self) -> Result<()> {
         self.watch.finish();
-        if let Some(Err(error)) = self.telling.map(Telling::finish) {
+        if let Some(Err(error)) = self.index_writers.map(AttachedWriters::finish) {
             give_up(error)?;
         }
         Ok(self.writer.finish()?)
     }
 
     pub(crate) fn abandon(self) {
-        if let Some(telling) = self.telling {
-            telling.abandon();
+        if let Some(index_writers) = self.index_writers {
+            index_writers.abandon();
         }
         self.writer.abandon();
     }
 }
 
-/// A plain row, as far as somebody looks at it.
+/// A plain row with the columns that indexes need.
 fn copy_of(row: &PlainRow<'_>, observed: &Observed) -> Row {
-    // Only rows that were written at once are written where they lie.
+    // A plain row has a timestamp.
     let micros = row.timestamp_micros.unwrap_or(NO_TIMESTAMP);
     let clustering = row.clustering.iter();
     let clustering = clustering.map(|value| value.map(Bytes::copy_from_slice));
@@ -216,10 +216,10 @@ impl Sink for IndexedWriter {
     fn begin_partition(&mut self, head: &PartitionHead) -> Result<()> {
         self.watch.begin_partition(head, self.writer.data_bytes());
         self.writer.begin_partition(head)?;
-        if self.telling.is_some() {
+        if self.index_writers.is_some() {
             self.key = Some(head.key.clone());
             if let Some(row) = &head.static_row {
-                self.tell(row)?;
+                self.add_to_indexes(row)?;
             }
         }
         Ok(())
@@ -231,13 +231,13 @@ impl Sink for IndexedWriter {
         self.watch
             .unfiltered(unfiltered, self.writer.data_bytes() - before);
         match unfiltered {
-            Unfiltered::Row(row) => self.tell(row),
+            Unfiltered::Row(row) => self.add_to_indexes(row),
             Unfiltered::Marker(_) => Ok(()),
         }
     }
 
     fn entry(&mut self, entry: &EntryRow<'_>) -> Result<()> {
-        if self.telling.is_some() {
+        if self.index_writers.is_some() {
             return self.unfiltered(&Unfiltered::Row(entry.to_row()));
         }
         let before = self.writer.data_bytes();
@@ -256,15 +256,15 @@ impl Sink for IndexedWriter {
         may_be_plain(self.watch.table())
     }
 
-    /// Only with its token.
+    /// Needs the token of the partition.
     fn plain_partition(&mut self, partition: &PlainRow<'_>) -> Result<bool> {
         let Some(token) = partition.token.filter(|_| self.watch.passes_over(partition)) else {
             return Ok(false);
         };
         let is_written = self.writer.add_plain(token, partition)?;
-        if is_written && let Some(telling) = &mut self.telling {
-            let told = telling.add_plain(token, partition, &self.observed);
-            self.go_on(told)?;
+        if is_written && let Some(index_writers) = &mut self.index_writers {
+            let added = index_writers.add_plain(token, partition, &self.observed);
+            self.go_on(added)?;
         }
         Ok(is_written)
     }
@@ -279,14 +279,14 @@ impl Sink for IndexedWriter {
             return Ok(false);
         }
         let is_written = self.writer.add_plain_row(row)?;
-        if is_written && self.telling.is_some() {
-            self.tell(&copy_of(row, &self.observed))?;
+        if is_written && self.index_writers.is_some() {
+            self.add_to_indexes(&copy_of(row, &self.observed))?;
         }
         Ok(is_written)
     }
 }
 
-/// A component that cannot be used is made again; but one that cannot be opened since something is used up is as good as before.
+/// `Ok(Err)` for a component that must be made again; `Err` if it may be sound, but something is used up now.
 fn usable<T>(opened: std::result::Result<T, ilion_index::Error>) -> Result<std::result::Result<T, Error>> {
     match opened.map_err(Error::from) {
         Err(error) if error.is_shortage() => Err(error),
@@ -294,7 +294,7 @@ fn usable<T>(opened: std::result::Result<T, ilion_index::Error>) -> Result<std::
     }
 }
 
-/// The system's refusals end what is being done; anything else ends the index of this SSTable.
+/// Returns errors of the system; any other error only costs the index of this SSTable.
 fn give_up(error: ilion_index::Error) -> Result<()> {
     match error {
         ilion_index::Error::Env(error) => Err(error.into()),
@@ -317,20 +317,20 @@ pub(super) fn files_beside(env: &dyn Env, descriptor: &Descriptor, index: &str) 
     Ok(files.into_iter().filter(is_of_index).collect())
 }
 
-/// Begins to write attached indexes, and the numbers of rows if a partitioner is given.
+/// Starts to write attached indexes, and (with a partitioner) the numbers of rows.
 fn begin(
     shared: &Shared,
     chosen: &[&dyn Attached],
     descriptor: &Descriptor,
     table: &Arc<TableSchema>,
     partitioner: Option<Partitioner>,
-) -> std::result::Result<Telling, ilion_index::Error> {
+) -> std::result::Result<AttachedWriters, ilion_index::Error> {
     let base = base_of(descriptor);
     let rows = partitioner.map(|of| RowNumbersWriter::create(&shared.env, &base, table, of));
     let writers = chosen
         .iter()
         .map(|attached| attached.begin_sstable(&shared.env, &base));
-    Ok(Telling {
+    Ok(AttachedWriters {
         writers: writers.collect::<std::result::Result<_, _>>()?,
         rows: rows.transpose()?,
         number: 0,
@@ -338,7 +338,7 @@ fn begin(
 }
 
 impl Shared {
-    /// Nothing in place of an error that only concerns an index.
+    /// `None` in place of an error that only costs an index.
     fn keep<T>(&self, made: std::result::Result<T, ilion_index::Error>) -> Result<Option<T>> {
         match made {
             Ok(made) => Ok(Some(made)),
@@ -346,7 +346,7 @@ impl Shared {
         }
     }
 
-    /// Opens what there is of attached indexes beside an SSTable.
+    /// Opens the attached indexes that an SSTable has.
     pub(crate) fn open_attached(
         &self,
         table: &Arc<TableSchema>,
@@ -388,8 +388,8 @@ impl Shared {
         }
     }
 
-    /// Opens the indexes of an SSTable that is about to come into the view, and makes those that it lacks since they were made
-    /// after it was begun. `written` is what it was written with.
+    /// Opens the indexes of an SSTable before it is added to the view, and builds those that were created after the SSTable was
+    /// begun. `written` are the indexes that it was written with.
     ///
     /// Requires: the table's files are held (`maintenance`).
     pub(crate) fn attach(
@@ -427,7 +427,7 @@ impl Shared {
             .all(|sstable| sstable.index(live.name()).is_some())
     }
 
-    /// Builds an attached index for every SSTable that lacks it. False if it was stopped.
+    /// Builds an attached index for every SSTable without it. Returns false if it was stopped.
     pub(crate) fn build_attached(&self, store: &Arc<TableStore>, live: &Arc<LiveIndex>) -> Result<bool> {
         loop {
             let view = store.view().clone();
@@ -467,25 +467,28 @@ impl Shared {
         let only = TableIndexes(vec![live.clone()]);
         let known = self.open_row_numbers(&table, &only, sstable)?;
         if known.is_none() {
-            // Damaged, or of another table.
+            // Files of the index that are damaged, or of another table.
             let rows = PathBuf::from(format!("{}{}", base_of(descriptor), RowNumbersFile::NAME));
             if self.env.exists(&rows) {
                 self.env.remove_file(&rows)?;
             }
         }
         let numbering = known.is_none().then_some(partitioner);
-        let mut telling = begin(self, &[attached], descriptor, &table, numbering)?;
-        if let Err(error) = self.each_row(store, live, sstable, &mut |key, row| telling.add(key, row)) {
-            telling.abandon();
+        let mut index_writers = begin(self, &[attached], descriptor, &table, numbering)?;
+        if let Err(error) = self.each_row(store, live, sstable, &mut |key, row| index_writers.add(key, row)) {
+            index_writers.abandon();
             return Err(error);
         }
-        if known.as_ref().is_some_and(|rows| rows.len() != telling.number) {
-            telling.abandon();
+        if known
+            .as_ref()
+            .is_some_and(|rows| rows.len() != index_writers.number)
+        {
+            index_writers.abandon();
             return Err(Error::Refused(format!(
                 "{descriptor}: its rows are not those that were numbered; remove its Index+Rows.db"
             )));
         }
-        telling.finish()?;
+        index_writers.finish()?;
         self.env.sync_dir(&descriptor.directory)?;
         self.open_attached(&table, &only, sstable)?;
         match sstable.index(live.name()) {
@@ -496,7 +499,7 @@ impl Shared {
         }
     }
 
-    /// Shows all rows of an SSTable, static ones too.
+    /// Calls `show` for all rows of an SSTable, static ones included.
     fn each_row(
         &self,
         store: &Arc<TableStore>,
@@ -529,7 +532,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Takes an attached index away from all SSTables.
+    /// Removes an attached index from all SSTables.
     pub(crate) fn detach(&self, store: &TableStore, index: &str) -> Result<()> {
         let view = store.view().clone();
         for sstable in &view.sstables {
@@ -547,8 +550,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Compares an index with the rows of an SSTable: how many there are, and whether it has what they say. `None` if the index is
-    /// compared by its files.
+    /// Compares an index with the rows of an SSTable: returns the number of rows, and whether the index is right. `None` if the index
+    /// must be compared by its files.
     pub(super) fn compare_rows(
         &self,
         store: &Arc<TableStore>,
@@ -572,7 +575,7 @@ impl Shared {
         Ok(Some((u64::from(number), comparison.is_same())))
     }
 
-    /// Writes an index from the rows of an SSTable, with `prefix` before the names of its files; returns how many rows there are.
+    /// Writes an index from the rows of an SSTable, with `prefix` before the names of its files; returns the number of rows.
     pub(super) fn write_beside(
         &self,
         store: &Arc<TableStore>,
@@ -586,17 +589,17 @@ impl Shared {
         let descriptor = sstable.descriptor();
         let name = format!("{prefix}{}-", descriptor.base_name());
         let base = descriptor.directory.join(name).display().to_string();
-        let mut telling = Telling {
+        let mut index_writers = AttachedWriters {
             writers: vec![attached.begin_sstable(&self.env, &base)?],
             rows: None,
             number: 0,
         };
-        if let Err(error) = self.each_row(store, live, sstable, &mut |key, row| telling.add(key, row)) {
-            telling.abandon();
+        if let Err(error) = self.each_row(store, live, sstable, &mut |key, row| index_writers.add(key, row)) {
+            index_writers.abandon();
             return Err(error);
         }
-        let rows = u64::from(telling.number);
-        telling.finish()?;
+        let rows = u64::from(index_writers.number);
+        index_writers.finish()?;
         Ok(rows)
     }
 }
