@@ -250,7 +250,7 @@ impl TableStore {
     }
 
     /// Whether compactions start in the background.
-    pub fn is_auto_compacting(&self) -> bool {
+    pub(crate) fn is_auto_compacting(&self) -> bool {
         self.is_auto_compacting.load(Ordering::Relaxed)
     }
 
@@ -273,7 +273,7 @@ impl TableStore {
     }
 
     /// Why it is set aside; `None` if it is not.
-    pub fn set_aside_reason(&self) -> Option<&str> {
+    pub(crate) fn set_aside_reason(&self) -> Option<&str> {
         self.set_aside.get().map(String::as_str)
     }
 
