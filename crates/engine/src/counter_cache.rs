@@ -161,7 +161,7 @@ impl std::fmt::Debug for CounterCache {
 }
 
 /// True if the update of a counter table deletes something, so that cached shards are wrong.
-pub(crate) fn deletes_counters(update: &PartitionUpdate) -> bool {
+pub fn deletes_counters(update: &PartitionUpdate) -> bool {
     update.deletion.is_some()
         || !update.ranges.is_empty()
         || update.static_row.iter().chain(&update.rows).any(|row| {

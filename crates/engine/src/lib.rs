@@ -122,7 +122,7 @@ mod work;
 mod write;
 
 pub use compact::CompactionRequest;
-pub use counter_cache::{CounterCache, CounterKey, OwnCount};
+pub use counter_cache::{CounterCache, CounterKey, OwnCount, deletes_counters};
 pub use engine::Engine;
 pub use error::{Error, Result};
 pub use facts::{CacheFacts, EngineFacts, TableFacts};
