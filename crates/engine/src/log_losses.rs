@@ -48,23 +48,23 @@ pub(crate) fn tell(report: &ReplayReport, commit_log: &Options) -> LogLosses {
             tracing::warn!(
                 %position,
                 bytes,
-                "the commit log cannot be read here, before whole records: what was not synced, nor acknowledged, is lost, what is \
-                 behind it was replayed"
+                "the commit log cannot be read here, before whole records: writes that were neither synced nor acknowledged \
+                 are lost, those behind them were replayed"
             );
         }
     }
     if report.records_given_up > 0 {
         tracing::error!(
             records = report.records_given_up,
-            "records of the commit log were given up: conditional writes and writes of tables with views, which were decided by \
-             what is lost before them"
+            "records of the commit log were given up: conditional writes and writes of tables with views, which depend on \
+             lost records before them"
         );
     }
     if let Some(Hole { position, bytes }) = report.torn_tail {
         tracing::warn!(
             %position,
             bytes,
-            "the commit log ends in a record that is damaged or was never finished; that and what may have followed it is lost"
+            "the commit log ends in a record that is damaged or was never finished; it and any records behind it are lost"
         );
     }
     for missing in &report.missing {

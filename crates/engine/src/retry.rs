@@ -28,7 +28,7 @@ impl Shared {
         state.reason = error.to_string();
         if !is_known {
             state.tables.push(store.clone());
-            tracing::error!(?store, %error, "a flush failed; it is tried again by itself, and nothing is lost meanwhile");
+            tracing::error!(?store, %error, "a flush failed; it is tried again automatically, and no data is lost meanwhile");
         }
         drop(state);
         self.budget.stall();

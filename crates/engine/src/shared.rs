@@ -192,7 +192,7 @@ impl Shared {
 
     /// Refuses writes from now on, since data in memory can no longer be written to disk.
     pub(crate) fn stop_writes(&self, reason: &Error) {
-        tracing::error!(%reason, "writes are refused from now on; mend the cause and restart");
+        tracing::error!(%reason, "writes are refused from now on; remove the cause and restart");
         // The first failure is the one that is shown.
         let _ = self.failure.set(reason.to_string());
         self.budget.stop();

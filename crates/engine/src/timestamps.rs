@@ -57,8 +57,8 @@ impl Shared {
             tracing::warn!(
                 behind_secs = behind_micros / 1_000_000,
                 "the clock stands before the newest timestamp that this node gave: it was set back, or was ahead before. Timestamps \
-                 that the node gives go on above that one; those that clients bring along are theirs to mend. Times to live and \
-                 the removal of tombstones follow the clock. Mend the clock if it is wrong"
+                 that the node gives continue above that one; those of clients are not changed. Times to live and \
+                 the removal of tombstones follow the clock. Correct the clock if it is wrong"
             );
         }
     }

@@ -43,7 +43,7 @@ pub(crate) struct Background {
     pub(crate) is_making_token_maps: AtomicBool,
     /// When index summaries were resampled last.
     pub(crate) summaries_resampled_nanos: AtomicU64,
-    /// The threads were told to stop.
+    /// The threads must stop.
     is_stopping: Mutex<bool>,
     stopping: Condvar,
     are_caches_loaded: Mutex<bool>,
@@ -103,12 +103,12 @@ impl Background {
         self.queues.get().map_or(0, |queues| queues.flush.len())
     }
 
-    /// True once the threads were told to stop.
+    /// True once the threads must stop.
     pub(crate) fn is_stopping(&self) -> bool {
         *self.is_stopping.lock()
     }
 
-    /// Pauses the caller, unless or until the threads are told to stop.
+    /// Pauses the caller, at most until the threads must stop.
     pub(crate) fn pause(&self, duration: Duration) {
         let mut is_stopping = self.is_stopping.lock();
         if !*is_stopping {
@@ -156,7 +156,7 @@ impl Background {
         }
     }
 
-    /// Waits for the threads to end. Requires: they were told to stop.
+    /// Waits for the threads to end. Requires: [`Work::Stop`] was sent.
     pub(crate) fn join(&self) {
         for thread in self.threads.lock().drain(..) {
             // A panic in it was caught and logged, and has stopped writes.

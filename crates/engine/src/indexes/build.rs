@@ -145,7 +145,7 @@ impl Shared {
                 tracing::info!(?store, index, %error, "the build of the index ended, since it was dropped");
             }
             Err(error) if self.build_failed(store, index, &error) => {
-                tracing::warn!(?store, index, %error, "the index cannot be built for now; this is tried again by itself");
+                tracing::warn!(?store, index, %error, "the index cannot be built for now; this is tried again automatically");
             }
             Err(error) => tracing::error!(?store, index, %error, "the index cannot be built; rebuild it"),
         }

@@ -7,7 +7,8 @@ use ilion_schema::TableId;
 use ilion_sstable::Component;
 use ilion_types::Token;
 
-use super::attached::{base_of, files_beside};
+use super::attached::files_beside;
+use super::indexed_writer::base_of;
 use crate::Engine;
 
 /// An attached index of one SSTable.

@@ -119,7 +119,7 @@ impl Shared {
             // A directory of a program with other classes of indexes can be opened, too.
             Err(reason) => {
                 let (keyspace, name) = (&table.keyspace, &schema.name);
-                tracing::warn!(%keyspace, index = %name, %reason, "an index is not kept: it cannot be asked until it is made anew");
+                tracing::warn!(%keyspace, index = %name, %reason, "an index is not opened and misses writes: it cannot be used until it is created again");
                 return Ok(None);
             }
         };
