@@ -1,8 +1,8 @@
 //! Copies of sealed segments, kept for a restore to a point in time.
 //!
 //! After each sync, every segment that is sealed and synced gets a second name in the archive directory (a copy, if that
-//! is another file system). What could not be archived stays in the log and is tried again after the next sync. Reading an
-//! archive is [`crate::read_segments`].
+//! is another file system). A segment that could not be archived stays in the log and is tried again after the next sync.
+//! [`crate::read_segments`] reads an archive.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::{SegmentId, options, segment};
 const SEGMENT_BYTES_MAX: u64 = options::SEGMENT_BYTES_MAX as u64;
 
 impl Shared {
-    /// Archives what is due, if the options ask for it. A failure is told, and holds up trimming but no writer.
+    /// Archives the segments that are due, if the options have an archive. A failure is logged; it delays trimming, but no writer.
     pub(crate) fn archive_sealed(&self) {
         let Some(archive_dir) = &self.options.archive_dir else {
             return;
@@ -41,7 +41,7 @@ fn archive(env: &dyn Env, file: &Path, archive_dir: &Path) -> Result<(), ilion_e
     let target = archive_dir.join(file.file_name().unwrap_or_default());
     match env.hard_link(file, &target) {
         Ok(()) => env.sync_dir(archive_dir),
-        // A restart archives again what it finds.
+        // A restart archives all segments that it finds again.
         Err(error) if error.is_already_exists() => Ok(()),
         Err(error) if error.is_other_file_system() => {
             env.write_atomically(&target, &env.read_all(file, SEGMENT_BYTES_MAX)?)

@@ -33,7 +33,7 @@ fn start(shared: &Arc<Shared>, name: &str, run: fn(&Shared)) -> Result<JoinHandl
     spawned.map_err(|source| Error::Io(ilion_env::Error::new("start a thread for", &shared.dir, source)))
 }
 
-/// Nobody waits for ever for a thread that is gone.
+/// Poisons the log if its thread panics, so that no caller waits for ever.
 struct PoisonOnPanic<'a>(&'a Shared);
 
 impl Drop for PoisonOnPanic<'_> {
@@ -111,7 +111,7 @@ fn run_spare(shared: &Shared) {
         }
         let segment = state.next_segment;
         state.next_segment = SegmentId(segment.0 + 1);
-        // The log goes on in the spare one when this one is full.
+        // The log continues in the spare segment when the active one is full.
         let before = match state.active.has_file() {
             true => Some(state.active.id),
             false => state.sealed.back().map(|(id, _)| *id),
@@ -129,11 +129,11 @@ fn run_spare(shared: &Shared) {
                 Spare::Ready(Arc::new(segment))
             }
             Err(error) => {
-                // Each write that needs it tries again: once is enough for the reader of the log.
+                // Each write that needs a segment tries again; one message is enough.
                 if !has_failed_before {
                     tracing::error!(%error, "no new commit log segment: writes are refused as long as there is none");
                 }
-                // Numbers without a gap show that no segment is missing, unless a file is left that has the number.
+                // The number is used again, so that numbers have no gap; unless a file with this number is left.
                 if !error.is_already_exists() {
                     state.next_segment = segment;
                 }

@@ -1,26 +1,26 @@
-//! The log as the layers above see it: local segments here, one day a Kafka partition.
+//! [`Log`]: the interface of a log. Here it is implemented by local segments; a log of a cluster may implement it, too.
 
-use crate::{Callback, CommitLog, Envelope, Position, Record, Result};
+use crate::{Callback, Envelope, Position, Record, Result};
 
 /// An ordered, durable sequence of records. Everything that changes tables goes through one.
 pub trait Log: Send + Sync {
-    /// Adds a record; it is not yet safe.
+    /// Adds a record, which is not durable yet.
     fn append(&self, envelope: &Envelope<'_>) -> Result<Position>;
     /// Waits until the record is as durable as this log promises.
     fn wait_durable(&self, position: Position) -> Result<()>;
-    /// Calls back when the record is as durable as this log promises, or will never be.
+    /// Calls back when the record is as durable as this log promises, or with the error if it never will be.
     fn on_durable(&self, position: Position, callback: Callback);
     /// The records from a position on that were written until now.
     fn tail(&self, from: Position) -> Box<dyn Iterator<Item = Result<(Position, Record)>> + Send>;
     /// A position above all records that were appended before the call, and at or below all that come after it.
     fn barrier(&self) -> Result<Position>;
-    /// Lets go of what is wholly below the position.
+    /// Deletes what is wholly below the position.
     fn trim(&self, upto: Position) -> Result<()>;
-    /// What this log can do.
+    /// The capabilities of this log.
     fn caps(&self) -> Capabilities;
 }
 
-/// What a log can do.
+/// The limits and promises of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
     /// The largest record, envelope and body.
@@ -29,34 +29,4 @@ pub struct Capabilities {
     pub is_shared: bool,
     /// Whether a durable record survives the loss of this machine's power.
     pub survives_power_loss: bool,
-}
-
-impl Log for CommitLog {
-    fn append(&self, envelope: &Envelope<'_>) -> Result<Position> {
-        self.append(envelope)
-    }
-
-    fn wait_durable(&self, position: Position) -> Result<()> {
-        self.wait_durable(position)
-    }
-
-    fn on_durable(&self, position: Position, callback: Callback) {
-        self.on_durable(position, callback);
-    }
-
-    fn tail(&self, from: Position) -> Box<dyn Iterator<Item = Result<(Position, Record)>> + Send> {
-        Box::new(self.tail(from))
-    }
-
-    fn barrier(&self) -> Result<Position> {
-        Ok(self.barrier())
-    }
-
-    fn trim(&self, upto: Position) -> Result<()> {
-        self.trim(upto)
-    }
-
-    fn caps(&self) -> Capabilities {
-        self.caps()
-    }
 }

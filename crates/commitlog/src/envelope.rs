@@ -1,4 +1,4 @@
-//! What a record carries beside its body.
+//! [`Envelope`]: the fields of a record beside its body.
 //!
 //! ```text
 //! payload := version: u8, kind: u8, reserved: u16, tablet: u32, schema_epoch: u64,
@@ -13,24 +13,24 @@ pub const ENVELOPE_BYTES: usize = 40;
 
 const VERSION: u8 = 1;
 
-/// What kind of command the body is.
+/// The kind of command in the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
     /// Changes of one partition.
     Mutation = 1,
-    /// Changes that were decided by what was there before: a conditional write, a write of a table with views. They mean what they
-    /// say only behind everything before them.
+    /// Changes that depend on a read: a conditional write, a write of a table with views. They are only right if every record
+    /// before them is applied.
     Cas = 2,
     /// A counter delta.
     Counter = 3,
-    /// The end of all older data of a table.
+    /// TRUNCATE of a table.
     Truncate = 4,
     /// Several mutations, all or none.
     Batch = 5,
-    /// Nothing; it marks a place in the order.
+    /// No change; it takes a place in the order.
     Noop = 6,
-    /// A schema change: the rows that it changes go with those that were there before.
+    /// A schema change. It depends on a read of the schema, so it is only right if every record before it is applied.
     Schema = 7,
 }
 
@@ -45,7 +45,7 @@ impl Kind {
         Self::Schema,
     ];
 
-    /// True if a record of this kind makes no sense without those before it.
+    /// True if a record of this kind is only right if every record before it is applied.
     pub(crate) fn needs_all_before(self) -> bool {
         matches!(self, Self::Cas | Self::Schema)
     }
@@ -77,7 +77,7 @@ pub struct Envelope<'a> {
     pub schema_epoch: u64,
     /// Who sent it.
     pub origin: Origin,
-    /// When it was logged; "now" for whatever is decided where it is applied.
+    /// When it was logged; the current time for decisions that are made when it is applied.
     pub time_micros: i64,
     /// The command, opaque here.
     pub body: &'a [u8],

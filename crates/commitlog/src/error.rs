@@ -1,4 +1,4 @@
-//! What can go wrong with the log, by who must act.
+//! [`Error`]s of the log.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// Why the receiver of replayed records refused one.
 pub type ReplayFailure = Box<dyn std::error::Error + Send + Sync>;
 
-/// What can go wrong with the log.
+/// Errors of the log, by who must act.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The bytes break the format where they were already synced. Restore the file, or open with
@@ -19,9 +19,9 @@ pub enum Error {
     Corrupt {
         /// The segment's file.
         file: PathBuf,
-        /// Where the first unreadable byte is.
+        /// Offset of the first damaged byte.
         offset: u64,
-        /// What should have been there.
+        /// What was expected there.
         expected: &'static str,
     },
     /// The operating system refused; the log goes on, and the caller may try again.
@@ -45,10 +45,10 @@ pub enum Error {
     Replay {
         /// The record's position.
         position: Position,
-        /// What the receiver said.
+        /// The receiver's error.
         source: ReplayFailure,
     },
-    /// All records were replayed, and what they add up to is refused.
+    /// All records were replayed, and the receiver refused the result.
     #[error("{0}")]
     Misunderstood(ReplayFailure),
     /// The log is being closed.

@@ -1,4 +1,4 @@
-//! Segments of Cassandra's commit log in our directory: left alone if they hold no writes, as a drained node leaves them.
+//! Segments of Cassandra's commit log in our directory. They are ignored if they hold no writes, as after `nodetool drain`.
 //!
 //! ```text
 //! segment  := version: u32, id: u64, size: u16, parameters: [u8; size], crc: u32, section*
@@ -16,7 +16,7 @@ use crate::Result;
 const HEAD_BYTES: usize = 4096;
 const SECTION_BYTES: usize = 8;
 
-/// True if the file is a segment of Cassandra's without a mutation in it. A file that is no segment holds who knows what.
+/// True if the file is a segment of Cassandra's without a mutation. Any other file may hold writes.
 pub(crate) fn is_drained(env: &dyn Env, file: &Path) -> Result<bool> {
     let file = env.open_read(file)?;
     let mut head = vec![0; HEAD_BYTES];
@@ -36,7 +36,7 @@ fn has_no_mutation(head: &[u8]) -> Option<bool> {
     let parameters = head.get(12..14)?;
     let parameters = usize::from(u16::from_be_bytes(parameters.try_into().ok()?));
     let mut section = 14 + parameters + 4;
-    // What ends after its header was never written to.
+    // A segment that ends after its header was never written to.
     while let Some(next) = head.get(section..section + 4) {
         let next = u32::from_be_bytes(next.try_into().ok()?) as usize;
         match next {

@@ -8,12 +8,12 @@
 //! seal    := length: u32 = 0xffff_ffff, synced: u32, head_crc: u32                   (big-endian)
 //! ```
 //! `synced` is the offset up to which this segment was known to be synced when the record was appended, or 0
-//! if some earlier segment was not yet wholly synced. It is what tells a torn tail from corruption: bytes
-//! that break off are torn if nothing after them claims that they were once synced.
-//! `head_crc` covers segment, offset, length and synced, so a record found anywhere but in its place is none.
+//! if some earlier segment was not yet wholly synced. It distinguishes a torn tail from corruption: bad bytes
+//! are a torn tail if no record behind them has a `synced` beyond them.
+//! `head_crc` covers segment, offset, length and synced, so a record is valid in its own place only.
 //! A segment is sealed when the log goes on in the next one, and when the log is closed.
-//! `before` is a checksum of the number of the segment before this one, 0 if there was none: numbers leap where a process ends, so
-//! they alone do not tell that one is missing.
+//! `before` is a checksum of the number of the segment before this one, 0 if there was none. It shows whether a segment is missing;
+//! the numbers do not, since a new process leaves a gap.
 //! Invariant: a record never crosses a segment. The length of a record is never 0, so zeros are no record.
 
 use crc32fast::Hasher;
@@ -41,11 +41,11 @@ pub(crate) struct Header {
     pub log_id: Uuid,
     pub segment_bytes: u32,
     pub created_micros: i64,
-    /// Of the segment before, as [`before_tag`] has it; 0 if there was none, or none is known.
+    /// [`before_tag`] of the segment before; 0 if there was none, or none is known.
     pub before: u16,
 }
 
-/// Tells segments apart, well enough to see that one is missing. Never 0.
+/// A short checksum of a segment's number. Never 0.
 pub(crate) fn before_tag(before: Option<SegmentId>) -> u16 {
     before.map_or(0, |id| {
         let [.., high, low] = crc32fast::hash(&id.0.to_be_bytes()).to_be_bytes();
@@ -184,7 +184,7 @@ pub(crate) enum Step<'a> {
     End,
     Bad {
         expected: &'static str,
-        /// Where the next record may begin: behind this one where its head tells how long it is.
+        /// Where the next record may begin: behind this one if its head is valid.
         next: u32,
     },
 }
@@ -231,8 +231,8 @@ fn zeros_or_bad<'a>(rest: &[u8], bad: Step<'a>) -> Step<'a> {
     }
 }
 
-/// The records and seals whose heads hold, from `from` on; payloads may not hold. What a record has in it is passed over: a client
-/// may have put there what looks like a head.
+/// The records and seals with a valid head, from `from` on; their payloads may be damaged. Payloads are not searched, since a
+/// client may have written bytes that look like a head.
 pub(crate) fn heads(file: &[u8], segment: SegmentId, from: u32) -> impl Iterator<Item = (u32, Head)> {
     let mut from = from;
     std::iter::from_fn(move || {
@@ -242,7 +242,7 @@ pub(crate) fn heads(file: &[u8], segment: SegmentId, from: u32) -> impl Iterator
     })
 }
 
-/// The first place from `from` on where a record or seal starts (its head holds; its payload may not).
+/// The first place from `from` on with a valid head of a record or seal.
 pub(crate) fn next_head(file: &[u8], segment: SegmentId, from: u32) -> Option<(u32, Head)> {
     let mut at = from as usize;
     loop {
@@ -258,7 +258,7 @@ pub(crate) fn next_head(file: &[u8], segment: SegmentId, from: u32) -> Option<(u
     }
 }
 
-/// A record of that many bytes that says nothing: it takes the place of what cannot be read, or is given up.
+/// A record of kind [`Kind::Noop`] with that many bytes. It replaces bytes that cannot be read, and records that are given up.
 pub(crate) fn filler(segment: SegmentId, offset: u32, size_bytes: u32) -> Vec<u8> {
     debug_assert!(size_bytes >= FILLER_BYTES_MIN);
     let length = size_bytes - RECORD_OVERHEAD_BYTES as u32;
@@ -275,7 +275,7 @@ pub(crate) fn filler(segment: SegmentId, offset: u32, size_bytes: u32) -> Vec<u8
     bytes
 }
 
-/// How many bytes there are up to the last one that is not zero.
+/// The length without the zeros at the end.
 pub(crate) fn len_without_zeros(bytes: &[u8]) -> usize {
     bytes
         .iter()

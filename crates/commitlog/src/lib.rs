@@ -1,35 +1,36 @@
 //! The commit log: what makes a write durable before its memtable is flushed.
 //!
 //! Records are opaque here. The main path: a writer appends an [`Envelope`] (encoded and checksummed outside
-//! the lock, copied into one pending buffer under it) and gets its [`Position`]; then it calls
+//! the lock, copied into one pending buffer under it) and gets its [`Position`]. Then it calls
 //! [`CommitLog::written`] (the bytes have reached the kernel: they survive kill -9), or waits for the mode's
-//! promise with [`CommitLog::wait_durable`] or [`CommitLog::on_durable`]. Whoever comes first writes
-//! everything pending with one write(2) (in periodic mode, one copy into the mapped segment), so a caller
-//! that appends N records and then asks once pays for one. A background thread syncs, another creates
-//! segments ahead.
+//! promise with [`CommitLog::wait_durable`] or [`CommitLog::on_durable`]. The first of these callers writes
+//! everything that is pending, with one write(2) (in periodic mode, one copy into the mapped segment). So a caller
+//! that appends N records and then waits once pays for one write. One background thread syncs, another creates
+//! segments in advance.
 //!
 //! | module | what lives there |
 //! | --- | --- |
 //! | `envelope` | [`Envelope`], [`Record`]: what a record carries beside its body |
 //! | `frame` | the bytes of segments and records; reading them back step by step |
-//! | `replay` | what survived: holes, torn tail or corruption, and what to do about it |
+//! | `replay` | reading a log at the start: holes, torn tail or corruption, and what to do about it |
 //! | `foreign` | what Cassandra left in the directory |
 //! | `segment` | segment files: names, creation, sealing |
 //! | `segment_file` | the bytes of one, read as far as they are needed |
 //! | `log` | [`CommitLog`]: what callers see |
-//! | `state` | what its threads share |
+//! | `state` | what its threads share; [`Callback`] |
 //! | `write` | append, rotate, write |
 //! | `sync` | sync, answer, close |
 //! | `background` | the sync thread and the thread that creates segments |
 //! | `archive` | copies of sealed segments, kept for a restore to a point in time |
 //! | `tail` | reading what was written while it grows |
-//! | `door` | the [`Log`] trait, for logs that are not local files |
+//! | `door` | [`Log`]: the interface of a log |
+//! | `options`, `error`, `position` | how a log behaves; why it refuses; where a record is |
 //!
 //! Durability rules: a segment is synced before any record of the next one counts as synced, so what is
 //! durable is always a prefix of the log. A failed write or sync poisons the log for good
-//! ([`Error::Poisoned`]): the kernel may have dropped the pages, so trying again proves nothing. Only a write
-//! for which there is no room is tried again (see `write`). When you
-//! change bytes in `frame` or `envelope`, raise the version there.
+//! ([`Error::Poisoned`]): the kernel may have dropped the pages, so a second sync proves nothing. Only a write
+//! that finds no space is tried again (see `write`). When you change bytes in `frame` or `envelope`, raise the
+//! version there.
 
 mod archive;
 mod background;
@@ -52,8 +53,9 @@ mod write;
 pub use door::{Capabilities, Log};
 pub use envelope::{ENVELOPE_BYTES, Envelope, Kind, Origin, Record};
 pub use error::{Error, ReplayFailure, Result};
-pub use log::{Callback, CommitLog, Stats};
-pub use options::{Damage, Mode, Options, Stretch};
+pub use log::{CommitLog, Stats};
+pub use options::{Damage, LogStretch, Mode, Options};
 pub use position::{Position, SegmentId};
-pub use replay::{Hole, Judge, Missing, Receiver, Report, read_segments};
+pub use replay::{Hole, Judge, Missing, Receiver, ReplayReport, read_segments};
+pub use state::Callback;
 pub use tail::Tail;

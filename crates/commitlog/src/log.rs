@@ -1,4 +1,4 @@
-//! [`CommitLog`]: what callers see. How it works is in `state`, `write` and `sync`.
+//! [`CommitLog`]: the public calls. How they work is in `state`, `write` and `sync`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,16 +11,12 @@ use uuid::Uuid;
 use crate::frame::{HEADER_BYTES, Header, before_tag};
 use crate::replay::{Judge, Receiver};
 use crate::segment::{self, Segment};
-use crate::state::{Shared, Spare, State};
+use crate::state::{Callback, Shared, Spare, State};
 use crate::write::Framed;
 use crate::{
-    Capabilities, Envelope, Mode, Options, Position, Report, Result, SegmentId, Stretch, Tail, background,
-    replay,
+    Capabilities, Envelope, Log, LogStretch, Mode, Options, Position, Record, ReplayReport, Result,
+    SegmentId, Tail, background, replay,
 };
-
-/// Told once that a record is durable, or that it never will be. Runs on the sync thread or the calling
-/// one; must not block.
-pub type Callback = Box<dyn FnOnce(Result<()>) + Send>;
 
 /// The local commit log: segment files in one directory. Closed (synced and sealed) when dropped.
 pub struct CommitLog {
@@ -28,7 +24,7 @@ pub struct CommitLog {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// What the log has done and holds.
+/// Counts of a log, for operators.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Records appended since the log was opened.
@@ -37,9 +33,9 @@ pub struct Stats {
     pub appended_bytes: u64,
     /// Times that bytes were handed to the kernel: calls of write(2), in periodic mode copies to a mapped segment.
     pub writes: u64,
-    /// Rounds of syncing.
+    /// Syncs, each of one segment or more.
     pub syncs: u64,
-    /// Threads and callbacks that wait now.
+    /// Threads and callbacks that are waiting now.
     pub waiters: usize,
     /// Bytes appended and not yet written.
     pub pending_bytes: usize,
@@ -62,11 +58,11 @@ impl CommitLog {
         dir: &Path,
         options: Options,
         receive: &mut Receiver<'_>,
-    ) -> Result<(Self, Report)> {
+    ) -> Result<(Self, ReplayReport)> {
         Self::open_if(env, dir, options, receive, &mut || Ok(()))
     }
 
-    /// As [`Self::open`], if `is_understood` agrees after the last record; nothing in the directory has changed before.
+    /// As [`Self::open`], if `is_understood` returns no error after the last record. The directory is not changed before.
     ///
     /// # Errors
     /// As there, and [`crate::Error::Misunderstood`].
@@ -76,12 +72,12 @@ impl CommitLog {
         options: Options,
         receive: &mut Receiver<'_>,
         is_understood: &mut Judge<'_>,
-    ) -> Result<(Self, Report)> {
+    ) -> Result<(Self, ReplayReport)> {
         options.check()?;
         env.create_dir_all(dir)?;
         let replayed = replay::run(&*env, dir, &options, receive, is_understood)?;
         let log_id = replayed.log_id.unwrap_or_else(|| env.random_uuid());
-        // Also of segments that somebody removed: SSTables tell by their numbers which records they have.
+        // Numbers of removed segments are not used again: SSTables name the records that they hold by these numbers.
         let last = replayed.last.max(options.known.map(|known| known.to.segment));
         let first = first_segment(last, env.now_micros());
         let header = Header {
@@ -92,7 +88,7 @@ impl CommitLog {
             before: before_tag(replayed.segments.last().map(|(id, _)| *id)),
         };
         let active = match Segment::create(&*env, dir, &header, options.mode) {
-            // A full disk keeps nobody from reading: appends are refused until there is room.
+            // A full disk does not prevent reads: appends are refused until there is space.
             Err(error) if error.is_shortage() => {
                 tracing::warn!(%error, "no new commit log segment: writes are refused until there is one");
                 Segment::without_file(dir, first)
@@ -116,13 +112,12 @@ impl CommitLog {
         Ok((Self { shared, threads }, replayed.report))
     }
 
-    /// Adds a record. It is in no one's hands but ours until [`Self::written`], [`Self::wait_durable`] or
-    /// [`Self::on_durable`] says otherwise.
+    /// Adds a record. It may be in the memory of the process only, until [`Self::written`], [`Self::wait_durable`] or
+    /// [`Self::on_durable`] returns success.
     ///
     /// # Errors
-    /// [`crate::Error::Refused`] if the record is too large; [`crate::Error::Io`] if there is no space for a new segment:
-    /// the record is not in the
-    /// log then.
+    /// [`crate::Error::Refused`] if the record is too large; [`crate::Error::Io`] if there is no space for a new segment.
+    /// Then the record is not in the log.
     pub fn append(&self, envelope: &Envelope<'_>) -> Result<Position> {
         let framed = self.shared.frame(envelope)?;
         let mut state = self.shared.state.lock();
@@ -131,11 +126,11 @@ impl CommitLog {
         Ok(position)
     }
 
-    /// Adds a record and returns when it has reached the kernel: for what must be in the log before it is applied.
+    /// Adds a record and returns when it has reached the kernel: for records that must be in the log before they are applied.
     ///
     /// # Errors
-    /// As [`Self::append`]. If there is no room, the record is not in the log (unless the process ends before there is room
-    /// again, and part of the bytes had arrived).
+    /// As [`Self::append`]. If there is no space, the record is not in the log (unless the process ends before there is space
+    /// again, and part of the bytes had been written).
     pub fn append_written(&self, envelope: &Envelope<'_>) -> Result<Position> {
         let framed = self.shared.frame(envelope)?;
         let mut state = self.shared.state.lock();
@@ -145,7 +140,7 @@ impl CommitLog {
         Ok(position)
     }
 
-    /// Adds records next to each other (unless a segment ends in between), for one turn of the lock. On an
+    /// Adds records next to each other (unless a segment ends in between), and takes the lock once. On an
     /// error, some may be in the log.
     pub fn append_many(&self, envelopes: &[Envelope<'_>]) -> Result<Vec<Position>> {
         let framed: Vec<Framed<'_>> = envelopes
@@ -161,8 +156,8 @@ impl CommitLog {
         Ok(positions)
     }
 
-    /// Returns when the record has reached the kernel, so that it survives kill -9. Writes everything pending
-    /// if nobody else is doing it.
+    /// Returns when the record has reached the kernel, so that it survives kill -9. Writes everything pending,
+    /// unless another thread is writing it.
     pub fn written(&self, position: Position) -> Result<()> {
         let mut state = self.shared.state.lock();
         self.shared.write_up_to(&mut state, position.beyond())
@@ -181,8 +176,8 @@ impl CommitLog {
         shared.wait_synced(&mut state, position.beyond())
     }
 
-    /// Calls back when the record is durable in the sense of the mode: at once and on this thread if it is,
-    /// or if writing it is all that is missing (periodic mode); else on the sync thread.
+    /// Calls back when the record is durable in the sense of the mode. If it is durable, or only has to be written (periodic
+    /// mode), the callback runs at once, on this thread; else on the sync thread.
     pub fn on_durable(&self, position: Position, callback: Callback) {
         let shared = &*self.shared;
         let mut state = shared.state.lock();
@@ -225,17 +220,16 @@ impl CommitLog {
         self.shared.state.lock().end_position()
     }
 
-    /// The records from a position on that have been written; the iterator ends there and goes on when
-    /// asked again later.
-    /// What was trimmed is passed over.
+    /// The records from a position on that have been written. The iterator ends at the last one, and continues if it is called
+    /// again later. Trimmed segments are skipped.
     pub fn tail(&self, from: Position) -> Tail {
         Tail::new(Arc::clone(&self.shared), from)
     }
 
-    /// What the log still has once it is trimmed up to that position, and how far it is synced.
-    pub fn stretch(&self, trimmed_upto: Position) -> Stretch {
+    /// The first segment that a trim up to that position would leave, and the position up to which the log is synced.
+    pub fn stretch(&self, trimmed_upto: Position) -> LogStretch {
         let state = self.shared.state.lock();
-        Stretch {
+        LogStretch {
             from: state.first_untrimmed(trimmed_upto),
             to: state.synced,
         }
@@ -266,7 +260,7 @@ impl CommitLog {
         Ok(())
     }
 
-    /// Goes on in a new segment, so that the active one can be trimmed once it is flushed. Nothing happens
+    /// Continues in a new segment, so that the active one can be trimmed once it is flushed. Does nothing
     /// if the active one is empty.
     pub fn rotate(&self) -> Result<()> {
         let mut state = self.shared.state.lock();
@@ -278,7 +272,7 @@ impl CommitLog {
         }
     }
 
-    /// What this log can do.
+    /// The capabilities of this log.
     pub fn caps(&self) -> Capabilities {
         Capabilities {
             record_bytes_max: self.shared.options.record_max(),
@@ -292,7 +286,7 @@ impl CommitLog {
         self.shared.log_id
     }
 
-    /// What the log has done and holds.
+    /// Counts for operators.
     pub fn stats(&self) -> Stats {
         let state = self.shared.state.lock();
         let has_spare = matches!(state.spare, Spare::Ready(_));
@@ -311,7 +305,7 @@ impl CommitLog {
         }
     }
 
-    /// Syncs and seals the log. Dropping it does the same, without telling how it went.
+    /// Syncs and seals the log. Dropping it does the same, but only logs an error.
     pub fn close(mut self) -> Result<()> {
         self.shut()
     }
@@ -339,7 +333,38 @@ impl Drop for CommitLog {
     }
 }
 
-/// Never a number used before, also where a clock steps back, or where somebody emptied the directory.
+impl Log for CommitLog {
+    fn append(&self, envelope: &Envelope<'_>) -> Result<Position> {
+        self.append(envelope)
+    }
+
+    fn wait_durable(&self, position: Position) -> Result<()> {
+        self.wait_durable(position)
+    }
+
+    fn on_durable(&self, position: Position, callback: Callback) {
+        self.on_durable(position, callback);
+    }
+
+    fn tail(&self, from: Position) -> Box<dyn Iterator<Item = Result<(Position, Record)>> + Send> {
+        Box::new(self.tail(from))
+    }
+
+    fn barrier(&self) -> Result<Position> {
+        Ok(self.barrier())
+    }
+
+    fn trim(&self, upto: Position) -> Result<()> {
+        self.trim(upto)
+    }
+
+    fn caps(&self) -> Capabilities {
+        self.caps()
+    }
+}
+
+/// The number of the first segment of this process: never one that was used before, even if the clock was set back or the
+/// directory was emptied.
 fn first_segment(last: Option<SegmentId>, now_micros: i64) -> SegmentId {
     let now_millis = u64::try_from(now_micros / 1000).unwrap_or(0);
     SegmentId(last.map_or(0, |last| last.0.saturating_add(1)).max(now_millis))

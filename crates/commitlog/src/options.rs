@@ -1,4 +1,4 @@
-//! What the log is told when it is opened.
+//! [`Options`] of a log.
 
 use std::path::PathBuf;
 
@@ -12,29 +12,28 @@ use crate::{ENVELOPE_BYTES, Error, Position, Result, SegmentId};
 pub struct Options {
     /// The size of a segment file.
     pub segment_bytes: u32,
-    /// The largest record, body and envelope; what a segment has room for if not given. The segment that takes a larger one grows by
-    /// it.
+    /// The largest record, envelope included; `None`: what fits into a segment. The segment that takes a larger record grows.
     pub record_bytes_max: Option<u32>,
-    /// When a write is answered.
+    /// When a record counts as durable.
     pub mode: Mode,
-    /// What to do with bytes that were synced and cannot be read any more.
+    /// What to do with bytes that were synced and are damaged now.
     pub damage: Damage,
-    /// Where each segment gets a second name (or a copy, on another file system) once it is sealed and synced. It is
+    /// The directory where each segment gets a second name (or a copy, on another file system) once it is sealed and synced. It is
     /// not trimmed before that.
     pub archive_dir: Option<PathBuf>,
-    /// Which log this must be (the cluster's or node's id). A directory that belongs to another one is
-    /// refused; if not given, the log found there is continued, or a new id is drawn.
+    /// Which log this must be (the cluster's or node's id). A directory of another log is
+    /// refused. `None`: the log in the directory is continued, or a new id is made.
     pub log_id: Option<Uuid>,
-    /// What the log is known to have. Less than that is reported.
-    pub known: Option<Stretch>,
+    /// What the log must have. A start reports what is missing of it.
+    pub known: Option<LogStretch>,
 }
 
 /// A stretch of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stretch {
+pub struct LogStretch {
     /// The oldest segment that is still needed.
     pub from: SegmentId,
-    /// Where the records end that were synced.
+    /// The end of the records that were synced.
     pub to: Position,
 }
 
@@ -55,9 +54,9 @@ impl Default for Options {
 /// When a write is durable in the sense of [`crate::CommitLog::wait_durable`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// When it is synced; everybody who waits shares the next sync.
+    /// When it is synced; all waiting writers share the next sync.
     Batch,
-    /// When it is synced; a sync waits this long for company.
+    /// When it is synced; a sync waits this long for more writes.
     Group {
         /// How long.
         window_millis: u64,
@@ -89,9 +88,9 @@ pub enum Damage {
 }
 
 const SEGMENT_BYTES_MIN: u32 = 4096;
-/// Offsets are kept in 32 bits, and Cassandra's tools read positions as signed ones. Also of a segment that grew.
+/// Offsets have 32 bits, and Cassandra's tools read them as signed numbers. The limit holds for a segment that grew, too.
 pub(crate) const SEGMENT_BYTES_MAX: u32 = 1 << 30;
-/// What a segment has beside its only record.
+/// The bytes of a segment with one record beside that record.
 const BESIDE_RECORD_BYTES: u32 = (HEADER_BYTES + RECORD_OVERHEAD_BYTES + SEAL_BYTES) as u32;
 
 impl Options {
@@ -113,13 +112,13 @@ impl Options {
         }
     }
 
-    /// What a segment has room for.
+    /// The largest record that fits into a segment.
     fn record_room(&self) -> u32 {
         self.segment_bytes - BESIDE_RECORD_BYTES
     }
 
     /// The largest record.
-    pub fn record_max(&self) -> u32 {
+    pub(crate) fn record_max(&self) -> u32 {
         self.record_bytes_max.unwrap_or(self.record_room())
     }
 }

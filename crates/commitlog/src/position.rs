@@ -27,8 +27,8 @@ impl Position {
         }
     }
 
-    /// The smallest position above this one: a log that has got this far has the record that starts here,
-    /// since ends of what is written or synced are borders of records.
+    /// The smallest position above this one. A log that is written or synced up to it has the record that starts here,
+    /// since both end at the end of a record.
     pub(crate) fn beyond(self) -> Self {
         Self {
             offset: self.offset.saturating_add(1),

@@ -1,16 +1,15 @@
-//! What survived: reads all segments in order, and tells what is missing.
+//! Reads all segments in order at a start, and reports what is missing.
 //!
-//! Where the bytes break off (unsealed end, bad record, bad header), everything after that place is searched
-//! for heads of records. One that claims the place was synced when it was written makes it *corruption*: the
-//! log does not open (or skips, if told so). If none does, the place was never promised to survive a power loss:
+//! At a break (unsealed end, bad record, bad header), everything behind it is searched for heads of records. If one of them
+//! has a `synced` beyond the break, it is *corruption*: the log does not open (or skips the break, if the options say so).
+//! Otherwise the bytes were never promised to survive a power loss:
 //!
-//! - if records follow, it is a *hole*: they are read as well, since writes merge by their timestamps in any order. Those that were
-//!   decided by what was there before ([`crate::Kind::Cas`], [`crate::Kind::Schema`]) do depend on it, and are given up. What is
-//!   lost or given up becomes a record that says nothing, so that the log is whole from then on;
-//! - if none follows, it is the end of the log, a *torn tail* if bytes stand there that are no zeros.
+//! - if records follow, it is a *hole*: they are read as well, since writes merge by their timestamps in any order. Those that
+//!   depend on the records before them ([`crate::Kind::Cas`], [`crate::Kind::Schema`]) are given up. Holes and records that are
+//!   given up are replaced by records of kind [`crate::Kind::Noop`], so the next start finds no break;
+//! - if none follows, it is the end of the log, a *torn tail* if bytes other than zero stand there.
 //!
-//! What is missing altogether (a segment in the middle, the end of what is known to have been synced) leaves no bytes to judge: it
-//! is reported, and the rest is read.
+//! A segment that is missing, or the end of what is known to have been synced, is reported, and the rest is read.
 
 use std::path::{Path, PathBuf};
 
@@ -24,53 +23,53 @@ use crate::segment;
 use crate::segment_file::SegmentFile;
 use crate::{Damage, Envelope, Error, Options, Position, ReplayFailure, Result, SegmentId};
 
-/// What replay found.
+/// What a replay read, and what it could not read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct ReplayReport {
     /// Segments with records.
     pub segments: usize,
-    /// Records given to the receiver.
+    /// Records passed to the receiver.
     pub records: u64,
     /// Their bytes, framing included.
     pub bytes: u64,
-    /// The newest time of all records, also of those that the receiver had no use for.
+    /// The newest time of all records, also of those that the receiver skipped.
     pub newest_micros: Option<i64>,
-    /// Where the log broke off, if it did not end at the end of a record.
+    /// The break at the end of the log; `None` if it ends with a whole record.
     pub torn_tail: Option<Hole>,
-    /// Places that cannot be read and were never synced, with records behind them that were read.
+    /// Breaks that were never synced, with records behind them that were read.
     pub holes: Vec<Hole>,
-    /// Whole records behind a hole that were given up, since they had been decided by what was there before.
+    /// Whole records behind a hole that were given up, since they depend on the lost ones.
     pub records_given_up: u64,
-    /// What should be there and is not.
+    /// Segments that are missing, and the end if it is missing.
     pub missing: Vec<Missing>,
-    /// Damaged places that were skipped, because the options say so.
+    /// Damage that was skipped, since the options say so: file and offset.
     pub skipped: Vec<(PathBuf, u64)>,
 }
 
-/// A place that cannot be read.
+/// Bytes that cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hole {
-    /// Where the last good record ended.
+    /// The end of the last good record.
     pub position: Position,
     /// The bytes from there to the next good record, or to the last byte that is not zero.
     pub bytes: u64,
 }
 
-/// What should be in the directory and is not.
+/// A part of the log that is not in the directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
     /// One segment or more.
     Segments {
-        /// The last one before; none if they were the first.
+        /// The last one before; `None` if they were the first.
         after: Option<SegmentId>,
-        /// The next one that is there.
+        /// The next one that exists.
         before: SegmentId,
     },
-    /// The end: records were synced up to `to`, and there are some up to `from`.
+    /// The end of the log: records were synced up to `to`, and now exist up to `from`.
     Tail {
-        /// Where the records end.
+        /// The end of the records that exist.
         from: Position,
-        /// Where they should.
+        /// The end of the records that were synced.
         to: Position,
     },
 }
@@ -78,20 +77,20 @@ pub enum Missing {
 /// Receives the records of a replay.
 pub type Receiver<'r> = dyn FnMut(Position, Envelope<'_>) -> std::result::Result<(), ReplayFailure> + 'r;
 
-/// Asked after the last record.
+/// Called after the last record: an error refuses the log as a whole.
 pub type Judge<'j> = dyn FnMut() -> std::result::Result<(), ReplayFailure> + 'j;
 
-/// What is left in the directory after a replay.
+/// A replay, and what it left in the directory.
 pub(crate) struct Replayed {
-    pub report: Report,
+    pub report: ReplayReport,
     /// Sealed segments with records, oldest first, with their sizes.
     pub segments: Vec<(SegmentId, u64)>,
-    /// The largest number seen, also of segments that are gone now.
+    /// The largest number found, also of segments that were removed since.
     pub last: Option<SegmentId>,
     pub log_id: Option<Uuid>,
 }
 
-/// Returns all records to the receiver; if they are understood, leaves only sealed segments in the directory.
+/// Passes all records to the receiver. If `is_understood` returns no error, seals the segments and removes empty ones.
 pub(crate) fn run(
     env: &dyn Env,
     dir: &Path,
@@ -113,7 +112,7 @@ pub(crate) fn run(
     })
 }
 
-/// Returns all records in a directory of segments (a log that is not open, an archive) to the receiver and changes nothing.
+/// Passes all records in a directory of segments (a log that is not open, an archive) to the receiver. Changes no file.
 ///
 /// # Errors
 /// As [`crate::CommitLog::open`].
@@ -122,7 +121,7 @@ pub fn read_segments(
     dir: &Path,
     damage: Damage,
     receive: &mut Receiver<'_>,
-) -> Result<Report> {
+) -> Result<ReplayReport> {
     let options = Options {
         damage,
         ..Options::default()
@@ -137,22 +136,22 @@ struct Replay<'a> {
     env: &'a dyn Env,
     dir: &'a Path,
     options: &'a Options,
-    report: Report,
+    report: ReplayReport,
     kept: Vec<Kept>,
     log_id: Option<Uuid>,
-    /// What later segments say, once somebody has asked.
+    /// Filled at the first break.
     later: Option<Later>,
 }
 
 /// A segment that was read.
 struct Kept {
     id: SegmentId,
-    /// Where its last record ends; no seal stands there if it must still be sealed.
+    /// The end of its last record.
     end: u32,
     is_sealed: bool,
     has_records: bool,
     size_bytes: u64,
-    /// Where a record that says nothing has to stand: start and end.
+    /// Start and end of each stretch that a record of kind `Noop` must fill.
     fill: Vec<(u32, u32)>,
 }
 
@@ -165,25 +164,25 @@ impl Kept {
     }
 }
 
-/// What was expected at a break, none if only zeros follow; and where the next record may begin.
+/// A break: what was expected there (`None`: zeros stand there, as at the end of a log), and where the next record may begin.
 #[derive(Clone, Copy)]
 struct Broken {
     expected: Option<&'static str>,
     search_from: u32,
 }
 
-/// What the rest of a segment says, from its first break on.
+/// What the records behind the first break of a segment prove.
 #[derive(Clone, Copy)]
 struct Claims {
-    /// The furthest offset that was synced, as its records say.
+    /// The highest `synced` of the records behind it.
     synced: u32,
-    /// A later segment says that this one is wholly synced.
+    /// A record of a later segment has a `synced` above 0, so this segment was wholly synced.
     is_wholly_synced: bool,
     /// Records follow in later segments.
     is_followed: bool,
 }
 
-/// The last segments of all that have records, and records that say that everything before their segment is synced.
+/// The last segment that has records, and the last that has a record with a `synced` above 0.
 #[derive(Clone, Copy, Default)]
 struct Later {
     with_records: Option<SegmentId>,
@@ -196,7 +195,7 @@ impl<'a> Replay<'a> {
             env,
             dir,
             options,
-            report: Report::default(),
+            report: ReplayReport::default(),
             kept: Vec::new(),
             log_id: options.log_id,
             later: None,
@@ -240,7 +239,7 @@ impl<'a> Replay<'a> {
                 None => *claims.insert(self.claims(file.bytes(), id, here.search_from, all)?),
             };
             let mut behind = heads(file.bytes(), id, here.search_from.max(HEADER_BYTES as u32));
-            // Shorter than a record is no place that a record was lost from.
+            // No record is as short as this, so none was lost here.
             let resume_at = behind.find(|(offset, _)| *offset >= kept.end.saturating_add(FILLER_BYTES_MIN));
             let resume_at = resume_at.map(|(offset, _)| offset);
             // A header is synced before the first record is written.
@@ -261,7 +260,7 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    /// Goes on behind what cannot be read and was never synced. False: no record follows in the segment.
+    /// Continues behind a break that was never synced. Returns false if no record follows in the segment.
     fn leap(
         &mut self,
         kept: &mut Kept,
@@ -278,11 +277,11 @@ impl<'a> Replay<'a> {
         if resume_at.is_some() || is_followed {
             self.report.holes.push(hole);
         } else if broken.expected.is_some() && kept.end > 0 {
-            // A header that never got to the disk is a segment that was just being created.
+            // Without a header the segment was just being created.
             self.report.torn_tail = Some(hole);
         }
         let Some(resume_at) = resume_at else {
-            // It is cut off here, also behind skipped damage.
+            // The segment is cut here, even if it is sealed behind skipped damage.
             kept.is_sealed = false;
             return false;
         };
@@ -324,13 +323,12 @@ impl<'a> Replay<'a> {
                     search_from,
                 }));
             }
-            // What is missing, or follows the zeros, may only not have been read yet.
+            // The missing bytes may not have been read yet.
             file.read_more()?;
         }
     }
 
-    /// Refuses damage, or notes it. What follows cannot be told from what is missing, so the file stays as
-    /// it is.
+    /// Refuses damage, or notes it if it is to be skipped. The file of skipped damage is not changed.
     fn damage(&mut self, kept: &mut Kept, expected: &'static str) -> Result<()> {
         let file = segment::path_of(self.dir, kept.id);
         let offset = u64::from(kept.end);
@@ -347,7 +345,7 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    /// What was expected of the header, if it is not that.
+    /// The break if the header is bad.
     fn check_header(&mut self, file: &[u8], id: SegmentId) -> Result<Option<Broken>> {
         let header = match Header::decode(file, id) {
             Ok(header) => header,
@@ -381,19 +379,23 @@ impl<'a> Replay<'a> {
         Ok(None)
     }
 
-    /// False for what a power loss brought back after it was trimmed.
+    /// False for a segment that was trimmed and that a power loss brought back.
     fn is_needed(&self, id: SegmentId) -> bool {
         self.options.known.is_none_or(|known| id >= known.from)
     }
 
-    /// Compares the ends of what was read with what is known to have been there.
+    /// Reports what is missing at both ends of the stretch that the log must have.
     fn miss_ends(&mut self) {
         let Some(known) = self.options.known else { return };
         let was_empty = known.to.segment == known.from && known.to.offset <= HEADER_BYTES as u32;
         if was_empty {
             return;
         }
-        let from = self.kept.last().map_or(Position::START, Kept::end_position);
+        // A spare segment does not show where the records before it end.
+        let has_known_end = self.kept.iter().any(|kept| kept.id == known.to.segment);
+        let is_spare = |kept: &&Kept| has_known_end && !kept.has_records && kept.id > known.to.segment;
+        let last = self.kept.iter().rev().find(|kept| !is_spare(kept));
+        let from = last.map_or(Position::START, Kept::end_position);
         if let Some(first) = self.kept.first()
             && first.id > known.from
             && first.id <= known.to.segment
@@ -436,7 +438,7 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    /// What everything behind the first break of a segment says of what was synced.
+    /// What the records behind the first break of a segment, and those of later segments, prove of what was synced.
     fn claims(&mut self, file: &[u8], id: SegmentId, from: u32, all: &[SegmentId]) -> Result<Claims> {
         let behind = heads(file, id, from.max(HEADER_BYTES as u32));
         let later = match self.later {
@@ -467,12 +469,12 @@ impl<'a> Replay<'a> {
     }
 
     /// Fills the holes of each segment, syncs it and seals it, oldest first, and removes segments without records. Returns the
-    /// segments that are left, with their sizes. They must be synced here: records of the new segment will claim that they are.
+    /// segments that are left, with their sizes. They are synced here, since records of the new segment will have a `synced` above 0.
     fn settle(&self) -> Result<Vec<(SegmentId, u64)>> {
         let mut left = Vec::new();
         let last_with_records = self.kept.iter().rposition(|kept| kept.has_records);
         for (index, kept) in self.kept.iter().enumerate() {
-            // The one behind it tells by its header that it was there.
+            // The header of the next segment names it, so it must stay.
             let is_followed = kept.end > 0 && last_with_records.is_some_and(|last| index < last);
             if !kept.has_records && !is_followed {
                 self.env.remove_file(&segment::path_of(self.dir, kept.id))?;

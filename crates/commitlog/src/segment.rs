@@ -1,6 +1,6 @@
 //! Segment files: `ilion-1-<number>.log`.
 //!
-//! The name is not one that Cassandra takes for a segment of its own, so that it starts on a directory that Ilion has used.
+//! Cassandra ignores files with such names, so it starts on a directory that Ilion has used.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::frame::{HEADER_BYTES, Head, Header, SEAL_BYTES, filler};
 use crate::{Error, Mode, Result, SegmentId, foreign};
 
 const PREFIX: &str = "ilion-1-";
-/// What Cassandra's segments begin with.
+/// The names of Cassandra's segments begin with this.
 const FOREIGN_PREFIX: &str = "CommitLog-";
 const SUFFIX: &str = ".log";
 
@@ -21,20 +21,20 @@ const SUFFIX: &str = ".log";
 pub(crate) struct Segment {
     pub id: SegmentId,
     pub path: PathBuf,
-    /// Changed by whoever holds the file.
+    /// Changed only while `file` is locked.
     size_bytes: AtomicU32,
-    /// `None` of a segment that only stands for the start of a log.
+    /// `None` if there was no space for the first segment of a log.
     file: Option<Open>,
 }
 
 struct Open {
-    /// Held by the one thread that writes at the time (see `log`), and rarely by one that makes the file larger.
+    /// Locked by the one thread that writes at a time (see `write`), or by one that makes the file larger.
     file: Mutex<Box<dyn WriteFile>>,
     sync: Arc<dyn SyncFile>,
 }
 
 impl Segment {
-    /// A segment without a file, which takes no records: a log starts in it if there is no room for a first one.
+    /// A segment without a file, which takes no records. A log starts in it if there is no space for a first one.
     pub(crate) fn without_file(dir: &Path, id: SegmentId) -> Self {
         Self {
             id,
@@ -44,7 +44,7 @@ impl Segment {
         }
     }
 
-    /// False of a segment that takes no records.
+    /// False for a segment that takes no records.
     pub(crate) fn has_file(&self) -> bool {
         self.file.is_some()
     }
@@ -61,11 +61,11 @@ impl Segment {
         let prepared = prepare(&mut *file, header).and_then(|()| env.sync_dir(dir));
         if let Err(error) = prepared {
             drop(file);
-            // What is left of it would be found empty at the next start and removed then.
+            // If it stays, the next start finds it empty and removes it.
             let _ = env.remove_file(&path);
             return Err(error);
         }
-        // Syncs are so far apart that records are written many times in between.
+        // There are many writes between two syncs.
         if matches!(mode, Mode::Periodic { .. }) {
             file.write_by_memory();
         }
@@ -97,7 +97,7 @@ impl Segment {
             return Ok(());
         }
         if let Err(error) = file.preallocate(u64::from(size_bytes)) {
-            // Some of it may have been reserved, and others need that room. Nobody wrote there.
+            // Part of the space may be reserved now. No record is in it, so it is given back.
             file.truncate(u64::from(before))?;
             return Err(error);
         }
@@ -131,19 +131,19 @@ fn prepare(file: &mut dyn WriteFile, header: &Header) -> std::result::Result<(),
     file.sync()
 }
 
-/// Cuts a segment that nobody writes any more at the end of its last good record, and seals it there.
+/// Cuts a segment of an earlier process at the end of its last good record, and seals it there.
 pub(crate) fn seal(env: &dyn Env, dir: &Path, id: SegmentId, end: u32) -> Result<u64> {
     debug_assert!(end as usize >= HEADER_BYTES);
     let mut file = env.open_append(&path_of(dir, id))?;
     file.truncate(u64::from(end))?;
-    // The seal claims that what stands before it is synced, so it must not reach the disk first.
+    // The seal's `synced` covers all records before it, so they must reach the disk first.
     file.sync()?;
     file.write_at(u64::from(end), &Head::seal(end).encode(id, end))?;
     file.sync()?;
     Ok(u64::from(end) + SEAL_BYTES as u64)
 }
 
-/// Puts records that say nothing where others are lost or given up; durable when it returns.
+/// Writes records of kind `Noop` in place of those that are lost or given up; durable when it returns.
 pub(crate) fn fill(env: &dyn Env, dir: &Path, id: SegmentId, places: &[(u32, u32)]) -> Result<()> {
     if places.is_empty() {
         return Ok(());
@@ -155,7 +155,7 @@ pub(crate) fn fill(env: &dyn Env, dir: &Path, id: SegmentId, places: &[(u32, u32
     Ok(file.sync()?)
 }
 
-/// Makes durable what a killed process may have left in the page cache only.
+/// Makes durable what a killed process may have left only in the page cache.
 pub(crate) fn sync_again(env: &dyn Env, dir: &Path, id: SegmentId) -> Result<()> {
     Ok(env.open_append(&path_of(dir, id))?.sync()?)
 }
@@ -164,8 +164,8 @@ pub(crate) fn path_of(dir: &Path, id: SegmentId) -> PathBuf {
     dir.join(format!("{PREFIX}{id}{SUFFIX}"))
 }
 
-/// The segments in a directory, oldest first. Other logs' segments are refused: to skip them would lose
-/// their writes.
+/// The segments in a directory, oldest first. Segments of Cassandra's with writes are refused: to skip them would lose
+/// these writes.
 pub(crate) fn list(env: &dyn Env, dir: &Path) -> Result<Vec<SegmentId>> {
     let mut found = Vec::new();
     for entry in env.list(dir)? {
@@ -191,6 +191,6 @@ pub(crate) fn list(env: &dyn Env, dir: &Path) -> Result<Vec<SegmentId>> {
 fn id_of(name: &str) -> Option<SegmentId> {
     let number = name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
     let id = SegmentId(number.parse().ok()?);
-    // `+7` and `007` parse as well, but we would not find such a file again by its number.
+    // `+7` and `007` parse as well, but `path_of` does not give such names.
     (id.to_string() == number).then_some(id)
 }

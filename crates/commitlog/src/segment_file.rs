@@ -1,8 +1,8 @@
-//! The bytes of a segment, read as far as somebody asks.
+//! The bytes of a segment, read as far as they are needed.
 //!
-//! Space is reserved for a segment before it is written, so most of the last ones is zeros that nobody wrote. Records are only ever
-//! taken from bytes that were read. Where zeros stand in place of a record, the file system is asked whether anything but
-//! zeros follows; if it knows that nothing does, the rest is not read.
+//! Space is reserved for a segment before it is written, so most of the last segments is zeros that were never written. Records
+//! are only taken from bytes that were read. Where zeros stand in place of a record, the file system tells whether written
+//! bytes follow; if none do, the rest is not read.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ impl SegmentFile {
                 file.size_bytes()
             )));
         }
-        // Pages of reserved space that are read ahead count as data from then on, and are read as well: at this start and the next.
+        // Reading ahead would turn pages of reserved space into data, which this start and the next would read.
         file.advise(Access::Random);
         let bytes = Vec::new();
         let mut opened = Self { file, bytes };
@@ -40,7 +40,7 @@ impl SegmentFile {
         Ok(opened)
     }
 
-    /// All that follows here are zeros, if anything does.
+    /// From here to the end of the file there are only zeros.
     pub(crate) fn open_whole(env: &dyn Env, dir: &Path, id: SegmentId) -> Result<Self> {
         let mut opened = Self::open(env, dir, id)?;
         while !opened.is_rest_unwritten()? {
@@ -49,27 +49,27 @@ impl SegmentFile {
         Ok(opened)
     }
 
-    /// What was read, from the start of the segment on.
+    /// The bytes that were read, from the start of the segment on.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Of the whole file.
+    /// Size of the whole file.
     pub(crate) fn size_bytes(&self) -> u64 {
         self.file.size_bytes()
     }
 
-    /// Nothing is left to be read.
+    /// True if the whole file was read.
     pub(crate) fn is_at_end(&self) -> bool {
         self.left() == 0
     }
 
-    /// The file system knows that only zeros follow on what was read.
+    /// True if the file system knows that only zeros follow behind the bytes that were read.
     pub(crate) fn is_rest_unwritten(&self) -> Result<bool> {
         Ok(self.is_at_end() || self.file.data_from(self.bytes.len() as u64)?.is_none())
     }
 
-    /// Reads on, as much again as was read so far.
+    /// Reads more: as many bytes as were read so far.
     pub(crate) fn read_more(&mut self) -> Result<()> {
         let from = self.bytes.len();
         let count = from.clamp(FIRST_READ_BYTES, READ_BYTES_MAX).min(self.left());

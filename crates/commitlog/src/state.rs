@@ -1,7 +1,7 @@
 //! What the threads of a log share.
 //!
-//! All of it that changes is under one mutex, held for a copy of a record at most and never during I/O.
-//! Three marks divide the log, each a position at a border of records: synced <= written <= end.
+//! All that changes is under one mutex, which is held to copy a record at most, and never during I/O.
+//! Invariant: synced <= written <= end; each is the end of a record.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -12,12 +12,15 @@ use parking_lot::{Condvar, Mutex};
 use uuid::Uuid;
 
 use crate::frame::{HEADER_BYTES, Head, SEAL_BYTES, filler};
-use crate::log::Callback;
 use crate::segment::Segment;
-use crate::{Options, Position, SegmentId};
+use crate::{Options, Position, Result, SegmentId};
 
-/// Appending without asking for a write is allowed up to this much; then the appender writes.
+/// With more pending bytes than this, an append writes them.
 pub(crate) const PENDING_BYTES_MAX: usize = 1 << 20;
+
+/// Called once: when a record is durable, or with the error if it never will be. Runs on the sync thread or the calling one; must
+/// not block.
+pub type Callback = Box<dyn FnOnce(Result<()>) + Send>;
 
 pub(crate) struct Shared {
     pub env: Arc<dyn Env>,
@@ -25,11 +28,11 @@ pub(crate) struct Shared {
     pub options: Options,
     pub log_id: Uuid,
     pub state: Mutex<State>,
-    /// Written or synced moved on, or the log was poisoned.
+    /// `written` or `synced` grew, or the log was poisoned.
     pub progress: Condvar,
-    /// The sync thread has something to do.
+    /// The sync thread has work.
     pub sync_due: Condvar,
-    /// The spare segment was taken, or is there.
+    /// The spare segment was taken, or is ready.
     pub spare_changed: Condvar,
 }
 
@@ -55,7 +58,7 @@ pub(crate) struct State {
     /// Whether segments must be archived before they are trimmed.
     pub is_archiving: bool,
     pub spare: Spare,
-    /// How often it was created, or creating it failed.
+    /// How often a spare segment was created, or creating it failed.
     pub spare_tries: u64,
     /// Creating it failed the last time.
     pub is_spare_missing: bool,
@@ -63,7 +66,7 @@ pub(crate) struct State {
     pub is_sync_wanted: bool,
     pub last_sync_nanos: u64,
     pub callbacks: Vec<(Position, Callback)>,
-    /// Why `chunks` could not be written: there is no room for them now. They are tried again.
+    /// Why `chunks` could not be written: there is no space for them now. The next append or sync tries again.
     pub shortage: Option<ilion_env::Error>,
     /// How often a write failed for such a reason.
     pub failed_writes: u64,
@@ -76,7 +79,7 @@ pub(crate) struct State {
 pub(crate) enum Spare {
     Wanted,
     Ready(Arc<Segment>),
-    /// Creating it failed; the next append that needs it has it tried again.
+    /// Creating it failed; the next append that needs it makes the thread try again.
     Failed(ilion_env::Error),
 }
 
@@ -158,7 +161,7 @@ impl State {
 
     /// The oldest segment that is left once everything below the position is trimmed.
     pub(crate) fn first_untrimmed(&self, upto: Position) -> SegmentId {
-        // An unsynced segment that a crash brings back would look damaged.
+        // A crash could bring an unsynced segment back, and it would look damaged.
         let below = upto.segment.min(self.synced.segment);
         let is_kept = |id: SegmentId| id >= below || (self.is_archiving && Some(id) > self.archived);
         let mut sealed = self.sealed.iter().map(|(id, _)| *id);
@@ -216,7 +219,7 @@ impl State {
         }
     }
 
-    /// Takes back chunks that could not be written, in front of those that were appended meanwhile.
+    /// Puts chunks that could not be written back, before those that were appended meanwhile.
     pub(crate) fn hold(&mut self, unwritten: VecDeque<Chunk>, error: ilion_env::Error) {
         if self.shortage.is_none() {
             tracing::error!(
@@ -232,7 +235,7 @@ impl State {
         self.failed_writes += 1;
     }
 
-    /// Puts a record that says nothing in the place of one that was not written. Requires: no thread is writing chunks.
+    /// Replaces a record that was not written by one of kind `Noop`. Requires: no thread is writing chunks.
     pub(crate) fn retract(&mut self, position: Position, record_bytes: u32) {
         let has_record = |chunk: &&mut Chunk| {
             let end = chunk.offset as usize + chunk.bytes.len();
@@ -247,7 +250,7 @@ impl State {
         }
     }
 
-    /// Keeps a buffer that was written, unless it grew beyond the ordinary.
+    /// Keeps a written buffer for the next chunk, unless it has grown too large.
     pub(crate) fn recycle(&mut self, mut bytes: Vec<u8>) {
         if bytes.capacity() > self.idle_buffer.capacity() && bytes.capacity() <= 2 * PENDING_BYTES_MAX {
             bytes.clear();

@@ -1,4 +1,4 @@
-//! From the kernel to the disk, and the end of a log.
+//! From the kernel to the disk; closing a log.
 
 use std::time::Duration;
 
@@ -43,8 +43,8 @@ impl Shared {
         u128::from(since) > allowed.as_nanos()
     }
 
-    /// Writes what is pending and syncs what is written. Only one thread does this at a time. [`Error::Io`] if there is no room for
-    /// all of it; what was written is synced then.
+    /// Writes what is pending and syncs what is written. Only one thread does this at a time. Returns [`Error::Io`] if there is no
+    /// space for all of it; what was written is synced all the same.
     pub(crate) fn sync_once(&self) -> Result<()> {
         let mut state = self.state.lock();
         if let Some(reason) = &state.poison {
@@ -61,7 +61,7 @@ impl Shared {
         };
         let target = state.written;
         let segments = std::mem::take(&mut state.unsynced);
-        // Oldest first: what is durable is a prefix of the log.
+        // Oldest first, so that what is durable is a prefix of the log.
         let synced = MutexGuard::unlocked(&mut state, || {
             segments.iter().try_for_each(|segment| segment.sync())
         });
@@ -81,7 +81,7 @@ impl Shared {
         }
     }
 
-    /// Runs the callbacks that have their answer, without the lock.
+    /// Runs the callbacks whose outcome is known, without the lock.
     pub(crate) fn answer_callbacks(&self) {
         let mut state = self.state.lock();
         let synced = state.synced;
@@ -102,7 +102,7 @@ impl Shared {
                 None => state.callbacks.push((position, callback)),
             }
         }
-        // They may have been written since the sync that could not write them.
+        // Their records may have been written since the last sync.
         state.is_sync_wanted |= !state.callbacks.is_empty();
         drop(state);
         for (outcome, callback) in ready {
@@ -110,14 +110,14 @@ impl Shared {
         }
     }
 
-    /// The end of a log whose threads are gone: syncs, seals, answers everybody, removes the spare segment.
+    /// Closes a log whose threads have ended: syncs, seals, runs all callbacks, removes the spare segment.
     pub(crate) fn finish(&self) -> Result<()> {
         let synced = self.sync_once();
         self.answer_callbacks();
         synced?;
         let mut state = self.state.lock();
         let spare = std::mem::replace(&mut state.spare, Spare::Wanted);
-        // Synced before, so this seal claims the truth.
+        // The records were synced above, as the seal's `synced` says.
         state.push_seal();
         drop(state);
         self.sync_once()?;

@@ -29,7 +29,7 @@ impl Tail {
         }
     }
 
-    /// The position of the next record, or of where it will be.
+    /// The position of the next record, which may not be written yet.
     pub fn position(&self) -> Position {
         self.at
     }
@@ -73,7 +73,7 @@ impl Tail {
         }
         let end = offset + head.record_bytes() as u64;
         if end > file.size_bytes() {
-            // The segment has grown since.
+            // The segment has grown since it was opened.
             self.file = None;
             file = self.open()?;
         }

@@ -1,7 +1,7 @@
 //! From a record to the kernel.
 //!
-//! A record is framed outside the lock, gets its place under it, and is copied to the pending chunks. The
-//! first thread that needs something written takes all chunks and writes them, while others append to new
+//! A record is framed outside the lock, gets its position under it, and is copied to the pending chunks. The
+//! first thread that waits for a record to be written takes all chunks and writes them, while others append to new
 //! ones.
 //!
 //! If the disk is full (file systems that copy on write may need space although the segment has its own), the chunks go back
@@ -17,7 +17,7 @@ use crate::options::SEGMENT_BYTES_MAX;
 use crate::state::{Chunk, PENDING_BYTES_MAX, Shared, Spare, State};
 use crate::{ENVELOPE_BYTES, Envelope, Error, Position, Result};
 
-/// A record made ready outside the lock.
+/// A record, encoded and checksummed outside the lock.
 pub(crate) struct Framed<'a> {
     envelope: [u8; ENVELOPE_BYTES],
     body: &'a [u8],
@@ -95,7 +95,8 @@ impl Shared {
         Ok(position)
     }
 
-    /// Goes on in the next segment if the record does not fit into the active one. If it fits into none, the active one grows.
+    /// Continues in the next segment if the record does not fit into the active one. If it is too large for any segment, the active
+    /// one grows.
     fn make_room(&self, state: &mut MutexGuard<'_, State>, record_bytes: u32) -> Result<()> {
         let fits_into_any = record_bytes <= self.options.segment_bytes - (HEADER_BYTES + SEAL_BYTES) as u32;
         loop {
@@ -107,7 +108,7 @@ impl Shared {
             if !state.active.has_file() || needed > size_max {
                 self.rotate(state)?;
             } else if needed > state.active.size_bytes() {
-                // Others append meanwhile: whether it fits then is looked at again.
+                // Others may append meanwhile, so the loop checks again whether the record fits.
                 let active = Arc::clone(&state.active);
                 let grown = MutexGuard::unlocked(state, || active.grow(needed));
                 self.check_open(state)?;
@@ -118,7 +119,7 @@ impl Shared {
         }
     }
 
-    /// Makes the spare segment the active one, waiting for it if need be. Returns early if somebody else did.
+    /// Makes the spare segment the active one, and waits for it if it is not ready. Returns early if another thread did it.
     pub(crate) fn rotate(&self, state: &mut MutexGuard<'_, State>) -> Result<()> {
         let full = state.active.id;
         let tries_before = state.spare_tries;
@@ -139,7 +140,7 @@ impl Shared {
                 Spare::Failed(error) if state.spare_tries > tries_before => {
                     return Err(error.clone().into());
                 }
-                // There may be room by now.
+                // There may be space by now.
                 Spare::Failed(_) => {
                     state.spare = Spare::Wanted;
                     self.spare_changed.notify_all();
@@ -163,7 +164,7 @@ impl Shared {
         }
     }
 
-    /// Returns when a record that was just placed is written, or says nothing any more.
+    /// Returns when a record that was just placed is written, or (with an error) replaced by one of kind `Noop`.
     pub(crate) fn write_or_retract(
         &self,
         state: &mut MutexGuard<'_, State>,
@@ -174,7 +175,7 @@ impl Shared {
         if !matches!(written, Err(Error::Io(_))) {
             return written;
         }
-        // Somebody else may be trying again.
+        // Another thread may be trying again.
         while state.is_writing {
             self.progress.wait(state);
         }
@@ -185,8 +186,8 @@ impl Shared {
         written
     }
 
-    /// Returns when everything below the position is written: by us, if nobody else is at it. [`Error::Io`] if there is no room:
-    /// what was appended is kept, and tried again.
+    /// Returns when everything below the position is written: by this thread, unless another one is writing. Returns [`Error::Io`]
+    /// if there is no space: then the records are kept, and written later.
     pub(crate) fn write_up_to(&self, state: &mut MutexGuard<'_, State>, upto: Position) -> Result<()> {
         let failed_before = state.failed_writes;
         while state.written < upto {

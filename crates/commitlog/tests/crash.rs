@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ilion_commitlog::{CommitLog, Envelope, Kind, Mode, Options, Report};
+use ilion_commitlog::{CommitLog, Envelope, Kind, Mode, Options, ReplayReport};
 use ilion_env::{CrashRule, Env, MemEnv, Seeded};
 use parking_lot::Mutex;
 
@@ -29,7 +29,7 @@ fn body(number: u64) -> Vec<u8> {
 }
 
 /// The numbers of the records that a restart finds; checks that each is whole.
-fn recover(env: &MemEnv, mode: Mode, context: &str) -> (Vec<u64>, Report) {
+fn recover(env: &MemEnv, mode: Mode, context: &str) -> (Vec<u64>, ReplayReport) {
     let mut found = Vec::new();
     let opened = CommitLog::open(
         env.shared(),
@@ -192,7 +192,7 @@ fn a_log_without_records_comes_back_empty_and_leaves_no_files_behind() {
     let env = MemEnv::new(1);
     for _ in 0..3 {
         let (found, report) = recover(&env, Mode::Batch, "");
-        assert!(found.is_empty() && report == Report::default());
+        assert!(found.is_empty() && report == ReplayReport::default());
     }
     assert_eq!(env.list(Path::new("log")).unwrap().len(), 1);
 }

@@ -5,7 +5,8 @@
 use std::path::Path;
 
 use ilion_commitlog::{
-    CommitLog, Damage, Envelope, Error, Kind, Missing, Mode, Options, Position, Report, SegmentId, Stretch,
+    CommitLog, Damage, Envelope, Error, Kind, LogStretch, Missing, Mode, Options, Position, ReplayReport,
+    SegmentId,
 };
 use ilion_env::{CrashRule, Env, MemEnv};
 
@@ -18,7 +19,7 @@ fn options(damage: Damage) -> Options {
     }
 }
 
-fn replay(env: &MemEnv, damage: Damage) -> Result<(Vec<Vec<u8>>, Report), Error> {
+fn replay(env: &MemEnv, damage: Damage) -> Result<(Vec<Vec<u8>>, ReplayReport), Error> {
     let mut found = Vec::new();
     let opened = CommitLog::open(
         env.shared(),
@@ -347,7 +348,7 @@ fn damage_before_what_was_synced_refuses_the_start_whatever_follows() {
     assert_eq!((report.skipped.len(), report.holes.len()), (1, 1));
 }
 
-fn replay_known(env: &MemEnv, known: Stretch) -> Report {
+fn replay_known(env: &MemEnv, known: LogStretch) -> ReplayReport {
     let options = Options {
         known: Some(known),
         ..options(Damage::Refuse)
@@ -357,7 +358,7 @@ fn replay_known(env: &MemEnv, known: Stretch) -> Report {
 }
 
 /// What a log knows of itself before it is killed.
-fn known_log() -> (MemEnv, Stretch) {
+fn known_log() -> (MemEnv, LogStretch) {
     let env = MemEnv::new(1);
     let mut known = None;
     for _ in 0..2 {
@@ -406,7 +407,7 @@ fn a_segment_that_is_missing_is_told_wherever_it_was() {
         .iter()
         .map(|name| name["ilion-1-".len()..name.len() - 4].parse().unwrap());
     let ids: Vec<SegmentId> = ids.map(SegmentId).collect();
-    let trimmed = Stretch {
+    let trimmed = LogStretch {
         from: ids[3],
         ..known
     };

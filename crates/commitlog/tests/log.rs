@@ -6,7 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc;
 
-use ilion_commitlog::{CommitLog, Envelope, Error, Kind, Mode, Options, Origin, Position, Record, Report};
+use ilion_commitlog::{
+    CommitLog, Envelope, Error, Kind, Mode, Options, Origin, Position, Record, ReplayReport,
+};
 use ilion_env::{Env, MemEnv, RealEnv};
 
 const MODES: [Mode; 3] = [
@@ -25,7 +27,7 @@ fn small(mode: Mode) -> Options {
     }
 }
 
-fn open(env: Arc<dyn Env>, options: Options) -> (CommitLog, Vec<(Position, Record)>, Report) {
+fn open(env: Arc<dyn Env>, options: Options) -> (CommitLog, Vec<(Position, Record)>, ReplayReport) {
     let mut replayed = Vec::new();
     let (log, report) = CommitLog::open(env, Path::new("log"), options, &mut |position, envelope| {
         replayed.push((position, envelope.to_record()));

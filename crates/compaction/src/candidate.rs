@@ -1,10 +1,13 @@
-//! What a strategy knows of the SSTables of a table, and what it answers.
+//! Input and output of a strategy: [`Candidate`], [`Situation`], [`Choice`].
 
 use std::path::PathBuf;
 
 use ilion_rows::DecoratedKey;
 
 use crate::space;
+
+/// Levels of leveled compaction, level 0 included.
+pub(crate) const LEVELS: usize = 9;
 
 /// An SSTable as a strategy sees it.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,38 +24,38 @@ pub struct Candidate {
     pub last: DecoratedKey,
     /// Level of leveled compaction that it was written for.
     pub level: u32,
-    /// Oldest write in it, in the unit that clients write with.
+    /// Timestamp of its oldest write, in the unit of the clients' timestamps.
     pub min_timestamp: i64,
-    /// Newest write in it.
+    /// Timestamp of its newest write.
     pub max_timestamp: i64,
-    /// The last second in which something of it is not a tombstone; `u32::MAX` if something of it lives for ever.
+    /// The second at which all of it is dead; `u32::MAX` if part of it lives for ever.
     pub max_local_deletion_secs: u32,
     /// Share of its cells that are tombstones old enough to be purged, 0 to 1.
     pub droppable_ratio: f64,
     /// When it was written, seconds since 1970.
     pub created_secs: i64,
-    /// It is an input of a compaction that goes on.
+    /// It is an input of a running compaction.
     pub is_compacting: bool,
 }
 
 impl Candidate {
     /// True if some key may be in both.
-    pub fn overlaps(&self, other: &Self) -> bool {
+    pub(crate) fn overlaps(&self, other: &Self) -> bool {
         self.first <= other.last && other.first <= self.last
     }
 
-    /// Share of the ring between its first and its last partition, 0 to 1.
-    pub fn span(&self) -> f64 {
+    /// Share of the ring from its first to its last partition, 0 to 1.
+    pub(crate) fn span(&self) -> f64 {
         space::span(&self.first, &self.last, self.partitions)
     }
 
-    /// Bytes per share of the ring: what the file would have if it spanned all of it.
-    pub fn density(&self) -> f64 {
+    /// Bytes per share of the ring: the size that the file would have if it spanned the whole ring.
+    pub(crate) fn density(&self) -> f64 {
         self.size_bytes as f64 / self.span()
     }
 
-    /// True if all that it has are tombstones past gc grace.
-    pub fn is_expired(&self, gc_before_secs: u32) -> bool {
+    /// True if everything in it is a tombstone past gc grace.
+    pub(crate) fn is_expired(&self, gc_before_secs: u32) -> bool {
         self.max_local_deletion_secs < gc_before_secs
     }
 }
@@ -62,21 +65,21 @@ impl Candidate {
 pub struct Situation {
     /// All SSTables of the table.
     pub candidates: Vec<Candidate>,
-    /// Oldest write in memtables; `i64::MAX` if they are empty.
+    /// Timestamp of the oldest write in memtables; `i64::MAX` if they are empty.
     pub memtable_min_timestamp: i64,
     /// Seconds since 1970.
     pub now_secs: i64,
-    /// Tombstones made before are past gc grace.
+    /// Tombstones from before this second are past gc grace.
     pub gc_before_secs: u32,
-    /// What a flush of this table comes to; 0 if there was none.
+    /// Average size of a flush of this table; 0 if there was none.
     pub flush_bytes: u64,
-    /// Picks among equals.
+    /// A random number that picks among equals.
     pub random: u64,
 }
 
 impl Situation {
-    /// Those that no compaction has, in their order.
-    pub fn idle(&self) -> impl Iterator<Item = &Candidate> {
+    /// The candidates that are not in a running compaction, in their order.
+    pub(crate) fn idle(&self) -> impl Iterator<Item = &Candidate> {
         self.candidates
             .iter()
             .filter(|candidate| !candidate.is_compacting)
@@ -90,16 +93,16 @@ pub struct Memory {
     pub(crate) expired_check_secs: Option<i64>,
     /// The newest time window that it has seen.
     pub(crate) newest_window_secs: i64,
-    /// Choices since a level was last compacted into.
-    pub(crate) starved: [u32; crate::leveled::LEVELS],
-    /// The flush size that levels are made for.
+    /// For each level, the choices since it was last the output level.
+    pub(crate) starved: [u32; LEVELS],
+    /// The flush size by which density levels are divided.
     pub(crate) flush_bytes: u64,
 }
 
 /// How the result of a compaction is cut into SSTables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// One.
+    /// One SSTable.
     Whole,
     /// A new one whenever this size is reached.
     UpTo {
@@ -108,20 +111,20 @@ pub enum Output {
     },
     /// One for each of so many equal parts of the ring.
     Shards(u32),
-    /// The first has half of what is expected, the next half of the rest, and so on.
+    /// The first has half of the expected size, the next half of the rest, and so on.
     Halves,
 }
 
-/// What to do next.
+/// The next compaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// Merged.
+    /// SSTables that are merged.
     pub inputs: Vec<PathBuf>,
-    /// Dropped without being read: all in them is expired, and nothing else is hidden by it.
+    /// SSTables that are dropped unread: all in them is expired, and it hides nothing elsewhere.
     pub expired: Vec<PathBuf>,
     /// How the result is cut.
     pub output: Output,
-    /// Level that the result is written for.
+    /// Level of the result.
     pub level: u32,
 }
 

@@ -9,20 +9,20 @@ pub type Options = BTreeMap<String, String>;
 /// Options that all strategies have.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Common {
-    /// Whether SSTables are compacted without being asked (`enabled`).
+    /// Whether compactions start in the background (`enabled`).
     pub is_enabled: bool,
     /// Share of droppable tombstones from which a file is compacted alone.
     pub tombstone_threshold: f64,
-    /// An SSTable is at least so old before it is compacted alone.
+    /// Minimum age of an SSTable that is compacted alone.
     pub tombstone_compaction_interval_secs: i64,
-    /// It is, even if other SSTables may have the same partitions.
+    /// An SSTable is compacted alone even if others may have the same partitions.
     pub unchecked_tombstone_compaction: bool,
-    /// Tombstones stay until they were repaired.
+    /// Tombstones are only purged after a repair.
     pub only_purge_repaired_tombstones: bool,
 }
 
 impl Common {
-    /// Reads them; what the schema has validated is trusted, anything else keeps its default.
+    /// Reads the options. The schema has validated them; an invalid value means the default.
     pub fn of_options(options: &Options) -> Self {
         Self {
             is_enabled: is_true(options, "enabled", true),
@@ -70,7 +70,7 @@ fn size_of(text: &str) -> Option<u64> {
     Some((number * f64::powi(base, exponent)) as u64)
 }
 
-/// A fraction, or a number of percents. Compat: `FBUtilities.parsePercent`.
+/// A fraction, or a percentage. Compat: `FBUtilities.parsePercent`.
 pub(crate) fn percent(options: &Options, name: &str, default: f64) -> f64 {
     let Some(text) = options.get(name) else {
         return default;

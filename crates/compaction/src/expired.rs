@@ -2,7 +2,7 @@
 
 use crate::{Candidate, Common, Situation, space};
 
-/// SSTables in which everything is a tombstone past gc grace, and nothing of what is older is anywhere else. Compat:
+/// SSTables in which everything is a tombstone past gc grace, and is older than all data of other sources that they overlap. Compat:
 /// `CompactionController.getFullyExpiredSSTables`.
 pub(crate) fn fully_expired(situation: &Situation) -> Vec<&Candidate> {
     let gc_before = situation.gc_before_secs;
@@ -21,9 +21,9 @@ pub(crate) fn fully_expired(situation: &Situation) -> Vec<&Candidate> {
     expired.into_iter().filter(is_hiding_nothing).collect()
 }
 
-/// True if a compaction of this SSTable alone would get rid of enough tombstones. Compat:
+/// True if a compaction of this SSTable alone would purge enough tombstones. Compat:
 /// `AbstractCompactionStrategy.worthDroppingTombstones`; the share of its partitions that are in no other SSTable is
-/// reckoned by the share of the ring, not by samples of the index.
+/// estimated by the share of the ring, not by samples of the index.
 pub(crate) fn is_worth_purging(candidate: &Candidate, situation: &Situation, common: &Common) -> bool {
     let age_secs = situation.now_secs.saturating_sub(candidate.created_secs);
     if candidate.is_compacting || age_secs < common.tombstone_compaction_interval_secs {

@@ -2,22 +2,21 @@
 //!
 //! Flushes arrive in level 0, where files overlap. Compat: `LeveledManifest` and `LeveledCompactionStrategy` of Cassandra 5.0,
 //! with the same order of preference: the highest level that is too large, but size-tiered compactions of level 0 first if
-//! more than 32 files wait there; then level 0 into level 1. A file whose level says otherwise, but that overlaps
-//! another of its level, counts as one of level 0. Where the last compaction of a level ended is told by the newest file of
-//! the level above. Not here: `single_sstable_uplevel`: a file that moves up alone is written again.
+//! more than 32 files wait there; then level 0 into level 1. A file that overlaps another one of its level counts as one of
+//! level 0. A level continues behind the newest file of the level above, where its last compaction ended.
+//! Not here: `single_sstable_uplevel`; a file that moves up alone is written again.
 
+use crate::candidate::LEVELS;
 use crate::common::{Common, Options, number};
 use crate::expired::is_worth_purging;
 use crate::size_tiered::SizeTiered;
 use crate::{Candidate, Choice, Memory, Output, Situation};
 
-/// Levels, 0 included.
-pub(crate) const LEVELS: usize = 9;
 /// Most files of level 0 that are merged at once.
 const LEVEL_0_MAX: usize = 32;
-/// After so many compactions without one into the highest level, its files are drawn into lower ones.
+/// After so many compactions without one into the highest level, one of its files joins a compaction of lower levels.
 const STARVED_AFTER: u32 = 25;
-/// A level may be this much too large.
+/// A level is due if its size is this multiple of its target.
 const SCORE_MAX: f64 = 1.001;
 
 /// Options of the strategy.
@@ -25,7 +24,7 @@ const SCORE_MAX: f64 = 1.001;
 pub(crate) struct Leveled {
     sstable_bytes: u64,
     fanout: u32,
-    /// For level 0 when it is behind.
+    /// Compacts level 0 if it has too many files.
     size_tiered: SizeTiered,
 }
 
@@ -126,7 +125,7 @@ impl Leveled {
     }
 
     fn choose_level(&self, manifest: &Manifest<'_>, memory: &mut Memory) -> Option<Choice> {
-        // What is in the highest level has nowhere to go.
+        // There is no level above the highest.
         for level in (1..LEVELS - 1).rev() {
             let idle: Vec<_> = manifest
                 .level(level)
@@ -150,7 +149,7 @@ impl Leveled {
         }
     }
 
-    /// Bytes that a level should have.
+    /// Target size of a level.
     fn level_bytes(&self, level: usize) -> f64 {
         let fanout = f64::from(self.fanout);
         fanout.powi(i32::try_from(level).unwrap_or(0)) * self.sstable_bytes as f64
@@ -169,7 +168,7 @@ impl Leveled {
         self.size_tiered.due_bucket(&idle).map(Choice::merge)
     }
 
-    /// The next file of the level, after the one that was last compacted, and what it overlaps in the level above.
+    /// The file of the level after the one that was compacted last, and the files that it overlaps in the level above.
     fn inputs_of<'a>(manifest: &Manifest<'a>, level: usize) -> Option<Vec<&'a Candidate>> {
         let files = manifest.level(level);
         let above = manifest.level(level + 1);
@@ -188,7 +187,7 @@ impl Leveled {
             .find(|inputs| !is_any_busy(inputs))
     }
 
-    /// The oldest files of level 0 with what they overlap there, and in level 1 if they are enough for a file of it.
+    /// The oldest files of level 0 with those that they overlap there, and those in level 1 if the result is large enough for it.
     fn inputs_of_level_0<'a>(&self, manifest: &Manifest<'a>) -> Option<(Vec<&'a Candidate>, usize)> {
         let busy: Vec<_> = manifest
             .level(0)
@@ -240,7 +239,7 @@ impl Leveled {
         }
     }
 
-    /// Compat: a file that somebody asked for stays in its level; several come to one of level 0.
+    /// Compat: in a compaction that an operator requested, one file stays in its level; several become one of level 0.
     pub(crate) fn user_defined(&self, inputs: &[&Candidate]) -> (Output, u32) {
         match inputs {
             [file] => (self.up_to(), file.level),
@@ -248,7 +247,7 @@ impl Leveled {
         }
     }
 
-    /// Everything goes to the lowest level that is large enough.
+    /// A major compaction writes to the lowest level that is large enough.
     pub(crate) fn major(&self, inputs: &[&Candidate]) -> (Output, u32) {
         let bytes = total(inputs) as f64;
         let fits = |level: &usize| bytes <= self.level_bytes(*level);
@@ -278,7 +277,7 @@ impl Leveled {
     }
 }
 
-/// A file of the highest level that lies within what is compacted, if that level has waited for long. Compat:
+/// A file of the highest level within the range of this compaction, if that level was not compacted for long. Compat:
 /// `getOverlappingStarvedSSTables`.
 fn starved<'a>(
     manifest: &Manifest<'a>,

@@ -1,19 +1,19 @@
 //! Compaction: which SSTables to merge (a pure decision) and the merge itself.
 //!
-//! A strategy ([`Strategy`]) is given a [`Situation`]: descriptors of all SSTables of a table, and what the clock says. It
-//! answers with a [`Choice`]: what to merge, what to drop unread, how to cut the result. It touches nothing; the engine
-//! gives it descriptors, runs the merge and swaps the view.
+//! The input of a [`Strategy`] is a [`Situation`]: facts about all SSTables of a table, and the time. Its output
+//! is a [`Choice`]: what to merge, what to drop unread, how to cut the result. It does no I/O; the engine
+//! runs the merge and swaps the view.
 //!
 //! | module | what |
 //! | --- | --- |
-//! | `candidate` | what a strategy knows of an SSTable, and what it answers |
-//! | `strategy` | the strategies behind one door |
+//! | `candidate` | input and output of a strategy |
+//! | `strategy` | [`Strategy`]: one interface for all strategies |
 //! | `size_tiered`, `leveled`, `time_window`, `unified` | Cassandra's strategies |
 //! | `common` | options that all of them have |
-//! | `expired` | what can be dropped unread; what is worth a compaction of its own |
-//! | `overlaps`, `space` | which SSTables a key may be in; shares of the ring |
-//! | `merge` | the merge: cursors in, purged unfiltereds into a writer |
-//! | `watched` | sources that count what they give, for whoever sets the pace or shows how far it is |
+//! | `expired` | SSTables to drop unread; SSTables that are worth a compaction of their own |
+//! | `overlaps`, `space` | which SSTables may have a key; shares of the ring |
+//! | `merge` | the merge: from a cursor into a writer |
+//! | `watched` | sources that report progress, so that the reader can be paced or stopped |
 //!
 //! The pictures of `testdata/` show what each strategy chooses.
 
@@ -37,7 +37,7 @@ mod watched;
 pub use candidate::{Candidate, Choice, Memory, Output, Situation};
 pub use common::{Common, Options};
 pub use merge::{Outcome, Sink, merge_into};
-pub use overlaps::{Inclusion, deepest};
+pub use overlaps::deepest;
 pub use space::shard_of;
 pub use strategy::{MajorOutput, Strategy};
 pub use watched::{Stretches, Watch, Watched};

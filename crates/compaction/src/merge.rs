@@ -1,10 +1,10 @@
-//! The merge itself: one cursor in, a writer out.
+//! The merge: writes all that a cursor returns into a [`Sink`].
 
 use ilion_rows::{
     Cursor, EntryRow, Flow, PartitionHead, PlainLuck, PlainRow, PlainVisitor, ReadError, Unfiltered,
 };
 
-/// What a merge did.
+/// Counts of a merge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Partitions written.
@@ -13,39 +13,39 @@ pub struct Outcome {
     pub unfiltereds: u64,
 }
 
-/// Receives what a merge writes.
+/// Receives the output of a merge.
 pub trait Sink {
-    /// What it may fail with.
+    /// Its errors.
     type Error: From<ReadError>;
-    /// A partition begins.
+    /// Begins a partition.
     fn begin_partition(&mut self, head: &PartitionHead) -> Result<(), Self::Error>;
-    /// A row or marker of it.
+    /// Adds a row or marker.
     fn unfiltered(&mut self, unfiltered: &Unfiltered) -> Result<(), Self::Error>;
-    /// A row of it that has nothing but its key.
+    /// Adds a row that has only its key.
     fn entry(&mut self, entry: &EntryRow<'_>) -> Result<(), Self::Error> {
         self.unfiltered(&Unfiltered::Row(entry.to_row()))
     }
-    /// The partition ends.
+    /// Ends the partition.
     fn end_partition(&mut self) -> Result<(), Self::Error>;
-    /// True if it may take plain partitions: else nobody looks for them. Asked once a merge.
+    /// True if it takes plain partitions; else the merge does not look for them. Called once for each merge.
     fn takes_plain(&self) -> bool {
         false
     }
-    /// Takes all of a partition where it lies. False if it is to be given as any is.
+    /// Writes a whole partition from its encoded row. Returns false if it must be passed by the other methods.
     fn plain_partition(&mut self, _row: &PlainRow<'_>) -> Result<bool, Self::Error> {
         Ok(false)
     }
-    /// True if it may take plain rows: else nobody looks for them. Asked once a merge.
+    /// True if it takes plain rows; else the merge does not look for them. Called once for each merge.
     fn takes_plain_rows(&self) -> bool {
         false
     }
-    /// Takes a row of the partition where it lies. False if it is to be given as any is.
+    /// Writes an encoded row of the partition. Returns false if it must be passed by [`Self::unfiltered`].
     fn plain_row(&mut self, _row: &PlainRow<'_>) -> Result<bool, Self::Error> {
         Ok(false)
     }
 }
 
-/// Passes plain partitions on.
+/// Passes plain partitions to the sink.
 struct Passing<'s, S: Sink> {
     sink: &'s mut S,
     failed: Option<S::Error>,
@@ -75,7 +75,7 @@ fn pass_plain<C: Cursor, S: Sink>(source: &mut C, sink: &mut S) -> Result<u64, S
     }
 }
 
-/// Passes plain rows of a partition on, which begins with the first of them.
+/// Passes plain rows of a partition to the sink; begins the partition before the first.
 struct PassingRows<'s, S: Sink> {
     sink: &'s mut S,
     head: &'s PartitionHead,
@@ -128,10 +128,10 @@ fn pass_plain_rows<C: Cursor, S: Sink>(
     }
 }
 
-/// Writes all that `source` gives into `sink`. Partitions in which nothing is left are not begun.
+/// Writes all that `source` returns into `sink`. Empty partitions are left out.
 ///
 /// # Errors
-/// Whatever source or sink fail with.
+/// Those of source and sink.
 pub fn merge_into<C: Cursor, S: Sink>(source: &mut C, sink: &mut S) -> Result<Outcome, S::Error> {
     let mut outcome = Outcome::default();
     let takes_plain = sink.takes_plain();

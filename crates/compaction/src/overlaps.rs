@@ -1,7 +1,7 @@
-//! Which SSTables a key may be in together.
+//! Sets of SSTables that may have the same key.
 //!
-//! The ring is walked from its first key to its last; wherever the SSTables that cover the place are not all contained in
-//! those of a neighbouring place, they are a *section*. Compat: `org.apache.cassandra.utils.Overlaps`.
+//! A walk along the ring meets a set of SSTables at each key. Each set that is not part of a neighbouring set is a *section*.
+//! Compat: `org.apache.cassandra.utils.Overlaps`.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::Candidate;
 
 /// Which neighbouring sections are compacted with one that is due (`overlap_inclusion_method`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Inclusion {
+pub(crate) enum Inclusion {
     /// None.
     None,
     /// Those that have an SSTable in common with it.
@@ -18,16 +18,16 @@ pub enum Inclusion {
     Transitive,
 }
 
-/// Numbers of SSTables that some key may be in together.
+/// Indexes of SSTables that may have the same key.
 pub(crate) type Section = BTreeSet<usize>;
 
-/// The sections of these SSTables, by key. The numbers are places in the slice.
+/// The sections of these SSTables, by key.
 pub(crate) fn sections(candidates: &[&Candidate]) -> Vec<Section> {
     let mut by_first: Vec<usize> = (0..candidates.len()).collect();
     by_first.sort_by(|a, b| candidates[*a].first.cmp(&candidates[*b].first));
     let rank_of_last = ranks(candidates);
     let mut sections = Vec::new();
-    // Rank of the last key first, so that the one that ends first is first.
+    // Ordered by the rank of the last key, so that the SSTable that ends first is first.
     let mut active: BTreeSet<(usize, usize)> = BTreeSet::new();
     for index in by_first {
         let ends_before = |active: &BTreeSet<(usize, usize)>| {
@@ -63,7 +63,12 @@ fn members(active: &BTreeSet<(usize, usize)>) -> Section {
     active.iter().map(|(_, index)| *index).collect()
 }
 
-/// The most SSTables that a key may be in.
+/// The SSTables of a section.
+pub(crate) fn pick<'a>(candidates: &[&'a Candidate], section: &Section) -> Vec<&'a Candidate> {
+    section.iter().map(|index| candidates[*index]).collect()
+}
+
+/// The largest number of SSTables that may have the same key.
 pub fn deepest(candidates: &[Candidate]) -> usize {
     let all: Vec<&Candidate> = candidates.iter().collect();
     sections(&all).iter().map(BTreeSet::len).max().unwrap_or(0)
@@ -103,7 +108,7 @@ pub(crate) fn runs(sections: &[Section], threshold: usize, inclusion: Inclusion)
     runs
 }
 
-/// Groups of SSTables that have no key in common with another group.
+/// Groups of SSTables that have no key in common.
 pub(crate) fn separate_groups(candidates: &[&Candidate]) -> Vec<Section> {
     let mut groups: Vec<Section> = Vec::new();
     for section in sections(candidates) {

@@ -1,10 +1,9 @@
 //! SizeTieredCompactionStrategy: merge files of like size when there are enough of them.
 //!
-//! Source of the rules and defaults: `org.apache.cassandra.db.compaction.SizeTieredCompactionStrategy`. Files are put
-//! into buckets whose average size they are near to (`bucket_low` to `bucket_high`, or all below `min_sstable_size`); of the
+//! Compat: rules and defaults of `org.apache.cassandra.db.compaction.SizeTieredCompactionStrategy`. A bucket has files near its
+//! average size (`bucket_low` to `bucket_high`), or all files below `min_sstable_size`. Of the
 //! buckets with at least `min_threshold` files the one with the smallest files is merged first, at most
-//! `max_threshold` of its files at once. Cassandra prefers the bucket that is read most; here files are not told apart by
-//! how often they are read.
+//! `max_threshold` of its files at once. Cassandra prefers the bucket that is read most; here reads of files are not counted.
 
 use crate::common::{Common, Options, number};
 use crate::expired::is_worth_purging;
@@ -21,7 +20,7 @@ pub(crate) struct SizeTiered {
     pub bucket_low: f64,
     /// ... and smaller than average times this.
     pub bucket_high: f64,
-    /// Files below this are all of like size.
+    /// Files below this count as files of like size.
     pub min_sstable_bytes: u64,
 }
 
@@ -59,7 +58,7 @@ impl SizeTiered {
         if let Some(bucket) = self.due_bucket(&idle) {
             return Some(Choice::merge(bucket));
         }
-        // Compat: of those worth it the largest.
+        // Compat: the largest of those that are worth it.
         let worth = idle
             .into_iter()
             .filter(|candidate| is_worth_purging(candidate, situation, common));
@@ -68,7 +67,7 @@ impl SizeTiered {
             .map(|candidate| Choice::merge([candidate]))
     }
 
-    /// The files of the bucket with the smallest ones, of those with enough.
+    /// Of the buckets with enough files, the one with the smallest.
     pub(crate) fn due_bucket<'a>(&self, idle: &[&'a Candidate]) -> Option<Vec<&'a Candidate>> {
         let smallest = self
             .due_buckets(idle)

@@ -1,19 +1,18 @@
-//! Places on the ring as numbers, where tokens are spread evenly: what densities and shards are reckoned with.
+//! Shares of the ring, for densities and shards.
 //!
-//! Compat: `ShardManagerNoDisks`; partitioners that keep the order of keys have no splitter, and one shard
-//! (`ShardManagerTrivial`).
+//! Compat: `ShardManagerNoDisks`; a partitioner that keeps the order of keys has one shard (`ShardManagerTrivial`).
 
 use ilion_rows::DecoratedKey;
 use ilion_types::Token;
 
-/// Below so many partitions a file's span is not believed.
+/// With fewer partitions the span of a file is an accident.
 const PARTITIONS_FEW: u64 = 100;
-/// Share of the ring that a partition of such a file is taken to have.
+/// Share of the ring that is assumed for each partition of such a file.
 const SPAN_OF_PARTITION: f64 = 1.0 / 65536.0;
-/// No span is smaller.
+/// Smallest span.
 const SPAN_MIN: f64 = 1.0 / (1_u64 << 48) as f64;
 
-/// Where the token is on a ring of 2^64 places; `None` if tokens are not spread evenly.
+/// The token's place on a ring of 2^64 places; `None` if tokens are not spread evenly.
 fn place(token: &Token) -> Option<u64> {
     match token {
         Token::Murmur3(_) => Some(token.code()),
@@ -30,7 +29,7 @@ pub(crate) fn is_even(token: &Token) -> bool {
     place(token).is_some()
 }
 
-/// The shard of so many equal ones that the token is in, from 0.
+/// The token's shard, of `shards` equal ones, from 0.
 pub fn shard_of(token: &Token, shards: u32) -> u32 {
     let Some(place) = place(token) else {
         return 0;
@@ -47,7 +46,7 @@ pub(crate) fn share(first: &DecoratedKey, last: &DecoratedKey) -> f64 {
     }
 }
 
-/// The same for an SSTable with so many partitions: a few partitions may lie close together by chance.
+/// The same for an SSTable with so many partitions: a few may be close together by chance.
 pub(crate) fn span(first: &DecoratedKey, last: &DecoratedKey, partitions: u64) -> f64 {
     let share = share(first, last).min(1.0);
     if partitions >= PARTITIONS_FEW && share >= SPAN_MIN {

@@ -1,8 +1,8 @@
-//! The strategies behind one door.
+//! [`Strategy`]: one interface for all strategies.
 
 use crate::common::{Common, Options};
 use crate::leveled::Leveled;
-use crate::overlaps::separate_groups;
+use crate::overlaps::{pick, separate_groups};
 use crate::size_tiered::SizeTiered;
 use crate::time_window::TimeWindow;
 use crate::unified::Unified;
@@ -27,14 +27,14 @@ enum Kind {
 /// How the result of a major compaction is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MajorOutput {
-    /// As the strategy likes it.
+    /// As the strategy cuts it.
     AsUsual,
-    /// Into halves, where the strategy would make one (`--split-output`).
+    /// Into halves where the strategy would write one SSTable (`--split-output`).
     Split,
 }
 
 impl Strategy {
-    /// Reads the table option `compaction`; what the schema has validated is trusted, anything else keeps its default.
+    /// Reads the table option `compaction`. The schema has validated it; an invalid value means the default.
     pub fn of_options(options: &Options) -> Self {
         let class = options.get("class").map_or("", String::as_str);
         let kind = match class.rsplit('.').next().unwrap_or(class) {
@@ -49,7 +49,7 @@ impl Strategy {
         }
     }
 
-    /// Picks the next compaction. Pure: it reads descriptors and touches nothing but what it remembers.
+    /// Picks the next compaction. Pure, but for `memory`.
     pub fn choose(&self, situation: &Situation, memory: &mut Memory) -> Option<Choice> {
         match &self.kind {
             Kind::SizeTiered(options) => options.choose(situation, &self.common),
@@ -79,7 +79,7 @@ impl Strategy {
         }
     }
 
-    /// Everything, in parts that have no key in common.
+    /// A compaction of all SSTables, in parts that have no key in common.
     pub fn major(&self, situation: &Situation, output: MajorOutput) -> Vec<Choice> {
         let all: Vec<&Candidate> = situation.candidates.iter().collect();
         if all.is_empty() {
@@ -105,7 +105,7 @@ impl Strategy {
         }
     }
 
-    /// These, since somebody wants it.
+    /// A compaction of the SSTables that an operator named.
     pub fn user_defined(&self, inputs: &[&Candidate]) -> Choice {
         let mut choice = Choice::merge(inputs.iter().copied());
         match &self.kind {
@@ -116,8 +116,7 @@ impl Strategy {
         choice
     }
 
-    /// The largest set of these that fits on the disk, if the compaction makes sense without the others: the largest
-    /// go first. `None` if not even that would do.
+    /// The compaction without its largest inputs, so that its result fits on the disk. `None` if too few inputs are left.
     pub fn within(&self, situation: &Situation, choice: &Choice, free_bytes: u64) -> Option<Choice> {
         let is_input = |candidate: &&Candidate| choice.inputs.contains(&candidate.id);
         let mut inputs: Vec<&Candidate> = situation.candidates.iter().filter(is_input).collect();
@@ -134,7 +133,7 @@ impl Strategy {
                 return None;
             }
             if !is_enough {
-                // What is dropped unread makes space.
+                // SSTables that are dropped unread free space.
                 inputs.clear();
             }
         }
@@ -143,8 +142,4 @@ impl Strategy {
             ..choice.clone()
         })
     }
-}
-
-pub(crate) fn pick<'a>(all: &[&'a Candidate], numbers: &crate::overlaps::Section) -> Vec<&'a Candidate> {
-    numbers.iter().map(|number| all[*number]).collect()
 }

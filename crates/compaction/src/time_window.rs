@@ -12,7 +12,7 @@ use crate::expired::{fully_expired, is_worth_purging};
 use crate::size_tiered::SizeTiered;
 use crate::{Candidate, Choice, Memory, Situation};
 
-/// How often expired files are looked for, if the table does not say.
+/// Default time between two checks for expired files.
 pub(crate) const EXPIRED_CHECK_SECS: i64 = 600;
 
 /// Options of the strategy.
@@ -150,7 +150,7 @@ impl TimeWindow {
 }
 
 impl Memory {
-    /// Files that are expired, if it is time to look for them; and the idle ones that are left.
+    /// Expired files, if a check is due; and the other idle ones.
     pub(crate) fn look_for_expired<'a>(
         &mut self,
         situation: &'a Situation,

@@ -1,28 +1,27 @@
 //! UnifiedCompactionStrategy: tiered, leveled or between, by density, in shards.
 //!
-//! A file's density is its size by the share of the ring that it spans. Files are put into levels by density, each as wide
-//! as its fanout; within a level, sections of the ring where at least `threshold` files overlap are due. A positive
-//! scaling parameter W gives tiered levels (fanout and threshold 2 + W), a negative one leveled ones (fanout 2 - W,
-//! threshold 2). The result is split where shards of the ring begin; denser results into more shards. Compat:
-//! `UnifiedCompactionStrategy`, `Controller` and `ShardManager` of Cassandra 5.0. Beyond it, files that are worth it are
-//! compacted alone for their tombstones, as the other strategies do.
+//! A file's density is its size divided by the share of the ring that it spans. Files are put into levels by density; the
+//! limits of a level differ by the fanout. In a level, sections of the ring where at least `threshold` files overlap are due. A
+//! positive scaling parameter W gives tiered levels (fanout and threshold 2 + W), a negative one leveled ones (fanout 2 - W,
+//! threshold 2). The result is split at the borders of shards of the ring; denser results into more shards. Compat:
+//! `UnifiedCompactionStrategy`, `Controller` and `ShardManager` of Cassandra 5.0. Beyond it, files with enough tombstones are
+//! compacted alone, as in the other strategies.
 
 use crate::common::{Common, Options, number, percent, size};
 use crate::expired::is_worth_purging;
-use crate::overlaps::{Inclusion, Section, runs, sections};
-use crate::strategy::pick;
+use crate::overlaps::{Inclusion, Section, pick, runs, sections};
 use crate::time_window::EXPIRED_CHECK_SECS;
 use crate::{Candidate, Choice, Memory, Output, Situation, space};
 
-/// More shards are never made of one.
+/// The most doublings of the number of shards.
 const SHARD_SHIFT_MAX: i32 = 20;
-/// More levels than data could fill.
+/// More levels than any data fills.
 const LEVELS_MAX: usize = 32;
 
 /// Options of the strategy.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Unified {
-    /// W of each level; the last holds for all above.
+    /// W of each level; the last one holds for all higher levels.
     scaling: Vec<i32>,
     target_bytes: u64,
     base_shards: u32,
@@ -43,7 +42,7 @@ struct Level<'a> {
 /// A run of sections of a level.
 struct Bucket<'s> {
     sections: &'s [Section],
-    /// Most files that a key of it may be in.
+    /// The largest number of its files that may have the same key.
     depth: usize,
 }
 
@@ -116,7 +115,7 @@ impl Unified {
         })
     }
 
-    /// Takes over what flushes come to if it has changed by half.
+    /// Remembers the flush size if it has changed by half.
     fn note_flushes(&self, situation: &Situation, memory: &mut Memory) {
         let observed = situation.flush_bytes;
         let known = memory.flush_bytes;
@@ -126,14 +125,14 @@ impl Unified {
         }
     }
 
-    /// The level where a key may be in most files goes first, the lower of equal ones.
+    /// The level where most files may have the same key comes first; of equal ones the lower.
     fn due<'a>(&self, idle: &[&'a Candidate], random: u64, memory: &Memory) -> Option<Vec<&'a Candidate>> {
         let mut deepest = 0;
         let mut due = None;
         for level in self.levels(idle, memory) {
             let sections = sections(&level.files);
             let depth = depth_of(&sections);
-            // Unlike in Cassandra, a level that is deep and not due does not hide one that is.
+            // Unlike in Cassandra, a deep level that is not due does not hide one that is due.
             if depth > deepest && depth >= self.threshold(level.number) {
                 deepest = depth;
                 due = self.due_of_level(&level, &sections, depth, random);
@@ -168,7 +167,7 @@ impl Unified {
             .collect()
     }
 
-    /// All of the bucket, or the oldest of it if it is far behind: as many as would have made a file of a higher level.
+    /// All files of the bucket. If it has too many: the oldest, as many as would have made a file of a higher level.
     fn inputs_of<'a>(&self, level: &Level<'a>, bucket: &Bucket<'_>) -> Vec<&'a Candidate> {
         let fanout = self.fanout(level.number);
         let max_inputs = self.max_inputs.max(fanout);
@@ -184,7 +183,7 @@ impl Unified {
         pick(&level.files, &numbers)
     }
 
-    /// The largest number of files up to the limit that comes to one file of some higher level.
+    /// The largest number of files up to the limit that makes one file of a higher level.
     fn step(&self, level: usize, limit: usize) -> usize {
         let mut level = level;
         let mut step = self.fanout(level);
@@ -232,7 +231,7 @@ impl Unified {
         levels
     }
 
-    /// Where density levels begin: below what a flush comes to, so that one that is a little smaller belongs to the same.
+    /// The density at which levels begin: a little below that of a flush, so that flushes of nearly the same size share a level.
     fn base_bytes(&self, memory: &Memory) -> f64 {
         let flush = match self.flush_override_bytes {
             0 => memory.flush_bytes,
@@ -245,7 +244,7 @@ impl Unified {
         (bottom * self.fanout(level) as f64).floor()
     }
 
-    /// How the result of these is cut.
+    /// How the result of a compaction of these files is cut.
     pub(crate) fn output_of(&self, inputs: &[&Candidate]) -> Output {
         let bytes: u64 = inputs.iter().map(|file| file.size_bytes).sum();
         let partitions = inputs.iter().map(|file| file.partitions).sum();
@@ -266,7 +265,7 @@ impl Unified {
         }
     }
 
-    /// Shards for results of this density: powers of two times the base, so that each splits one below it.
+    /// Number of shards for this density: the base times a power of two, so that shards of a lower level are split evenly.
     fn shards(&self, density: f64) -> u32 {
         let base = self.base_shards;
         if self.min_sstable_bytes > 0 {
@@ -278,7 +277,7 @@ impl Unified {
         }
         let count = density / (self.target_bytes as f64 * f64::from(base));
         let exponent = count.log2() * (1.0 - self.sstable_growth) + 0.5;
-        // Not a number and less than nothing come to the base.
+        // NaN and negative numbers give the base.
         let shift = (exponent as i32).clamp(0, SHARD_SHIFT_MAX);
         base.saturating_mul(1 << shift)
     }

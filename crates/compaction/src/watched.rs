@@ -1,43 +1,43 @@
-//! A source that counts what it gives, and has somebody look at it after every stretch of about a mebibyte.
+//! [`Watched`]: a cursor that reports its progress to a [`Watch`] after every stretch of about a mebibyte.
 
 use ilion_rows::{
     AlikeRows, Bound, Cursor, DecoratedKey, Flow, PartitionHead, PlainRow, PlainRun, PlainVisitor, ReadError,
     Unfiltered,
 };
 
-/// A stretch: between two looks.
+/// Bytes between two reports.
 const STRETCH_BYTES: u64 = 1 << 20;
-/// Longest stretch in rows and partitions.
+/// Most rows and partitions between two reports.
 const STRETCH_ITEMS_MAX: u64 = 4096;
-/// A plain partition and its row.
+/// A plain partition counts as two items: the partition and its row.
 const ITEMS_OF_PLAIN: u64 = 2;
 
-/// Who looks.
+/// Receives progress.
 pub trait Watch: Send {
-    /// So many bytes were given since the last look. May pause the caller.
+    /// Reports the bytes that were read since the last report. May pause the caller.
     ///
     /// # Errors
-    /// Nothing more is to be given.
+    /// The read must end.
     fn look(&mut self, bytes: u64) -> Result<(), ReadError>;
 }
 
-/// Counts what is given.
+/// Counts items, and reports after each stretch.
 pub struct Stretches<W> {
     watch: W,
-    /// Bytes that a row (or a partition without rows) comes to.
+    /// Average bytes of a row or partition.
     item_bytes: u64,
     stretch_items: u64,
     items: u64,
 }
 
-/// A source that is watched.
+/// A cursor that reports its progress.
 pub struct Watched<C, W> {
     cursor: C,
     stretches: Stretches<W>,
 }
 
 impl<W: Watch> Stretches<W> {
-    /// Of about so many rows and partitions, together of so many bytes.
+    /// For a source of about `items` rows and partitions with `bytes` in total.
     pub fn new(watch: W, bytes: u64, items: u64) -> Self {
         let item_bytes = (bytes / items.max(1)).max(1);
         Self {
@@ -48,10 +48,10 @@ impl<W: Watch> Stretches<W> {
         }
     }
 
-    /// So many rows and partitions were given.
+    /// Counts rows and partitions.
     ///
     /// # Errors
-    /// Nothing more is to be given.
+    /// The read must end.
     #[inline]
     pub fn count(&mut self, items: u64) -> Result<(), ReadError> {
         self.items += items;
@@ -61,7 +61,7 @@ impl<W: Watch> Stretches<W> {
         Ok(())
     }
 
-    /// Rows and partitions until the next look; at least one.
+    /// Rows and partitions until the next report; at least one.
     fn left(&self) -> u64 {
         self.stretch_items.saturating_sub(self.items).max(1)
     }
@@ -75,7 +75,7 @@ impl<W: Watch> Stretches<W> {
 }
 
 impl<C: Cursor, W: Watch> Watched<C, W> {
-    /// Watches a cursor that gives about so many rows and partitions, together of so many bytes.
+    /// Wraps a cursor with about `items` rows and partitions, and `bytes` in total.
     pub fn new(cursor: C, watch: W, bytes: u64, items: u64) -> Self {
         Self {
             cursor,
@@ -84,7 +84,7 @@ impl<C: Cursor, W: Watch> Watched<C, W> {
     }
 }
 
-/// Ends a run of plain partitions or rows with the stretch.
+/// Ends a run of plain partitions or rows at the end of the stretch.
 struct Stretch<'v> {
     visitor: &'v mut dyn PlainVisitor,
     left: u64,
@@ -92,7 +92,7 @@ struct Stretch<'v> {
 }
 
 impl Stretch<'_> {
-    /// What becomes of those that follow so many that were taken.
+    /// Counts items that were taken; ends the run at the end of the stretch.
     #[inline]
     fn after(&mut self, taken: u64, flow: Flow) -> Flow {
         if flow != Flow::Next {

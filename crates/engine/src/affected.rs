@@ -1,4 +1,4 @@
-//! Which tables a change of the schema touches: the others are left as they are, however many they are.
+//! [`Affected`]: the tables that a change of the schema may have changed. All others are left as they are.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,13 +6,13 @@ use ilion_schema::{Diff, TableSchema};
 
 /// Tables that a schema may have changed.
 pub(crate) enum Affected {
-    /// It was read anew: every one is looked at.
+    /// All tables: the schema was read from its rows.
     All,
-    /// It is the one before with these changes.
+    /// Those that these changes of the last schema touch.
     Some {
-        /// All tables of these.
+        /// Keyspaces of which all tables are affected.
         keyspaces: BTreeSet<String>,
-        /// Names by keyspace.
+        /// Names of tables by keyspace.
         tables: BTreeMap<String, BTreeSet<String>>,
     },
 }

@@ -1,219 +1,79 @@
-//! The threads of the background: one flushes, some compact, one makes missing token maps, one looks after what is due by time.
+//! The threads of the background.
 //!
-//! Work is a value in a queue. A panic in a thread stops writes for good: reads go on, the reason is told.
+//! | thread | what it does |
+//! | --- | --- |
+//! | `ilion-flush` | flushes memtables, one table after another |
+//! | `ilion-compact-N` | compacts |
+//! | `ilion-token-maps` | makes missing token maps and checksums, resamples index summaries |
+//! | `ilion-indexes` | builds indexes |
+//! | `ilion-caches` | loads saved caches after the start, and saves them now and then |
+//! | `ilion-tick` | each second: requests what is due by time, tries again what failed |
+//!
+//! Work is a value in a queue (`work`). A panic in a thread stops writes for good: reads go on, and the status shows the reason.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
-use parking_lot::{Condvar, Mutex};
+use crossbeam_channel::{Receiver, RecvTimeoutError, unbounded};
 
-use crate::engine::Shared;
-use crate::table_store::TableStore;
+use crate::saved_caches;
+use crate::shared::Shared;
+use crate::work::{Queues, Work};
 use crate::{Error, Result};
 
-/// How often what is due by time is looked after.
+/// Time between two ticks.
 const TICK: Duration = Duration::from_secs(1);
-/// How often, in ticks, every table is looked at for compactions that time alone makes due.
+/// Ticks between two checks for compactions that are due by time.
 const TICKS_TO_COMPACT: u64 = 60;
 
-/// Something to do.
-pub(crate) enum Work {
-    /// Freeze and write the table's memtable.
-    Flush(Arc<TableStore>),
-    /// The same, since memtables fill their budget.
-    Relieve(Arc<TableStore>),
-    /// See whether the table's SSTables should be merged.
-    Compact(Arc<TableStore>),
-    /// Make the token maps that are missing.
-    MakeTokenMaps,
-    /// Bring the index summaries to what they may take.
-    ResampleSummaries,
-    /// Build the table's index of this name.
-    BuildIndex(Arc<TableStore>, String),
-    /// End the threads, after what was asked for before.
-    Stop,
-}
-
-#[derive(Default)]
-pub(crate) struct Background {
-    queues: OnceLock<Queues>,
-    threads: Mutex<Vec<JoinHandle<()>>>,
-    /// Pieces of work asked for and not done.
-    pending: Mutex<usize>,
-    done: Condvar,
-    /// How many wait for all of them.
-    waiting: AtomicUsize,
-    /// A flush that frees memory is asked for or going on.
-    pub(crate) is_relieving: AtomicBool,
-    /// Token maps are asked for.
-    pub(crate) is_making_token_maps: AtomicBool,
-    /// When index summaries were last looked after.
-    pub(crate) summaries_resampled_nanos: AtomicU64,
-    /// The threads were told to stop.
-    is_stopping: Mutex<bool>,
-    stopping: Condvar,
-    are_caches_loaded: Mutex<bool>,
-    caches_loaded: Condvar,
-}
-
-struct Queues {
-    flush: Sender<Work>,
-    compact: Sender<Work>,
-    token_maps: Sender<Work>,
-    indexes: Sender<Work>,
-    tick: Sender<Work>,
-    /// Threads that take from `compact`.
-    compactors: usize,
-}
-
-impl Background {
-    /// Starts the threads. Work that was sent before is not done.
-    pub(crate) fn start(shared: &Arc<Shared>) -> Result<()> {
-        let (flush, flush_queue) = unbounded();
-        let (compact, compact_queue) = unbounded();
-        let (token_maps, token_map_queue) = unbounded();
-        let (indexes, index_queue) = unbounded();
-        let (tick, tick_queue) = unbounded();
-        let compactors = shared.options.compaction_threads.max(1);
-        let queues = Queues {
-            flush,
-            compact,
-            token_maps,
-            indexes,
-            tick,
-            compactors,
-        };
-        let mut threads = vec![
-            spawn(shared, "ilion-flush", move |shared| {
-                work_through(shared, &flush_queue)
-            })?,
-            spawn(shared, "ilion-token-maps", move |shared| {
+/// Starts the threads. Work that was sent before is lost.
+pub(crate) fn start(shared: &Arc<Shared>) -> Result<()> {
+    let (flush, flush_queue) = unbounded();
+    let (compact, compact_queue) = unbounded();
+    let (token_maps, token_map_queue) = unbounded();
+    let (indexes, index_queue) = unbounded();
+    let (tick, tick_queue) = unbounded();
+    let compactors = shared.options.compaction_threads.max(1);
+    let queues = Queues {
+        flush,
+        compact,
+        token_maps,
+        indexes,
+        tick,
+        compactors,
+    };
+    let mut threads = vec![
+        spawn(shared, "ilion-flush", move |shared| {
+            work_through(shared, &flush_queue)
+        })?,
+        spawn(shared, "ilion-token-maps", move |shared| {
+            shared.env.yield_to_others();
+            work_through(shared, &token_map_queue);
+        })?,
+        spawn(shared, "ilion-indexes", move |shared| {
+            work_through(shared, &index_queue)
+        })?,
+        spawn(shared, "ilion-caches", |shared| {
+            guarded(shared, || saved_caches::run(shared));
+        })?,
+        spawn(shared, "ilion-tick", move |shared| tick_on(shared, &tick_queue))?,
+    ];
+    for number in 1..=compactors {
+        let queue: Receiver<Work> = compact_queue.clone();
+        threads.push(spawn(
+            shared,
+            &format!("ilion-compact-{number}"),
+            move |shared| {
                 shared.env.yield_to_others();
-                work_through(shared, &token_map_queue);
-            })?,
-            spawn(shared, "ilion-indexes", move |shared| {
-                work_through(shared, &index_queue)
-            })?,
-            spawn(shared, "ilion-caches", |shared| {
-                guarded(shared, || crate::saved_caches::run(shared));
-            })?,
-            spawn(shared, "ilion-tick", move |shared| tick_on(shared, &tick_queue))?,
-        ];
-        for number in 1..=compactors {
-            let queue: Receiver<Work> = compact_queue.clone();
-            threads.push(spawn(
-                shared,
-                &format!("ilion-compact-{number}"),
-                move |shared| {
-                    shared.env.yield_to_others();
-                    work_through(shared, &queue);
-                },
-            )?);
-        }
-        let background = &shared.background;
-        *background.threads.lock() = threads;
-        // Started once, by `Engine::open`.
-        let _ = background.queues.set(queues);
-        // What recovery asked for reached nobody.
-        background.is_relieving.store(false, Ordering::Release);
-        Ok(())
+                work_through(shared, &queue);
+            },
+        )?);
     }
-
-    /// Asks for something. Nothing happens before the threads are started.
-    pub(crate) fn send(&self, work: Work) {
-        let Some(queues) = self.queues.get() else {
-            return;
-        };
-        *self.pending.lock() += 1;
-        let sent = match work {
-            Work::Flush(_) | Work::Relieve(_) => queues.flush.send(work),
-            Work::Compact(_) => queues.compact.send(work),
-            Work::MakeTokenMaps | Work::ResampleSummaries => queues.token_maps.send(work),
-            Work::BuildIndex(..) => queues.indexes.send(work),
-            Work::Stop => {
-                *self.is_stopping.lock() = true;
-                self.stopping.notify_all();
-                *self.pending.lock() += 3 + queues.compactors;
-                let compactors = std::iter::repeat_n(&queues.compact, queues.compactors);
-                let mut all = [&queues.flush, &queues.token_maps, &queues.indexes, &queues.tick]
-                    .into_iter()
-                    .chain(compactors);
-                all.try_for_each(|queue| queue.send(Work::Stop))
-            }
-        };
-        if sent.is_err() {
-            self.finished();
-        }
-    }
-
-    /// Flushes that were asked for and not begun.
-    pub(crate) fn flushes_waiting(&self) -> usize {
-        self.queues.get().map_or(0, |queues| queues.flush.len())
-    }
-
-    /// True once the threads were told to stop.
-    pub(crate) fn is_stopping(&self) -> bool {
-        *self.is_stopping.lock()
-    }
-
-    /// Pauses the caller, unless or until the threads are told to stop.
-    pub(crate) fn pause(&self, duration: Duration) {
-        let mut is_stopping = self.is_stopping.lock();
-        if !*is_stopping {
-            self.stopping.wait_for(&mut is_stopping, duration);
-        }
-    }
-
-    fn finished(&self) {
-        let mut pending = self.pending.lock();
-        *pending = pending.saturating_sub(1);
-        self.done.notify_all();
-    }
-
-    /// Waits until everything that was asked for is done.
-    pub(crate) fn wait_idle(&self) {
-        self.waiting.fetch_add(1, Ordering::Relaxed);
-        let mut pending = self.pending.lock();
-        while *pending > 0 {
-            self.done.wait(&mut pending);
-        }
-        drop(pending);
-        self.waiting.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    /// Somebody waits for the flush that goes on, or another one does.
-    pub(crate) fn is_flush_awaited(&self) -> bool {
-        let is_queued = |queues: &Queues| !queues.flush.is_empty();
-        self.waiting.load(Ordering::Relaxed) > 0
-            || self.queues.get().is_some_and(is_queued)
-            || self.is_stopping()
-    }
-
-    /// Saved caches are loaded, as far as they will be.
-    pub(crate) fn tell_caches_loaded(&self) {
-        *self.are_caches_loaded.lock() = true;
-        self.caches_loaded.notify_all();
-    }
-
-    /// Waits for [`Self::tell_caches_loaded`].
-    pub(crate) fn wait_caches_loaded(&self) {
-        let mut are_loaded = self.are_caches_loaded.lock();
-        while !*are_loaded {
-            self.caches_loaded.wait(&mut are_loaded);
-        }
-    }
-
-    /// Waits for the threads to end. Requires: they were told to stop.
-    pub(crate) fn join(&self) {
-        for thread in self.threads.lock().drain(..) {
-            // A panic in it was caught, told, and has stopped writes.
-            let _ = thread.join();
-        }
-    }
+    shared.background.begin(queues, threads);
+    Ok(())
 }
 
 fn spawn(
@@ -280,7 +140,7 @@ fn guarded(shared: &Arc<Shared>, run: impl FnOnce()) {
 }
 
 impl Shared {
-    /// Expired data, tombstones that have become old enough, and what failed or had no space a while ago.
+    /// Requests a look at every table: data expires, tombstones get old enough, and a compaction that failed may succeed now.
     pub(crate) fn look_for_compactions(&self) {
         let tables = self.tables.load_full();
         for store in tables.values() {
@@ -291,7 +151,7 @@ impl Shared {
         }
     }
 
-    /// Has flushed what is due by time (`memtable_flush_period_in_ms`) or keeps the log too large.
+    /// Requests flushes that are due by time (`memtable_flush_period_in_ms`), or since the log is too large.
     fn tick(&self) {
         self.retry_stalled();
         let now_nanos = self.env.monotonic_nanos();

@@ -1,6 +1,6 @@
-//! Memory of all memtables together, and how writers are slowed when flushing lags.
+//! Memory of all memtables together, and how writers are slowed when flushes are too slow.
 //!
-//! Below two fifths of the limit nothing happens; from there on the largest memtable is flushed; from seven tenths on
+//! From two fifths of the limit on the largest memtable is flushed; from seven tenths on
 //! each writer pauses, longer the fuller it is; at the limit writers wait until a flush has freed memory.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use parking_lot::{Condvar, Mutex};
 /// What a writer does before it writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Admission {
-    /// Goes on.
+    /// Continues at once.
     Free,
     /// Pauses this long first, or until memory is freed.
     Pause(Duration),
@@ -22,7 +22,7 @@ pub(crate) enum Admission {
 
 const PAUSE_MAX_MICROS: usize = 10_000;
 
-/// How a writer is to be treated. Pure.
+/// The toll of a write. Pure.
 pub(crate) fn admission(used: usize, limit: usize) -> Admission {
     let soft = limit / 10 * 7;
     if used < soft {
@@ -40,9 +40,9 @@ pub(crate) fn admission(used: usize, limit: usize) -> Admission {
 pub(crate) struct Budget {
     limit: usize,
     used: AtomicUsize,
-    /// Set when flushing failed for good: nobody waits for memory any more.
+    /// Set when flushes failed for good: no writer waits for memory any more.
     is_stopped: AtomicBool,
-    /// Flushes fail for now: who would wait for memory is refused.
+    /// Flushes fail for now: a writer that would wait for memory is refused.
     is_stalled: AtomicBool,
     waiters: Mutex<()>,
     freed: Condvar,
@@ -73,7 +73,7 @@ impl Budget {
         self.used() > self.limit / 5 * 2
     }
 
-    /// Slows the caller as the fullness asks. False: there is no memory, and none is about to be freed.
+    /// Slows the caller as the budget requires. Returns false if there is no memory, and flushes cannot free any for now.
     pub(crate) fn admit(&self) -> bool {
         match admission(self.used(), self.limit) {
             Admission::Free => {}
@@ -100,19 +100,19 @@ impl Budget {
         self.is_stalled.load(Ordering::Acquire)
     }
 
-    /// Flushes fail for now.
+    /// Notes that flushes fail for now.
     pub(crate) fn stall(&self) {
         self.is_stalled.store(true, Ordering::Release);
         let _guard = self.waiters.lock();
         self.freed.notify_all();
     }
 
-    /// Flushes succeed again.
+    /// Notes that flushes succeed again.
     pub(crate) fn go_on(&self) {
         self.is_stalled.store(false, Ordering::Release);
     }
 
-    /// A memtable grew (or shrank) by this.
+    /// Counts bytes by which a memtable grew or shrank.
     pub(crate) fn grow(&self, bytes: isize) {
         if bytes >= 0 {
             self.used.fetch_add(bytes.unsigned_abs(), Ordering::Relaxed);
@@ -121,7 +121,7 @@ impl Budget {
         }
     }
 
-    /// A memtable of this size is gone.
+    /// Subtracts a memtable of this size.
     pub(crate) fn free(&self, bytes: usize) {
         self.subtract(bytes);
         let _guard = self.waiters.lock();
@@ -130,13 +130,13 @@ impl Budget {
 
     fn subtract(&self, bytes: usize) {
         let lower = |used: usize| Some(used.saturating_sub(bytes));
-        // The closure always gives a value, so the update cannot fail.
+        // The closure always returns `Some`, so the update cannot fail.
         let _ = self
             .used
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, lower);
     }
 
-    /// Flushing has stopped for good.
+    /// Notes that flushes have stopped for good.
     pub(crate) fn stop(&self) {
         self.is_stopped.store(true, Ordering::Release);
         let _guard = self.waiters.lock();

@@ -7,12 +7,12 @@ use ilion_env::trace;
 use ilion_rows::{ClusteringComparator, ClusteringFilter, Cursor, DecoratedKey, ReadError};
 use ilion_schema::TableSchema;
 
-use crate::engine::Shared;
 use crate::row_cache::{CachedPartition, HeadThenRest, Served, is_head_read};
+use crate::shared::Shared;
 use crate::table_store::TableStore;
 
 impl Shared {
-    /// One partition: from the row cache, if the table has its rows there.
+    /// One partition; its head comes from the row cache, if the table uses it.
     pub(crate) fn read_partition(
         &self,
         store: &Arc<TableStore>,
@@ -68,7 +68,7 @@ impl Shared {
         }
     }
 
-    /// Reads the head of a partition into the row cache, and returns it; `None` if it is too large for that.
+    /// Reads the head of a partition into the row cache, and returns it; `None` if it is too large to be cached.
     pub(crate) fn fill_row_cache(
         &self,
         store: &Arc<TableStore>,

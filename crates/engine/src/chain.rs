@@ -15,7 +15,7 @@ use ilion_rows::{
 use ilion_schema::TableSchema;
 use ilion_sstable::PartitionCursor;
 
-use crate::read::touch;
+use crate::source::touch;
 use crate::view::LiveSSTable;
 
 /// Divides stretches into as few chains as there are of them in one place; each is in the order of the read. Pure.

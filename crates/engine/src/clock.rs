@@ -1,16 +1,8 @@
-//! The clock as deletion times and expirations have it.
+//! The clock in the unit of deletion times and expirations.
 
 use ilion_env::Env;
 
-use crate::engine::Shared;
-
-/// The wall clock, in seconds since 1970. Beyond what it can say everything that expires has expired.
+/// The wall clock, in seconds since 1970. Beyond its largest value everything that expires has expired.
 pub(crate) fn now_secs(env: &dyn Env) -> u32 {
     u32::try_from(env.now_secs()).unwrap_or(u32::MAX)
-}
-
-impl Shared {
-    pub(crate) fn now_secs(&self) -> u32 {
-        now_secs(&*self.env)
-    }
 }

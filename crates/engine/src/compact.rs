@@ -1,18 +1,14 @@
-//! SSTables to fewer: a choice becomes a merge, the merge SSTables, and the view is swapped.
+//! Compactions: inputs are chosen and merged into new SSTables, and the view is swapped.
 //!
-//! A compaction holds its inputs: no other begins with one of them. It writes under a transaction log, and takes the inputs
-//! out of the view while it holds the table's files (`maintenance`); if the table was emptied meanwhile, or the compaction
-//! was stopped, nothing has happened.
+//! A compaction holds its inputs: no other one takes them. It writes under a transaction log, and removes the inputs
+//! from the view while it holds the table's files (`maintenance`). If the table was emptied meanwhile, or the compaction
+//! was stopped, its output is removed and the view stays as it is.
 
-mod backlog;
 mod choice;
 mod history;
-mod intervals;
 mod joined;
 mod manual;
 mod outputs;
-mod pace;
-mod tasks;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,27 +24,21 @@ use ilion_sstable::{
     union_intervals,
 };
 
-use crate::background::Work;
-use crate::engine::Shared;
-use crate::indexes::TableIndexes;
-use crate::read::scan;
-use crate::table_store::TableStore;
+use crate::intervals::intervals_of;
+use crate::pace::Pace;
+use crate::shared::Shared;
+use crate::source::scan;
+use crate::table_store::{TableIndexes, TableStore};
+use crate::tasks::{Registered, Task};
 use crate::view::LiveSSTable;
+use crate::work::Work;
 use crate::{Error, Result};
 
-pub(crate) use backlog::{Backlog, Debt, SLOWED_FROM};
-pub(crate) use choice::Choosing;
-pub(crate) use intervals::intervals_of;
 use joined::{Counted, Joined};
 pub use manual::CompactionRequest;
 use outputs::Outputs;
-pub(crate) use pace::{Pace, Pacer};
-use tasks::Task;
-pub(crate) use tasks::Tasks;
-pub use tasks::{CompactionFacts, TaskChoice};
-pub(crate) use tasks::{Job, Registered};
 
-/// SSTables that a compaction has, however it ends.
+/// SSTables that a compaction holds until this is dropped.
 pub(crate) struct Inputs<'a> {
     store: &'a Arc<TableStore>,
     merged: Vec<Arc<LiveSSTable>>,
@@ -57,7 +47,7 @@ pub(crate) struct Inputs<'a> {
 }
 
 impl<'a> Inputs<'a> {
-    /// What the choice names; `None` if some is gone from the view or being compacted.
+    /// The SSTables of a choice; `None` if one is no longer in the view, or in another compaction.
     fn acquire(store: &'a Arc<TableStore>, choice: &Choice) -> Option<Self> {
         let view = store.view();
         let find = |paths: &[PathBuf]| -> Option<Vec<_>> {
@@ -91,7 +81,7 @@ impl<'a> Inputs<'a> {
         self.all().any(|input| Arc::ptr_eq(input, live))
     }
 
-    /// About how many SSTables they come to.
+    /// About how many SSTables the result has.
     fn pieces(&self, output: Output, bytes_in: u64) -> u64 {
         let first = self.merged.iter().map(|live| live.sstable.first_key()).min();
         let last = self.merged.iter().map(|live| live.sstable.last_key()).max();
@@ -115,7 +105,7 @@ impl Drop for Inputs<'_> {
     }
 }
 
-/// A compaction that may begin.
+/// A compaction whose inputs are held.
 pub(crate) struct Compaction<'a> {
     inputs: Inputs<'a>,
     registered: Registered<'a>,
@@ -125,31 +115,33 @@ pub(crate) struct Compaction<'a> {
 
 /// How a compaction ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum CompactionEnd {
     /// The results are in the view.
     Done,
     /// The table was emptied or dropped meanwhile.
     Emptied,
-    /// Somebody stopped it, or the engine ends.
+    /// It was stopped, or the engine is closing.
     Stopped,
 }
 
 impl Shared {
-    /// Runs a compaction of the table if one is due, and has another thread look for the next. Failures are told in the
-    /// log: the old files stay in use.
+    /// Runs a compaction of the table if one is due, and requests a look for the next one. A failure is logged, and the old files
+    /// stay in use.
     pub(crate) fn compact_if_due(&self, store: &Arc<TableStore>) {
         let Some(compaction) = self.begin_due(store) else {
             return;
         };
         self.background.send(Work::Compact(store.clone()));
         match self.run_compaction(&compaction) {
-            Ok(End::Done) => {
+            Ok(CompactionEnd::Done) => {
                 drop(compaction);
                 self.background.send(Work::Compact(store.clone()));
             }
-            Ok(End::Emptied) => {}
-            Ok(End::Stopped) => tracing::info!(?store, "a compaction was stopped; its inputs stay in use"),
-            // Its files went while it went on.
+            Ok(CompactionEnd::Emptied) => {}
+            Ok(CompactionEnd::Stopped) => {
+                tracing::info!(?store, "a compaction was stopped; its inputs stay in use")
+            }
+            // Its files were removed meanwhile.
             Err(error) if store.is_dropped.load(Ordering::Acquire) => {
                 tracing::info!(?store, %error, "a compaction ended, since its table was dropped");
             }
@@ -163,7 +155,7 @@ impl Shared {
     }
 
     /// Merges the inputs and swaps the view.
-    pub(crate) fn run_compaction(&self, compaction: &Compaction<'_>) -> Result<End> {
+    pub(crate) fn run_compaction(&self, compaction: &Compaction<'_>) -> Result<CompactionEnd> {
         let inputs = &compaction.inputs;
         let _doing = Doing::begin(Purpose::Compaction);
         let started_nanos = self.env.monotonic_nanos();
@@ -179,11 +171,15 @@ impl Shared {
             Err(error) => {
                 self.abort(transaction);
                 let is_stopped = matches!(error, Error::Read(ReadError::Aborted(_)));
-                return if is_stopped { Ok(End::Stopped) } else { Err(error) };
+                return if is_stopped {
+                    Ok(CompactionEnd::Stopped)
+                } else {
+                    Err(error)
+                };
             }
         };
         let Some(bytes) = self.swap(inputs, transaction, &written, &indexes)? else {
-            return Ok(End::Emptied);
+            return Ok(CompactionEnd::Emptied);
         };
         let bytes_in = inputs.merged_bytes();
         self.counters.compacted(bytes_in, bytes);
@@ -201,10 +197,10 @@ impl Shared {
             millis,
             "compacted"
         );
-        Ok(End::Done)
+        Ok(CompactionEnd::Done)
     }
 
-    /// Puts what was written in the place of the inputs; returns its bytes. `None` if the inputs are gone.
+    /// Replaces the inputs by the new SSTables; returns their bytes. `None` if the inputs are not in the view any more.
     fn swap(
         &self,
         inputs: &Inputs<'_>,
@@ -254,7 +250,7 @@ impl Shared {
         Ok(Some(bytes))
     }
 
-    /// Writes what the inputs come to; returns what has something in it.
+    /// Merges the inputs; returns the new SSTables, without empty ones.
     fn merge(
         &self,
         compaction: &Compaction<'_>,
@@ -297,7 +293,7 @@ impl Shared {
             compaction.output,
             bytes_in,
         )
-        .telling(indexes.clone());
+        .with_indexes(indexes.clone());
         match merge_into(&mut purged, &mut outputs) {
             Ok(_) => outputs.finish(),
             Err(error) => {
@@ -317,7 +313,7 @@ impl Shared {
         Box::new(watched)
     }
 
-    /// Tombstones made before may go. Compat: with `only_purge_repaired_tombstones` none that was not repaired does.
+    /// Tombstones from before this second may be purged. Compat: with `only_purge_repaired_tombstones` only repaired ones.
     fn purge_before_secs(&self, inputs: &Inputs<'_>) -> u32 {
         let gc_before_secs = self.gc_before_secs(inputs.store);
         if !inputs.store.strategy().common.only_purge_repaired_tombstones {
@@ -332,7 +328,7 @@ impl Shared {
     fn options_for(&self, inputs: &Inputs<'_>) -> WriterOptions {
         let sstables = inputs.merged.iter().map(|live| &live.sstable);
         let stats = sstables.clone().map(|sstable| sstable.header().stats);
-        // What is dropped unread is covered by what is written.
+        // The result covers the stretches of inputs that are dropped unread, too.
         let covered = inputs.all().flat_map(|live| intervals_of(&live.sstable, self.id));
         WriterOptions {
             partitioner: inputs.store.schema().partitioner(self.options.partitioner),
@@ -349,7 +345,7 @@ impl Shared {
     }
 }
 
-/// The damaged file if there is one, and else all inputs.
+/// The damaged input if there is one (true: leave it out for good), else all inputs.
 fn suspects(inputs: &Inputs<'_>, error: &Error) -> (Vec<PathBuf>, bool) {
     let damaged = match error {
         Error::Read(ReadError::Corrupt { file, .. }) => file.file_name().and_then(|name| name.to_str()),
@@ -364,8 +360,8 @@ fn suspects(inputs: &Inputs<'_>, error: &Error) -> (Vec<PathBuf>, bool) {
     }
 }
 
-/// The lowest timestamp that a source outside of the compaction may have for a key. What is written to the memtable at this
-/// moment with an older timestamp may come too late, as in Cassandra.
+/// The lowest timestamp that a source outside of the compaction may have for a key. Compat: a write with an older timestamp that
+/// arrives at this moment may be missed.
 fn purgeable_below(inputs: &Inputs<'_>) -> ilion_rows::PurgeableBelow {
     let store = inputs.store.clone();
     let own: Vec<_> = inputs.all().cloned().collect();

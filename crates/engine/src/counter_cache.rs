@@ -1,8 +1,8 @@
-//! The counter cache: what this node has counted of a counter, so that a write to it need not read.
+//! The counter cache: this node's shard of a counter, so that an increment need not read it.
 //!
 //! An entry is the clock and count of this node's shard. Writers of counters hold their partition's lock from look-up to
-//! insert; a deletion, which holds no lock, raises the epoch of its partition, and entries of an earlier epoch are none.
-//! Compat: `CounterCacheKey`, `ClockAndCount` of Cassandra 5.0, which goes on counting from where a deleted counter stood.
+//! insert. A deletion holds no lock: it raises the epoch of its partition, which makes entries of earlier epochs invalid.
+//! Compat: `CounterCacheKey`, `ClockAndCount` of Cassandra 5.0, which continues with the count of a deleted counter.
 
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,7 +35,7 @@ pub struct CounterKey {
 pub struct OwnCount {
     /// How many times it was written.
     pub clock: i64,
-    /// What it came to.
+    /// Its count.
     pub count: i64,
 }
 
@@ -54,7 +54,7 @@ impl Weighter<CounterKey, Entry> for ByBytes {
     }
 }
 
-/// What this node has counted, at most so many bytes of it.
+/// The counter cache, with at most so many bytes.
 pub struct CounterCache {
     counters: Cache<CounterKey, Entry, ByBytes>,
     epochs: Box<[AtomicU64]>,
@@ -81,7 +81,7 @@ impl CounterCache {
         self.counters.capacity()
     }
 
-    /// What no longer fits goes.
+    /// Evicts what no longer fits.
     pub(crate) fn resize(&self, capacity_bytes: u64) {
         self.counters.set_capacity(capacity_bytes);
     }
@@ -94,7 +94,7 @@ impl CounterCache {
         self.counters.len()
     }
 
-    /// False: nothing is ever kept.
+    /// False if it has no capacity.
     pub fn is_enabled(&self) -> bool {
         self.capacity_bytes() > 0
     }
@@ -103,12 +103,12 @@ impl CounterCache {
         &self.epochs[self.hasher.hash_one((table, key)) as usize % STRIPES]
     }
 
-    /// To be taken before a counter is read, and given back with what was counted.
+    /// The epoch of a partition: taken before a counter is read, and passed to [`Self::insert`].
     pub fn epoch(&self, table: TableId, key: &Bytes) -> u64 {
         self.epoch_of(table, key).load(Ordering::Acquire)
     }
 
-    /// What this node has counted so far, if that is known.
+    /// This node's shard, if it is cached.
     pub fn lookup(&self, key: &CounterKey) -> Option<OwnCount> {
         let epoch = self.epoch(key.table, &key.key);
         let found = self.counters.get(key).filter(|entry| entry.epoch == epoch);
@@ -117,7 +117,7 @@ impl CounterCache {
         found.map(|entry| entry.own)
     }
 
-    /// Keeps what was counted. Requires: the partition's lock has been held since `epoch` was taken.
+    /// Caches a shard. Requires: the partition's lock has been held since `epoch` was taken.
     pub fn insert(&self, key: &CounterKey, own: OwnCount, epoch: u64) {
         let detached = CounterKey {
             key: Bytes::copy_from_slice(&key.key),
@@ -127,7 +127,7 @@ impl CounterCache {
         self.counters.insert(detached, Entry { own, epoch });
     }
 
-    /// Something of the partition was deleted.
+    /// Makes the entries of a partition invalid, since something of it was deleted.
     pub(crate) fn forget(&self, table: TableId, key: &Bytes) {
         self.epoch_of(table, key).fetch_add(1, Ordering::AcqRel);
     }
@@ -143,7 +143,7 @@ impl CounterCache {
         }
     }
 
-    /// Which counters are here.
+    /// The cached counters.
     pub(crate) fn keys(&self) -> Vec<CounterKey> {
         self.counters.iter().map(|(key, _)| key).collect()
     }
@@ -160,7 +160,7 @@ impl std::fmt::Debug for CounterCache {
     }
 }
 
-/// True if something is deleted by the update of a counter table: what was counted before does not count any more.
+/// True if the update of a counter table deletes something, so that cached shards are wrong.
 pub fn deletes_counters(update: &PartitionUpdate) -> bool {
     update.deletion.is_some()
         || !update.ranges.is_empty()

@@ -1,4 +1,4 @@
-//! Why the engine refuses, by who must act.
+//! [`Error`]s of the engine.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use ilion_rows::ReadError;
 /// The result of a call to the engine.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why the engine refused.
+/// Errors of the engine, by who must act.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The operating system refused.
@@ -25,18 +25,18 @@ pub enum Error {
     /// The schema does not allow it, or its rows contradict each other.
     #[error(transparent)]
     Schema(#[from] ilion_schema::Error),
-    /// Memtables are full and cannot be flushed for now. The flush is tried again by itself: retry later.
+    /// Memtables are full and cannot be flushed for now. The flush is tried again automatically: retry later.
     #[error(
         "writes are refused for now, since memtables are full and cannot be flushed: {0}; the flush is tried again by itself"
     )]
     Stalled(String),
-    /// Writes are refused for good: restart after the cause is mended.
+    /// Writes are refused for good: remove the cause and restart.
     #[error("writes are refused since an earlier failure: {0}")]
     Stopped(String),
     /// The table could not be opened at the start (`set_aside`): restore its files and restart, or drop it.
     #[error("{table} is set aside: {reason}")]
     SetAside {
-        /// With its keyspace.
+        /// The table, with its keyspace.
         table: String,
         /// Why, and what to do.
         reason: String,
@@ -50,7 +50,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether something was used up for now (space on the disk, file descriptors, memory): to try again later may help.
+    /// Whether something is used up for now (space on the disk, file descriptors, memory): a later try may succeed.
     pub fn is_shortage(&self) -> bool {
         match self {
             Self::Io(error)
@@ -65,7 +65,7 @@ impl Error {
         }
     }
 
-    /// Whether files have wrong bytes, or not all of them: to try again does not help.
+    /// Whether files are damaged or incomplete: a later try cannot succeed.
     pub(crate) fn is_damage(&self) -> bool {
         match self {
             Self::SSTable(ilion_sstable::Error::Io(error)) | Self::Io(error) => {

@@ -1,4 +1,4 @@
-//! SSTables of a table as files for somebody else: linked into a directory, with the statement that makes the table.
+//! Export: SSTables of a table, linked into a directory, with the statements that create the table.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,19 +10,19 @@ use ilion_sstable::Component;
 use crate::link::link_or_copy;
 use crate::{Engine, Error, Result};
 
-/// The statements that make the table, beside its files. Compat: a snapshot of Cassandra's has it under the same name.
+/// The statements that create the table. Compat: snapshots of Cassandra have a file with this name.
 const SCHEMA_FILE: &str = "schema.cql";
 
 impl Engine {
     /// Flushes a table and puts all its SSTables into a directory, which must be empty or absent: as hard links, or as copies if
-    /// it is on another file system. `schema.cql` beside them makes the table, with its types. Returns the paths of their
-    /// Data.db; everything is durable then.
+    /// it is on another file system. `schema.cql` beside them creates the table, with its types. Returns the paths of their
+    /// Data.db when everything is durable.
     ///
-    /// Writes that come while it runs may be in it or not.
+    /// Concurrent writes may be in the export or not.
     ///
     /// # Errors
-    /// The table does not exist, there is something in the directory, or the operating system refused. What was put into
-    /// the directory by then stays there.
+    /// The table does not exist, the directory is not empty, or the operating system refused. Then the files so far
+    /// stay in the directory.
     pub fn export(&self, table: TableId, directory: &Path) -> Result<Vec<PathBuf>> {
         let shared = &self.shared;
         let env = &*shared.env;
@@ -38,7 +38,7 @@ impl Engine {
             )));
         }
         shared.flush_table(&store)?;
-        // Held until the end: files of an SSTable that is compacted away meanwhile stay as long.
+        // Held until the end, so that files of an SSTable that is compacted meanwhile are not removed.
         let sstables = store.view().sstables.clone();
         let mut exported = Vec::with_capacity(sstables.len());
         for live in &sstables {

@@ -1,79 +1,30 @@
 //! Counts for operators: metrics, `ilion info`, `system_views`.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use ilion_env::{PageBudget, RequestIo};
 
 use ilion_sstable::LookupCounts;
 
-use crate::engine::Shared;
 use crate::log_losses::LogLosses;
+use crate::shared::Shared;
 use crate::view::View;
 use crate::{Engine, TableStore};
-
-/// What background work has done since the start.
-#[derive(Default)]
-pub(crate) struct Counters {
-    flushes_running: AtomicU64,
-    flushes: AtomicU64,
-    flushed_bytes: AtomicU64,
-    compactions: AtomicU64,
-    compactions_failed: AtomicU64,
-    compacted_bytes_in: AtomicU64,
-    compacted_bytes_out: AtomicU64,
-    schema_readings: AtomicU64,
-}
-
-impl Counters {
-    /// A flush that goes on until this is dropped.
-    pub(crate) fn begin_flush(&self) -> RunningFlush<'_> {
-        self.flushes_running.fetch_add(1, Relaxed);
-        RunningFlush(self)
-    }
-
-    pub(crate) fn flushed(&self, bytes: u64) {
-        self.flushes.fetch_add(1, Relaxed);
-        self.flushed_bytes.fetch_add(bytes, Relaxed);
-    }
-
-    pub(crate) fn compacted(&self, bytes_in: u64, bytes_out: u64) {
-        self.compactions.fetch_add(1, Relaxed);
-        self.compacted_bytes_in.fetch_add(bytes_in, Relaxed);
-        self.compacted_bytes_out.fetch_add(bytes_out, Relaxed);
-    }
-
-    pub(crate) fn schema_read(&self) {
-        self.schema_readings.fetch_add(1, Relaxed);
-    }
-
-    pub(crate) fn compaction_failed(&self) {
-        self.compactions_failed.fetch_add(1, Relaxed);
-    }
-}
-
-/// A flush that goes on.
-pub(crate) struct RunningFlush<'c>(&'c Counters);
-
-impl Drop for RunningFlush<'_> {
-    fn drop(&mut self) {
-        self.0.flushes_running.fetch_sub(1, Relaxed);
-    }
-}
 
 /// A cache at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct CacheFacts {
     /// As `system_views.caches` names it.
     pub name: &'static str,
-    /// Memory that it takes.
+    /// Memory in use.
     pub bytes: u64,
-    /// What it may take.
+    /// Its limit.
     pub bytes_max: u64,
     /// Entries in it.
     pub entries: u64,
-    /// Look-ups that found what they looked for, since the start.
+    /// Look-ups since the start that were answered.
     pub hits: u64,
-    /// Look-ups that did not.
+    /// Look-ups since the start that were not.
     pub misses: u64,
 }
 
@@ -82,13 +33,13 @@ pub struct CacheFacts {
 pub struct EngineFacts {
     /// Memory of all memtables.
     pub memtable_bytes: u64,
-    /// What it may come to.
+    /// Its limit.
     pub memtable_bytes_max: u64,
-    /// Flushes that go on.
+    /// Running flushes.
     pub flushes_running: u64,
-    /// Flushes that were asked for and not begun.
+    /// Flushes that are requested and not running.
     pub flushes_waiting: u64,
-    /// Flushes since the start, and the bytes that they wrote.
+    /// Flushes since the start.
     pub flushes: u64,
     /// Bytes of SSTables that flushes wrote.
     pub flushed_bytes: u64,
@@ -100,21 +51,21 @@ pub struct EngineFacts {
     pub compacted_bytes_in: u64,
     /// Bytes of SSTables that compactions wrote.
     pub compacted_bytes_out: u64,
-    /// Compactions that go on.
+    /// Running compactions.
     pub compactions_running: u64,
-    /// Compactions that may go on at once.
+    /// Compactions that may run at the same time.
     pub compaction_threads: u64,
     /// How often all of `system_schema` was read.
     pub schema_readings: u64,
-    /// How far the clock stands before the newest timestamp that this node gave, in microseconds.
+    /// Microseconds from the clock's time to the newest timestamp that this node gave; 0 if the clock is ahead.
     pub clock_behind_micros: u64,
     /// What the start could not read of the commit log.
     pub log_losses: LogLosses,
-    /// Of the commit log.
+    /// Counts of the commit log.
     pub commit_log: ilion_commitlog::Stats,
-    /// Decompressed chunks in memory: bytes, most bytes, hits, misses.
+    /// Bytes of decompressed chunks in the chunk cache.
     pub chunk_cache_bytes: u64,
-    /// What the chunk cache may take.
+    /// Its limit.
     pub chunk_cache_bytes_max: u64,
     /// Reads that the chunk cache answered.
     pub chunk_cache_hits: u64,
@@ -122,25 +73,25 @@ pub struct EngineFacts {
     pub chunk_cache_misses: u64,
     /// Chunks in the cache.
     pub chunk_cache_chunks: u64,
-    /// Places of partitions in memory.
+    /// Bytes of the key cache.
     pub key_cache_bytes: u64,
-    /// What the key cache may take.
+    /// Its limit.
     pub key_cache_bytes_max: u64,
     /// Look-ups that the key cache answered.
     pub key_cache_hits: u64,
-    /// Look-ups that it was asked for in vain.
+    /// Look-ups that it did not answer.
     pub key_cache_misses: u64,
     /// Partitions in it.
     pub key_cache_keys: u64,
-    /// All caches, also that of chunks.
+    /// All caches.
     pub caches: Vec<CacheFacts>,
     /// How look-ups in SSTables were answered.
     pub lookups: LookupCounts,
     /// Bytes of the token maps of all SSTables.
     pub token_map_bytes: u64,
-    /// Memory of the pages of token maps, cell maps and attached indexes that were read.
+    /// Memory of the pages of token maps, cell maps and attached indexes.
     pub index_page_bytes: u64,
-    /// What they may take.
+    /// Its limit.
     pub index_page_bytes_max: u64,
 }
 
@@ -153,13 +104,13 @@ pub struct TableFacts {
     pub table: String,
     /// SSTables.
     pub sstables: u64,
-    /// SSTables of each level: all in the first one if the table is not compacted by levels.
+    /// SSTables of each level; without leveled compaction all are in the first one.
     pub levels: Vec<u64>,
     /// Bytes of their files.
     pub sstable_bytes: u64,
     /// Memory of its memtables.
     pub memtable_bytes: u64,
-    /// About how many partitions, counting those in several sources several times.
+    /// About how many partitions; one that is in several sources counts several times.
     pub estimated_partitions: u64,
     /// About how many compactions are due.
     pub pending_compactions: u64,

@@ -1,10 +1,10 @@
 //! Memtable to SSTable.
 //!
 //! The order makes a crash harmless at every point: the SSTable's components are synced under a transaction log, the
-//! log's COMMIT is durable, the view takes the SSTable in place of the memtable, and only then are log segments let go.
-//! The SSTable remembers which stretch of the commit log it covers, so that a replay passes over it.
-//! All that can fail comes before the COMMIT, and can be undone: the files go, the memtable stays, and it is tried again
-//! (`stall`). A failure that trying again cannot mend (a failed sync) stops writes for good.
+//! COMMIT of that log is made durable, the view replaces the memtable by the SSTable, and only then are segments of the commit log
+//! trimmed. The SSTable contains the stretch of the commit log that it covers, so that a replay skips it.
+//! All that can fail comes before the COMMIT, and can be undone: the files are removed, the memtable stays, and the flush is tried
+//! again (`retry`). A failure that is final (a failed sync) stops writes for good.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,23 +22,23 @@ use ilion_sstable::{
 };
 use parking_lot::Mutex;
 
-use crate::background::Work;
-use crate::engine::Shared;
 use crate::flush_pace::{FlushPace, Haste};
-use crate::indexes::{IndexedWriter, TableIndexes};
-use crate::table_store::TableStore;
+use crate::indexes::IndexedWriter;
+use crate::shared::Shared;
+use crate::table_store::{TableIndexes, TableStore};
 use crate::view::{Frozen, LiveSSTable};
+use crate::work::Work;
 use crate::{Error, Result};
 
 impl Shared {
-    /// Freezes the table's memtable and writes everything frozen. What a failure means is decided by [`Self::flush_failed`].
+    /// Freezes the table's memtable and writes all frozen ones. Failures go to [`Self::flush_failed`].
     pub(crate) fn flush_table(&self, store: &Arc<TableStore>) -> Result<()> {
         self.flush_upto(store, || self.barrier(), Haste::Now)?;
         self.trim_log()
     }
 
-    /// As [`Self::flush_table`] for each, several at a time if there are many: most of the time a flush waits for the disk.
-    /// Returns the first failure, and begins no flush after it.
+    /// As [`Self::flush_table`] for each table, several at a time if there are many, since a flush mostly waits for the disk.
+    /// Returns the first failure, and starts no flush after it.
     pub(crate) fn flush_tables(&self, stores: &[Arc<TableStore>]) -> Result<()> {
         let is_due = |store: &&Arc<TableStore>| !store.are_memtables_empty();
         let threads = (stores.iter().filter(is_due).count() / FLUSHES_A_THREAD).min(FLUSH_THREADS_MAX);
@@ -61,18 +61,18 @@ impl Shared {
             }
             flush_on();
         });
-        // Once for all: it looks at every table.
+        // Once for all of them, since it checks every table.
         self.trim_log()?;
         failure.into_inner().map_or(Ok(()), Err)
     }
 
-    /// As [`Self::flush_table`], to free memory before it is needed.
+    /// As [`Self::flush_table`], to free memory before it is needed. It rests if there is time.
     pub(crate) fn relieve(&self, store: &Arc<TableStore>) -> Result<()> {
         self.flush_upto(store, || self.barrier(), Haste::WithRests)?;
         self.trim_log()
     }
 
-    /// As [`Self::flush_table`], with another end of what the memtable covers, and without trimming.
+    /// As [`Self::flush_table`], with a given end of the stretch that the memtable covers, and without trimming.
     pub(crate) fn flush_upto(
         &self,
         store: &Arc<TableStore>,
@@ -87,8 +87,8 @@ impl Shared {
         store.freeze(&*self.env, upto);
         loop {
             let frozen = store.view().frozen.first().cloned();
-            // Before the table, since a replay makes the entries again only of what the table has not on disk; and after that
-            // look at the table, so that their part of this memtable is frozen.
+            // Hidden tables are written before the table: a replay makes their entries again only for rows that the table has not on
+            // disk. And they are written after the frozen memtable was looked up, so that their entries for it are frozen.
             let indexes = store.indexes();
             indexes
                 .hidden()
@@ -104,7 +104,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Writes everything frozen of a hidden table.
+    /// Writes all frozen memtables of a hidden table.
     fn flush_hidden(&self, store: &Arc<TableStore>, hidden: &Arc<TableStore>, haste: Haste) -> Result<()> {
         let _turn = hidden.maintenance.flush();
         if hidden.is_dropped.load(Ordering::Acquire) {
@@ -118,7 +118,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Writes a memtable of `store` while `asked` is flushed.
+    /// Writes a memtable of `store` as part of a flush of `asked`.
     ///
     /// Requires: it is the turn of this flush (`maintenance`).
     fn flush_at_pace(
@@ -195,7 +195,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Opens what a flush has written, before it counts. Requires: the table's files are held (`maintenance`).
+    /// Opens the SSTable that a flush has written, before the COMMIT. Requires: the table's files are held (`maintenance`).
     fn open_flushed(
         &self,
         store: &Arc<TableStore>,
@@ -208,7 +208,7 @@ impl Shared {
         Ok(live)
     }
 
-    /// Writes a memtable. False if there was nothing to write.
+    /// Writes a memtable. Returns false if it is empty.
     fn write_frozen(
         &self,
         descriptor: &Descriptor,
@@ -270,7 +270,7 @@ impl Shared {
         self.open_in(&self.env, table, descriptor)
     }
 
-    /// The same on another disk.
+    /// As [`Self::open_sstable`], on a given disk.
     pub(crate) fn open_in(
         &self,
         env: &Arc<dyn Env>,
@@ -305,12 +305,12 @@ impl Shared {
         }
     }
 
-    /// Lets go of the log segments all of whose records are in SSTables, and has tables flushed that keep too many others.
+    /// Trims the log segments whose records are all in SSTables, and requests flushes of tables that prevent too much trimming.
     pub(crate) fn trim_log(&self) -> Result<()> {
         let Some(log) = self.log.get() else {
             return Ok(());
         };
-        // Taken first: whatever is logged later is not below it.
+        // Taken first, so that later records are not below it.
         let barrier = log.barrier();
         let tables = self.tables.load();
         let unflushed = tables
@@ -326,7 +326,7 @@ impl Shared {
         }
         let segments = log.stats().segments as u64;
         for (first, store) in unflushed {
-            // Numbers of segments leap at a restart.
+            // Numbers of segments have a gap at a restart.
             let kept = (barrier.segment.0.saturating_sub(first.segment.0)).min(segments);
             let kept_bytes = kept * u64::from(self.options.commit_log.segment_bytes);
             if keeps_too_much(kept, kept_bytes, store.view().memtable_bytes()) {
@@ -337,7 +337,7 @@ impl Shared {
     }
 }
 
-/// Writes the entries of a hidden table where they lie.
+/// Writes the entries of a hidden table without making rows of them.
 fn write_entries<W: Watch>(
     mut entries: EntriesInOrder,
     mut stretches: Stretches<W>,
@@ -359,17 +359,17 @@ fn write_entries<W: Watch>(
     Ok(())
 }
 
-/// Few flushes are not worth a thread.
+/// Flushes for each thread, at least.
 const FLUSHES_A_THREAD: usize = 32;
-/// More of them would only wait for the same disk.
+/// Most threads: more would only wait for the same disk.
 const FLUSH_THREADS_MAX: usize = 8;
 
-/// Segments of the log that a table may keep, however little it has in memory.
+/// Segments of the log that any table may keep from being trimmed.
 const SEGMENTS_KEPT_MAX: u64 = 8;
-/// So many bytes of log for each byte in memory show that most of it is of other tables.
+/// With more bytes of log than this for each byte in memory, most of the log is of other tables.
 const LOG_TO_MEMORY_MAX: u64 = 16;
 
-/// Whether a table keeps records of others from being let go of: a start would read all of them again. Pure.
+/// Whether a table prevents the trimming of a log that is mostly of other tables. A start would read all of it. Pure.
 fn keeps_too_much(segments: u64, log_bytes: u64, memory_bytes: u64) -> bool {
     segments > SEGMENTS_KEPT_MAX && log_bytes > memory_bytes.saturating_mul(LOG_TO_MEMORY_MAX)
 }

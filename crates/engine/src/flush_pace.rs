@@ -1,42 +1,43 @@
-//! How eagerly memory is written to disk while nobody waits for it.
+//! The pace of flushes that no caller waits for.
 //!
 //! A flush that frees memory begins long before writers need it, and shares the processors with reads. So it rests between two
-//! stretches as long as it is ahead: as long as a larger share of its memtable is written than writers have taken of the memory that was
-//! left to them when it began. The rate of flushes settles where it is that of the writes, as with ScyllaDB's controller of memtables.
+//! stretches while it is ahead of writers: while the written share of its memtable is larger than the share that writers have
+//! taken of the memory that was free when it began. So the rate of flushes approaches that of writes, as with ScyllaDB's controller
+//! of memtables.
 
 use std::time::Duration;
 
 use ilion_compaction::Watch;
 use ilion_rows::ReadError;
 
-use crate::engine::Shared;
 use crate::maintenance::Maintenance;
+use crate::shared::Shared;
 
-/// A flush is to end before memtables take this share of the memory, in thousandths; writers are slowed from 700 on (`budget`).
+/// A flush should end before memtables take this share of the memory, in thousandths; writers are slowed from 700 on (`budget`).
 const ENDS_BELOW: usize = 650;
-/// Longest rest, to the work before it.
+/// Longest rest, as a multiple of the work before it.
 const REST_TO_WORK: f64 = 4.0;
-/// By so much of its memtable a flush is ahead when it rests longest.
+/// A flush that is ahead by this share of its memtable rests longest.
 const LEAD_MAX: f64 = 0.1;
-/// No rest is longer, so that a wish to hurry is soon felt.
+/// Longest rest, so that a flush soon notices if a caller waits for it.
 const REST_MAX: Duration = Duration::from_millis(100);
 
 /// Whether a flush may rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Haste {
-    /// Somebody asked for it.
+    /// A caller waits for it.
     Now,
     /// It frees memory that is not needed yet.
     WithRests,
 }
 
-/// How far a flush is, and how far writers are.
+/// Progress of a flush and of writers.
 #[derive(Clone, Copy, Debug)]
 struct Race {
-    /// Bytes of the memtable, and those of them that are written.
+    /// Bytes of the memtable, and how many of them are written.
     bytes: u64,
     written: u64,
-    /// Memory that memtables took when it began, that they take now, and that they may take.
+    /// Memory of memtables: when the flush began, now, and the limit.
     used_first: usize,
     used: usize,
     limit: usize,
@@ -56,19 +57,19 @@ impl Race {
     }
 }
 
-/// Has a flush rest.
+/// Makes a flush rest.
 pub(crate) struct FlushPace<'a> {
     shared: &'a Shared,
-    /// Of the tables that are being flushed: the one that was asked for, and the one that is written.
+    /// Of the table that is flushed, and of the one that is written (it, or a hidden one).
     tables: [&'a Maintenance; 2],
     haste: Haste,
     race: Race,
-    /// When the work at hand began.
+    /// When the current stretch began.
     since_nanos: u64,
 }
 
 impl<'a> FlushPace<'a> {
-    /// For a flush that begins to write so many bytes of memory.
+    /// For a flush that begins to write a memtable of so many bytes.
     pub(crate) fn begin(
         shared: &'a Shared,
         tables: [&'a Maintenance; 2],
@@ -110,7 +111,7 @@ impl Watch for FlushPace<'_> {
                 self.shared.background.pause(rest);
             }
         }
-        // Work that was done in a hurry is no reason to rest later.
+        // Work without rests must not lead to a longer rest later.
         self.since_nanos = self.shared.env.monotonic_nanos();
         Ok(())
     }

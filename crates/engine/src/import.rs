@@ -1,11 +1,11 @@
-//! SSTables that somebody else wrote, taken into a table.
+//! Import: SSTables of another node or program are added to a table.
 //!
-//! Each is checked as `ilion sstable verify` checks it, and against the table's schema. Those that pass get names of the
+//! Each is checked as by `ilion sstable verify`, and against the table's schema. Those that pass get names of the
 //! table's own, under a transaction log: a crash leaves all of them or none. Their Statistics.db is written anew, since it
-//! speaks of another node's commit log, levels and repairs; the other files are links, or copies if that was asked for.
+//! describes another node's commit log, levels and repairs; the other files are links, or copies if requested.
 //!
-//! Of the commit log they cover nothing, from the moment of the import on: so a truncation that was logged before it, and
-//! is replayed after a crash, lets them be, and a later one removes them.
+//! They cover an empty stretch of the commit log, at the moment of the import. So the replay of a truncation from before the
+//! import keeps them, and that of a later one removes them.
 
 mod fit;
 
@@ -19,48 +19,47 @@ use ilion_sstable::{
     verify, write_component,
 };
 
-use crate::background::Work;
-use crate::engine::Shared;
-use crate::indexes::TableIndexes;
 use crate::link::{copy, link_or_copy};
-use crate::table_store::TableStore;
+use crate::shared::Shared;
+use crate::table_store::{TableIndexes, TableStore};
 use crate::view::LiveSSTable;
+use crate::work::Work;
 use crate::{Engine, Error, Result};
 
-/// What becomes of the files that are imported.
+/// What happens to the source files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ImportSource {
-    /// They are removed once they are in the table; no byte is copied if they are on the same file system.
+    /// They are removed after the import; no byte is copied if they are on the same file system.
     #[default]
     Moved,
     /// They stay as they are.
     Copied,
 }
 
-/// What an import did. Paths are those of Data.db.
+/// The result of an import. Paths are those of Data.db.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImportReport {
-    /// SSTables that are in the table now: what they were called, and what they are called.
+    /// SSTables that are in the table now: old and new path.
     pub imported: Vec<(PathBuf, PathBuf)>,
-    /// SSTables that were left alone, and why.
+    /// SSTables that were not imported, and why.
     pub refused: Vec<(PathBuf, String)>,
-    /// SSTables that were imported and could not be removed, and why. Importing them again is harmless.
+    /// SSTables that were imported, but whose source files could not be removed, and why. Importing them again is harmless.
     pub left: Vec<(PathBuf, String)>,
 }
 
-/// An SSTable that may be taken.
+/// An SSTable that passed the checks.
 struct Sound {
     descriptor: Descriptor,
     statistics: Statistics,
 }
 
 impl Engine {
-    /// Takes the SSTables of a directory into a table. Each that is damaged, or that the table cannot hold, is left alone and
-    /// named; the others are taken all together.
+    /// Imports the SSTables of a directory into a table. The report names those that are damaged or do not fit the table; the others
+    /// are imported all together.
     ///
     /// # Errors
-    /// The table does not exist or takes no writes, the directory is one of a table, or the operating system refused:
-    /// nothing is imported then.
+    /// The table does not exist or refuses writes, the directory is one of a table, or the operating system refused.
+    /// Then nothing is imported.
     pub fn import(&self, table: TableId, directory: &Path, source: ImportSource) -> Result<ImportReport> {
         let shared = &self.shared;
         shared.check_writable()?;
@@ -95,7 +94,7 @@ impl Engine {
         }
         let schema = self.schema();
         let keyspace = schema.keyspace(&table.keyspace);
-        // Of a class that is not known here: nobody would tell it.
+        // An index of an unknown class would miss the imported rows.
         let indexes = store.indexes();
         let is_kept = |name: &str| indexes.named(name).is_some();
         let index = keyspace.and_then(|keyspace| {
@@ -133,7 +132,7 @@ fn sstables_in(shared: &Shared, directory: &Path) -> Result<Vec<Descriptor>> {
     Ok(found)
 }
 
-/// What Statistics.db says of an SSTable that is sound and fits, or why it is refused.
+/// The Statistics.db of an SSTable that is sound and fits the table, or why it is refused.
 fn check(
     shared: &Shared,
     table: &TableSchema,
@@ -156,7 +155,7 @@ fn statistics_of(shared: &Shared, table: &TableSchema, descriptor: &Descriptor) 
     let bytes = read_component(env, descriptor, &Component::Statistics)?
         .ok_or_else(|| Error::Refused(format!("{} is not there", path.display())))?;
     let statistics = Statistics::decode(&bytes, descriptor.version, &path)?;
-    // First: rows of another table are not worth reading.
+    // First, before all rows are read.
     fit::check(&statistics, table, table.partitioner(shared.options.partitioner)).map_err(Error::Refused)?;
     let verification = verify::verify(env, descriptor, &mut |_| ())?;
     let findings = &verification.findings;
@@ -171,7 +170,7 @@ fn statistics_of(shared: &Shared, table: &TableSchema, descriptor: &Descriptor) 
 }
 
 impl Shared {
-    /// Puts sound SSTables into the table, all or none.
+    /// Adds sound SSTables to the table, all or none.
     fn take(
         &self,
         store: &Arc<TableStore>,
@@ -185,7 +184,7 @@ impl Shared {
         }
         let table = store.schema();
         for file in &sound {
-            // It may have been altered since the files were checked.
+            // The table may have been altered since the files were checked.
             fit::check(
                 &file.statistics,
                 &table,
@@ -196,7 +195,7 @@ impl Shared {
         self.env.create_dir_all(&store.directory)?;
         let mut transaction = Transaction::begin(self.env.clone(), &store.directory, TransactionKind::Flush)?;
         let importing = store.begin_import();
-        // All that can fail, while it can still be undone.
+        // All that can fail comes before the COMMIT.
         let linked = self
             .link_all(store, &sound, source, &mut transaction)
             .and_then(|taken| {
@@ -280,7 +279,7 @@ impl Shared {
         Ok(write_component(env, to, &Component::Statistics, &bytes)?)
     }
 
-    /// The same without what is only true where it was written.
+    /// The Statistics.db without what is only true on the node that wrote it.
     fn own_statistics(&self, mut statistics: Statistics) -> Statistics {
         let now = self.barrier();
         let now = CommitLogPosition {

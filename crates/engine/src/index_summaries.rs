@@ -1,25 +1,25 @@
-//! Keeps the index summaries of all SSTables within their budget: those that are asked little are thinned out, and get back
-//! what they lost when there is room or they are asked more (Cassandra: IndexSummaryRedistribution).
+//! Keeps the index summaries of all SSTables within their budget: those that are used little are sampled more sparsely, and
+//! more densely again when there is room or they are used more (Cassandra: IndexSummaryRedistribution).
 //!
-//! SSTables with a token map have no summary in memory and take no part.
+//! SSTables with a token map have no summary in memory.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ilion_sstable::SummaryShare;
 
-use crate::background::Work;
-use crate::engine::Shared;
+use crate::shared::Shared;
 use crate::view::LiveSSTable;
+use crate::work::Work;
 
-/// Nothing is left out.
+/// The level of a whole summary.
 const FULL_LEVEL: u64 = 128;
 
-/// What the decision needs of one summary.
+/// One summary, as the decision sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Candidate {
     share: SummaryShare,
-    /// The table's `max_index_interval` allows no less.
+    /// The lowest level that the table's `max_index_interval` allows.
     least_level: u64,
 }
 
@@ -29,7 +29,7 @@ impl Candidate {
     }
 }
 
-/// The level of each summary, so that all take `capacity_bytes`: by how much they are asked. Pure.
+/// The level of each summary, by its use, so that all together take `capacity_bytes`. Pure.
 fn choose_levels(candidates: &[Candidate], capacity_bytes: u64) -> Vec<u64> {
     let all: u64 = candidates
         .iter()
@@ -38,7 +38,7 @@ fn choose_levels(candidates: &[Candidate], capacity_bytes: u64) -> Vec<u64> {
     if all <= capacity_bytes {
         return vec![FULL_LEVEL; candidates.len()];
     }
-    // One look-up each on top, so that none counts for nothing.
+    // One more for each, so that none has weight 0.
     let weight = |candidate: &Candidate| candidate.share.lookups + 1;
     let mut order: Vec<usize> = (0..candidates.len()).collect();
     order.sort_by_key(|at| weight(&candidates[*at]));
@@ -57,7 +57,7 @@ fn choose_levels(candidates: &[Candidate], capacity_bytes: u64) -> Vec<u64> {
     levels
 }
 
-/// A little more is not worth reading the summary again.
+/// The level to change to: a summary is read again only if it grows by half or becomes whole.
 fn steady(current: u64, wanted: u64) -> u64 {
     if wanted > current && wanted < FULL_LEVEL && wanted * 2 < current * 3 {
         current
@@ -67,7 +67,7 @@ fn steady(current: u64, wanted: u64) -> u64 {
 }
 
 impl Shared {
-    /// Looks after the summaries, if it is time to.
+    /// Requests a resampling if it is due.
     pub(crate) fn resample_summaries_if_due(&self) {
         let Some(interval_secs) = self.options.index_summary_resize_interval_secs else {
             return;
@@ -81,7 +81,7 @@ impl Shared {
         }
     }
 
-    /// Thins out and fills up the summaries of all SSTables. A failure is told: that summary stays as it is.
+    /// Resamples the summaries of all SSTables. If that fails, the failure is logged and the summary stays as it is.
     pub(crate) fn resample_summaries(&self) {
         let mut summaries: Vec<(Arc<LiveSSTable>, Candidate)> = Vec::new();
         for store in self.stores() {

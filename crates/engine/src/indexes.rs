@@ -1,74 +1,61 @@
-//! Secondary indexes: opened, told of writes, searched, built.
+//! Secondary indexes: opened, searched, built. Writes reach them through `memtable_indexes`.
 //!
-//! The entries of hidden tables go from memtable to memtable while the table's `active` lock is held, so that the memtable of a
-//! hidden table is frozen with that of its table. It is not logged: a replay of the table makes its entries again. So it is
-//! flushed before its table's memtable is: a crash in between leaves entries too many, never too few.
+//! Entries of hidden tables are made from the table's memtable while its `active` lock is held, so that the memtable of a
+//! hidden table is frozen together with that of its table. Entries are not logged: a replay of the table makes them again. So they
+//! are flushed before the table's memtable: a crash in between leaves stale entries, but none is missing.
 //!
 //! | module | what |
 //! | --- | --- |
-//! | `live` | the indexes of a table and of a memtable; telling them of a changed row |
-//! | `open` | as the schema has them |
-//! | `search` | candidates by a hidden table; removing stale entries |
-//! | `beside` | entries that were found to be missing or stale, put right |
-//! | `attached` | written, opened and built beside SSTables |
-//! | `search_attached` | candidates and ranks by attached indexes |
-//! | `build` | over what the table has already |
-//! | `built` | `system."IndexInfo"` |
-//! | `facts` | what attached indexes have of SSTables, for operators |
-//! | `verify` | an index in a hidden table compared with its table, and put right |
-//! | `verify_attached` | the same of an attached one |
+//! | `open` | opening and dropping indexes as the schema changes |
+//! | `search` | candidates from a hidden table; removing stale entries |
+//! | `beside` | writing and removing single entries of a hidden table |
+//! | `indexed_writer` | an SSTable that is written with its attached indexes |
+//! | `attached` | attached indexes: opened and built beside SSTables |
+//! | `search_attached` | candidates and ranks from attached indexes |
+//! | `build` | building an index over existing data |
+//! | `built` | `system."IndexInfo"`: which indexes are built |
+//! | `facts` | files of attached indexes, for operators |
+//! | `verify` | comparing an index in a hidden table with its table, and repairing it |
+//! | `verify_attached` | the same for an attached index |
 
 mod attached;
 mod beside;
 mod build;
 mod built;
 mod facts;
-mod live;
+mod indexed_writer;
 mod open;
 mod search;
 mod search_attached;
 mod verify;
 mod verify_attached;
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
 use ilion_index::{Candidates, Estimate, IndexClasses, Predicate, Ranked, SecondaryIndex, Storage};
-use ilion_memtable::LogPosition;
-use ilion_rows::Mutation;
 use ilion_schema::{TableId, TableSchema};
 
-use crate::engine::Shared;
-use crate::table_store::{Active, TableStore};
+use crate::table_store::{LiveIndex, TableStore};
 use crate::{Engine, Error, Result};
 use search_attached::AttachedSources;
 
-pub(crate) use attached::IndexedWriter;
 pub use facts::SSTableIndexFacts;
-pub(crate) use live::{IndexState, LiveIndex, MemtableIndexes, TableIndexes};
+pub(crate) use indexed_writer::IndexedWriter;
 pub(crate) use open::directory_of;
 pub use verify::{IndexRepair, IndexVerification};
-
-/// What is kept of a thread's memory for terms.
-const SCRATCH_BYTES_KEPT: usize = 64 << 10;
-
-thread_local! {
-    /// Memory for the terms of one write.
-    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-}
 
 /// An index of a table.
 #[derive(Clone)]
 pub struct OpenIndex {
     /// The index.
     pub index: Arc<dyn SecondaryIndex>,
-    /// It has everything that the table has. Before, it is not asked.
+    /// It covers all data of the table. Before, it is not used.
     pub is_built: bool,
-    /// SSTables of its table: a search reads files of no more.
+    /// SSTables of its table: the most that a search reads files of.
     pub sstables: u64,
 }
 
-/// A build of an index that goes on or waits.
+/// A build of an index that is running or waiting.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IndexBuildFacts {
     /// Keyspace of the table.
@@ -77,14 +64,14 @@ pub struct IndexBuildFacts {
     pub table: String,
     /// The index.
     pub index: String,
-    /// Bytes of the table that were read for it.
+    /// Bytes of the table that were read.
     pub done_bytes: u64,
     /// Bytes of the table that are to be read.
     pub total_bytes: u64,
 }
 
 impl Engine {
-    /// The kinds of indexes that there are.
+    /// The known classes of indexes.
     pub fn index_classes(&self) -> &IndexClasses {
         &self.shared.options.index_classes
     }
@@ -104,8 +91,8 @@ impl Engine {
         store.indexes().0.iter().map(open).collect()
     }
 
-    /// Rows of the table that may match, of all its sources. What the search learns of stale entries
-    /// ([`Candidates::met`]) is removed when it is dropped.
+    /// Rows of the table that may match, from all its sources. Stale entries that the caller reports
+    /// ([`Candidates::met`]) are removed when the candidates are dropped.
     ///
     /// # Errors
     /// There is no such index, it is not built, it does not serve the predicate, or a source cannot be read.
@@ -122,7 +109,7 @@ impl Engine {
         }
     }
 
-    /// How many rows [`Self::index_search`] may give.
+    /// About how many rows [`Self::index_search`] returns.
     ///
     /// # Errors
     /// As for [`Self::index_search`].
@@ -139,8 +126,8 @@ impl Engine {
         }
     }
 
-    /// Rows of the table by nearness of their vectors, the nearest first as far as the sources know. The same row may come
-    /// from several sources.
+    /// Rows of the table by the distance of their vectors, the nearest first within each source. Several sources may return the same
+    /// row.
     ///
     /// # Errors
     /// As for [`Self::index_search`]; the index does not rank.
@@ -154,7 +141,7 @@ impl Engine {
         AttachedSources::of(&store, &live)?.nearest(&live, vector)
     }
 
-    /// Makes an index anew from its table, and returns when it is built. It is not asked meanwhile.
+    /// Rebuilds an index from its table, and returns when it is built. It is not used meanwhile.
     ///
     /// # Errors
     /// There is no such index, writes are refused, or the table cannot be read.
@@ -163,7 +150,7 @@ impl Engine {
         self.shared.rebuild(&store, &live)
     }
 
-    /// The builds of indexes that go on.
+    /// Running and waiting builds of indexes.
     pub fn index_builds(&self) -> Vec<IndexBuildFacts> {
         self.shared.build_facts()
     }
@@ -174,45 +161,6 @@ impl Engine {
             true => Ok((store, live)),
             false => Err(not_built(&live)),
         }
-    }
-}
-
-impl Shared {
-    /// Applies a mutation to the memtable and tells the indexes.
-    ///
-    /// Requires: `active` is held.
-    pub(crate) fn apply_to_memtable(
-        &self,
-        active: &Active,
-        mutation: &Mutation,
-        position: Option<LogPosition>,
-    ) -> isize {
-        let Some(indexes) = &active.indexes else {
-            return match position {
-                Some(position) => active.memtable.apply_logged(mutation, position),
-                None => active.memtable.apply(mutation),
-            };
-        };
-        SCRATCH.with_borrow_mut(|scratch| {
-            let mut grown = 0;
-            let memtable = &active.memtable;
-            let own = memtable.apply_observed(mutation, position, indexes.watched(), &mut |change| {
-                grown += indexes.take_in(&*self.env, &mutation.key, change, scratch);
-            });
-            if scratch.capacity() > SCRATCH_BYTES_KEPT {
-                *scratch = Vec::new();
-            }
-            own + grown
-        })
-    }
-
-    /// Refuses a mutation with a value that an index of its table cannot hold.
-    pub(crate) fn check_indexable(&self, store: &TableStore, mutation: &Mutation) -> Result<()> {
-        if !store.has_refusing_indexes() {
-            return Ok(());
-        }
-        let indexes = store.indexes_now();
-        Ok(indexes.0.iter().try_for_each(|live| live.index.check(mutation))?)
     }
 }
 

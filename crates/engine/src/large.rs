@@ -1,8 +1,8 @@
-//! Warnings about partitions, rows, cells and tombstones that are more than what does a table good, as they are written to SSTables.
+//! Warnings about large partitions, rows and cells, and many tombstones, while they are written to SSTables.
 //!
-//! Compat: the sentences of Cassandra's guardrails on partition size and tombstones, whose second thresholds refuse nothing here, since
-//! what is flushed or compacted has to be written; those on rows and cells are Ilion's own. An SSTable gives a bounded number of
-//! warnings.
+//! Compat: the messages of Cassandra's guardrails on partition size and tombstones. Their second thresholds refuse nothing here, since
+//! a flush or compaction must write its data. Warnings about rows and cells are Ilion's own. The number of warnings for an SSTable
+//! is limited.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,19 +12,19 @@ use ilion_rows::{Cell, Data, DecoratedKey, EntryRow, PartitionHead, PlainRow, Ro
 use ilion_schema::TableSchema;
 use ilion_types::decode_composite;
 
-/// Warnings of one SSTable; more are only counted.
+/// Most warnings for one SSTable; more are only counted.
 const WARNINGS_MAX: u64 = 10;
 
-/// What is warned of; `None` means never.
+/// Thresholds of warnings; `None` means never.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LargeLimits {
     /// Uncompressed bytes of a partition.
     pub partition_bytes: Option<u64>,
-    /// Uncompressed bytes of a partition that are told as an error.
+    /// Uncompressed bytes of a partition, logged as an error.
     pub partition_bytes_fail: Option<u64>,
     /// Tombstones of a partition.
     pub partition_tombstones: Option<u64>,
-    /// Tombstones of a partition that are told as an error.
+    /// Tombstones of a partition, logged as an error.
     pub partition_tombstones_fail: Option<u64>,
     /// Uncompressed bytes of a row.
     pub row_bytes: Option<u64>,
@@ -32,7 +32,7 @@ pub struct LargeLimits {
     pub cell_bytes: Option<u64>,
 }
 
-/// Looks at what is written to an SSTable.
+/// Checks what is written to an SSTable.
 pub(crate) struct LargeWatch {
     limits: LargeLimits,
     table: Arc<TableSchema>,
@@ -40,11 +40,11 @@ pub(crate) struct LargeWatch {
     start: u64,
     tombstones: u64,
     warnings: u64,
-    /// The least of the limits in bytes.
+    /// The lowest of the limits in bytes.
     bytes_min: u64,
 }
 
-/// What a plain partition or row takes beside its values: for its key, times, and a value each.
+/// Upper limit of the bytes of a plain partition or row beside its values: its key, times, and for each value.
 const PLAIN_OVERHEAD_BYTES: usize = 64;
 const PLAIN_VALUE_OVERHEAD_BYTES: usize = 10;
 
@@ -72,7 +72,7 @@ impl LargeWatch {
         &self.table
     }
 
-    /// A partition begins; the SSTable has so many uncompressed bytes.
+    /// Begins a partition; the SSTable has so many uncompressed bytes.
     pub(crate) fn begin_partition(&mut self, head: &PartitionHead, written: u64) {
         if self.limits == LargeLimits::default() {
             return;
@@ -85,7 +85,7 @@ impl LargeWatch {
         }
     }
 
-    /// True if there is nothing to be told of a plain partition or row, so that it need not be watched. It has no tombstones.
+    /// True if a plain partition or row cannot cause a warning, so that it need not be checked. It has no tombstones.
     #[inline]
     pub(crate) fn passes_over(&self, row: &PlainRow<'_>) -> bool {
         if self.bytes_min == u64::MAX {
@@ -97,7 +97,7 @@ impl LargeWatch {
         (bytes + row.key.len() + PLAIN_OVERHEAD_BYTES) as u64 <= self.bytes_min
     }
 
-    /// A row or marker was written and took so many bytes.
+    /// Checks a row or marker that was written and took so many bytes.
     #[inline]
     pub(crate) fn unfiltered(&mut self, unfiltered: &Unfiltered, bytes: u64) {
         let is_above = |limit: Option<u64>| limit.is_some_and(|limit| bytes > limit);
@@ -111,7 +111,7 @@ impl LargeWatch {
         }
     }
 
-    /// A row of nothing but its key was written and took so many bytes.
+    /// Checks a row without values that was written and took so many bytes.
     #[inline]
     pub(crate) fn entry(&mut self, entry: &EntryRow<'_>, bytes: u64) {
         self.tombstones += u64::from(!entry.deletion.is_live());
@@ -120,7 +120,7 @@ impl LargeWatch {
         }
     }
 
-    /// The partition is complete; the SSTable has so many uncompressed bytes.
+    /// Ends the partition; the SSTable has so many uncompressed bytes.
     pub(crate) fn end_partition(&mut self, written: u64) {
         let Some(key) = self.key.take() else {
             return;
@@ -142,7 +142,7 @@ impl LargeWatch {
         }
     }
 
-    /// The SSTable is complete.
+    /// Ends the SSTable.
     pub(crate) fn finish(&self) {
         if let Some(more) = self.warnings.checked_sub(WARNINGS_MAX).filter(|more| *more > 0) {
             let (keyspace, table) = (&self.table.keyspace, &self.table.name);
@@ -150,7 +150,7 @@ impl LargeWatch {
         }
     }
 
-    /// How many warnings there were.
+    /// Number of warnings.
     #[cfg(test)]
     fn warnings(&self) -> u64 {
         self.warnings

@@ -15,7 +15,7 @@ use ilion_schema::TableSchema;
 use ilion_sstable::Begin;
 use ilion_types::Token;
 
-use crate::read::Held;
+use crate::source::Held;
 use crate::view::View;
 
 /// Fewer SSTables are opened at once: it would cost as much to let them wait.
@@ -115,7 +115,7 @@ impl LateSources for LateScans {
             return Ok(Some(Box::new(Held::new(cursor, live.clone()))));
         }
         if let Some(begin) = live.sstable.begin_of(&self.range) {
-            // A map of another kind of tokens has no bits, so that nobody glimpsed at it.
+            // Only SSTables with Murmur3 tokens wait (`SSTable::glimpse`), so there is one.
             let token = begin.bound().token.murmur3().unwrap_or(first.token);
             self.waiting.push(Waiting {
                 token,

@@ -1,40 +1,45 @@
-//! The storage engine: tables, the write path, the read path, and everything that goes on in the background.
+//! The storage engine: tables, the write path, the read path, and the work of the background.
 //!
 //! **A write** ([`Engine::apply`]) is encoded, appended to the commit log and merged into the memtable while the
 //! table's `active` lock is held shared, so that a memtable is frozen together with the log position that it covers. It
 //! is visible at once, and durable when the log says so ([`Engine::on_durable`]).
 //! **A read** takes the table's `View` (memtables and SSTables behind one `Arc`), opens a cursor per source that
-//! may have what is wanted, and merges them.
-//! **Flush** writes a frozen memtable as an SSTable under a transaction log, swaps the view, and lets go of the log
-//! segments below. **Compaction** merges SSTables the same way.
-//! **Start** ([`Engine::open`]) finishes what a crash left, opens the SSTables, loads the schema from `system_schema`,
-//! and replays what the log holds and no SSTable does.
+//! may have wanted data, and merges them.
+//! **Flush** writes a frozen memtable as an SSTable under a transaction log, swaps the view, and trims the commit log.
+//! **Compaction** merges SSTables the same way.
+//! **Start** ([`Engine::open`]) opens the SSTables, loads the schema from `system_schema`, replays the records of the log that
+//! no SSTable has, and finishes the transactions that a crash left.
 //!
 //! | module | what |
 //! | --- | --- |
-//! | `engine` | [`Engine`]: the public calls, what its threads share |
-//! | `options`, `error` | what it is told; why it refuses |
-//! | `recovery` | opening a data directory |
+//! | `engine`, `lifecycle` | [`Engine`]: the public calls; opening and closing it |
+//! | `shared` | what the parts and threads of an engine share |
+//! | `options`, `error` | how it behaves; why it refuses |
+//! | `recovery`, `parallel` | opening a data directory; work that a start divides among threads |
 //! | `origin` | which Cassandra the directory is one of |
 //! | `replay`, `log_losses` | records of the log back into memtables; what could not be read of it |
-//! | `table_store` | [`TableStore`]: one table |
+//! | `table_store` | [`TableStore`]: one table, its indexes, and (`memtables`) its memtables |
 //! | `view` | what a read sees |
 //! | `write`, `read` | the two hot paths |
-//! | `survey` | what a read would ask, told without reading |
-//! | `chain` | SSTables with different stretches of a partition, opened as a read comes to them |
+//! | `source` | an SSTable as a source of a read |
+//! | `late`, `chain` | SSTables that a read opens only if it comes to them: by token, by clustering |
+//! | `survey` | which sources a read would use, found without reading |
 //! | `settle` | rows read source after source, until older sources can add nothing |
 //! | `row_cache`, `cached_read` | heads of partitions in memory, and reads through them |
 //! | `counter_cache` | what this node has counted |
-//! | `saved_caches` | their keys over restarts |
-//! | `budget` | memory of all memtables together; slowing writers |
-//! | `flush`, `flush_pace` | memtable to SSTable, and with which haste |
-//! | `stall` | what failed since something was used up, and is tried again |
-//! | `maintenance` | whose turn it is to change a table's files |
-//! | `compact` | SSTables to fewer: chosen, merged, paced, asked for and stopped; writers are slowed for it |
-//! | `indexes` | secondary indexes: opened, written, searched, built |
+//! | `saved_caches`, `cache_saving` | their keys over restarts; when, and how many |
+//! | `budget` | memory of all memtables; slowing writers |
+//! | `flush`, `flush_pace` | memtable to SSTable; the pace of a flush that no caller waits for |
+//! | `stall`, `retry` | work that failed since something is used up; trying it again |
+//! | `maintenance` | locks of changes of a table's files |
+//! | `compact` | compactions: chosen, run, requested and stopped |
+//! | `choosing`, `tasks`, `pace` | what a table remembers between choices; running compactions; how fast they read |
+//! | `backlog` | how far compactions are behind; slowing writers for it |
+//! | `indexes` | secondary indexes: opened, searched, built |
+//! | `memtable_indexes` | the indexes of a memtable, which see each changed row |
 //! | `token_maps`, `index_summaries` | token maps that are missing; summaries within their budget |
-//! | `background` | the threads that do it |
-//! | `set_aside` | what a start could not open, and how the node serves the rest |
+//! | `work`, `background` | work in queues; the threads that take it |
+//! | `set_aside`, `faults` | what a start could not open; objects of the schema that do not decode |
 //! | `affected` | which tables a change of the schema touches |
 //! | `schema_check` | a change of the schema, tried out before it is logged |
 //! | `schema_store` | the schema in `system_schema`, and changes of it |
@@ -43,10 +48,11 @@
 //! | `sampler` | which partitions are used most |
 //! | `large` | warnings of large partitions, rows and cells |
 //! | `link` | files under a second name |
-//! | `clock`, `reached` | now, as deletion times have it; timestamps that never step back |
+//! | `intervals` | which stretches of the log an SSTable covers |
+//! | `clock`, `timestamps`, `reached` | now, as deletion times have it; timestamps that never step back, and the file that sees to it |
 //! | `virtual_table` | tables that are computed when they are read |
 //! | `stripes` | locks for what is read before it is written |
-//! | `facts`, `table_details` | counts for operators |
+//! | `facts`, `table_details`, `counters` | counts for operators |
 //!
 //! Lock order, first to last: schema change, the build of an index, stripes, `Shared::large_write`, `TableStore::manual`, `TableStore::maintenance`
 //! (the turn of a flush, then the files), `TableStore::choosing`, `TableStore::active` (of several tables by ascending table id),
@@ -55,32 +61,43 @@
 
 mod affected;
 mod background;
+mod backlog;
 mod budget;
+mod cache_saving;
 mod cached_read;
 mod chain;
+mod choosing;
 mod clock;
 mod compact;
 mod counter_cache;
+mod counters;
 mod engine;
 mod error;
 mod export;
 mod facts;
+mod faults;
 mod flush;
 mod flush_pace;
 mod import;
 mod index_summaries;
 mod indexes;
+mod intervals;
 mod large;
 mod late;
+mod lifecycle;
 mod link;
 mod log_losses;
 mod maintenance;
+mod memtable_indexes;
 mod options;
 mod origin;
+mod pace;
+mod parallel;
 mod reached;
 mod read;
 mod recovery;
 mod replay;
+mod retry;
 mod row_cache;
 mod sampler;
 mod saved_caches;
@@ -88,22 +105,28 @@ mod schema_check;
 mod schema_store;
 mod set_aside;
 mod settle;
+mod shared;
+mod source;
 mod stall;
 mod stripes;
 mod survey;
 mod table_details;
 mod table_store;
+mod tasks;
+mod timestamps;
 mod token_maps;
 mod truncate;
 mod view;
 mod virtual_table;
+mod work;
 mod write;
 
-pub use compact::{CompactionFacts, CompactionRequest, TaskChoice};
+pub use compact::CompactionRequest;
 pub use counter_cache::{CounterCache, CounterKey, OwnCount, deletes_counters};
 pub use engine::Engine;
 pub use error::{Error, Result};
 pub use facts::{CacheFacts, EngineFacts, TableFacts};
+pub use faults::SetAside;
 pub use ilion_compaction::MajorOutput;
 pub use ilion_sstable::{EstimatedHistogram, Finding, LookupCounts, Version as SSTableVersion};
 pub use import::{ImportReport, ImportSource};
@@ -112,9 +135,9 @@ pub use large::LargeLimits;
 pub use log_losses::LogLosses;
 pub use options::{CacheOptions, EngineOptions};
 pub use sampler::{TopPartition, TopPartitions};
-pub use set_aside::SetAside;
 pub use stripes::StripesGuard;
 pub use survey::ReadSurvey;
 pub use table_details::TableDetails;
 pub use table_store::TableStore;
+pub use tasks::{CompactionFacts, TaskChoice};
 pub use virtual_table::{VirtualRow, VirtualTable};

@@ -18,39 +18,9 @@ use ilion_sstable::{Glimpse, KeyHash, Presence, SSTable, Scan, Unwanted, Whereab
 use crate::chain::ChainRead;
 use crate::late::{LateScans, SSTABLES_MIN, Waiting};
 use crate::settle::{SettledCursor, Settling, Wanted};
+use crate::source::{Held, scan, skip, skip_all, touch};
 use crate::table_store::TableStore;
-use crate::view::{LiveSSTable, View};
-
-/// A cursor over an SSTable that keeps its files from being removed.
-pub(crate) struct Held<C> {
-    cursor: C,
-    sstable: Arc<LiveSSTable>,
-    /// Counted as touched: it was asked for a partition.
-    is_touched: bool,
-}
-
-impl<C> Held<C> {
-    /// One that was asked for nothing.
-    pub(crate) fn new(cursor: C, sstable: Arc<LiveSSTable>) -> Self {
-        Self {
-            cursor,
-            sstable,
-            is_touched: false,
-        }
-    }
-}
-
-impl<C: Cursor> Cursor for Held<C> {
-    fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError> {
-        if !self.is_touched {
-            self.is_touched = true;
-            touch(&self.sstable);
-        }
-        self.cursor.next_partition()
-    }
-
-    ilion_rows::cursor_methods!(forward cursor: next_unfiltered lower_bound peek plain_partitions plain_rows);
-}
+use crate::view::View;
 
 /// No partition at all.
 struct Nothing;
@@ -333,11 +303,7 @@ impl PointRead<'_> {
                 continue;
             };
             merged_sstables += 1;
-            let held = Held {
-                cursor,
-                sstable: live.clone(),
-                is_touched: true,
-            };
+            let held = Held::touched(cursor, live.clone());
             if may_delete_partitions(sstable) {
                 let begun = Begun::of(held)?;
                 deletion = deletion.max(begun.deletion());
@@ -399,47 +365,6 @@ pub(crate) enum Prospect {
     Possible(Whereabouts),
 }
 
-/// Counts SSTables that are left alone.
-fn skip_all(why: Count, sstables: &[Arc<LiveSSTable>]) {
-    cost::add(why, sstables.len() as u64);
-    if trace::is_on() {
-        sstables.iter().for_each(|live| tell_skipped(why, live));
-    }
-}
-
-/// Counts an SSTable that is left alone.
-#[inline]
-fn skip(why: Count, live: &LiveSSTable) {
-    cost::add(why, 1);
-    if trace::is_on() {
-        tell_skipped(why, live);
-    }
-}
-
-#[cold]
-fn tell_skipped(why: Count, live: &LiveSSTable) {
-    trace::note(|| {
-        let sstable = live.sstable.descriptor().base_name();
-        match why {
-            Count::SkippedByKeyRange => format!("Key range allows skipping sstable {sstable}"),
-            Count::SkippedByFilter if live.sstable.token_map_bytes().is_some() => {
-                format!("Token map allows skipping sstable {sstable}")
-            }
-            Count::SkippedByFilter => format!("Bloom filter allows skipping sstable {sstable}"),
-            Count::SkippedByClustering => format!("Skipped non-slice-intersecting sstable {sstable}"),
-            Count::SkippedByDeletion => format!("Partition deletion covers sstable {sstable}"),
-            _ => format!("Newer data makes sstable {sstable} needless"),
-        }
-    });
-}
-
-/// Counts an SSTable that is asked.
-#[inline]
-pub(crate) fn touch(live: &LiveSSTable) {
-    cost::add(Count::SSTablesTouched, 1);
-    trace::note(|| format!("Reading sstable {}", live.sstable.descriptor().base_name()));
-}
-
 fn tell_merged(sstables: usize) {
     trace::note(|| format!("Merged data from memtables and {sstables} sstables"));
 }
@@ -453,18 +378,6 @@ fn may_delete_partitions(sstable: &SSTable) -> bool {
 /// True if it may have a deletion of the whole partition, or a static row that is wanted.
 fn is_part_of_head(sstable: &SSTable, wants_static: bool) -> bool {
     may_delete_partitions(sstable) || (wants_static && !sstable.header().statics.is_empty())
-}
-
-/// A cursor over a range of one SSTable.
-pub(crate) fn scan(
-    live: &Arc<LiveSSTable>,
-    table: &Arc<TableSchema>,
-    range: &KeyRange,
-    filter: &Arc<ClusteringFilter>,
-    scan: Scan,
-) -> Box<dyn Cursor> {
-    let cursor = live.sstable.cursor(table, range.clone(), filter.clone(), scan);
-    Box::new(Held::new(cursor, live.clone()))
 }
 
 fn merged(

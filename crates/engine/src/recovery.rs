@@ -1,29 +1,30 @@
-//! Opening a data directory: whose it is, what tables there are, what a crash left, what the log holds.
+//! Opening a data directory: its id, its tables, what a crash left, the replay of the log.
 //!
-//! Everything is opened and checked before anything is changed, so that a directory that is refused is as it was: the program
+//! Everything is opened and checked before anything is changed. So a directory that is refused is unchanged, and the program
 //! that wrote it can still open it.
 
 use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
-use ilion_commitlog::{CommitLog, Position};
+use ilion_commitlog::CommitLog;
 use ilion_env::{Env, FileLock};
 use ilion_schema::{Schema, SchemaFault, TableKind, TableSchema};
 use ilion_sstable::{Found, TableFiles, finish_transactions};
 use ilion_types::{CqlType, Partitioner};
-use parking_lot::Mutex;
 use uuid::Uuid;
 
 use crate::affected::Affected;
-use crate::background::Work;
-use crate::engine::{Shared, TableMap};
+use crate::log_losses;
 use crate::origin;
+use crate::parallel::in_parallel;
 use crate::reached::Reached;
 use crate::replay::replay;
+use crate::shared::{Shared, TableMap};
 use crate::table_store::{Left, TableStore};
 use crate::view::LiveSSTable;
+use crate::work::Work;
 use crate::write::record_bytes_max;
 use crate::{EngineOptions, Error, Result};
 
@@ -52,10 +53,10 @@ pub(crate) fn open(env: Arc<dyn Env>, options: EngineOptions) -> Result<(Shared,
     shared.adopt_tables(&own, &Affected::All)?;
     shared.schema.store(Arc::new(own));
     let (stored, faults) = shared.load_schema()?;
-    shared.note_faults(&faults);
+    shared.faults.note(&faults);
     shared.adopt_tables(&stored, &Affected::All)?;
     shared.schema.store(Arc::new(stored));
-    let reached = shared.read_reached()?;
+    let reached = Reached::read(&*shared.env, &shared.options.data_dir)?;
     let log = replay_log(&shared, id, reached, faults)?;
     // Recovery runs once.
     let _ = shared.log.set(log);
@@ -123,12 +124,15 @@ fn replay_log(
             "the commit log was replayed"
         );
     }
-    shared.tell_losses(&report);
+    // Recovery runs once.
+    let _ = shared
+        .log_losses
+        .set(log_losses::tell(&report, &shared.options.commit_log));
     Ok(log)
 }
 
 impl Shared {
-    /// The directory is understood and is ours from now on: what a crash left in it is brought to an end.
+    /// Marks the directory as ours after all of it was read, and finishes the transactions that a crash left.
     pub(crate) fn take_over(&self) -> Result<()> {
         let path = self.options.data_dir.join(ID_FILE);
         if !self.env.exists(&path) {
@@ -149,8 +153,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Makes stores for the tables that the schema has and we do not, gives changed tables their new schema, and forgets
-    /// those that are gone.
+    /// Makes stores for new tables of the schema, gives changed tables their new schema, and drops the stores of
+    /// tables that the schema no longer has.
     pub(crate) fn adopt_tables(&self, schema: &Schema, affected: &Affected) -> Result<()> {
         let mut next = TableMap::default();
         let known = self.tables.load_full();
@@ -191,11 +195,11 @@ impl Shared {
             .collect();
         let (kept, gone): (Vec<_>, Vec<_>) = gone
             .into_iter()
-            .partition(|store: &Arc<TableStore>| self.is_faulty(store));
+            .partition(|store: &Arc<TableStore>| self.faults.has(&store.schema()));
         next.extend(kept.into_iter().map(|store| (store.id, store)));
         self.tables.store(Arc::new(next));
         for store in gone {
-            // The schema has it no more, whatever becomes of its files.
+            // The table is dropped even if its files cannot be removed.
             if let Err(error) = self.drop_table(&store) {
                 let directory = store.directory().display();
                 tracing::warn!(?store, %directory, %error, "files of a dropped table are left; remove its directory");
@@ -204,7 +208,7 @@ impl Shared {
         Ok(())
     }
 
-    /// A table; its SSTables are added to `found`, but for those that a crash left unfinished.
+    /// The store of a table; its SSTables are added to `found`, without those that a crash left unfinished.
     fn find_table(&self, table: &Arc<TableSchema>, found: &mut Vec<FoundSSTable>) -> Result<Arc<TableStore>> {
         let since = self.barrier();
         let options = &self.options;
@@ -225,9 +229,9 @@ impl Shared {
         Ok(store)
     }
 
-    /// Adds the SSTables that a table has in its directory to `found`, but for those that a crash left unfinished.
+    /// Adds the SSTables in a table's directory to `found`, without those that a crash left unfinished.
     pub(crate) fn find_sstables(&self, store: &Arc<TableStore>, found: &mut Vec<FoundSSTable>) -> Result<()> {
-        // What Cassandra keeps in the order of a type (its batch log) is left alone.
+        // Tables that Cassandra orders by a type (its batch log) are not read.
         if store.schema().partitioner(self.options.partitioner) == Partitioner::Local {
             return Ok(());
         }
@@ -251,7 +255,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Opens SSTables, several at a time, and gives them to their tables.
+    /// Opens SSTables, several at a time, and adds them to their tables.
     fn open_found(&self, found: Vec<FoundSSTable>) -> Result<()> {
         let opened = in_parallel(&found, |sstable| {
             self.open_found_sstable(&sstable.store.schema(), &sstable.found)
@@ -260,7 +264,7 @@ impl Shared {
         for (FoundSSTable { store, .. }, live) in found.into_iter().zip(opened) {
             let live = match live.and_then(|live| check_file_types(&live).map(|()| live)) {
                 Ok(live) => live,
-                // An index can be made anew, so a start does not end at it.
+                // An index can be rebuilt, so it does not end the start.
                 Err(error) if store.schema().key_order.is_some() && error.is_damage() => {
                     tracing::error!(?store, %error, "a file of an index cannot be used; the index is built anew");
                     store.is_damaged.store(true, Ordering::Release);
@@ -277,7 +281,7 @@ impl Shared {
                 _ => by_table.push((store, vec![live])),
             }
         }
-        // Not even those that do open: what is missing may hide what they have.
+        // A table that is set aside gets no SSTable at all: the missing one may have tombstones for the others.
         by_table.retain(|(store, _)| store.set_aside_reason().is_none());
         for (store, sstables) in by_table {
             store.add_sstables(sstables);
@@ -291,42 +295,6 @@ impl Shared {
 pub(crate) struct FoundSSTable {
     store: Arc<TableStore>,
     found: Found,
-}
-
-/// Threads that a start may keep busy.
-pub(crate) fn thread_count() -> usize {
-    std::thread::available_parallelism().map_or(1, |count| count.get().min(16))
-}
-
-/// Few opens are not worth a thread.
-const OPENS_A_THREAD: usize = 8;
-
-/// Does something with each item, on several threads; the results are in the order of the items.
-fn in_parallel<I: Sync, T: Send>(items: &[I], work: impl Fn(&I) -> Result<T> + Sync) -> Vec<Result<T>> {
-    let threads = thread_count().min(items.len() / OPENS_A_THREAD);
-    if threads < 2 {
-        return items.iter().map(work).collect();
-    }
-    let next = AtomicUsize::new(0);
-    let results: Vec<Mutex<Option<Result<T>>>> = items.iter().map(|_| Mutex::new(None)).collect();
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    let (Some(item), Some(result)) = (items.get(at), results.get(at)) else {
-                        return;
-                    };
-                    *result.lock() = Some(work(item));
-                }
-            });
-        }
-    });
-    let missing = || Err(Error::Refused("a thread that opens SSTables is gone".to_owned()));
-    results
-        .into_iter()
-        .map(|result| result.into_inner().unwrap_or_else(missing))
-        .collect()
 }
 
 pub(crate) fn check_file_types(live: &LiveSSTable) -> Result<()> {
@@ -347,26 +315,5 @@ fn check_types<'a>(
         Some(class) => Err(Error::Refused(format!(
             "{place} has values of {class}, a type that Ilion does not know; drop the table with the program that made it"
         ))),
-    }
-}
-
-/// True if an SSTable of the table holds the record already.
-pub(crate) fn is_on_disk(intervals: &[ilion_sstable::CommitLogInterval], position: Position) -> bool {
-    let place = (position.segment.0, position.offset);
-    intervals
-        .iter()
-        .any(|(start, end)| *start <= place && place < *end)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_record_is_on_disk_from_the_start_of_an_interval_to_before_its_end() {
-        let intervals = [((1, 10), (2, 0)), ((3, 0), (3, 7))];
-        let at = |segment, offset| is_on_disk(&intervals, Position::new(segment, offset));
-        assert!(!at(1, 9) && at(1, 10) && at(1, 999) && !at(2, 0));
-        assert!(at(3, 0) && at(3, 6) && !at(3, 7));
     }
 }

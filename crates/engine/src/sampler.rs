@@ -1,7 +1,7 @@
-//! Which partitions are read and written most, for as long as somebody wants to know.
+//! Samples which partitions are read and written most.
 //!
-//! Counted by the space-saving algorithm (Metwally, Agrawal, El Abbadi 2005): so many counters, and a partition without one takes over
-//! the least. A count is too high by at most its error. Off, a read or write costs the look at a flag.
+//! The space-saving algorithm (Metwally, Agrawal, El Abbadi 2005): a fixed number of counters, and a partition without one takes over
+//! the lowest. A count is too high by at most its error. While sampling is off, a read or write only checks a flag.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -11,20 +11,19 @@ use ilion_rows::Mutation;
 use ilion_schema::{TableId, TableSchema};
 use parking_lot::Mutex;
 
-use crate::large::shown;
-use crate::{Engine, Error, Result};
+use crate::{Error, Result};
 
-/// Partitions that are counted at a time, of each kind.
+/// Counters of each kind.
 const COUNTERS: usize = 1024;
 
-/// A partition that is among those used most.
+/// One of the partitions that are used most.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopPartition {
     /// `keyspace.table:key`
     pub partition: String,
-    /// How often, or how many bytes.
+    /// Number of uses, or of bytes.
     pub count: u64,
-    /// By how much the count may be too high.
+    /// The count is too high by at most this.
     pub error: u64,
 }
 
@@ -39,16 +38,17 @@ pub struct TopPartitions {
     pub write_bytes: Vec<TopPartition>,
 }
 
+/// The counting, if it is on.
 #[derive(Default)]
 pub(crate) struct Sampling {
     is_on: AtomicBool,
-    /// Held for one count.
+    /// Locked for one count.
     samples: Mutex<Option<Samples>>,
 }
 
-/// What is counted at the moment.
+/// A running sampling.
 struct Samples {
-    /// Only these.
+    /// The tables whose partitions are counted.
     tables: Vec<TableId>,
     reads: Heavy,
     writes: Heavy,
@@ -74,7 +74,7 @@ impl Heavy {
                 self.0.remove(&victim);
             }
         }
-        // The key may be a slice of a whole request.
+        // The key may be a slice of a large request.
         let place = (table, Bytes::copy_from_slice(key));
         self.0.insert(place, (least + amount, least));
     }
@@ -114,30 +114,12 @@ impl Sampling {
         }
     }
 
-    fn count(&self, table: TableId, count: impl FnOnce(&mut Samples)) {
-        if let Some(samples) = self.samples.lock().as_mut()
-            && samples.tables.contains(&table)
-        {
-            count(samples);
-        }
-    }
-}
-
-/// Bytes of a mutation as the commit log would have it.
-fn size_of(mutation: &Mutation) -> u64 {
-    let mut encoded = Vec::new();
-    ilion_rows::encode_mutation(mutation, &mut encoded);
-    encoded.len() as u64
-}
-
-impl Engine {
-    /// Starts to count reads and writes of the tables' partitions.
+    /// Starts to count.
     ///
     /// # Errors
-    /// They are being counted for somebody else.
-    pub fn begin_sampling(&self, tables: Vec<TableId>) -> Result<()> {
-        let sampling = &self.shared.sampling;
-        let mut samples = sampling.samples.lock();
+    /// Another sampling is running.
+    pub(crate) fn begin(&self, tables: Vec<TableId>) -> Result<()> {
+        let mut samples = self.samples.lock();
         if samples.is_some() {
             let reason = "partitions are being sampled for somebody else; try again later";
             return Err(Error::Refused(reason.to_owned()));
@@ -148,28 +130,41 @@ impl Engine {
             writes: Heavy::default(),
             write_bytes: Heavy::default(),
         });
-        sampling.is_on.store(true, Relaxed);
+        self.is_on.store(true, Relaxed);
         Ok(())
     }
 
-    /// Ends what [`Engine::begin_sampling`] began: the partitions with the highest counts, so many of each kind.
-    pub fn finish_sampling(&self, top: usize) -> TopPartitions {
-        let sampling = &self.shared.sampling;
-        sampling.is_on.store(false, Relaxed);
-        let Some(samples) = sampling.samples.lock().take() else {
+    /// Ends what [`Self::begin`] began. Partitions without a `name` are left out.
+    pub(crate) fn finish(
+        &self,
+        top: usize,
+        name: impl Fn(TableId, &Bytes) -> Option<String>,
+    ) -> TopPartitions {
+        self.is_on.store(false, Relaxed);
+        let Some(samples) = self.samples.lock().take() else {
             return TopPartitions::default();
         };
-        // A table may have been dropped meanwhile.
-        let name = |table, key: &Bytes| {
-            let store = self.shared.table(table)?;
-            Some(shown(&store.schema(), key))
-        };
         TopPartitions {
-            reads: samples.reads.top(top, name),
-            writes: samples.writes.top(top, name),
-            write_bytes: samples.write_bytes.top(top, name),
+            reads: samples.reads.top(top, &name),
+            writes: samples.writes.top(top, &name),
+            write_bytes: samples.write_bytes.top(top, &name),
         }
     }
+
+    fn count(&self, table: TableId, count: impl FnOnce(&mut Samples)) {
+        if let Some(samples) = self.samples.lock().as_mut()
+            && samples.tables.contains(&table)
+        {
+            count(samples);
+        }
+    }
+}
+
+/// Bytes of a mutation in the commit log.
+fn size_of(mutation: &Mutation) -> u64 {
+    let mut encoded = Vec::new();
+    ilion_rows::encode_mutation(mutation, &mut encoded);
+    encoded.len() as u64
 }
 
 #[cfg(test)]

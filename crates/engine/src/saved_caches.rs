@@ -1,8 +1,8 @@
-//! Caches that outlive the process: what partitions and counters they held is saved now and then, and at the end; after a start,
-//! when the engine serves already, they are filled again in the background.
+//! Saved caches: the keys in caches are saved now and then, and at the end. After a start,
+//! the caches are filled again in the background, while the engine serves requests.
 //!
-//! Of rows and counters only keys are saved (`entries`), so what comes back is as new as a read; of the key cache places in SSTables,
-//! too (`keys`), which never change. What is damaged is left alone with a warning.
+//! Of the row and counter cache only keys are saved (`entries`), and their values are read again. Of the key cache positions in
+//! SSTables are saved, too (`keys`), since they never change. Damaged files are skipped with a warning.
 //! Compat: `AutoSavingCache` of Cassandra 5.0.
 
 mod entries;
@@ -11,7 +11,7 @@ mod keys;
 mod schema_digest;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -21,56 +21,16 @@ use ilion_rows::{
 use ilion_schema::{ColumnKind, TableSchema};
 
 use self::entries::{Draft, Saved, SavedEntry, decode_cell, encode_cell};
+use crate::cache_saving::{COUNTERS, CacheSaving, KEYS, ROWS};
 use crate::counter_cache::{CounterKey, OwnCount};
-use crate::engine::Shared;
-use crate::options::CacheOptions;
-use crate::{Engine, EngineOptions, Error, Result};
+use crate::shared::Shared;
+use crate::{Engine, Error, Result};
 
-const KEYS: &str = "KeyCache";
-const ROWS: &str = "RowCache";
-const COUNTERS: &str = "CounterCache";
-
-/// What a cache may do, as far as that can be changed while it runs.
-pub(crate) struct SavedCache {
-    name: &'static str,
-    /// As operators call it.
-    label: &'static str,
-    save_period: Option<Duration>,
-    /// How many keys are saved.
-    pub(crate) keys_to_save: AtomicUsize,
-}
-
-impl SavedCache {
-    fn of(name: &'static str, label: &'static str, options: &CacheOptions) -> Self {
-        Self {
-            name,
-            label,
-            save_period: options.save_period,
-            keys_to_save: AtomicUsize::new(options.keys_to_save),
-        }
-    }
-
-    /// Those of an engine.
-    pub(crate) fn all(options: &EngineOptions) -> [Self; 3] {
-        [
-            Self::of(KEYS, "keys", &options.key_cache),
-            Self::of(ROWS, "rows", &options.row_cache),
-            Self::of(COUNTERS, "counters", &options.counter_cache),
-        ]
-    }
-
-    fn due_nanos(&self, now_nanos: u64) -> Option<u64> {
-        let nanos = |period: Duration| u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
-        self.save_period
-            .map(|period| now_nanos.saturating_add(nanos(period)))
-    }
-}
-
-/// Loads what was saved, and saves until the engine stops.
+/// Loads the saved caches, and saves them until the engine closes.
 pub(crate) fn run(shared: &Arc<Shared>) {
     load(shared);
     shared.background.tell_caches_loaded();
-    let caches = &shared.saved_caches;
+    let caches = &shared.cache_savings;
     let now_nanos = shared.env.monotonic_nanos();
     let mut due = caches.each_ref().map(|cache| cache.due_nanos(now_nanos));
     loop {
@@ -92,7 +52,7 @@ pub(crate) fn run(shared: &Arc<Shared>) {
     }
 }
 
-fn save_and_tell(shared: &Shared, cache: &SavedCache) {
+fn save_and_tell(shared: &Shared, cache: &CacheSaving) {
     let keys_max = cache.keys_to_save.load(Ordering::Relaxed);
     let saved = match cache.name {
         KEYS => shared.save_keys(keys_max),
@@ -117,7 +77,7 @@ fn save_counters(shared: &Shared, keys_max: usize) -> Result<()> {
     for key in shared.counter_cache.keys().into_iter().take(keys_max) {
         let table = shared.table(key.table).map(|store| store.schema());
         let column = table.as_ref().and_then(|table| table.column(key.column));
-        // Compat: an entry of a static column ends a Cassandra's load with an error.
+        // Compat: Cassandra cannot load a file with an entry of a static column.
         if let Some(column) = column.filter(|column| column.kind != ColumnKind::Static) {
             let cell = encode_cell(key.clustering.values(), &column.name);
             draft.add(key.table, &key.key, Some(&cell));
@@ -131,7 +91,7 @@ fn write(shared: &Shared, draft: Draft, cache: &str) -> Result<()> {
     Ok(draft.write(&*shared.env, &shared.options.saved_caches_dir, cache, version)?)
 }
 
-/// Reads what was cached when the caches were saved last.
+/// Fills the caches with the keys that were saved last.
 fn load(shared: &Shared) {
     let started_nanos = shared.env.monotonic_nanos();
     let timeout_nanos = u64::try_from(shared.options.cache_load_timeout.as_nanos()).unwrap_or(u64::MAX);
@@ -179,7 +139,7 @@ fn load_entries(
     (saved.entries.len(), loaded, saved.complaint)
 }
 
-/// False if there is nothing to cache any more.
+/// Returns false if the entry no longer exists.
 fn load_entry(shared: &Shared, entry: &SavedEntry) -> Result<bool> {
     let Some(store) = shared.table(entry.table) else {
         return Ok(false);
@@ -248,7 +208,7 @@ fn load_counter(shared: &Shared, table: &Arc<TableSchema>, key: &DecoratedKey, c
 }
 
 impl Engine {
-    /// Changes what a cache may take until the next start; what no longer fits goes.
+    /// Changes the capacity of a cache until the next start; evicts what no longer fits.
     ///
     /// # Errors
     /// There is no such cache.
@@ -263,12 +223,12 @@ impl Engine {
         Ok(())
     }
 
-    /// Changes how many keys of a cache are saved until the next start.
+    /// Changes the number of keys of a cache that are saved, until the next start.
     ///
     /// # Errors
     /// There is no such cache, or it is not saved.
     pub fn set_cache_keys_to_save(&self, name: &str, keys_max: usize) -> Result<()> {
-        let mut caches = self.shared.saved_caches.iter();
+        let mut caches = self.shared.cache_savings.iter();
         let cache = caches
             .find(|cache| cache.label == name)
             .ok_or_else(|| match name {
@@ -279,7 +239,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Forgets what a cache holds: `rows`, `counters`, `keys` or `chunks`.
+    /// Empties a cache: `rows`, `counters`, `keys` or `chunks`.
     ///
     /// # Errors
     /// There is no such cache.

@@ -1,4 +1,8 @@
-//! One table: its memtables, its SSTables, its directory (Cassandra: `ColumnFamilyStore`).
+//! [`TableStore`]: one table with its memtables, SSTables, indexes and directory (Cassandra: `ColumnFamilyStore`).
+//!
+//! A hidden table is the [`TableStore`] of an index, which belongs to the store of its table.
+
+mod memtables;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -8,25 +12,28 @@ use std::sync::{Arc, OnceLock};
 use arc_swap::ArcSwap;
 use ilion_commitlog::Position;
 use ilion_env::Env;
-use ilion_memtable::Memtable;
+use ilion_index::{SecondaryIndex, Storage};
+use ilion_memtable::{Memtable, Observed};
+use ilion_rows::Mutation;
 use ilion_schema::{TableId, TableSchema};
 use ilion_sstable::{Descriptor, SSTableId, Version};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{MappedRwLockReadGuard, Mutex, RwLock, RwLockReadGuard};
 
-use crate::compact::{Choosing, Debt};
-use crate::indexes::{MemtableIndexes, TableIndexes};
+use crate::backlog::Debt;
+use crate::choosing::Choosing;
 use crate::maintenance::Maintenance;
-use crate::view::{Frozen, LiveSSTable, View};
+use crate::memtable_indexes::{EntryTable, MemtableIndexes};
+use crate::view::{LiveSSTable, View};
 use crate::{Error, Result};
 
-/// The memtable that takes the writes.
+/// The memtable that receives writes.
 pub(crate) struct Active {
     pub memtable: Arc<Memtable>,
     /// It has every record of the table from here on.
     pub since: Position,
-    /// When it was made, on the clock that never steps back.
+    /// When it was made, by the monotonic clock.
     pub made_nanos: u64,
-    /// What its rows are told to; `None` if the table has no index.
+    /// Its indexes; `None` if the table has none.
     pub indexes: Option<Arc<MemtableIndexes>>,
 }
 
@@ -43,14 +50,90 @@ impl Active {
     }
 }
 
+/// An index of a table.
+pub(crate) struct LiveIndex {
+    pub index: Arc<dyn SecondaryIndex>,
+    /// Its hidden table, if it has one.
+    pub hidden: Option<Arc<TableStore>>,
+    /// Kept when an ALTER of the table opens the index again.
+    pub state: Arc<IndexState>,
+}
+
+/// The state of an index.
+#[derive(Default)]
+pub(crate) struct IndexState {
+    /// It covers all data of its table.
+    pub is_built: AtomicBool,
+    /// A build is requested or running.
+    pub is_build_asked: AtomicBool,
+    /// The schema no longer has it.
+    pub is_dropped: AtomicBool,
+    /// Held while it is built or emptied.
+    pub building: Mutex<()>,
+}
+
+impl LiveIndex {
+    pub(crate) fn name(&self) -> &str {
+        &self.index.definition().schema.name
+    }
+
+    pub(crate) fn is_built(&self) -> bool {
+        self.state.is_built.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn is_dropped(&self) -> bool {
+        self.state.is_dropped.load(Ordering::Acquire)
+    }
+}
+
+/// The indexes of a table.
+#[derive(Default)]
+pub(crate) struct TableIndexes(pub Vec<Arc<LiveIndex>>);
+
+impl TableIndexes {
+    pub(crate) fn named(&self, name: &str) -> Option<&Arc<LiveIndex>> {
+        self.0.iter().find(|live| live.name() == name)
+    }
+
+    /// Their hidden tables.
+    pub(crate) fn hidden(&self) -> impl Iterator<Item = &Arc<TableStore>> {
+        self.0.iter().filter_map(|live| live.hidden.as_ref())
+    }
+
+    /// The columns that they need of a row before a change.
+    pub(crate) fn observed(&self) -> Observed {
+        Observed::of(self.0.iter().map(|live| live.index.watches()))
+    }
+
+    /// The indexes of a new memtable; `None` if there are none.
+    pub(crate) fn begin_memtable(&self) -> Option<Arc<MemtableIndexes>> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let mut indexes = MemtableIndexes::observing(self.observed());
+        for live in &self.0 {
+            let index = live.index.clone();
+            match (&live.hidden, live.index.storage()) {
+                (_, Storage::Attached(attached)) => {
+                    let memtable = attached.begin_memtable();
+                    indexes.attach(index, memtable);
+                }
+                (Some(hidden), Storage::HiddenTable(_)) => indexes.add_hidden(index, hidden.clone()),
+                (None, Storage::HiddenTable(_)) => {}
+            }
+        }
+        Some(Arc::new(indexes))
+    }
+}
+
 /// One table.
 pub struct TableStore {
     pub(crate) id: TableId,
     pub(crate) directory: PathBuf,
     schema: ArcSwap<TableSchema>,
-    /// Whose turn it is to change its files.
+    /// The locks of changes of its files.
     pub(crate) maintenance: Maintenance,
-    /// Held shared from appending a record to applying it, exclusively to freeze the memtable.
+    /// Held shared from the append of a record until it is applied, exclusively to freeze the memtable.
     pub(crate) active: RwLock<Active>,
     /// Held only to swap the view.
     swap: Mutex<()>,
@@ -59,44 +142,44 @@ pub struct TableStore {
     indexes: ArcSwap<TableIndexes>,
     has_indexes: AtomicBool,
     has_refusing_indexes: AtomicBool,
-    /// Of a hidden table: no entry is newer.
+    /// For a hidden table: the newest timestamp of its entries.
     newest_entry_micros: AtomicI64,
-    /// Files that a compaction reads now, by path of Data.db.
+    /// SSTables in running compactions, by the path of Data.db.
     pub(crate) compacting: Mutex<HashSet<PathBuf>>,
     /// Held while a compaction is chosen and its inputs are registered.
     pub(crate) choosing: Mutex<Choosing>,
-    /// Held by whoever has compactions done now, while they are done.
+    /// Held while compactions run on request.
     pub(crate) manual: Mutex<()>,
     /// How far compactions are behind.
     pub(crate) debt: Debt,
-    /// Compactions begin without being asked.
+    /// Compactions start in the background.
     is_auto_compacting: AtomicBool,
-    /// What flushes come to, on average.
+    /// Average bytes of a flush.
     flush_bytes: AtomicU64,
     last_generation: AtomicU32,
     /// Writes go to the commit log (`durable_writes`).
     pub(crate) is_logged: AtomicBool,
-    /// A flush was asked for and has not frozen the memtable yet.
+    /// A flush is requested and has not frozen the memtable yet.
     pub(crate) is_flush_asked: AtomicBool,
-    /// The schema has the table no more: nothing is written to its directory.
+    /// The table was dropped: no file is written to its directory.
     pub(crate) is_dropped: AtomicBool,
-    /// Of a hidden table: not all of its files could be opened.
+    /// For a hidden table: not all of its files could be opened.
     pub(crate) is_damaged: AtomicBool,
-    /// Why it could not be opened.
+    /// Why it is set aside.
     set_aside: OnceLock<String>,
-    /// Imports that have begun and ended; odd while one goes on.
+    /// Beginnings and ends of imports; odd while one is running.
     imports: AtomicU64,
-    /// What was in its directory at the start, beside SSTables.
+    /// Other contents of its directory at the start.
     pub(crate) left: Mutex<Left>,
     shards: usize,
 }
 
-/// What a start found in a table's directory and has not looked after yet.
+/// What a start found in a table's directory, and handles after the replay.
 #[derive(Default)]
 pub(crate) struct Left {
-    /// There are transaction logs.
+    /// There are transaction logs to finish.
     pub has_transactions: bool,
-    /// Those of indexes are hidden.
+    /// Subdirectories; those of indexes have hidden names.
     pub directories: Vec<String>,
 }
 
@@ -113,7 +196,7 @@ impl TableStore {
         Self::in_directory(env, directory, schema, shards, since)
     }
 
-    /// A table without data whose files are in a directory.
+    /// A table without data in a given directory.
     pub(crate) fn in_directory(
         env: &dyn Env,
         directory: PathBuf,
@@ -166,8 +249,8 @@ impl TableStore {
         self.schema.load_full()
     }
 
-    /// Whether compactions begin without being asked.
-    pub fn is_auto_compacting(&self) -> bool {
+    /// Whether compactions start in the background.
+    pub(crate) fn is_auto_compacting(&self) -> bool {
         self.is_auto_compacting.load(Ordering::Relaxed)
     }
 
@@ -175,12 +258,12 @@ impl TableStore {
         self.is_auto_compacting.store(is_on, Ordering::Relaxed);
     }
 
-    /// What flushes come to, on average; 0 if there was none.
+    /// Average bytes of a flush; 0 if there was none.
     pub(crate) fn flush_bytes(&self) -> u64 {
         self.flush_bytes.load(Ordering::Relaxed)
     }
 
-    /// A flush came to so many bytes. Requires: the table's files are held (`maintenance`).
+    /// Counts a flush of so many bytes. Requires: the table's files are held (`maintenance`).
     pub(crate) fn note_flush(&self, bytes: u64) {
         let average = match self.flush_bytes() {
             0 => bytes,
@@ -189,14 +272,14 @@ impl TableStore {
         self.flush_bytes.store(average, Ordering::Relaxed);
     }
 
-    /// Why the start could not open it; `None` if it did.
-    pub fn set_aside_reason(&self) -> Option<&str> {
+    /// Why it is set aside; `None` if it is not.
+    pub(crate) fn set_aside_reason(&self) -> Option<&str> {
         self.set_aside.get().map(String::as_str)
     }
 
-    /// Refuses reads and writes from now on. Its log records are applied all the same.
+    /// Refuses reads and writes from now on; its log records are still applied.
     pub(crate) fn set_aside(&self, reason: String) {
-        // The first reason is as good as the next.
+        // The first reason is kept.
         let _ = self.set_aside.set(reason);
     }
 
@@ -227,14 +310,14 @@ impl TableStore {
         self.view.load()
     }
 
-    /// Replaces the view by what `change` makes of it.
+    /// Replaces the view by what `change` returns.
     pub(crate) fn change_view(&self, change: impl FnOnce(&View) -> View) {
         let _guard = self.swap.lock();
         let next = change(&self.view.load());
         self.view.store(Arc::new(next));
     }
 
-    /// The newest timestamp of all that it holds; none if it is empty.
+    /// The newest timestamp of its data; `None` if it is empty.
     pub(crate) fn newest_micros(&self) -> Option<i64> {
         let view = self.view();
         let memtables = view
@@ -250,7 +333,7 @@ impl TableStore {
         all.filter(|newest| *newest != i64::MIN).max()
     }
 
-    /// Adds SSTables that were found or brought.
+    /// Adds SSTables from its directory or from an import.
     pub(crate) fn add_sstables(&self, found: Vec<Arc<LiveSSTable>>) {
         let newest = found
             .iter()
@@ -264,35 +347,25 @@ impl TableStore {
         });
     }
 
-    /// Until it is dropped, entries of indexes may be there before their rows. Requires: nobody else changes
-    /// its files (`maintenance`).
+    /// Begins an import. Until the result is dropped, indexes may have entries whose rows are not in the table yet. Requires: the
+    /// table's files are held alone (`maintenance`).
     pub(crate) fn begin_import(&self) -> Importing<'_> {
         let _active = self.active.write();
         self.imports.fetch_add(1, Ordering::Relaxed);
         Importing(self)
     }
 
-    /// When entries of indexes were looked up, as [`Self::are_settled`] takes it.
+    /// A mark of imports so far, for [`Self::are_settled`].
     pub(crate) fn import_mark(&self) -> u64 {
         self.imports.load(Ordering::Relaxed)
     }
 
-    /// Whether an entry that was met without its row since then had none. Requires: `active` is held.
+    /// True if no import was running since the mark was taken: an entry without a row is stale then. Requires: `active` is held.
     pub(crate) fn are_settled(&self, since: u64) -> bool {
         since.is_multiple_of(2) && since == self.import_mark()
     }
 
-    /// Later than every entry of this hidden table.
-    pub(crate) fn entry_micros(&self, env: &dyn Env) -> i64 {
-        let now_micros = env.now_micros();
-        let later = |newest: i64| Some(newest.saturating_add(1).max(now_micros));
-        let (Ok(newest) | Err(newest)) =
-            self.newest_entry_micros
-                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, later);
-        newest.saturating_add(1).max(now_micros)
-    }
-
-    /// No SSTable of this generation will be made.
+    /// Makes sure that no new SSTable gets this generation.
     pub(crate) fn reserve_generation(&self, id: SSTableId) {
         if let SSTableId::Sequence(generation) = id {
             self.last_generation.fetch_max(generation, Ordering::Relaxed);
@@ -310,25 +383,18 @@ impl TableStore {
         )
     }
 
-    /// Gives the table another schema; the memtable is frozen first, since its rows are of the old one.
-    pub(crate) fn alter(&self, env: &dyn Env, schema: Arc<TableSchema>, barrier: impl FnOnce() -> Position) {
-        let mut active = self.active.write();
-        self.schema.store(schema);
-        self.freeze_locked(env, &mut active, barrier());
-    }
-
-    /// Whether it has indexes; cheap.
+    /// Whether it has indexes. Cheap.
     #[inline]
     pub(crate) fn has_indexes(&self) -> bool {
         self.has_indexes.load(Ordering::Relaxed)
     }
 
-    /// True if it has no data at all.
+    /// True if it has no data.
     pub(crate) fn is_empty(&self) -> bool {
         self.view().sstables.is_empty() && self.are_memtables_empty()
     }
 
-    /// True if it has no data that is not on disk.
+    /// True if all its data is on disk.
     pub(crate) fn are_memtables_empty(&self) -> bool {
         self.view().memtables.iter().all(|memtable| memtable.is_empty())
     }
@@ -338,132 +404,50 @@ impl TableStore {
         self.indexes.load_full()
     }
 
-    /// Whether an index of it may refuse a write; cheap.
+    /// Refuses a mutation with a value that an index cannot hold.
     #[inline]
-    pub(crate) fn has_refusing_indexes(&self) -> bool {
-        self.has_refusing_indexes.load(Ordering::Relaxed)
+    pub(crate) fn check_indexable(&self, mutation: &Mutation) -> Result<()> {
+        match self.has_refusing_indexes.load(Ordering::Relaxed) {
+            true => self.check_with_indexes(mutation),
+            false => Ok(()),
+        }
     }
 
-    /// Its indexes, for a moment.
+    #[cold]
+    fn check_with_indexes(&self, mutation: &Mutation) -> Result<()> {
+        let indexes = self.indexes_now();
+        Ok(indexes.0.iter().try_for_each(|live| live.index.check(mutation))?)
+    }
+
+    /// Its indexes, without a count of references. To be held briefly.
     pub(crate) fn indexes_now(&self) -> arc_swap::Guard<Arc<TableIndexes>> {
         self.indexes.load()
     }
+}
 
-    /// Gives the table other indexes; the memtable is frozen first, so that each has all of one or nothing.
-    pub(crate) fn set_indexes(
-        &self,
-        env: &dyn Env,
-        indexes: TableIndexes,
-        barrier: impl FnOnce() -> Position,
-    ) {
-        let mut active = self.active.write();
-        self.has_indexes.store(!indexes.0.is_empty(), Ordering::Relaxed);
-        let is_refusing = indexes.0.iter().any(|live| live.index.refuses());
-        self.has_refusing_indexes.store(is_refusing, Ordering::Relaxed);
-        self.indexes.store(Arc::new(indexes));
-        self.freeze_locked(env, &mut active, barrier());
+impl EntryTable for TableStore {
+    fn memtable(&self) -> MappedRwLockReadGuard<'_, Arc<Memtable>> {
+        RwLockReadGuard::map(self.active.read(), |active| &active.memtable)
     }
 
-    /// Freezes the memtable of a hidden table together with that of its table.
+    fn memtable_again(&self) -> MappedRwLockReadGuard<'_, Arc<Memtable>> {
+        RwLockReadGuard::map(self.active.read_recursive(), |active| &active.memtable)
+    }
+
+    fn entry_micros(&self, env: &dyn Env) -> i64 {
+        let now_micros = env.now_micros();
+        let later = |newest: i64| Some(newest.saturating_add(1).max(now_micros));
+        let (Ok(newest) | Err(newest)) =
+            self.newest_entry_micros
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, later);
+        newest.saturating_add(1).max(now_micros)
+    }
+
     fn freeze_beside(&self, env: &dyn Env, upto: Position) {
         let mut active = self.active.write();
         if !active.memtable.is_empty() {
             self.freeze_locked(env, &mut active, upto);
         }
-    }
-
-    /// Puts a new memtable in place of the one that takes the writes, unless that one is empty.
-    pub(crate) fn freeze(&self, env: &dyn Env, barrier: impl FnOnce() -> Position) {
-        let mut active = self.active.write();
-        self.is_flush_asked.store(false, Ordering::Release);
-        if !active.is_empty() {
-            self.freeze_locked(env, &mut active, barrier());
-        }
-    }
-
-    /// Requires: `active` is this table's and held exclusively, so that every record below `upto` is applied.
-    fn freeze_locked(&self, env: &dyn Env, active: &mut Active, upto: Position) {
-        let next = Arc::new(Memtable::new(self.schema(), self.shards));
-        let next_indexes = self.indexes.load().begin_memtable();
-        let indexes = std::mem::replace(&mut active.indexes, next_indexes.clone());
-        for hidden in indexes.iter().flat_map(|indexes| indexes.hidden()) {
-            hidden.freeze_beside(env, upto);
-        }
-        let frozen = Arc::new(Frozen {
-            memtable: std::mem::replace(&mut active.memtable, next.clone()),
-            indexes,
-            since: std::mem::replace(&mut active.since, upto),
-            upto,
-        });
-        active.made_nanos = env.monotonic_nanos();
-        self.change_view(|view| {
-            let mut view = match frozen.memtable.is_empty() {
-                true => view.without_frozen(&frozen),
-                false => view.clone(),
-            };
-            if !frozen.memtable.is_empty() {
-                view.frozen.push(frozen);
-            }
-            view.push_memtable(next, next_indexes.as_ref());
-            view
-        });
-    }
-
-    /// The lowest log position whose record is only in memory; `None` if all is on disk.
-    /// Waits for writers between log and memtable, so what the log had before the call is seen.
-    pub(crate) fn first_unflushed(&self) -> Option<Position> {
-        drop(self.active.write());
-        let view = self.view();
-        let first = |memtable: &Arc<Memtable>| memtable.statistics().log.map(|(first, _)| first);
-        let lowest = view.memtables.iter().filter_map(first).min()?;
-        // Offsets of the log are 32 bits wide; the memtable keeps them wider.
-        let offset = u32::try_from(lowest.offset).unwrap_or(u32::MAX);
-        Some(Position::new(lowest.segment, offset))
-    }
-
-    /// Drops every memtable; returns the bytes that they took.
-    pub(crate) fn forget_memtables(&self, env: &dyn Env) -> usize {
-        let mut active = self.active.write();
-        let since = active.since;
-        let sstables = self.view().sstables.clone();
-        let (bytes, _) = self.clear_locked(env, &mut active, since);
-        self.add_sstables(sstables);
-        bytes
-    }
-
-    /// Drops every memtable and SSTable; returns the bytes that memtables took.
-    /// Requires: `active` is this table's and held exclusively.
-    pub(crate) fn clear_locked(
-        &self,
-        env: &dyn Env,
-        active: &mut Active,
-        since: Position,
-    ) -> (usize, Vec<Arc<LiveSSTable>>) {
-        let next = Arc::new(Memtable::new(self.schema(), self.shards));
-        active.memtable = next.clone();
-        active.indexes = self.indexes.load().begin_memtable();
-        let indexes = active.indexes.clone();
-        active.since = since;
-        active.made_nanos = env.monotonic_nanos();
-        let mut gone = Vec::new();
-        let mut bytes = 0;
-        self.change_view(|view| {
-            gone.clone_from(&view.sstables);
-            let attached = view
-                .memtable_indexes
-                .iter()
-                .map(|(_, indexes)| indexes.attached_bytes());
-            bytes = view
-                .memtables
-                .iter()
-                .map(|memtable| memtable.size_bytes())
-                .chain(attached)
-                .sum();
-            let mut empty = View::default();
-            empty.push_memtable(next, indexes.as_ref());
-            empty
-        });
-        (bytes, gone)
     }
 }
 

@@ -10,7 +10,7 @@ use ilion_memtable::Memtable;
 use ilion_sstable::{CommittedTransaction, Component, Descriptor, SSTable};
 use parking_lot::RwLock;
 
-use crate::indexes::MemtableIndexes;
+use crate::memtable_indexes::MemtableIndexes;
 
 /// The sources of a table at one moment.
 #[derive(Clone, Default)]

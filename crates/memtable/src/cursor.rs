@@ -17,15 +17,15 @@ use crate::partition::Partition;
 use crate::placed_key::PlacedKey;
 use crate::row_list::Span;
 
-/// Partitions of which snapshots are taken while a lock is held, once a scan has shown that it goes on.
+/// Snapshots of partitions that are taken under one lock, once a scan has read more than a few.
 const BATCH_PARTITIONS: usize = 64;
 
 /// One partition being read.
 struct Reading {
     partition: Partition,
-    /// How many slices were begun, in the order of reading.
+    /// Slices that were begun, in the order of reading.
     slices: usize,
-    /// The rows of the slice that are left.
+    /// The remaining rows of the slice.
     span: Span,
     /// Deleted ranges in the slice, if there are any.
     markers: Option<Markers>,
@@ -105,13 +105,34 @@ impl Reading {
     }
 }
 
+impl Memtable {
+    /// Reads the partitions of a range in order.
+    pub fn cursor(self: &Arc<Self>, range: KeyRange, filter: Arc<ClusteringFilter>) -> MemtableCursor {
+        MemtableCursor::new(self.clone(), range, filter)
+    }
+
+    /// Reads one partition; `None` if the memtable does not have it.
+    pub fn partition(
+        self: &Arc<Self>,
+        key: &DecoratedKey,
+        filter: &Arc<ClusteringFilter>,
+    ) -> Option<PartitionCursor> {
+        PartitionCursor::open(self, key, filter)
+    }
+
+    /// Reads everything in (token, key) order. Requires for a flush: there are no more writes.
+    pub fn flush_cursor(self: &Arc<Self>) -> MemtableCursor {
+        self.cursor(KeyRange::all(), Arc::new(ClusteringFilter::all()))
+    }
+}
+
 /// Reads one partition of a memtable.
 pub struct PartitionCursor(OfTable<RowsCursor>);
 
 /// Reads a range of partitions of a memtable.
 pub struct MemtableCursor(OfTable<RangeCursor>);
 
-/// What is read of either kind of table.
+/// A cursor over rows, or over the entries of a hidden table.
 enum OfTable<R> {
     Rows(R),
     Entries(EntryCursor),
@@ -178,7 +199,7 @@ impl Cursor for MemtableCursor {
 struct RowsCursor {
     comparator: ClusteringComparator,
     filter: Arc<ClusteringFilter>,
-    /// Until the partition is asked for.
+    /// `None` once the partition was returned.
     key: Option<DecoratedKey>,
     reading: Reading,
 }
@@ -191,7 +212,7 @@ impl PartitionCursor {
     ) -> Option<Self> {
         if let Some(entries) = memtable.entries() {
             let range = KeyRange::exactly(key);
-            let cursor = EntryCursor::new(memtable.clone(), entries, &range, filter.clone());
+            let cursor = EntryCursor::new(entries.clone(), &range, filter.clone());
             return (!cursor.is_empty()).then_some(Self(OfTable::Entries(cursor)));
         }
         let placed = PlacedKey::from(key);
@@ -232,9 +253,9 @@ struct RangeCursor {
     memtable: Arc<Memtable>,
     range: KeyRange,
     filter: Arc<ClusteringFilter>,
-    /// Partitions may be, and all rows are wanted.
+    /// Partitions of the table may be plain, and all rows are wanted.
     may_be_plain: bool,
-    /// Where the next snapshots are taken; `None` once the range is done.
+    /// The shard of the next snapshots; `None` at the end of the range.
     shard: Option<usize>,
     last_key: Option<PlacedKey>,
     batch_partitions: usize,
@@ -246,7 +267,7 @@ struct RangeCursor {
 impl MemtableCursor {
     pub(crate) fn new(memtable: Arc<Memtable>, range: KeyRange, filter: Arc<ClusteringFilter>) -> Self {
         if let Some(entries) = memtable.entries() {
-            let cursor = EntryCursor::new(memtable.clone(), entries, &range, filter);
+            let cursor = EntryCursor::new(entries.clone(), &range, filter);
             return Self(OfTable::Entries(cursor));
         }
         Self(OfTable::Rows(RangeCursor::new(memtable, range, filter)))
@@ -278,7 +299,7 @@ impl RangeCursor {
             KeyBound::Start | KeyBound::End => Side::Unbounded,
             KeyBound::Before(key) => Side::Included(key.into()),
             KeyBound::After(key) => Side::Excluded(key.into()),
-            // The empty key is the first of its token; keys of a token that is passed are skipped one by one.
+            // The empty key is the first of its token; a bound behind a token skips its keys one by one.
             KeyBound::BeforeToken(token) | KeyBound::AfterToken(token) => {
                 Side::Included(PlacedKey::of(token, &[]))
             }
@@ -298,7 +319,7 @@ impl RangeCursor {
         }
     }
 
-    /// Takes what a shard has, up to a whole batch, and goes on to the next shard if there is not more.
+    /// Takes snapshots from a shard, up to a whole batch; moves to the next shard if this one has no more.
     fn take_from(&mut self, index: usize) {
         let Some(lock) = self.memtable.shards().get(index) else {
             self.shard = None;

@@ -1,14 +1,14 @@
-//! The entries of a hidden table of an index: rows of nothing but their key and a liveness or a deletion, many and small.
+//! The entries of a hidden table of an index: many small rows that have only their key and a liveness or a deletion.
 //!
-//! They are records in [`Runs`], in shards by their values, and become rows when they are read. A reader keeps the runs of a
-//! moment, so within a shard, and so within a partition, it sees what was there then, wholly.
+//! They are records in [`ilion_runs`], in shards by their values, and become rows when they are read. A reader takes a snapshot
+//! of the runs of a shard, so it sees each partition as it was at one moment.
 //!
 //! | module | what |
 //! | --- | --- |
 //! | `record` | entries as bytes, and their order |
-//! | `distinct` | about how many partitions there are |
+//! | `distinct` | an estimate of the number of partitions |
 //! | `cursor` | [`EntryCursor`]: reading |
-//! | `in_order` | [`EntriesInOrder`]: reading all of them once |
+//! | `in_order` | [`EntriesInOrder`]: reading all of them once, for a flush |
 
 mod cursor;
 mod distinct;
@@ -30,9 +30,9 @@ pub(crate) use self::cursor::EntryCursor;
 use self::distinct::Distinct;
 pub use self::in_order::EntriesInOrder;
 use self::record::{EncodedPlace, EntryOrder, NewRecord};
-use crate::memtable::Statistics;
+use crate::statistics::Statistics;
 
-/// What is noted of the entries of a shard.
+/// Counts over the entries of a shard.
 #[derive(Debug)]
 struct Notes {
     values: Distinct,
@@ -48,7 +48,7 @@ impl Default for Notes {
     }
 }
 
-/// The entries.
+/// The entries of a hidden table.
 #[derive(Debug)]
 pub(crate) struct Entries {
     order: EntryOrder,
@@ -69,7 +69,7 @@ impl Entries {
         })
     }
 
-    /// Takes in entries of one place; returns by how many bytes memory grew. `scratch` is memory to use.
+    /// Adds entries of one place; returns by how many bytes memory grew. `scratch` is a buffer to reuse.
     pub(crate) fn apply(
         &self,
         place: &EntryPlace<'_>,
@@ -81,7 +81,7 @@ impl Entries {
         entries.iter().map(|entry| self.put(entry, &place, scratch)).sum()
     }
 
-    /// `scratch` begins with what the place has encoded.
+    /// `scratch` begins with the encoded place.
     #[inline]
     fn put(&self, entry: &Entry<'_>, place: &EncodedPlace, scratch: &mut Vec<u8>) -> isize {
         scratch.truncate(place.parts_len);
@@ -112,7 +112,7 @@ impl Entries {
         self.shards[self.shard_of(hash)].push(&self.order, coming, note, |room| record.write(room))
     }
 
-    /// Takes in the rows of a mutation. Requires: they are entries.
+    /// Adds the rows of a mutation. Requires: they are entries.
     pub(crate) fn apply_mutation(&self, mutation: &Mutation) -> isize {
         let update = &mutation.update;
         let has_rows_only =
@@ -171,13 +171,13 @@ impl Entries {
         Walk::between(&self.order, runs, &stretch)
     }
 
-    /// All entries in their order. Requires: nobody writes any more.
+    /// All entries in their order. Requires: there are no more writes.
     fn ordered(&self) -> Ordered {
         let shards = self.shards.iter();
         Ordered::of(&self.order, shards.flat_map(SharedRuns::all).collect())
     }
 
-    /// Counts over all shards; the number of partitions is about right.
+    /// Counts over all shards; the number of partitions is an estimate.
     pub(crate) fn statistics(&self) -> Statistics {
         let mut all = Statistics::NONE;
         for shard in &self.shards {
@@ -190,7 +190,7 @@ impl Entries {
         all
     }
 
-    /// Entries; those that were written again are perhaps counted again.
+    /// Number of entries; one that was written again may be counted again.
     pub(crate) fn count(&self, range: &KeyRange) -> usize {
         self.walk(range).len()
     }
@@ -217,7 +217,7 @@ impl Stretch for InRange<'_> {
     }
 }
 
-/// A hash of bytes, good enough to spread them. Their head, which is all there is of most, is given.
+/// A hash that spreads values over shards. `head` holds the first bytes, which are all bytes of most values.
 #[inline]
 fn scattered(head: u64, bytes: &[u8]) -> u64 {
     const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -1,4 +1,4 @@
-//! The memtable: shards by token, writes, counts.
+//! [`Memtable`]: shards by token, writes, counts. Reads are in `cursor`.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -6,85 +6,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicIsize, Ordering};
 
 use ilion_rows::{
-    ClusteringComparator, ClusteringFilter, Data, DecoratedKey, Entry as IndexEntry, EntryPlace, KeyRange,
-    Mutation, PartitionUpdate, RowChange,
+    ClusteringComparator, Data, Entry as IndexEntry, EntryPlace, KeyRange, Mutation, PartitionUpdate,
+    RowChange,
 };
 use ilion_schema::TableSchema;
 use ilion_types::Token;
 use parking_lot::RwLock;
 
-use crate::cursor::{MemtableCursor, PartitionCursor};
 use crate::entries::{Entries, EntriesInOrder};
-use crate::observed::{Observer, Watched};
+use crate::observed::{Observed, Observer};
 use crate::partition::{Copies, Partition};
 use crate::placed_key::PlacedKey;
-
-/// A place in the commit log: segment, and offset in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct LogPosition {
-    /// Segment number.
-    pub segment: u64,
-    /// Byte in the segment.
-    pub offset: u64,
-}
-
-/// Counts over what a memtable holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Statistics {
-    /// Memory taken.
-    pub size_bytes: usize,
-    /// Partitions.
-    pub partitions: usize,
-    /// Mutations applied.
-    pub operations: u64,
-    /// Lowest timestamp applied; `i64::MAX` if none.
-    pub min_timestamp_micros: i64,
-    /// Highest timestamp applied; `i64::MIN` if none.
-    pub max_timestamp_micros: i64,
-    /// A static row was among the mutations applied.
-    pub has_static_rows: bool,
-    /// First and last place in the commit log of the mutations applied.
-    pub log: Option<(LogPosition, LogPosition)>,
-}
-
-impl Statistics {
-    pub(crate) const NONE: Self = Self {
-        size_bytes: 0,
-        partitions: 0,
-        operations: 0,
-        min_timestamp_micros: i64::MAX,
-        max_timestamp_micros: i64::MIN,
-        has_static_rows: false,
-        log: None,
-    };
-
-    fn cover(&mut self, position: LogPosition) {
-        self.log = Some(match self.log {
-            None => (position, position),
-            Some((first, last)) => (first.min(position), last.max(position)),
-        });
-    }
-
-    /// Counts an operation of one timestamp.
-    #[inline]
-    pub(crate) fn see(&mut self, timestamp_micros: i64) {
-        self.operations += 1;
-        self.min_timestamp_micros = self.min_timestamp_micros.min(timestamp_micros);
-        self.max_timestamp_micros = self.max_timestamp_micros.max(timestamp_micros);
-    }
-
-    pub(crate) fn take_in(&mut self, other: &Self) {
-        self.partitions += other.partitions;
-        self.operations += other.operations;
-        self.min_timestamp_micros = self.min_timestamp_micros.min(other.min_timestamp_micros);
-        self.max_timestamp_micros = self.max_timestamp_micros.max(other.max_timestamp_micros);
-        self.has_static_rows |= other.has_static_rows;
-        if let Some((first, last)) = other.log {
-            self.cover(first);
-            self.cover(last);
-        }
-    }
-}
+use crate::statistics::{LogPosition, Statistics};
 
 pub(crate) struct Shard {
     pub(crate) partitions: BTreeMap<PlacedKey, Partition>,
@@ -95,10 +28,10 @@ pub(crate) struct Shard {
 pub struct Memtable {
     table: Arc<TableSchema>,
     comparator: ClusteringComparator,
-    /// By ascending token ranges. A lock is held for one write, or while few rows are copied.
+    /// By ascending token ranges. A lock is held for one write, or while snapshots are taken.
     shards: Box<[RwLock<Shard>]>,
-    /// What there is instead of them if the table is the hidden one of an index.
-    entries: Option<Entries>,
+    /// Used instead of shards if the table is the hidden one of an index.
+    entries: Option<Arc<Entries>>,
     size_bytes: AtomicIsize,
 }
 
@@ -111,7 +44,7 @@ impl Memtable {
                 statistics: Statistics::NONE,
             })
         };
-        let entries = Entries::of(&table, shards);
+        let entries = Entries::of(&table, shards).map(Arc::new);
         let sharded = if entries.is_some() { 0 } else { shards.max(1) };
         Self {
             comparator: ClusteringComparator::of(&table),
@@ -133,12 +66,12 @@ impl Memtable {
     }
 
     /// Applies a mutation that is not in a commit log; returns by how many bytes the memtable grew, which is negative if a deletion
-    /// freed more than it took. Requires of a hidden table: its rows are entries, and there is nothing else.
+    /// freed more than it took. Requires for a hidden table: the mutation has only rows, and they are entries.
     pub fn apply(&self, mutation: &Mutation) -> isize {
         self.apply_with(mutation, None, None)
     }
 
-    /// As [`Self::apply`], entries of one place in a hidden table; `scratch` is memory to use.
+    /// As [`Self::apply`], for entries of one place in a hidden table; `scratch` is a buffer to reuse.
     ///
     /// # Panics
     /// The table is not a hidden one.
@@ -159,22 +92,22 @@ impl Memtable {
         grown_bytes
     }
 
-    /// As [`Self::apply`], and remembers its place in the commit log.
+    /// As [`Self::apply`], and notes the position in the commit log.
     pub fn apply_logged(&self, mutation: &Mutation, position: LogPosition) -> isize {
         self.apply_with(mutation, Some(position), None)
     }
 
-    /// As [`Self::apply`], and shows `see` each row that it changed, of what was there before only what is `watched`, under the lock
-    /// of the shard. Rows that a range deletion covers are not shown. What is shown may be slices of what the client sent:
-    /// whoever keeps it copies it.
+    /// As [`Self::apply`], and calls `see` for each row that it changed, under the lock of the shard. The old row has at least its
+    /// `observed` columns. Rows that a range deletion covers are not shown. The values may be slices of a client's request: `see`
+    /// must copy what it keeps.
     pub fn apply_observed(
         &self,
         mutation: &Mutation,
         position: Option<LogPosition>,
-        watched: &Watched,
+        observed: &Observed,
         see: &mut dyn FnMut(RowChange<'_>),
     ) -> isize {
-        self.apply_with(mutation, position, Some(Observer { watched, see }))
+        self.apply_with(mutation, position, Some(Observer { observed, see }))
     }
 
     fn apply_with(
@@ -217,19 +150,19 @@ impl Memtable {
         if let Some(position) = position {
             statistics.cover(position);
         }
-        // Under the lock: what can be seen is counted.
+        // Under the lock, so that a reader that sees the mutation finds it counted.
         self.grow(grown);
         drop(guard);
         grown
     }
 
-    /// True if nothing was written yet that a read could see; false if that is not known. Takes no lock.
+    /// True if a read can find nothing here; false if that is not known. Takes no lock.
     #[inline]
     pub fn has_nothing_to_read(&self) -> bool {
         self.entries.is_none() && self.size_bytes.load(Ordering::Relaxed) == 0
     }
 
-    pub(crate) fn entries(&self) -> Option<&Entries> {
+    pub(crate) fn entries(&self) -> Option<&Arc<Entries>> {
         self.entries.as_ref()
     }
 
@@ -245,28 +178,9 @@ impl Memtable {
         &self.shards
     }
 
-    /// Reads the partitions of a range in order.
-    pub fn cursor(self: &Arc<Self>, range: KeyRange, filter: Arc<ClusteringFilter>) -> MemtableCursor {
-        MemtableCursor::new(self.clone(), range, filter)
-    }
-
-    /// Reads one partition; `None` if it is not here.
-    pub fn partition(
-        self: &Arc<Self>,
-        key: &DecoratedKey,
-        filter: &Arc<ClusteringFilter>,
-    ) -> Option<PartitionCursor> {
-        PartitionCursor::open(self, key, filter)
-    }
-
-    /// Reads everything in (token, key) order. Requires for a flush: nobody writes any more.
-    pub fn flush_cursor(self: &Arc<Self>) -> MemtableCursor {
-        self.cursor(KeyRange::all(), Arc::new(ClusteringFilter::all()))
-    }
-
-    /// The entries of a hidden table in their order, for a flush; `None` of other tables. Requires: nobody writes any more.
-    pub fn entries_in_order(self: &Arc<Self>) -> Option<EntriesInOrder> {
-        EntriesInOrder::of(self.clone())
+    /// The entries of a hidden table in their order, for a flush; `None` for other tables. Requires: there are no more writes.
+    pub fn entries_in_order(&self) -> Option<EntriesInOrder> {
+        self.entries.clone().map(EntriesInOrder::new)
     }
 
     /// Memory taken.
@@ -279,7 +193,7 @@ impl Memtable {
         let mut all = self
             .entries
             .as_ref()
-            .map_or(Statistics::NONE, Entries::statistics);
+            .map_or(Statistics::NONE, |entries| entries.statistics());
         for shard in &self.shards {
             all.take_in(&shard.read().statistics);
         }
@@ -287,29 +201,19 @@ impl Memtable {
         all
     }
 
-    /// Number of partitions; about, if the table is a hidden one.
+    /// Number of partitions; an estimate if the table is a hidden one.
     pub fn partition_count(&self) -> usize {
         self.statistics().partitions
     }
 
-    /// Number of rows, counted one partition at a time: for operators, not for hot paths.
-    pub fn row_count(&self) -> usize {
-        let rows = |shard: &RwLock<Shard>| -> usize {
-            shard.read().partitions.values().map(Partition::row_count).sum()
-        };
-        let entries = self.entries.as_ref();
-        let entries = entries.map_or(0, |entries| entries.count(&KeyRange::all()));
-        entries + self.shards.iter().map(rows).sum::<usize>()
-    }
-
-    /// About how many entries lie in a range of a hidden table; `None` of other tables.
+    /// About how many entries lie in a range of a hidden table; `None` for other tables.
     pub fn entry_count(&self, range: &KeyRange) -> Option<usize> {
         self.entries.as_ref().map(|entries| entries.count(range))
     }
 
     /// True if nothing was applied.
     pub fn is_empty(&self) -> bool {
-        self.entries.as_ref().is_none_or(Entries::is_empty)
+        self.entries.as_ref().is_none_or(|entries| entries.is_empty())
             && self.shards.iter().all(|shard| shard.read().partitions.is_empty())
     }
 }

@@ -1,20 +1,20 @@
-//! Who is shown how rows change, and what of them.
+//! Observers of writes: which columns they need, and how a change is shown to them.
 
 use ilion_rows::{Before, Row, RowChange};
 use ilion_schema::ColumnId;
 
-/// What of a row somebody looks at who is shown its changes.
+/// The columns of a row that an observer needs of the row before a change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Watched {
-    /// All of it, or whether it has anything at all.
+pub enum Observed {
+    /// The whole row, or only whether the row is empty.
     #[default]
     Rows,
-    /// Its key and these columns. Of a row before a change there may be nothing else.
+    /// Its key and these columns. The old row may have no others.
     Columns(Box<[ColumnId]>),
 }
 
-impl Watched {
-    /// What several look at, each at one column or at whole rows (nothing).
+impl Observed {
+    /// What several observers need; each needs one column, or (`None`) whole rows.
     pub fn of(each: impl Iterator<Item = Option<ColumnId>>) -> Self {
         let columns: Option<Vec<ColumnId>> = each.collect();
         columns.map_or(Self::Rows, |mut columns| {
@@ -24,7 +24,7 @@ impl Watched {
         })
     }
 
-    /// True if a column is looked at.
+    /// True if a column is needed.
     pub fn has(&self, column: ColumnId) -> bool {
         match self {
             Self::Rows => true,
@@ -32,7 +32,7 @@ impl Watched {
         }
     }
 
-    /// What is looked at of a row.
+    /// The part of a row that is needed.
     pub(crate) fn part_of(&self, row: &Row) -> Row {
         let columns = row.columns.iter().filter(|entry| self.has(entry.column));
         Row {
@@ -44,14 +44,14 @@ impl Watched {
     }
 }
 
-/// Somebody who is shown how rows change.
+/// A callback for changed rows, and the columns that it needs.
 pub(crate) struct Observer<'o> {
-    pub(crate) watched: &'o Watched,
+    pub(crate) observed: &'o Observed,
     pub(crate) see: &'o mut dyn FnMut(RowChange<'_>),
 }
 
 impl Observer<'_> {
-    /// Shows a change: the row before (nothing if it was not there) and after.
+    /// Shows a change: the old row (`None` if it did not exist) and the new one.
     #[inline]
     pub(crate) fn show(&mut self, before: Option<Before<'_>>, after: &Row) {
         (self.see)(RowChange { before, after });

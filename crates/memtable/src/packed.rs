@@ -1,5 +1,5 @@
-//! A row in one piece of memory: most rows are short and have simple columns only, and what is around their values would take
-//! more than the values do.
+//! A row in one piece of memory. Most rows are short and have simple columns only; as structures they would need more memory than
+//! their values.
 //!
 //! ```text
 //! packed  := flags:u8  value_count:u8  column_count:u8  value *  [ts:i64 [ends]]  column *
@@ -10,7 +10,7 @@
 //!
 //! Little-endian; never in a file. A cell without times has those of the row.
 //!
-//! Invariant: it says something, and has no deletion of a whole row.
+//! Invariant: the row is not empty, and has no row deletion.
 
 use bytes::{Buf, Bytes};
 use ilion_rows::{
@@ -20,9 +20,9 @@ use ilion_rows::{
 use ilion_schema::ColumnId;
 use smallvec::SmallVec;
 
-use crate::observed::{Observer, Watched};
+use crate::observed::{Observed, Observer};
 
-/// Larger rows are not packed: changing one of their columns would copy them all.
+/// Larger rows are not packed, since a change of one column copies the whole row.
 const BYTES_MAX: usize = 8 << 10;
 const COLUMNS_MAX: usize = 64;
 const HEADER_BYTES: usize = 3;
@@ -30,16 +30,16 @@ const LENGTH_BYTES: usize = 2;
 const COLUMN_BYTES: usize = 5;
 const NULL: u16 = u16::MAX;
 
-/// Of the row: it has a liveness.
+/// Flag of the row: it has a liveness.
 const IS_LIVE: u8 = 1;
-/// Of the row: no cell has times of its own, and it has a liveness.
+/// Flag of the row: no cell has times of its own, and it has a liveness.
 const IS_UNIFORM: u8 = 2;
-/// Of a cell: it has a timestamp of its own.
+/// Flag of a cell: it has a timestamp of its own.
 const HAS_TIMESTAMP: u8 = 1;
-/// Of a cell, and of the row's liveness: TTL and local time follow.
+/// Flag of a cell or of the row's liveness: TTL and local time follow.
 const HAS_ENDS: u8 = 4;
 
-/// Columns and values.
+/// Columns with their values.
 pub(crate) type Cells<'p> = SmallVec<[(ColumnId, &'p [u8]); 8]>;
 
 /// A packed row.
@@ -61,7 +61,7 @@ impl Packed {
         self.0.len()
     }
 
-    /// The row, whose values are parts of this memory.
+    /// The row; its values share this memory.
     pub(crate) fn row(&self) -> Row {
         let mut parts = self.0.clone();
         let mut reading = Reading::of(&self.0);
@@ -75,7 +75,7 @@ impl Packed {
         }
     }
 
-    /// Those of its cells that are in these columns.
+    /// Its cells in these columns.
     #[inline]
     pub(crate) fn cells<'p>(&'p self, columns: &[ColumnId]) -> impl Iterator<Item = (ColumnId, CellRef<'p>)> {
         let mut reading = Reading::of(&self.0);
@@ -87,11 +87,11 @@ impl Packed {
             .take(columns.len())
     }
 
-    /// Shows that it becomes another row.
+    /// Shows an observer that this row becomes another one.
     pub(crate) fn show_change(&self, after: &Row, observer: &mut Observer<'_>) {
-        match observer.watched {
-            Watched::Rows => observer.show(Some(Before::Row(&self.row())), after),
-            Watched::Columns(columns) => {
+        match observer.observed {
+            Observed::Rows => observer.show(Some(Before::Row(&self.row())), after),
+            Observed::Columns(columns) => {
                 let mut cells = self.cells(columns);
                 match columns.len() {
                     1 => observer.show(Some(Before::Cells(cells.next().as_slice())), after),
@@ -104,7 +104,7 @@ impl Packed {
         }
     }
 
-    /// Appends its cells, and returns when all of it was written; `None` if that was not at once, or it expires or has a clustering.
+    /// Appends its cells, and returns their timestamp; `None` if they have several timestamps, or the row expires or has a clustering.
     #[inline]
     pub(crate) fn plain_cells<'p>(&'p self, cells: &mut Cells<'p>) -> Option<i64> {
         let mut reading = Reading::of(&self.0);
@@ -127,7 +127,7 @@ impl Packed {
         (0..reading.header[1]).map(move |_| reading.value())
     }
 
-    /// True if a deletion covers nothing of it. False if that is not easily told.
+    /// True if a deletion covers nothing of it. May return false for rows whose cells have times of their own.
     pub(crate) fn is_newer_than(&self, deletion: DeletionTime) -> bool {
         let mut reading = Reading::of(&self.0);
         if reading.header[0] & IS_UNIFORM == 0 {
@@ -137,8 +137,8 @@ impl Packed {
         reading.liveness().timestamp_micros > deletion.marked_at_micros
     }
 
-    /// True if nothing is left of `known`, a row of the same clustering without counters, once this one was written: it is newer in
-    /// all it has, and has all that is there. False if that is not easily told.
+    /// True if a merge with `known`, a row of the same clustering without counters, gives just this row: it is newer, and has the
+    /// same columns. May return false for rows whose cells have times of their own.
     pub(crate) fn replaces(&self, known: &Self) -> bool {
         let (mut new, mut old) = (Reading::of(&self.0), Reading::of(&known.0));
         if new.header != old.header || new.header[0] & IS_UNIFORM == 0 {
@@ -245,7 +245,7 @@ fn append_ends(ttl_secs: u32, local_secs: u32, out: &mut Vec<u8>) {
     out.extend_from_slice(&local_secs.to_le_bytes());
 }
 
-/// A packed row being read, from its start. What does not hold what it should reads as zeros: it was made here.
+/// A packed row being read, from its start. Missing bytes read as zeros; they cannot be missing, since rows are packed here.
 struct Reading<'p> {
     header: [u8; HEADER_BYTES],
     rest: &'p [u8],
@@ -278,7 +278,7 @@ impl<'p> Reading<'p> {
         taken
     }
 
-    /// The next bytes, taken off `parts`, which ends where this does.
+    /// The next bytes, as a slice of `parts`, which has the same end as `rest`.
     #[inline]
     fn part(&mut self, len: u16, parts: &mut Bytes) -> Bytes {
         parts.advance(parts.len().saturating_sub(self.rest.len()));
@@ -371,7 +371,7 @@ impl<'p> Reading<'p> {
         (ColumnId(u16::from_le_bytes([id_low, id_high])), cell)
     }
 
-    /// The id of the next column, which has no times of its own.
+    /// The id of the next column. Requires: it has no times of its own.
     #[inline]
     fn column_id(&mut self) -> [u8; 2] {
         let [id_low, id_high, _, len_low, len_high] = self.take();
@@ -439,12 +439,15 @@ mod tests {
         let row = row(Liveness::live(5), cells);
         let packed = Packed::of(&row).unwrap();
         for ids in [&[][..], &[0], &[3, 9], &[7, 3], &[0, 3, 7]] {
-            let watched: Vec<ColumnId> = ids.iter().map(|id| ColumnId(*id)).collect();
-            let wanted = row.columns.iter().filter(|entry| watched.contains(&entry.column));
+            let observed: Vec<ColumnId> = ids.iter().map(|id| ColumnId(*id)).collect();
+            let wanted = row
+                .columns
+                .iter()
+                .filter(|entry| observed.contains(&entry.column));
             let wanted: Vec<_> = wanted
                 .map(|entry| (entry.column, row.cell(entry.column).unwrap()))
                 .collect();
-            assert_eq!(packed.cells(&watched).collect::<Vec<_>>(), wanted);
+            assert_eq!(packed.cells(&observed).collect::<Vec<_>>(), wanted);
         }
     }
 

@@ -14,7 +14,7 @@ use crate::packed::Packed;
 use crate::row_list::{RowList, Span};
 use crate::stored_row::StoredRow;
 
-/// A partition. What few partitions have is kept apart, so that one of a single row stays small.
+/// A partition. What few partitions have is in `Rare`, so that a partition of a single row stays small.
 ///
 /// A clone is a snapshot for a reader: it shares everything, and writers copy what is shared before they change it.
 #[derive(Clone, Debug, Default)]
@@ -40,7 +40,7 @@ impl Default for Rare {
     }
 }
 
-/// What an update holds, copied before any lock is taken.
+/// The contents of an update, copied before any lock is taken.
 pub(crate) struct Copies {
     static_row: Option<Row>,
     rows: SmallVec<[StoredRow; 1]>,
@@ -57,7 +57,7 @@ impl Copies {
     }
 }
 
-/// Who watches, if anybody does.
+/// The observer, if there is one.
 type Watcher<'w, 'o> = &'w mut Option<Observer<'o>>;
 
 impl Partition {
@@ -75,7 +75,7 @@ impl Partition {
         self.rare.as_ref()?.ranges.as_ref()
     }
 
-    /// The row, if there is one and nothing else, and it is packed.
+    /// The row, if the partition has just one row and nothing else, and the row is packed.
     #[inline]
     pub(crate) fn only_packed(&self) -> Option<&Packed> {
         match self.rows.only()? {
@@ -84,11 +84,7 @@ impl Partition {
         }
     }
 
-    pub(crate) fn row_count(&self) -> usize {
-        self.rows.len()
-    }
-
-    /// Takes in an update, whose `copies` are given. Returns by how many bytes the partition grew.
+    /// Merges an update, whose rows are in `copies`. Returns by how many bytes the partition grew.
     pub(crate) fn apply(
         &mut self,
         update: &PartitionUpdate,
@@ -105,7 +101,7 @@ impl Partition {
             grown += self.merge_static(row, table, &mut observer);
         }
         for (row, original) in copies.rows.into_iter().zip(&update.rows) {
-            // Whose column was dropped meanwhile.
+            // Its only column may have been dropped meanwhile.
             if original.is_empty() {
                 continue;
             }
@@ -124,7 +120,7 @@ impl Partition {
         Arc::make_mut(self.rare.get_or_insert_default())
     }
 
-    /// Deletes the partition: what is older goes at once.
+    /// Deletes the partition, and drops at once what the deletion covers.
     fn delete(&mut self, deletion: DeletionTime, observer: Watcher<'_, '_>) -> isize {
         let mut grown = 0;
         let rare = self.rare(&mut grown);
@@ -166,7 +162,7 @@ impl Partition {
         grown
     }
 
-    /// Takes in a row; `original` is the one that it was copied from.
+    /// Merges a row; `original` is the row that it was copied from.
     fn merge_row(
         &mut self,
         mut row: StoredRow,
@@ -217,7 +213,7 @@ impl Partition {
         self.rows.span(slice, comparator)
     }
 
-    /// Takes the next row off the span: a copy without what the partition's own deleted ranges cover.
+    /// The next row of the span: a copy without what the partition's deleted ranges cover.
     pub(crate) fn take(
         &self,
         span: &mut Span,
@@ -238,7 +234,7 @@ impl Partition {
     }
 }
 
-/// False if nothing of the row is left.
+/// Removes what a deletion covers. Returns false if nothing of the row is left.
 fn shadow_row(row: &mut Row, deletion: DeletionTime, grown: &mut isize, observer: Watcher<'_, '_>) -> bool {
     let before = part_of(row, observer);
     *grown += row.shadow(deletion);
@@ -280,10 +276,10 @@ fn shadow_stored(
     is_left
 }
 
-/// What an observer looks at of a row; `None` if there is none.
+/// The part of a row that the observer needs; `None` without an observer.
 fn part_of(row: &Row, observer: Watcher<'_, '_>) -> Option<Row> {
     let observer = observer.as_ref()?;
-    Some(observer.watched.part_of(row))
+    Some(observer.observed.part_of(row))
 }
 
 #[inline]

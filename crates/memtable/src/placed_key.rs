@@ -1,5 +1,5 @@
-//! A partition's key in a memtable, with its place on the ring first: a search compares numbers that lie in the nodes of the tree,
-//! and a short key needs no memory of its own.
+//! A partition key in a memtable. It begins with its place on the ring, so that a search mostly compares numbers that lie in the
+//! nodes of the tree. A short key needs no memory of its own.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -11,24 +11,24 @@ use ilion_types::Token;
 
 /// Longer keys have memory of their own.
 const SHORT_MAX: usize = 22;
-/// What an allocation of a long key takes beside its bytes: two counts.
+/// The two counters of an `Arc`.
 const SHARED_BYTES: usize = 16;
 
-/// A partition's key, ordered as [`DecoratedKey`] is.
+/// A partition key, ordered as [`DecoratedKey`].
 #[derive(Clone)]
 pub(crate) struct PlacedKey {
-    /// The code of the token; of Murmur3 it is the token.
+    /// The code of the token; a Murmur3 token can be computed from it.
     place: u64,
     key: Key,
 }
 
 #[derive(Clone)]
 enum Key {
-    /// By a Murmur3 token: its bytes, in front.
+    /// With a Murmur3 token; the first `length` bytes.
     Short { length: u8, bytes: [u8; SHORT_MAX] },
-    /// By a Murmur3 token.
+    /// With a Murmur3 token.
     Long(Arc<[u8]>),
-    /// By another token, which is more than its place.
+    /// With another token, which cannot be computed from its code.
     WithToken(Arc<DecoratedKey>),
 }
 
@@ -69,7 +69,7 @@ impl PlacedKey {
         }
     }
 
-    /// The same for others.
+    /// The key with its token.
     pub(crate) fn decorated(&self) -> DecoratedKey {
         match &self.key {
             Key::WithToken(key) => DecoratedKey::clone(key),
@@ -105,7 +105,7 @@ impl PlacedKey {
             .then_with(|| self.bytes().cmp(&other.key[..]))
     }
 
-    /// Where it is from the bound on: before it or behind it, never at it.
+    /// Compares the key with a bound, which is never equal to a key.
     #[inline]
     pub(crate) fn against(&self, bound: &KeyBound) -> Ordering {
         let ordering = bound.compare_by(

@@ -1,4 +1,4 @@
-//! A row as a memtable holds it: packed if it is short, and else as it is read.
+//! A row in a memtable: packed if it is short, else as readers get it.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -12,19 +12,19 @@ use crate::packed::Packed;
 /// A row of a memtable. A clone shares its memory.
 #[derive(Clone, Debug)]
 pub(crate) enum StoredRow {
-    /// In one piece.
+    /// A short row.
     Packed(Packed),
-    /// Large, deleted, or with columns of many cells.
+    /// A row that is large or deleted, or has a column of many cells.
     Plain(Arc<Row>),
 }
 
-/// What an allocation takes beside its bytes, about.
+/// About what an allocation takes beside its bytes.
 const ALLOCATION_BYTES: usize = 16;
-/// What [`bytes::Bytes`] take beside an allocation, once they have been read.
+/// What [`bytes::Bytes`] take beside the allocation once they are shared.
 const SHARED_BYTES: usize = 32;
 
 impl StoredRow {
-    /// A copy of a row that says something.
+    /// A copy of a row. Requires: the row is not empty.
     pub(crate) fn copy_of(row: &Row) -> Self {
         match Packed::of(row) {
             Some(packed) => Self::Packed(packed),
@@ -32,7 +32,7 @@ impl StoredRow {
         }
     }
 
-    /// The row, which may be kept: its bytes are copied if they are few.
+    /// The same without a copy, unless the row is short.
     fn of(row: Row) -> Self {
         match Packed::of(&row) {
             Some(packed) => Self::Packed(packed),
@@ -49,7 +49,7 @@ impl StoredRow {
         size_of::<Self>() + ALLOCATION_BYTES + own
     }
 
-    /// The row as it is read.
+    /// The row as readers get it.
     #[inline]
     pub(crate) fn row(&self) -> Row {
         match self {
@@ -58,7 +58,7 @@ impl StoredRow {
         }
     }
 
-    /// Where the values of a row stand beside it.
+    /// Compares the clustering of a row with this one.
     #[inline]
     pub(crate) fn compare(&self, values: &Values, comparator: &ClusteringComparator) -> Ordering {
         let values = values.iter().map(Option::as_deref);
@@ -81,7 +81,7 @@ impl StoredRow {
         }
     }
 
-    /// Takes in another row of the same clustering. Returns by how many bytes it grew.
+    /// Merges another row of the same clustering. Returns by how many bytes it grew.
     pub(crate) fn merge(&mut self, other: Self, table: &TableSchema) -> isize {
         if let Self::Plain(known) = self {
             return Arc::make_mut(known).merge(other.into_row(), table);
@@ -100,7 +100,7 @@ impl StoredRow {
         self.size_bytes().cast_signed() - before.cast_signed()
     }
 
-    /// As [`Self::merge`], and shows the change; `shown` is what `other` has.
+    /// As [`Self::merge`], and shows the change; `shown` has the contents of `other`.
     pub(crate) fn merge_shown(
         &mut self,
         other: Self,
@@ -111,7 +111,7 @@ impl StoredRow {
         let before = self.size_bytes();
         match (&mut *self, &other) {
             (Self::Plain(known), _) => {
-                let old = observer.watched.part_of(known);
+                let old = observer.observed.part_of(known);
                 let grown = Arc::make_mut(known).merge(other.into_row(), table);
                 observer.show(Some(Before::Row(&old)), known);
                 return grown;
@@ -137,7 +137,7 @@ impl StoredRow {
         }
     }
 
-    /// Removes what `deletion`, of the partition, covers. False if nothing is left.
+    /// Removes what a partition deletion covers. Returns false if nothing is left.
     pub(crate) fn shadow(&mut self, deletion: DeletionTime) -> bool {
         if deletion.is_live() {
             return true;

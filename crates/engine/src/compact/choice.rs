@@ -1,30 +1,20 @@
-//! What a strategy is told of a table, and what is made of its answer.
+//! The input of a strategy for a table, and what is made of its choice.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ilion_compaction::{Candidate, Choice, Memory, Situation, Strategy};
+use ilion_compaction::{Candidate, Choice, Situation, Strategy};
 use ilion_sstable::SSTable;
 use parking_lot::MutexGuard;
 
-use super::tasks::{Job, Registered};
 use super::{Compaction, Inputs};
-use crate::engine::Shared;
+use crate::backlog::SLOWED_FROM;
+use crate::choosing::Choosing;
+use crate::shared::Shared;
 use crate::table_store::TableStore;
+use crate::tasks::{Job, Registered};
 use crate::view::LiveSSTable;
 
-/// What a table remembers about its compactions; its lock is held from a choice to the registration of its inputs.
-#[derive(Default)]
-pub(crate) struct Choosing {
-    pub memory: Memory,
-    /// Nothing begins in the background while somebody asks for compactions.
-    pub pauses: usize,
-    /// Inputs of compactions that failed, and until when they are left alone.
-    pub suspects: Vec<(PathBuf, u64)>,
-}
-
-/// For so long the inputs of a compaction that failed, or had no space, are left alone.
-const SUSPECT_NANOS: u64 = 60 * 1_000_000_000;
 /// Compat: `min_free_space_per_drive`.
 const FREE_BYTES_MIN: u64 = 50 << 20;
 
@@ -109,11 +99,10 @@ impl Shared {
             return None;
         }
         let now_nanos = self.env.monotonic_nanos();
-        choosing.suspects.retain(|(_, until)| *until > now_nanos);
+        choosing.expire_suspects(now_nanos);
         let mut situation = self.situation(store);
         for candidate in &mut situation.candidates {
-            let is_suspect = choosing.suspects.iter().any(|(path, _)| *path == candidate.id);
-            candidate.is_compacting |= is_suspect;
+            candidate.is_compacting |= choosing.is_suspect(&candidate.id);
         }
         let choice = strategy.choose(&situation, &mut choosing.memory)?;
         let free = self.free_bytes(store);
@@ -124,10 +113,7 @@ impl Shared {
                 sstables = choice.inputs.len(),
                 "there is not enough space on the disk for a compaction; it is put off"
             );
-            let until = now_nanos.saturating_add(SUSPECT_NANOS);
-            choosing
-                .suspects
-                .extend(choice.inputs.into_iter().map(|path| (path, until)));
+            choosing.suspect(choice.inputs, now_nanos);
             return None;
         };
         self.register(store, &choosing, choice)
@@ -167,25 +153,24 @@ impl Shared {
         self.tasks.begin(self.env.time_uuid(), job)
     }
 
-    /// What compactions may fill: not all of the disk, and not what others have begun to fill.
+    /// Space that a compaction may use: not the whole disk, and not what running compactions may still write.
     pub(crate) fn free_bytes(&self, store: &TableStore) -> u64 {
-        // If it cannot be told, the write itself will fail.
+        // If it is not known, the write itself fails on a full disk.
         let free = self.env.free_space_bytes(&store.directory).unwrap_or(u64::MAX);
         let usable = free - free / 20;
         usable.saturating_sub(FREE_BYTES_MIN.max(self.tasks.reserved_bytes()))
     }
 
-    /// Leaves files of a failed compaction alone: the damaged one for good, or all of them for a while.
+    /// Leaves files of a failed compaction out: a damaged one for good, others for a while.
     pub(crate) fn suspect(&self, store: &TableStore, paths: Vec<PathBuf>, is_for_good: bool) {
-        let until = match is_for_good {
-            true => u64::MAX,
-            false => self.env.monotonic_nanos().saturating_add(SUSPECT_NANOS),
-        };
-        let suspects = paths.into_iter().map(|path| (path, until));
-        store.choosing.lock().suspects.extend(suspects);
+        let mut choosing = store.choosing.lock();
+        match is_for_good {
+            true => choosing.suspect_for_good(paths),
+            false => choosing.suspect(paths, self.env.monotonic_nanos()),
+        }
     }
 
-    /// Reckons anew how far the table's compactions are behind.
+    /// Computes the table's debt again.
     pub(crate) fn note_debt(&self, store: &TableStore) {
         store.debt.note(self.debt_of(store));
         self.note_worst_debt();
@@ -198,7 +183,7 @@ impl Shared {
 
     fn debt_of(&self, store: &TableStore) -> usize {
         let strategy = store.strategy();
-        // Nobody waits for compactions that do not come.
+        // If no compaction comes, writers must not wait for one.
         if !self.options.is_compacting || !strategy.common.is_enabled || !store.is_auto_compacting() {
             return 0;
         }
@@ -213,8 +198,7 @@ impl Shared {
         let worst = self.stores().iter().map(|store| store.debt.now()).max();
         let worst = worst.unwrap_or(0);
         self.backlog.note(worst);
-        self.pacer
-            .press(worst as f64 / super::backlog::SLOWED_FROM as f64);
+        self.pacer.press(worst as f64 / SLOWED_FROM as f64);
     }
 
     /// About how many compactions of the table are due.

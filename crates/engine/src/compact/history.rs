@@ -1,4 +1,4 @@
-//! `system.compaction_history`: what compactions have merged, for a week.
+//! `system.compaction_history`: a row for each compaction, kept for a week.
 
 use bytes::Bytes;
 use ilion_commitlog::Kind;
@@ -11,13 +11,14 @@ use ilion_types::encode_map;
 
 use super::Compaction;
 use super::joined::Joined;
-use crate::engine::Shared;
+use crate::shared::Shared;
+use crate::tasks::CompactionFacts;
 
 const KEYSPACE: &str = "system";
 const TABLE: &str = "compaction_history";
 
 impl Shared {
-    /// Writes down a compaction that is done. Compat: not of the history itself, which would never come to rest.
+    /// Adds a compaction to the history. Compat: not one of the history itself, or its compactions would never end.
     pub(super) fn remember_compaction(
         &self,
         compaction: &Compaction<'_>,
@@ -33,7 +34,7 @@ impl Shared {
             return;
         };
         let task = &compaction.registered.task;
-        let facts = super::CompactionFacts::of(task);
+        let facts = CompactionFacts::of(task);
         let table = store.schema();
         let bigint =
             |value: u64| Bytes::copy_from_slice(&i64::try_from(value).unwrap_or(i64::MAX).to_be_bytes());
@@ -64,7 +65,7 @@ impl Shared {
             },
             table,
         };
-        // The compaction is done all the same.
+        // The compaction itself has succeeded.
         if let Err(error) = self.write(Kind::Mutation, std::slice::from_ref(&mutation)) {
             tracing::warn!(%error, "a compaction was not written into system.compaction_history");
         }
@@ -93,7 +94,7 @@ impl Shared {
         })
     }
 
-    /// Now, the time to live of the table, and when what is written now expires.
+    /// The time, the table's time to live, and when a row that is written now expires.
     fn expiry(&self, table: &TableSchema) -> (i64, u32, u32) {
         let now_micros = self.env.unique_micros();
         let ttl_secs = table.options.default_time_to_live_secs;

@@ -1,4 +1,4 @@
-//! How many partitions of a compaction came from how many of its inputs: `rows_merged` of the history.
+//! Counts of partitions by the number of inputs that had them: `rows_merged` of the history.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -10,8 +10,8 @@ use ilion_rows::{Cursor, DecoratedKey, MergeCursor, PartitionHead, PlainRun, Pla
 pub(super) struct Joined(Arc<[AtomicU64]>);
 
 impl Joined {
-    /// Of so many inputs.
-    pub fn of_inputs(inputs: usize) -> Self {
+    /// For a compaction of so many inputs.
+    pub(crate) fn of_inputs(inputs: usize) -> Self {
         Self((0..inputs).map(|_| AtomicU64::new(0)).collect())
     }
 
@@ -21,14 +21,14 @@ impl Joined {
         }
     }
 
-    /// Numbers of inputs, and how many partitions were in so many; only those that there are.
+    /// Pairs of a number of inputs and the count of partitions that so many inputs had; without counts of 0.
     pub fn counts(&self) -> Vec<(u32, u64)> {
         let counts = (1..).zip(self.0.iter().map(|count| count.load(Relaxed)));
         counts.filter(|(_, count)| *count > 0).collect()
     }
 }
 
-/// A merge whose partitions are counted.
+/// Counts the partitions of a merge.
 pub(super) struct Counted {
     pub merge: MergeCursor,
     pub joined: Joined,
@@ -43,7 +43,7 @@ impl Cursor for Counted {
         Ok(head)
     }
 
-    /// What is plain is in one input.
+    /// A plain partition comes from one input.
     fn plain_partitions(
         &mut self,
         before: Option<&DecoratedKey>,

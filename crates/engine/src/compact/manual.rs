@@ -1,4 +1,4 @@
-//! Compactions that somebody asks for, and stopping them.
+//! Compactions on request, and stopping compactions.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,21 +7,21 @@ use ilion_compaction::{Candidate, Choice, MajorOutput, Situation, Strategy};
 use ilion_schema::TableId;
 use ilion_types::Token;
 
-use super::End;
-use super::tasks::{CompactionFacts, TaskChoice};
-use crate::background::Work;
-use crate::engine::Shared;
+use super::CompactionEnd;
+use crate::shared::Shared;
 use crate::table_store::TableStore;
+use crate::tasks::{CompactionFacts, TaskChoice};
+use crate::work::Work;
 use crate::{Engine, Error, Result};
 
-/// What is to be compacted.
+/// Which SSTables to compact.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CompactionRequest {
     /// All SSTables.
     Major(MajorOutput),
-    /// Those that may have a token above the first and up to the second; the ring closes behind its last token.
+    /// Those that may have a token above the first and up to the second; a range may wrap around the ring.
     Range(Token, Token),
-    /// Those with these names of Data.db.
+    /// Those with these paths, or ends of paths, of Data.db.
     Files(Vec<PathBuf>),
 }
 
@@ -54,7 +54,7 @@ fn touches(candidate: &Candidate, start: &Token, end: &Token) -> bool {
     }
 }
 
-/// No compaction of the table begins in the background while this is there.
+/// While this exists, no compaction of the table starts in the background.
 struct Pause<'a>(&'a TableStore);
 
 impl<'a> Pause<'a> {
@@ -71,8 +71,8 @@ impl Drop for Pause<'_> {
 }
 
 impl Shared {
-    /// Compacts now, on this thread. Compactions of the table that go on are stopped first, as in Cassandra; one that somebody
-    /// else has asked for is waited for.
+    /// Compacts on this thread. Compat: running compactions of the table are stopped first; another request is waited
+    /// for.
     fn compact_now(&self, store: &Arc<TableStore>, request: &CompactionRequest) -> Result<usize> {
         let turn = store.manual.lock();
         let pause = Pause::begin(store);
@@ -93,13 +93,13 @@ impl Shared {
             let choosing = store.choosing.lock();
             let begun = self.register(store, &choosing, choice);
             drop(choosing);
-            // What is gone was truncated: then there is nothing to do.
+            // The inputs may be gone, since the table was truncated.
             let Some(compaction) = begun else {
                 return Ok(());
             };
             match self.run_compaction(&compaction)? {
-                End::Done | End::Emptied => Ok(()),
-                End::Stopped => Err(Error::Refused("the compaction was stopped".to_owned())),
+                CompactionEnd::Done | CompactionEnd::Emptied => Ok(()),
+                CompactionEnd::Stopped => Err(Error::Refused("the compaction was stopped".to_owned())),
             }
         });
         drop(pause);
@@ -110,26 +110,26 @@ impl Shared {
 }
 
 impl Engine {
-    /// A table, or a hidden one, and the table that it belongs to.
+    /// The store of a table or hidden table, and that of the table it belongs to.
     fn any_store(&self, table: TableId) -> Result<(Arc<TableStore>, Arc<TableStore>)> {
         let found = self.shared.any_table(table);
         found.ok_or_else(|| Error::Refused(format!("table {table} does not exist")))
     }
 
-    /// Merges all SSTables of a table as far as its strategy likes it, and returns when that is done.
+    /// A major compaction of a table: merges all SSTables as far as its strategy does. Returns when it is done.
     ///
     /// # Errors
-    /// A file cannot be read or written, or somebody stopped it.
+    /// A file cannot be read or written, or the compaction was stopped.
     pub fn compact(&self, table: TableId) -> Result<()> {
         let request = CompactionRequest::Major(MajorOutput::AsUsual);
         self.compact_as(table, &request).map(drop)
     }
 
-    /// Flushes the table and compacts what is asked for; returns the number of compactions when they are done. A major compaction is
-    /// one of its indexes as well.
+    /// Flushes the table and compacts as requested; returns the number of compactions when they are done. A major compaction
+    /// includes the table's indexes.
     ///
     /// # Errors
-    /// A file is not of the table, cannot be read or written, or somebody stopped it.
+    /// A file is not one of the table, cannot be read or written, or the compaction was stopped.
     pub fn compact_as(&self, table: TableId, request: &CompactionRequest) -> Result<usize> {
         let (store, owner) = self.any_store(table)?;
         owner.check_usable()?;
@@ -147,10 +147,10 @@ impl Engine {
         Ok(count)
     }
 
-    /// The table that has an SSTable with this name of Data.db, which may be a path, whole or its end.
+    /// The table that has the SSTable with this path, or end of a path, of Data.db.
     ///
     /// # Errors
-    /// None has, or several have.
+    /// No table has one, or several have.
     pub fn table_with_file(&self, file: &Path) -> Result<TableId> {
         let tables = self.shared.stores();
         let mut owners = tables.iter().filter(|store| has_file(store, file));
@@ -164,20 +164,20 @@ impl Engine {
         }
     }
 
-    /// Asks compactions to end; their inputs stay in use. Returns how many were asked.
+    /// Stops compactions; their inputs stay in use. Returns how many it stops.
     pub fn stop_compactions(&self, choice: TaskChoice) -> usize {
         let asked = self.shared.tasks.stop(choice);
         self.shared.pacer.wake();
         asked
     }
 
-    /// The compactions that go on.
+    /// The running compactions.
     pub fn compactions(&self) -> Vec<CompactionFacts> {
         let tasks = self.shared.tasks.list();
         tasks.iter().map(|task| CompactionFacts::of(task)).collect()
     }
 
-    /// Whether SSTables of the table and its indexes are compacted without being asked, until the next start.
+    /// Switches compactions in the background of the table and its indexes on or off, until the next start.
     ///
     /// # Errors
     /// The table is gone.
@@ -194,12 +194,12 @@ impl Engine {
         Ok(())
     }
 
-    /// Most bytes a second that compactions read together; nothing is no limit. Holds at once.
+    /// Sets how many bytes a second all compactions may read together; `None` is no limit. Takes effect at once.
     pub fn set_compaction_throughput(&self, bytes_per_sec: Option<u64>) {
         self.shared.pacer.set_limit(bytes_per_sec);
     }
 
-    /// Most bytes a second that compactions read together.
+    /// How many bytes a second all compactions may read together, if that is limited.
     pub fn compaction_throughput(&self) -> Option<u64> {
         self.shared.pacer.limit()
     }

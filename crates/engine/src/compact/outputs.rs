@@ -1,4 +1,4 @@
-//! Where a merge goes: one SSTable, or several, cut as the choice says.
+//! [`Outputs`]: the SSTables that a merge writes, cut as the choice says.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use ilion_schema::TableSchema;
 use ilion_sstable::{Descriptor, Transaction, WriterOptions};
 use ilion_types::Token;
 
-use crate::engine::Shared;
-use crate::indexes::{IndexedWriter, TableIndexes};
-use crate::table_store::TableStore;
+use crate::indexes::IndexedWriter;
+use crate::shared::Shared;
+use crate::table_store::{TableIndexes, TableStore};
 use crate::{Error, Result};
 
-/// Halves are not made smaller than this.
+/// Smallest half.
 const HALF_BYTES_MIN: u64 = 50 << 20;
 
 /// When the next SSTable begins.
@@ -22,9 +22,9 @@ enum Cut {
     Never,
     /// At this size.
     At(u64),
-    /// At the next shard: how many there are, and the one at hand.
+    /// At the next shard: the number of shards, and the current one.
     Shard(u32, u32),
-    /// At half of what is left, which this is.
+    /// At half of the remaining bytes, which are these.
     Half(u64),
 }
 
@@ -38,7 +38,7 @@ impl Cut {
         }
     }
 
-    /// True if the partition with that token begins another SSTable, the one at hand having so many bytes.
+    /// True if the partition with that token begins another SSTable; the current one has so many bytes.
     fn is_before(self, token: &Token, bytes: u64) -> bool {
         match self {
             Self::Never => false,
@@ -48,7 +48,7 @@ impl Cut {
         }
     }
 
-    /// For the SSTable that begins with that partition, the one before it having had so many bytes.
+    /// The cut of the SSTable that begins with that partition; the one before it has so many bytes.
     fn next(self, token: &Token, bytes: u64) -> Self {
         match self {
             Self::Shard(shards, _) => Self::Shard(shards, shard_of(token, shards)),
@@ -58,7 +58,7 @@ impl Cut {
     }
 }
 
-/// About how many SSTables inputs with these first and last tokens and so many bytes come to.
+/// About how many SSTables the result of inputs with these first and last tokens and so many bytes has.
 pub(crate) fn pieces(output: Output, bytes_in: u64, first: &Token, last: &Token) -> u64 {
     match output {
         Output::Whole | Output::Halves => 1,
@@ -107,8 +107,8 @@ impl<'a> Outputs<'a> {
         }
     }
 
-    /// Tells attached indexes of what is written.
-    pub(crate) fn telling(mut self, indexes: Arc<TableIndexes>) -> Self {
+    /// Writes files of attached indexes, too.
+    pub(crate) fn with_indexes(mut self, indexes: Arc<TableIndexes>) -> Self {
         self.indexes = indexes;
         self
     }
@@ -120,7 +120,7 @@ impl<'a> Outputs<'a> {
         }
     }
 
-    /// Has a writer for the partition with that token.
+    /// Makes sure that there is a writer for the partition with that token.
     fn open_for(&mut self, token: &Token) -> Result<()> {
         let bytes = self
             .writer
@@ -152,13 +152,13 @@ impl<'a> Outputs<'a> {
         Ok(())
     }
 
-    /// Ends the last one; returns all that have something in them, durable.
+    /// Ends the last SSTable; returns all that are not empty, durable.
     pub(crate) fn finish(mut self) -> Result<Vec<Descriptor>> {
         self.close()?;
         Ok(self.written)
     }
 
-    /// Removes the one at hand; the transaction removes those before.
+    /// Removes the current SSTable; the transaction removes the others.
     pub(crate) fn abandon(self) {
         if let Some((writer, _)) = self.writer {
             writer.abandon();

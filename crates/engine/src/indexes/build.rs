@@ -1,8 +1,8 @@
-//! Building an index over the SSTables that its table has.
+//! Building an index over existing data.
 //!
-//! An index takes every write from its birth on: the memtable is frozen when it is made. What is older is flushed, and then read
-//! once, in the order of the table, into memtables of the build's own, which become SSTables of the hidden table. After each the place that was
-//! reached is written down, so that a build goes on after a restart. What the index gets twice does no harm.
+//! An index receives every write after its creation, at which the memtable is frozen. Older data is flushed, and then read
+//! once, in the order of the table, into memtables of the build, which become SSTables of the hidden table. After each of these the
+//! last complete partition is saved, so that a build continues after a restart. An entry that is written twice does no harm.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,36 +18,37 @@ use ilion_rows::{
 };
 use ilion_sstable::{Scan, list_directory};
 
+use super::IndexBuildFacts;
 use super::built::IndexName;
-use super::live::Writing;
-use super::{IndexBuildFacts, LiveIndex};
-use crate::background::Work;
-use crate::compact::{Job, Pace};
-use crate::engine::Shared;
 use crate::flush_pace::{FlushPace, Haste};
-use crate::read::scan;
-use crate::table_store::TableStore;
+use crate::memtable_indexes::Writing;
+use crate::pace::Pace;
+use crate::shared::Shared;
+use crate::source::scan;
+use crate::table_store::{LiveIndex, TableStore};
+use crate::tasks::{Job, Registered};
 use crate::view::{Frozen, LiveSSTable};
+use crate::work::Work;
 use crate::{Error, Result};
 
-/// What a build gathers in memory before it writes.
+/// Memory of entries from which on a build writes an SSTable.
 const GATHERED_BYTES_MAX: usize = 32 << 20;
-/// Holds the partition key up to which a build has come.
+/// The file with the key of the last complete partition of a build.
 const PROGRESS_FILE: &str = "build-progress";
 const PROGRESS_BYTES_MAX: u64 = 1 << 17;
-/// As it is told of with compactions. Compat: `OperationType.INDEX_BUILD`.
+/// Its kind in the list of compactions. Compat: `OperationType.INDEX_BUILD`.
 const KIND: &str = "Secondary index build";
 
 /// How a build ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
+enum BuildEnd {
     Built,
-    /// The index was dropped, or the engine ends.
+    /// The index was dropped, or the engine is closing.
     Stopped,
 }
 
 impl Shared {
-    /// At the start: tells which indexes are built, and has the others built.
+    /// At the start: marks the indexes that are built, and requests builds of the others.
     pub(crate) fn resume_builds(&self) -> Result<()> {
         self.remove_index_leftovers()?;
         let built = self.built_indexes()?;
@@ -68,7 +69,7 @@ impl Shared {
                     .as_ref()
                     .and_then(|store| store.indexes().named(&index.name).cloned());
                 let name = (keyspace.name.clone(), index.name.clone());
-                // It is as it was when its table is opened again.
+                // The table is set aside: its indexes stay as they are until it can be opened again.
                 if store
                     .as_ref()
                     .is_some_and(|store| store.set_aside_reason().is_some())
@@ -85,7 +86,7 @@ impl Shared {
                         }
                         self.ask_to_build(&store, &live);
                     }
-                    // Nobody tells it of writes from now on.
+                    // Its class is unknown, so it misses the writes from now on.
                     _ if built.contains(&name) => self.set_built(&name, false)?,
                     _ => {}
                 }
@@ -94,7 +95,7 @@ impl Shared {
         Ok(())
     }
 
-    /// True if nothing of a built index was lost: files beside SSTables can be.
+    /// True if no file of a built index is missing or damaged.
     fn is_complete(&self, store: &TableStore, live: &LiveIndex) -> bool {
         match &live.hidden {
             Some(hidden) => !hidden.is_damaged.load(Ordering::Acquire),
@@ -102,7 +103,7 @@ impl Shared {
         }
     }
 
-    /// Has the indexes built that a change of the schema has made.
+    /// Requests builds of the indexes that a change of the schema has created.
     pub(crate) fn build_new(&self) -> Result<()> {
         let tables = self.tables.load_full();
         for store in tables.values().filter(|store| store.set_aside_reason().is_none()) {
@@ -113,7 +114,7 @@ impl Shared {
                 }
                 match store.is_empty() {
                     true => match self.finish_build(live) {
-                        // The background tries it until there is enough again.
+                        // The background tries it until it succeeds.
                         Err(error) if error.is_shortage() => self.ask_to_build(store, live),
                         finished => finished?,
                     },
@@ -131,30 +132,30 @@ impl Shared {
         }
     }
 
-    /// Builds an index in the background. A failure is told: the index stays unbuilt.
+    /// Builds an index in the background. A failure is logged, and the index stays unbuilt.
     pub(crate) fn build_asked(&self, store: &Arc<TableStore>, index: &str) {
         let Some(live) = store.indexes().named(index).cloned() else {
             return;
         };
         match self.build_index(store, &live) {
-            Ok(End::Built) => tracing::info!(?store, index, "the index is built"),
-            Ok(End::Stopped) => tracing::info!(?store, index, "the build of the index was stopped"),
-            // Its files went while they were written.
+            Ok(BuildEnd::Built) => tracing::info!(?store, index, "the index is built"),
+            Ok(BuildEnd::Stopped) => tracing::info!(?store, index, "the build of the index was stopped"),
+            // Its files were removed meanwhile.
             Err(error) if live.is_dropped() => {
                 tracing::info!(?store, index, %error, "the build of the index ended, since it was dropped");
             }
             Err(error) if self.build_failed(store, index, &error) => {
-                tracing::warn!(?store, index, %error, "the index cannot be built for now; this is tried again by itself");
+                tracing::warn!(?store, index, %error, "the index cannot be built for now; this is tried again automatically");
             }
             Err(error) => tracing::error!(?store, index, %error, "the index cannot be built; rebuild it"),
         }
         live.state.is_build_asked.store(false, Ordering::Release);
     }
 
-    fn build_index(&self, store: &Arc<TableStore>, live: &Arc<LiveIndex>) -> Result<End> {
+    fn build_index(&self, store: &Arc<TableStore>, live: &Arc<LiveIndex>) -> Result<BuildEnd> {
         let _building = live.state.building.lock();
         if live.is_dropped() || live.is_built() {
-            return Ok(End::Stopped);
+            return Ok(BuildEnd::Stopped);
         }
         if let Some(hidden) = live
             .hidden
@@ -168,21 +169,21 @@ impl Shared {
         self.flush_table(store)?;
         let end = match (live.index.storage(), &live.hidden) {
             (Storage::HiddenTable(index), Some(hidden)) => self.build_hidden(store, live, index, hidden)?,
-            _ if self.build_attached(store, live)? => End::Built,
-            _ => End::Stopped,
+            _ if self.build_attached(store, live)? => BuildEnd::Built,
+            _ => BuildEnd::Stopped,
         };
-        if end == End::Built {
-            // No change of the schema drops it meanwhile: it would be listed as built for ever.
+        if end == BuildEnd::Built {
+            // Locked so that no change of the schema drops the index meanwhile, which would leave it listed as built.
             let _change = self.schema_change.lock();
             if live.is_dropped() {
-                return Ok(End::Stopped);
+                return Ok(BuildEnd::Stopped);
             }
             self.finish_build(live)?;
         }
         Ok(end)
     }
 
-    /// An index may be asked before it is listed as built, so that who finds it listed may ask it. After a crash in between it is
+    /// Marks an index as built, and then lists it: a client that finds it listed can use it. After a crash in between it is
     /// built again.
     ///
     /// Requires: `schema_change` is held.
@@ -197,7 +198,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Makes an index empty and builds it anew.
+    /// Empties an index and builds it again.
     pub(crate) fn rebuild(&self, store: &Arc<TableStore>, live: &Arc<LiveIndex>) -> Result<()> {
         self.check_writable()?;
         {
@@ -215,16 +216,16 @@ impl Shared {
             }
         }
         match self.build_index(store, live)? {
-            End::Built => Ok(()),
-            End::Stopped => Err(Error::Refused(format!(
+            BuildEnd::Built => Ok(()),
+            BuildEnd::Stopped => Err(Error::Refused(format!(
                 "the build of index {} was stopped",
                 live.name()
             ))),
         }
     }
 
-    /// Drops all entries. The table's memtable is frozen at the same moment, so that the build finds on disk whatever lost its
-    /// entry in memory.
+    /// Drops all entries. The table's memtable is frozen at the same moment, so that the build finds all rows on disk whose entries
+    /// were dropped from memory.
     fn empty_hidden(&self, store: &Arc<TableStore>, hidden: &Arc<TableStore>) -> Result<()> {
         let gone = {
             let _maintenance = store.maintenance.alone();
@@ -240,7 +241,7 @@ impl Shared {
                 true => list_directory(&*self.env, &hidden.directory)?,
                 false => Vec::new(),
             };
-            // What could not be opened.
+            // SSTables that could not be opened at the start.
             for listed in there {
                 if !gone
                     .iter()
@@ -260,7 +261,7 @@ impl Shared {
         live: &LiveIndex,
         index: &dyn HiddenTable,
         hidden: &Arc<TableStore>,
-    ) -> Result<End> {
+    ) -> Result<BuildEnd> {
         let sstables = store.view().sstables.clone();
         let reached = self.progress(hidden, store)?;
         let progress = hidden.directory.join(PROGRESS_FILE);
@@ -270,13 +271,13 @@ impl Shared {
             end: KeyBound::End,
         };
         match self.read_for_build(store, live, &sstables, &range, &mut build) {
-            Ok(()) => build.flush().map(|()| End::Built),
-            Err(Error::Read(ReadError::Aborted(_))) => Ok(End::Stopped),
+            Ok(()) => build.flush().map(|()| BuildEnd::Built),
+            Err(Error::Read(ReadError::Aborted(_))) => Ok(BuildEnd::Stopped),
             Err(error) => Err(error),
         }
     }
 
-    /// Puts what SSTables hold into hidden tables, before they are taken into their table.
+    /// Adds the entries of SSTables to hidden tables, before the SSTables are added to their table.
     ///
     /// Requires: the table's files are held (`maintenance`).
     pub(crate) fn index_imported(&self, store: &Arc<TableStore>, taken: &[Arc<LiveSSTable>]) -> Result<()> {
@@ -292,7 +293,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Shows the build every row of the SSTables.
+    /// Adds every row of the SSTables to the build.
     fn read_for_build(
         &self,
         store: &Arc<TableStore>,
@@ -335,7 +336,7 @@ impl Shared {
         store: &TableStore,
         live: &LiveIndex,
         sstables: &[Arc<LiveSSTable>],
-    ) -> crate::compact::Registered<'_> {
+    ) -> Registered<'_> {
         let table = store.schema();
         let directory = live
             .hidden
@@ -353,7 +354,7 @@ impl Shared {
         self.tasks.begin(self.env.time_uuid(), job)
     }
 
-    /// The partition up to which an earlier build has come.
+    /// The last complete partition of an earlier build.
     fn progress(&self, hidden: &TableStore, store: &TableStore) -> Result<Option<DecoratedKey>> {
         let path = hidden.directory.join(PROGRESS_FILE);
         if !self.env.exists(&path) {
@@ -375,7 +376,7 @@ impl Shared {
         }
     }
 
-    /// The builds that go on.
+    /// The running builds.
     pub(crate) fn build_facts(&self) -> Vec<IndexBuildFacts> {
         let running = self.tasks.list();
         let builds = running.iter().filter(|task| task.job.kind == KIND);
@@ -394,17 +395,17 @@ impl Shared {
     }
 }
 
-/// Gathers entries and writes them.
+/// Collects entries and writes them.
 struct HiddenBuild<'a> {
     shared: &'a Shared,
     index: &'a dyn HiddenTable,
     hidden: &'a Arc<TableStore>,
     gathered: Arc<Memtable>,
-    /// Memory for an entry being made.
+    /// A buffer to reuse.
     scratch: Vec<u8>,
-    /// The last partition that was read to its end.
+    /// The last complete partition.
     complete: Option<DecoratedKey>,
-    /// Where that is written down.
+    /// The file where it is saved.
     progress: Option<PathBuf>,
 }
 
@@ -435,7 +436,7 @@ impl<'a> HiddenBuild<'a> {
             gathered, scratch, ..
         } = self;
         let when = Writing {
-            hidden: self.hidden,
+            hidden: &**self.hidden,
             env: &*self.shared.env,
         };
         self.index.each_entry(key, change, &when, &mut |place, entries| {
@@ -447,10 +448,10 @@ impl<'a> HiddenBuild<'a> {
         }
     }
 
-    /// Makes what was gathered an SSTable, and then writes down how far it goes.
+    /// Writes the collected entries as an SSTable, and then saves the progress.
     fn flush(&mut self) -> Result<()> {
         let next = Arc::new(Memtable::new(self.hidden.schema(), 1));
-        // A truncation that was logged before it lets it be.
+        // An empty stretch of the log at this moment, so that the replay of an earlier truncation keeps the SSTable.
         let now = self.shared.barrier();
         let frozen = Arc::new(Frozen {
             memtable: std::mem::replace(&mut self.gathered, next),
@@ -463,7 +464,7 @@ impl<'a> HiddenBuild<'a> {
             if self.hidden.is_dropped.load(Ordering::Acquire) {
                 return Err(Error::Read(ReadError::Aborted("the index was dropped")));
             }
-            // It is no part of the memory that writers share.
+            // The build's memtable was not counted before; the flush subtracts it.
             let bytes = frozen.size_bytes();
             self.shared.budget.grow(bytes.cast_signed());
             let pace = FlushPace::begin(self.shared, [&self.hidden.maintenance; 2], Haste::Now, bytes);

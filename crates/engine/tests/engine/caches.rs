@@ -85,8 +85,7 @@ fn the_keys_of_the_row_cache_come_back_after_a_restart() {
     assert_eq!(store.row("a", 1).as_deref(), Some("v"));
     assert_eq!(cache(&store, "rows").hits, 1);
 
-    let Store { env, engine } = store;
-    drop(engine);
+    let env = store.close();
     let path = options.saved_caches_dir.join("RowCache-g.db");
     env.corrupt_byte(&path, 20, 0xFF).unwrap();
     let store = open(&env, options).unwrap();
@@ -170,8 +169,7 @@ fn a_saved_key_cache_of_other_files_or_damaged_is_left_alone() {
     store.flush();
     store.engine.compact(store.table().id).unwrap();
     let reopen = |store: Store, change: &dyn Fn(&MemEnv)| {
-        let Store { env, engine } = store;
-        drop(engine);
+        let env = store.close();
         put_back(&env);
         change(&env);
         let store = open(&env, options.clone()).unwrap();

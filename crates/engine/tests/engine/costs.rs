@@ -12,9 +12,7 @@ use ilion_rows::{
 use ilion_schema::{CreateTable, NewColumn, SchemaChange, TableSchema};
 use ilion_types::CqlType;
 
-use crate::support::{
-    Store, clustering_of, decorated, delete_partition, new_store, open, put, small_options,
-};
+use crate::support::{Store, clustering_of, decorated, delete_partition, new_store, put, small_options};
 
 /// What `read` costs; the disk must say the same.
 fn cost_of<T>(store: &Store, read: impl FnOnce() -> T) -> Cost {
@@ -30,14 +28,6 @@ fn cost_of<T>(store: &Store, read: impl FnOnce() -> T) -> Cost {
         "the account is what the disk served"
     );
     cost
-}
-
-/// The same, opened anew, so that no chunk is cached.
-fn cold(store: Store) -> Store {
-    let Store { env, engine } = store;
-    engine.drain().unwrap();
-    drop(engine);
-    open(&env, small_options()).unwrap()
 }
 
 /// Considered, skipped by each reason, touched.
@@ -61,7 +51,7 @@ fn a_read_is_charged_what_the_disk_served_once() {
         store.write_without_waiting("a", clustering, &format!("value of row {clustering}"), 10);
     }
     store.flush();
-    let store = cold(store);
+    let store = store.cold();
     let first = cost_of(&store, || store.partition("a", false));
     assert!(first.io.reads > 0 && first.io.bytes_read > 10_000, "{first:?}");
     let again = cost_of(&store, || store.partition("a", false));
@@ -78,7 +68,7 @@ fn newer_rows_make_older_sstables_needless() {
         store.put("a", 1, "v", timestamp);
         store.flush();
     }
-    let store = cold(store);
+    let store = store.cold();
     let cost = cost_of(&store, || store.row("a", 1));
     assert_eq!(sstables_of(&cost), [3, 0, 0, 0, 2, 0, 1]);
     assert_eq!(cost.of(Count::Memtables), 0);
@@ -95,7 +85,7 @@ fn each_sstable_that_is_left_alone_says_why() {
     store.flush();
     store.put("a", 7, "wanted", 30);
     store.flush();
-    let store = cold(store);
+    let store = store.cold();
     let cost = cost_of(&store, || {
         assert_eq!(store.row("a", 7).as_deref(), Some("wanted"))
     });
@@ -146,7 +136,7 @@ fn a_range_read_touches_only_the_sstables_it_comes_to() {
         store.put(&format!("key {file}"), 1, "v", 10);
         store.flush();
     }
-    let store = cold(store);
+    let store = store.cold();
     let cost = cost_of(&store, || store.contents());
     let [considered, by_key, .., touched] = sstables_of(&cost);
     assert_eq!((considered, by_key, touched), (10, 0, 10));
@@ -159,7 +149,7 @@ fn a_traced_read_tells_its_steps() {
     store.flush();
     store.put("a", 1, "new", 20);
     store.flush();
-    let store = cold(store);
+    let store = store.cold();
     trace::begin();
     store.row("a", 1);
     let told: Vec<String> = trace::finish().into_iter().map(|event| event.activity).collect();
@@ -192,7 +182,7 @@ fn plain_table(store: &Store) -> Arc<TableSchema> {
         clustering: vec!["c".to_owned()],
         ..CreateTable::default()
     })));
-    store.engine.schema().table("ks", "plain").unwrap().clone()
+    store.table_named("plain")
 }
 
 /// The clusterings of the first rows of a partition, and what they cost.
@@ -231,7 +221,7 @@ fn two_partitions_of_many_sstables_touch_those_that_have_them() {
         }
         store.flush();
     }
-    let store = cold(store);
+    let store = store.cold();
     let table = store.table();
     for limit in [1, 2] {
         let winners: BTreeSet<i32> = files_of.values().take(limit).flatten().copied().collect();
@@ -288,7 +278,7 @@ fn partition_over_files(seed: u64) -> (Store, Arc<TableSchema>) {
         }
         store.engine.flush(table.id).unwrap();
     }
-    (cold(store), table)
+    (store.cold(), table)
 }
 
 #[test]

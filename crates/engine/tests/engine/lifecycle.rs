@@ -2,11 +2,11 @@
 
 use ilion_commitlog::CommitLog;
 use ilion_engine::{Engine, Error};
-use ilion_env::{CrashRule, Env, FaultEnv, MemEnv};
+use ilion_env::CrashRule;
 
 use crate::support::{
-    Store, add_column, create_keyspace, create_table, delete_partition, delete_row, drop_table, new_store,
-    open, put, small_options,
+    Store, add_column, create_keyspace, create_table, delete_partition, delete_row, drop_table,
+    new_faulty_store, new_store, open, put, small_options,
 };
 
 #[test]
@@ -63,8 +63,7 @@ fn rows_in(store: &Store, table: &std::sync::Arc<ilion_schema::TableSchema>) -> 
 fn with_tables(store: &Store, count: usize) {
     for number in 0..count {
         let name = format!("t{number}");
-        store.alter(&create_table("ks", &name));
-        let table = store.engine.schema().table("ks", &name).unwrap().clone();
+        let table = store.add_table(&name);
         store.write(put(&table, "a", 1, "x", 10));
     }
 }
@@ -98,14 +97,8 @@ fn many_tables_are_drained_together_and_the_next_start_replays_nothing() {
 
 #[test]
 fn a_flush_of_many_tables_that_fails_says_so_and_loses_nothing() {
-    let env = MemEnv::new(15);
-    let faults = FaultEnv::new(env.shared());
-    let engine = Engine::open(faults.clone(), small_options()).unwrap();
-    let store = Store {
-        env: env.clone(),
-        engine,
-    };
-    store.alter(&create_keyspace("ks"));
+    let (store, faults) = new_faulty_store(15, small_options());
+    let env = store.env.clone();
     with_tables(&store, 150);
     faults.add("fail write \"*-Data.db\" at 70").unwrap();
     assert!(store.engine.flush_all().is_err());
@@ -145,8 +138,7 @@ fn a_start_after_many_changes_of_the_schema_reads_it_a_few_times() {
     let store = new_store(8, small_options());
     let names: Vec<String> = (0..60).map(|number| format!("t{number}")).collect();
     for name in &names {
-        store.alter(&create_table("ks", name));
-        let table = store.engine.schema().table("ks", name).unwrap().clone();
+        let table = store.add_table(name);
         store.write(put(&table, "a", 1, "x", 10));
     }
     store.alter(&drop_table("ks", "t7"));
@@ -169,8 +161,7 @@ fn a_replay_that_meets_schema_changes_truncations_and_data_is_what_was() {
     store.put("a", 2, "gone too", 10);
     store.engine.truncate(store.table().id).unwrap();
     store.put("a", 3, "kept", 10);
-    store.alter(&create_table("ks", "other"));
-    let other = store.engine.schema().table("ks", "other").unwrap().clone();
+    let other = store.add_table("other");
     store.write(put(&other, "a", 1, "x", 10));
     store.alter(&drop_table("ks", "other"));
     store.alter(&create_table("ks", "other"));
@@ -179,7 +170,7 @@ fn a_replay_that_meets_schema_changes_truncations_and_data_is_what_was() {
     assert_eq!(contents["a"].len(), 2);
     let store = store.restart(small_options());
     assert_eq!(store.contents(), contents);
-    let other = store.engine.schema().table("ks", "other").unwrap().clone();
+    let other = store.table_named("other");
     assert_eq!(rows_in(&store, &other), 0, "it is another table of the same name");
     assert_eq!(store.restart(small_options()).contents(), contents);
 }
@@ -190,8 +181,7 @@ fn a_start_after_a_drain_has_nothing_to_replay() {
     store.put("a", 1, "x", 10);
     let contents = store.contents();
     store.engine.drain().unwrap();
-    let Store { env, engine } = store;
-    drop(engine);
+    let env = store.close();
     let mut records = 0;
     let options = small_options();
     let directory = options.commitlog_dir.clone();
@@ -220,8 +210,7 @@ fn a_flushed_table_lets_go_of_its_log() {
 #[test]
 fn a_table_of_few_rows_does_not_keep_the_log_of_others() {
     let store = new_store(4, small_options());
-    store.alter(&create_table("ks", "other"));
-    let other = store.engine.schema().table("ks", "other").unwrap().clone();
+    let other = store.add_table("other");
     store.write(put(&other, "a", 1, "x", 10));
     let value = "v".repeat(2000);
     let segments = || store.engine.facts().commit_log.segments;
@@ -251,24 +240,8 @@ fn compaction_merges_files_and_drops_what_is_dead() {
     assert_eq!(store.sstables(), 1);
     assert_eq!(store.contents(), contents);
     assert_eq!(store.partition("gone", false), []);
-    let files = store.env.list(&directory(&store)).unwrap();
-    let data_files = files
-        .iter()
-        .filter(|entry| entry.name.ends_with("Data.db"))
-        .count();
-    assert_eq!(data_files, 1, "{files:?}");
+    assert_eq!(store.files().len(), 1, "{:?}", store.files());
     assert_eq!(store.restart(small_options()).contents(), contents);
-}
-
-fn directory(store: &Store) -> std::path::PathBuf {
-    let id = store.table().id;
-    let tables = store.engine.tables();
-    tables
-        .iter()
-        .find(|table| table.schema().id == id)
-        .unwrap()
-        .directory()
-        .to_path_buf()
 }
 
 #[test]
@@ -337,7 +310,7 @@ fn schema_changes_survive_and_replay_in_their_order() {
     let store = store.restart(small_options());
     assert_eq!(store.engine.schema().version, schema.version);
     assert!(store.table().column_named("w").is_some());
-    assert!(store.engine.schema().table("ks", "other").is_none());
+    assert!(!store.has_table("other"));
     assert_eq!(store.contents(), contents);
     store.engine.drain().unwrap();
     let store = store.restart(small_options());
@@ -367,15 +340,8 @@ fn a_data_directory_has_one_owner() {
 
 #[test]
 fn a_broken_disk_stops_writes_and_loses_nothing() {
-    let env = MemEnv::new(11);
-    let faults = FaultEnv::new(env.shared());
-    let engine = Engine::open(faults.clone(), small_options()).unwrap();
-    let store = Store {
-        env: env.clone(),
-        engine,
-    };
-    store.alter(&create_keyspace("ks"));
-    store.alter(&create_table("ks", "t"));
+    let (store, faults) = new_faulty_store(11, small_options());
+    let env = store.env.clone();
     store.put("a", 1, "acknowledged", 10);
     faults.add("fail write \"*-Data.db\"").unwrap();
     assert!(store.engine.flush(store.table().id).is_err());
@@ -390,8 +356,7 @@ fn a_broken_disk_stops_writes_and_loses_nothing() {
 #[test]
 fn a_batch_over_tables_is_one_record() {
     let store = new_store(12, small_options());
-    store.alter(&create_table("ks", "u"));
-    let other = store.engine.schema().table("ks", "u").unwrap().clone();
+    let other = store.add_table("u");
     let batch = [
         put(&store.table(), "a", 1, "x", 10),
         put(&other, "a", 1, "y", 10),

@@ -7,6 +7,7 @@ mod compaction;
 mod costs;
 mod crash;
 mod indexes;
+mod laws;
 mod lifecycle;
 mod model;
 mod reads;

@@ -6,7 +6,7 @@ use ilion_engine::SSTableVersion;
 use ilion_env::account::{self, IoEvent};
 use ilion_rows::{Bound, BoundKind, ClusteringFilter, KeyRange, Slice};
 
-use crate::support::{Store, clustering_of, delete_partition, new_store, open, small_options};
+use crate::support::{Store, clustering_of, delete_partition, new_store, small_options};
 
 /// The reads of Data.db files that `read` causes.
 fn data_reads_of<T>(read: impl FnOnce() -> T) -> Vec<IoEvent> {
@@ -24,14 +24,6 @@ fn data_files_of<T>(read: impl FnOnce() -> T) -> BTreeSet<String> {
     names.map(str::to_owned).collect()
 }
 
-/// The same, opened anew, so that no chunk is cached.
-fn cold(store: Store) -> Store {
-    let Store { env, engine } = store;
-    engine.drain().unwrap();
-    drop(engine);
-    open(&env, small_options()).unwrap()
-}
-
 #[test]
 fn a_row_by_its_key_is_read_from_the_newest_file_that_has_all_of_it() {
     let store = new_store(31, small_options());
@@ -40,7 +32,7 @@ fn a_row_by_its_key_is_read_from_the_newest_file_that_has_all_of_it() {
         store.put("a", 2, "x", timestamp);
         store.flush();
     }
-    let store = cold(store);
+    let store = store.cold();
     let files = data_files_of(|| assert_eq!(store.row("a", 1).as_deref(), Some("written at 30")));
     assert_eq!(files.len(), 1, "{files:?}");
     let others = data_files_of(|| store.partition("a", false));
@@ -57,7 +49,7 @@ fn files_older_than_a_deletion_of_the_partition_are_left_alone() {
     store.write(delete_partition(&store.table(), "a", 25));
     store.put("a", 2, "new", 30);
     store.flush();
-    let store = cold(store);
+    let store = store.cold();
     let files = data_files_of(|| assert_eq!(store.partition("a", false), [(2, "new".to_owned())]));
     assert_eq!(files.len(), 1, "{files:?}");
 }
@@ -70,7 +62,7 @@ fn files_whose_rows_lie_elsewhere_in_the_partition_are_left_alone() {
         store.put("a", clustering * 10 + 5, "v", 10);
         store.flush();
     }
-    let store = cold(store);
+    let store = store.cold();
     let files = data_files_of(|| assert_eq!(store.row("a", 25).as_deref(), Some("v")));
     assert_eq!(files.len(), 1, "{files:?}");
     let files = data_files_of(|| assert_eq!(store.row("a", 27), None));
@@ -84,7 +76,7 @@ fn a_short_range_read_touches_the_files_that_have_its_partitions_only() {
         store.put(&format!("key {file}"), 1, "v", 10);
         store.flush();
     }
-    let store = cold(store);
+    let store = store.cold();
     let files = data_files_of(|| {
         let table = store.table();
         let all = ClusteringFilter::all();
@@ -110,7 +102,7 @@ fn wide_partition(seed: u64, version: SSTableVersion) -> Store {
         store.put("a", clustering, &value, 10);
     }
     store.flush();
-    cold(store)
+    store.cold()
 }
 
 fn bytes_of(events: &[IoEvent]) -> u64 {

@@ -48,7 +48,7 @@ fn left_by_cassandra(seed: u64) -> (MemEnv, PathBuf) {
     let store = new_store(seed, small_options());
     store.put("a", 1, "x", 10);
     store.engine.drain().unwrap();
-    let directory = table_directory(&store);
+    let directory = store.directory();
     let env = without_our_marks(store);
     let token_map = directory.join("nb-1-big-Tokens.db");
     if env.exists(&token_map) {
@@ -60,20 +60,13 @@ fn left_by_cassandra(seed: u64) -> (MemEnv, PathBuf) {
 
 /// Closed, without a log and without an id of ours.
 fn without_our_marks(store: Store) -> MemEnv {
-    let Store { env, engine } = store;
-    drop(engine);
+    let env = store.close();
     for entry in env.list(Path::new("/ilion/commitlog")).unwrap() {
         env.remove_file(&Path::new("/ilion/commitlog").join(entry.name))
             .unwrap();
     }
     env.remove_file(Path::new("/ilion/data/ilion.id")).unwrap();
     env
-}
-
-fn table_directory(store: &Store) -> PathBuf {
-    let table = store.table();
-    let name = format!("{}-{}", table.name, table.id.0.simple());
-    Path::new("/ilion/data/ks").join(name)
 }
 
 fn leave_unfinished(env: &MemEnv, directory: &Path) {

@@ -1,6 +1,6 @@
 //! One table that cannot be opened does not cost the node: it is set aside, with all that it has, and the rest is served.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use bytes::Bytes;
 use ilion_engine::Error;
@@ -17,20 +17,9 @@ fn two_tables(seed: u64) -> Store {
     store.put("a", 1, "flushed", 10);
     store.flush();
     store.put("a", 2, "in the log", 11);
-    let other = store.engine.schema().table("ks", "u").unwrap().clone();
+    let other = store.table_named("u");
     store.write(put(&other, "b", 1, "of the other", 10));
     store
-}
-
-fn directory_of_t(store: &Store) -> PathBuf {
-    let table = store.table();
-    Path::new("/ilion/data/ks").join(format!("t-{}", table.id.0.simple()))
-}
-
-fn closed(store: Store) -> MemEnv {
-    let Store { env, engine } = store;
-    drop(engine);
-    env
 }
 
 fn overwrite(env: &MemEnv, path: &Path, content: &[u8]) {
@@ -41,7 +30,7 @@ fn overwrite(env: &MemEnv, path: &Path, content: &[u8]) {
 
 /// What the node says to a write and a flush of the other table: it serves.
 fn check_other_is_served(store: &Store) {
-    let other = store.engine.schema().table("ks", "u").unwrap().clone();
+    let other = store.table_named("u");
     store.write(put(&other, "c", 1, "new", 12));
     store.engine.flush(other.id).unwrap();
     assert_eq!(store.engine.failure(), None);
@@ -50,8 +39,8 @@ fn check_other_is_served(store: &Store) {
 #[test]
 fn a_table_with_a_damaged_file_is_set_aside_until_the_file_is_restored() {
     let store = two_tables(1);
-    let statistics = directory_of_t(&store).join("nb-1-big-Statistics.db");
-    let env = closed(store);
+    let statistics = store.directory().join("nb-1-big-Statistics.db");
+    let env = store.close();
     let sound = env.read_all(&statistics, 1 << 20).unwrap();
     overwrite(&env, &statistics, &sound[..sound.len() / 2]);
 
@@ -78,7 +67,7 @@ fn a_table_with_a_damaged_file_is_set_aside_until_the_file_is_restored() {
     // What the log had of it goes to a file, so that the log can be let go.
     store.engine.drain().unwrap();
 
-    let env = closed(store);
+    let env = store.close();
     overwrite(&env, &statistics, &sound);
     let store = open(&env, small_options()).unwrap();
     assert_eq!(store.engine.set_aside(), []);
@@ -91,8 +80,8 @@ fn a_table_with_a_damaged_file_is_set_aside_until_the_file_is_restored() {
 #[test]
 fn a_table_that_is_set_aside_can_be_dropped_and_made_again() {
     let store = two_tables(2);
-    let directory = directory_of_t(&store);
-    let env = closed(store);
+    let directory = store.directory();
+    let env = store.close();
     overwrite(&env, &directory.join("nb-1-big-Statistics.db"), b"?");
     let store = open(&env, small_options()).unwrap();
     store.alter(&drop_table("ks", "t"));
@@ -131,7 +120,7 @@ fn check_schema_is_set_aside(store: &Store, directory: &Path) {
     assert_eq!(told.len(), 1, "{told:?}");
     assert_eq!((told[0].kind, &*told[0].name), ("table", "t"));
     assert!(told[0].reason.contains("hologram"), "{}", told[0]);
-    assert!(store.engine.schema().table("ks", "t").is_none());
+    assert!(!store.has_table("t"));
     check_other_is_served(store);
     assert!(store.env.exists(&directory.join("nb-1-big-Data.db")));
     let refused = store.engine.alter_schema(&create_table("ks", "t")).unwrap_err();
@@ -146,7 +135,7 @@ fn check_schema_is_set_aside(store: &Store, directory: &Path) {
 #[test]
 fn a_table_whose_schema_does_not_decode_is_set_aside_and_its_name_is_kept() {
     let store = two_tables(3);
-    let directory = directory_of_t(&store);
+    let directory = store.directory();
     spoil_schema(&store);
     let columns = TableId::of_system_table("system_schema", "columns");
     store.engine.flush(columns).unwrap();
@@ -170,7 +159,7 @@ fn a_table_whose_schema_does_not_decode_is_set_aside_and_its_name_is_kept() {
 #[test]
 fn files_of_a_table_outlive_a_change_that_only_the_log_has_and_that_does_not_decode() {
     let store = two_tables(4);
-    let directory = directory_of_t(&store);
+    let directory = store.directory();
     spoil_schema(&store);
     let store = store.restart(small_options());
     check_schema_is_set_aside(&store, &directory);

@@ -1,35 +1,16 @@
 //! A full disk, too few file descriptors, too little memory: nothing is lost, and it goes on by itself.
 
-use std::sync::Arc;
-
 use ilion_engine::{Engine, EngineOptions, Error};
-use ilion_env::{CrashRule, Env, FaultEnv, MemEnv};
+use ilion_env::{CrashRule, Env, FaultEnv};
 
-use crate::support::{Store, create_keyspace, create_table, drop_table, open, put, small_options};
+use crate::support::{Store, create_table, drop_table, new_faulty_store, open, put, small_options};
 
 /// Far more calls than a flush makes.
 const CALLS_MAX: u32 = 500;
 
-fn open_faulty(env: &MemEnv, options: EngineOptions) -> (Store, Arc<FaultEnv>) {
-    let faults = FaultEnv::new(env.shared());
-    let engine = Engine::open(faults.clone(), options).unwrap();
-    let env = env.clone();
-    (Store { env, engine }, faults)
-}
-
-fn new_faulty(seed: u64, options: EngineOptions) -> (Store, Arc<FaultEnv>) {
-    let (store, faults) = open_faulty(&MemEnv::new(seed), options);
-    store.alter(&create_keyspace("ks"));
-    store.alter(&create_table("ks", "t"));
-    (store, faults)
-}
-
 /// Everything in the directory of the table.
 fn files(store: &Store) -> Vec<String> {
-    let id = store.table().id;
-    let stores = store.engine.tables();
-    let of_table = stores.iter().find(|store| store.schema().id == id).unwrap();
-    let entries = store.env.list(of_table.directory()).unwrap();
+    let entries = store.env.list(&store.directory()).unwrap();
     entries.into_iter().map(|entry| entry.name).collect()
 }
 
@@ -41,7 +22,7 @@ fn whatever_call_of_a_flush_lacks_something_nothing_is_lost_and_the_next_flush_s
         "no_space create",
         "no_memory open",
     ] {
-        let (store, faults) = new_faulty(1, small_options());
+        let (store, faults) = new_faulty_store(1, small_options());
         let mut failures = 0;
         for call in 1..CALLS_MAX {
             let clustering = i32::try_from(call).unwrap();
@@ -79,7 +60,7 @@ fn whatever_call_of_a_flush_lacks_something_nothing_is_lost_and_the_next_flush_s
 
 #[test]
 fn a_flush_that_failed_is_tried_again_by_itself() {
-    let (store, faults) = new_faulty(2, small_options());
+    let (store, faults) = new_faulty_store(2, small_options());
     store.put("a", 1, "acknowledged", 10);
     faults.add("no_descriptors create \"*-Data.db\"").unwrap();
     assert!(store.engine.flush(store.table().id).is_err());
@@ -99,7 +80,7 @@ fn writes_are_refused_when_memtables_are_full_and_taken_when_there_is_room() {
         memtable_bytes_max: 1 << 20,
         ..small_options()
     };
-    let (store, faults) = new_faulty(3, options.clone());
+    let (store, faults) = new_faulty_store(3, options.clone());
     faults.add("no_space write \"*-Data.db\"").unwrap();
     let value = "v".repeat(10_000);
     let put = |clustering| put(&store.table(), "a", clustering, &value, 10);
@@ -132,12 +113,11 @@ fn writes_are_refused_when_memtables_are_full_and_taken_when_there_is_room() {
 fn a_node_starts_on_a_full_disk_reads_and_goes_on_when_there_is_room() {
     // The second does not fit its memtables into memory.
     for memtable_bytes_max in [small_options().memtable_bytes_max, 100 << 10] {
-        let (store, _) = new_faulty(4, small_options());
+        let (store, _) = new_faulty_store(4, small_options());
         let value = "v".repeat(1000);
         (0..300).for_each(|clustering| store.put("a", clustering, &value, 10));
         let contents = store.contents();
-        let Store { env, engine } = store;
-        drop(engine);
+        let env = store.close();
         let used = u64::MAX - 1 - {
             env.set_capacity_bytes(u64::MAX - 1);
             env.free_space_bytes("/ilion".as_ref()).unwrap()
@@ -171,24 +151,22 @@ fn a_node_starts_on_a_full_disk_reads_and_goes_on_when_there_is_room() {
 
 #[test]
 fn a_table_whose_directory_cannot_be_made_is_refused_and_can_be_made_later() {
-    let (store, faults) = new_faulty(7, small_options());
+    let (store, faults) = new_faulty_store(7, small_options());
     faults.add("no_space create \"other-*\"").unwrap();
     assert!(store.engine.alter_schema(&create_table("ks", "other")).is_err());
-    assert!(store.engine.schema().table("ks", "other").is_none());
+    assert!(!store.has_table("other"));
     faults.clear();
-    store.alter(&create_table("ks", "other"));
-    let other = store.engine.schema().table("ks", "other").unwrap().clone();
+    let other = store.add_table("other");
     store.write(put(&other, "a", 1, "x", 10));
     store.engine.flush(other.id).unwrap();
     let store = store.restart(small_options());
-    assert!(store.engine.schema().table("ks", "other").is_some());
+    assert!(store.has_table("other"));
 }
 
 #[test]
 fn truncating_and_dropping_make_room_on_a_full_disk() {
-    let (store, faults) = new_faulty(8, small_options());
-    store.alter(&create_table("ks", "other"));
-    let other = store.engine.schema().table("ks", "other").unwrap().clone();
+    let (store, faults) = new_faulty_store(8, small_options());
+    let other = store.add_table("other");
     store.write(put(&other, "a", 1, "x", 10));
     store.engine.flush(other.id).unwrap();
     for round in 0..3 {
@@ -208,7 +186,7 @@ fn truncating_and_dropping_make_room_on_a_full_disk() {
     store.engine.truncate(store.table().id).unwrap();
     assert!(files(&store).is_empty(), "{:?}", files(&store));
     store.alter(&drop_table("ks", "other"));
-    assert!(store.engine.schema().table("ks", "other").is_none());
+    assert!(!store.has_table("other"));
     drop(reader);
     // What somebody read is removed later.
     let is_there = || store.env.list(&directory).is_ok_and(|files| !files.is_empty());
@@ -217,7 +195,7 @@ fn truncating_and_dropping_make_room_on_a_full_disk() {
     }
     let store = store.restart(small_options());
     assert!(store.contents().is_empty());
-    assert!(store.engine.schema().table("ks", "other").is_none());
+    assert!(!store.has_table("other"));
 }
 
 #[test]
@@ -227,7 +205,7 @@ fn a_failed_sync_is_final_whatever_its_reason() {
         "no_space sync \"*-Index.db\"",
         "no_space sync \"*_txn_*\" at 2",
     ] {
-        let (store, faults) = new_faulty(5, small_options());
+        let (store, faults) = new_faulty_store(5, small_options());
         store.put("a", 1, "acknowledged", 10);
         faults.add(rule).unwrap();
         assert!(store.engine.flush(store.table().id).is_err(), "{rule}");
@@ -241,7 +219,7 @@ fn a_failed_sync_is_final_whatever_its_reason() {
 
 #[test]
 fn a_compaction_without_room_leaves_its_inputs_and_no_files() {
-    let (store, faults) = new_faulty(6, small_options());
+    let (store, faults) = new_faulty_store(6, small_options());
     for round in 0..3 {
         store.put("a", round, "v", 10);
         store.flush();
@@ -270,12 +248,12 @@ fn a_log_without_room_for_a_record_refuses_writes_and_has_everything_when_there_
         "full_midway write \"ilion-1-*\"",
         "no_memory write \"ilion-1-*\"",
     ] {
-        let (store, faults) = new_faulty(9, small_options());
+        let (store, faults) = new_faulty_store(9, small_options());
         store.put("a", 1, "acknowledged", 10);
         faults.add(rule).unwrap();
         let other = store.engine.alter_schema(&create_table("ks", "other"));
         assert!(other.is_err_and(|error| error.is_shortage()), "{rule}");
-        assert!(store.engine.schema().table("ks", "other").is_none(), "{rule}");
+        assert!(!store.has_table("other"), "{rule}");
         let emptied = store.engine.truncate(store.table().id);
         assert!(emptied.is_err_and(|error| error.is_shortage()), "{rule}");
         assert_eq!(store.partition("a", false).len(), 1, "{rule}");
@@ -304,18 +282,17 @@ fn a_log_without_room_for_a_record_refuses_writes_and_has_everything_when_there_
         assert_eq!(contents["a"].len(), 4, "{rule}");
         let store = store.restart(small_options());
         assert_eq!(store.contents(), contents, "{rule}");
-        assert!(store.engine.schema().table("ks", "other").is_some(), "{rule}");
+        assert!(store.has_table("other"), "{rule}");
     }
 }
 
 #[test]
 fn a_start_without_enough_descriptors_ends_and_sets_no_table_aside() {
-    let (store, _) = new_faulty(10, small_options());
+    let (store, _) = new_faulty_store(10, small_options());
     store.put("a", 1, "acknowledged", 10);
     store.flush();
     let contents = store.contents();
-    let Store { env, engine } = store;
-    drop(engine);
+    let env = store.close();
     for rule in [
         "no_descriptors list \"t-*\"",
         "no_descriptors open \"nb-1-big-*\"",
@@ -337,7 +314,7 @@ fn a_start_without_enough_descriptors_ends_and_sets_no_table_aside() {
 
 #[test]
 fn what_was_truncated_stays_away_though_its_files_could_not_be_removed_before_a_restart() {
-    let (store, faults) = new_faulty(11, small_options());
+    let (store, faults) = new_faulty_store(11, small_options());
     store.put("a", 1, "to be emptied", 10);
     store.flush();
     for rule in [

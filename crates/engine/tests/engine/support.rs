@@ -1,12 +1,12 @@
 //! An engine over a disk in memory, with a table `ks.t (k text, c int, s text static, v text, primary key (k, c))`.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
 use ilion_engine::{Engine, EngineOptions, Result};
-use ilion_env::{Env, MemEnv};
+use ilion_env::{Env, FaultEnv, MemEnv};
 use ilion_rows::{
     Bound, BoundKind, Cell, Clustering, ClusteringFilter, ColumnData, Cursor, Data, DecoratedKey,
     DeletionTime, KeyRange, Liveness, Mutation, PartitionUpdate, RangeTombstone, ReadLaw, ReadPurge, Row,
@@ -40,6 +40,22 @@ pub fn open(env: &MemEnv, options: EngineOptions) -> Result<Store> {
         env: env.clone(),
         engine,
     })
+}
+
+/// A store whose disk can be made to fail.
+fn open_faulty(env: &MemEnv, options: EngineOptions) -> (Store, Arc<FaultEnv>) {
+    let faults = FaultEnv::new(env.shared());
+    let engine = Engine::open(faults.clone(), options).unwrap();
+    let env = env.clone();
+    (Store { env, engine }, faults)
+}
+
+/// A new one with the table.
+pub fn new_faulty_store(seed: u64, options: EngineOptions) -> (Store, Arc<FaultEnv>) {
+    let (store, faults) = open_faulty(&MemEnv::new(seed), options);
+    store.alter(&create_keyspace("ks"));
+    store.alter(&create_table("ks", "t"));
+    (store, faults)
 }
 
 /// A new store with the table.
@@ -139,14 +155,47 @@ impl Store {
     }
 
     pub fn table(&self) -> Arc<TableSchema> {
-        self.engine.schema().table("ks", "t").unwrap().clone()
+        self.table_named("t")
+    }
+
+    pub fn table_named(&self, name: &str) -> Arc<TableSchema> {
+        self.engine.schema().table("ks", name).unwrap().clone()
+    }
+
+    pub fn has_table(&self, name: &str) -> bool {
+        self.engine.schema().table("ks", name).is_some()
+    }
+
+    /// Another table like `ks.t`.
+    pub fn add_table(&self, name: &str) -> Arc<TableSchema> {
+        self.alter(&create_table("ks", name));
+        self.table_named(name)
+    }
+
+    /// Where the files of the table are.
+    pub fn directory(&self) -> PathBuf {
+        let id = self.table().id;
+        let stores = self.engine.tables();
+        let store = stores.iter().find(|store| store.schema().id == id).unwrap();
+        store.directory().to_path_buf()
+    }
+
+    /// The disk that a process leaves that ends in order.
+    pub fn close(self) -> MemEnv {
+        let Self { env, engine } = self;
+        drop(engine);
+        env
+    }
+
+    /// Opened anew with everything in SSTables, and with empty caches.
+    pub fn cold(self) -> Store {
+        self.engine.drain().unwrap();
+        self.restart(small_options())
     }
 
     /// A disk with everything that the process had written, opened anew.
     pub fn restart(self, options: EngineOptions) -> Store {
-        let Self { env, engine } = self;
-        drop(engine);
-        open(&env, options).unwrap()
+        open(&self.close(), options).unwrap()
     }
 
     pub fn put(&self, key: &str, clustering: i32, value: &str, timestamp_micros: i64) {
@@ -178,21 +227,13 @@ impl Store {
 
     /// Names of the Data.db files of the table.
     pub fn files(&self) -> Vec<String> {
-        let id = self.table().id;
-        let stores = self.engine.tables();
-        let store = stores.iter().find(|store| store.schema().id == id).unwrap();
-        let entries = self.env.list(store.directory()).unwrap();
+        let entries = self.env.list(&self.directory()).unwrap();
         let names = entries.into_iter().map(|entry| entry.name);
         names.filter(|name| name.ends_with("Data.db")).collect()
     }
 
     pub fn sstables(&self) -> u64 {
-        let facts = self.engine.table_facts();
-        facts
-            .iter()
-            .find(|facts| facts.keyspace == "ks" && facts.table == "t")
-            .unwrap()
-            .sstables
+        self.facts().sstables
     }
 
     /// One partition by key.

@@ -16,15 +16,8 @@ fn store_with_data() -> Store {
     store
 }
 
-fn directory(store: &Store) -> PathBuf {
-    let stores = store.engine.tables();
-    let mut stores = stores.iter();
-    let table = stores.find(|table| table.schema().name == "t").unwrap();
-    table.directory().to_path_buf()
-}
-
 fn maps(store: &Store) -> Vec<PathBuf> {
-    let directory = directory(store);
+    let directory = store.directory();
     let entries = store.env.list(&directory).unwrap();
     let maps = entries
         .into_iter()
@@ -103,7 +96,7 @@ fn filters_and_summaries_that_are_gone_or_cut_off_are_done_without_until_the_nex
             store.flush();
             let contents = store.contents();
             let name = store.files().remove(0).replace("Data.db", component);
-            let path = directory(&store).join(name);
+            let path = store.directory().join(name);
             match keeps {
                 None => store.env.remove_file(&path).unwrap(),
                 Some(bytes) => store.env.open_append(&path).unwrap().truncate(bytes).unwrap(),
@@ -117,7 +110,7 @@ fn filters_and_summaries_that_are_gone_or_cut_off_are_done_without_until_the_nex
             assert_eq!(store.row("no key", 1), None);
             store.engine.compact(store.table().id).unwrap();
             let name = store.files().remove(0).replace("Data.db", component);
-            let size = store.env.file_size(&directory(&store).join(name)).unwrap();
+            let size = store.env.file_size(&store.directory().join(name)).unwrap();
             assert!(size > 30, "{component} has {size} bytes");
             assert_eq!(store.contents(), contents);
         }
@@ -128,10 +121,9 @@ fn filters_and_summaries_that_are_gone_or_cut_off_are_done_without_until_the_nex
 fn a_start_at_damaged_statistics_names_the_file() {
     let store = store_with_data();
     let name = store.files().remove(0).replace("Data.db", "Statistics.db");
-    let path = directory(&store).join(&name);
+    let path = store.directory().join(&name);
     let size = store.env.file_size(&path).unwrap();
-    let Store { env, engine } = store;
-    drop(engine);
+    let env = store.close();
     for at in [40, size / 2, size - 3] {
         env.corrupt_byte(&path, at, 0x10).unwrap();
         let told = open(&env, small_options()).unwrap().engine.set_aside();

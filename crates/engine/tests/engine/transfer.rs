@@ -202,8 +202,7 @@ fn directories_of_tables_and_tables_of_the_server_are_refused() {
 #[test]
 fn records_of_the_log_are_not_taken_for_imported() {
     let store = new_store(18, small_options());
-    store.alter(&create_table("ks", "u"));
-    let other = store.engine.schema().table("ks", "u").unwrap().clone();
+    let other = store.add_table("u");
     store.put("a", 1, "t", 10);
     store.write(put(&other, "a", 2, "u", 10));
     store.put("a", 3, "t", 10);
@@ -213,7 +212,7 @@ fn records_of_the_log_are_not_taken_for_imported() {
         .import(other.id, Path::new("/out"), ImportSource::Copied)
         .unwrap();
     let store = open(&store.env.crash(CrashRule::LoseUnsynced), small_options()).unwrap();
-    let table = store.engine.schema().table("ks", "u").unwrap().clone();
+    let table = store.table_named("u");
     assert_eq!(rows_of(&store.engine, &table), 3);
 }
 

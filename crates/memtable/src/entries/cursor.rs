@@ -10,32 +10,26 @@ use ilion_runs::Walk;
 
 use super::Entries;
 use super::record::{is_same_value, key_of, row_of};
-use crate::memtable::Memtable;
 
 /// Reads a range of partitions.
 pub(crate) struct EntryCursor {
-    memtable: Arc<Memtable>,
+    entries: Arc<Entries>,
     filter: Arc<ClusteringFilter>,
     walk: Walk,
     /// A record of the current partition; empty between partitions.
     partition: Vec<u8>,
-    /// How many slices are done.
+    /// Slices that were read to their end.
     slices: usize,
-    /// Rows of the current partition from the last to the first; `None` if they are read forwards.
+    /// For reversed reads: the remaining rows of the current partition, the last one first.
     turned: Option<VecDeque<Row>>,
     record: Vec<u8>,
 }
 
 impl EntryCursor {
-    pub(crate) fn new(
-        memtable: Arc<Memtable>,
-        entries: &Entries,
-        range: &KeyRange,
-        filter: Arc<ClusteringFilter>,
-    ) -> Self {
+    pub(crate) fn new(entries: Arc<Entries>, range: &KeyRange, filter: Arc<ClusteringFilter>) -> Self {
         Self {
             walk: entries.walk(range),
-            memtable,
+            entries,
             filter,
             partition: Vec::new(),
             slices: 0,
@@ -49,7 +43,7 @@ impl EntryCursor {
         self.walk.is_empty()
     }
 
-    /// Passes over what is left of the current partition.
+    /// Skips the rest of the current partition.
     fn leave(&mut self, entries: &Entries) {
         let Self { walk, partition, .. } = self;
         if !partition.is_empty() {
@@ -100,11 +94,8 @@ impl EntryCursor {
 
 impl Cursor for EntryCursor {
     fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError> {
-        let memtable = self.memtable.clone();
-        let Some(entries) = memtable.entries() else {
-            return Ok(None);
-        };
-        self.leave(entries);
+        let entries = self.entries.clone();
+        self.leave(&entries);
         (self.slices, self.turned) = (0, None);
         let Some(record) = self.walk.peek() else {
             return Ok(None);
@@ -118,13 +109,13 @@ impl Cursor for EntryCursor {
     }
 
     fn next_unfiltered(&mut self) -> Result<Option<Unfiltered>, ReadError> {
-        let memtable = self.memtable.clone();
-        let Some(entries) = memtable.entries().filter(|_| !self.partition.is_empty()) else {
+        if self.partition.is_empty() {
             return Ok(None);
-        };
+        }
+        let entries = self.entries.clone();
         let row = match self.filter.reversed {
-            true => self.next_turned(entries),
-            false => self.next_forwards(entries),
+            true => self.next_turned(&entries),
+            false => self.next_forwards(&entries),
         };
         Ok(row.map(Unfiltered::Row))
     }

@@ -1,11 +1,11 @@
-//! About how many different values there are (HyperLogLog).
+//! An estimate of the number of different values (HyperLogLog).
 
-/// Registers. The error is about 1.04 by the root of their number: 6 % for one shard, less over several.
+/// Registers. The error is about 1.04 divided by the square root of their number: 6 % for one shard, less over several.
 const REGISTERS: usize = 256;
 /// 0.7213 / (1 + 1.079 / REGISTERS), the correction of the mean for so many registers.
 const CORRECTION: f64 = 0.7183;
 
-/// For each register the longest row of zeros that was met, and one.
+/// For each register, one more than the longest run of leading zeros so far.
 #[derive(Clone, Debug)]
 pub(super) struct Distinct([u8; REGISTERS]);
 
@@ -18,7 +18,7 @@ impl Default for Distinct {
 impl Distinct {
     #[inline]
     pub(super) fn see(&mut self, hash: u64) {
-        // The high bits have chosen the shard.
+        // The high bits choose the shard.
         let mixed = (hash ^ (hash >> 32)).wrapping_mul(0xff51_afd7_ed55_8ccd);
         let mixed = mixed ^ (mixed >> 33);
         let register = &mut self.0[usize::from((mixed >> 56) as u8)];

@@ -1,34 +1,33 @@
-//! Reading all entries once, where they lie: a flush.
+//! [`EntriesInOrder`]: reading all entries once without copying them, for a flush.
 
 use std::sync::Arc;
 
 use ilion_rows::{DecoratedKey, EntryRow};
 use ilion_runs::Ordered;
 
+use super::Entries;
 use super::record::{entry_of, is_same_value, key_of};
-use crate::memtable::Memtable;
 
-/// The entries of a hidden table in their order. Nobody may write to it any more.
+/// The entries of a hidden table in their order. Requires: there are no more writes.
 pub struct EntriesInOrder {
-    memtable: Arc<Memtable>,
+    entries: Arc<Entries>,
     ordered: Ordered,
     /// A record of the current partition, and its head.
     partition: Vec<u8>,
     head: u64,
-    /// Memory for records that become one.
+    /// Buffer for records that are merged.
     room: Vec<u8>,
 }
 
 impl EntriesInOrder {
-    /// `None` if the memtable is not that of a hidden table.
-    pub(crate) fn of(memtable: Arc<Memtable>) -> Option<Self> {
-        Some(Self {
-            ordered: memtable.entries()?.ordered(),
-            memtable,
+    pub(crate) fn new(entries: Arc<Entries>) -> Self {
+        Self {
+            ordered: entries.ordered(),
+            entries,
             partition: Vec::new(),
             head: 0,
             room: Vec::new(),
-        })
+        }
     }
 
     /// The key of the next partition.
@@ -44,7 +43,7 @@ impl EntriesInOrder {
     /// The next entry of the partition.
     #[inline]
     pub fn next_entry(&mut self) -> Option<EntryRow<'_>> {
-        let order = &self.memtable.entries()?.order;
+        let order = &self.entries.order;
         let next = self.ordered.peek()?;
         if next.head != self.head || !is_same_value(next.bytes, &self.partition) {
             return None;

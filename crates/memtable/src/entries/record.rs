@@ -5,8 +5,8 @@
 //! part   := (len + 1):u32  bytes                    of the clustering; null is 0
 //! state  := [timestamp:i64  ttl:u32  expires:u32]  [marked_at:i64  local:u32]  flags:u8    1: liveness, 2: deletion
 //! ```
-//! The head of a record is the first eight bytes of its token. Both come from us, so what is short is our own bug and reads as
-//! zeros. Not here: when records are sorted (`ilion_runs`).
+//! The head of a record is the first eight bytes of its token. Records are made here, so a short one is a bug; missing bytes read
+//! as zeros. Not here: when records are sorted (`ilion_runs`).
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -32,9 +32,9 @@ const DELETION_BYTES: usize = 12;
 pub(super) struct EntryOrder {
     table: Arc<TableSchema>,
     comparator: ClusteringComparator,
-    /// Of the keys of the indexed table.
+    /// The order of keys of the indexed table.
     partitioner: Partitioner,
-    /// Values of the same token are the same bytes.
+    /// Equal tokens mean equal bytes of values.
     is_value_told: bool,
 }
 
@@ -122,7 +122,7 @@ pub(super) fn is_same_value(a: &[u8], b: &[u8]) -> bool {
     token_of(a) == token_of(b) && value_of(a) == value_of(b)
 }
 
-/// True if the record's partition stands before a bound.
+/// True if the record's partition is before a bound.
 pub(super) fn is_before_bound(record: &[u8], bound: &KeyBound) -> bool {
     let compare_token = |token: &Token| bytes_of(token).cmp(token_of(record));
     let compare_key = |key: &DecoratedKey| {
@@ -164,7 +164,7 @@ pub(super) fn row_of(record: &[u8]) -> Row {
     }
 }
 
-/// The entry of a record, where it lies.
+/// The entry of a record, without a copy.
 #[inline]
 pub(super) fn entry_of(record: &[u8]) -> EntryRow<'_> {
     let (liveness, deletion) = state_of(record);
@@ -194,7 +194,7 @@ fn state_of(record: &[u8]) -> (Liveness, DeletionTime) {
     (liveness, deletion)
 }
 
-/// A place as all its records have it.
+/// An encoded place: the bytes that all records of the place have in common.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EncodedPlace {
     pub(super) code: u64,
@@ -261,7 +261,7 @@ fn flags_of_state(liveness: &Liveness, deletion: &DeletionTime) -> u8 {
     flag(!liveness.is_none(), LIVENESS) | flag(!deletion.is_live(), DELETION)
 }
 
-/// Appends as few parts as can be: it is done for each entry.
+/// Calls `append` as seldom as possible, since this runs for each entry.
 #[inline]
 fn encode_state(liveness: &Liveness, deletion: &DeletionTime, mut append: impl FnMut(&[u8])) {
     let flags = flags_of_state(liveness, deletion);
@@ -284,7 +284,7 @@ fn encode_state(liveness: &Liveness, deletion: &DeletionTime, mut append: impl F
     append(&[flags]);
 }
 
-/// True if values that are equal are the same bytes.
+/// True if equal values of the type have equal bytes.
 fn is_told(ty: &CqlType) -> bool {
     matches!(
         ty,
@@ -302,7 +302,7 @@ fn is_told(ty: &CqlType) -> bool {
 }
 
 impl EntryOrder {
-    /// `None` if the table is not one of entries.
+    /// `None` if the table is not a hidden one.
     pub(super) fn of(table: &Arc<TableSchema>) -> Option<Self> {
         let keys = &table.clustering().next()?.ty;
         Some(Self {
@@ -316,7 +316,7 @@ impl EntryOrder {
         })
     }
 
-    /// True if the record's partition is that of another record or stands before it.
+    /// True if the record's partition is not after that of another record.
     pub(super) fn is_not_after_value(&self, record: &[u8], other: &[u8]) -> bool {
         let values = token_of(record)
             .cmp(token_of(other))
@@ -331,7 +331,7 @@ impl EntryOrder {
     /// Orders two values of a column of the clustering. Of the first one codes were equal.
     fn compare_values(&self, index: usize, a: Option<&[u8]>, b: Option<&[u8]>) -> Ordering {
         match (index, a, b) {
-            // Codes tell tokens.
+            // Equal codes mean equal tokens.
             (0, Some(a), Some(b)) if self.partitioner == Partitioner::Murmur3 => a.cmp(b),
             _ => self.comparator.compare_values(index, a, b),
         }
@@ -381,7 +381,8 @@ impl Order for EntryOrder {
         Ordering::Equal
     }
 
-    /// The length of a token that the head holds, then what fits of the code; others stand behind.
+    /// Orders records with the same head: by the length of the token if the head holds all of it, then by the first bits of the code.
+    /// Longer tokens come last.
     #[inline]
     fn second(&self, record: &[u8]) -> u64 {
         match u32_at(record, 0) {

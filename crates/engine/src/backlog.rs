@@ -1,9 +1,9 @@
-//! Keeping reads short: how far compactions are behind, and how writers are slowed for it.
+//! How far compactions are behind, and how writers are slowed for it, so that reads stay short.
 //!
 //! The *debt* of a table is the number of SSTables that a read may have to touch only because compactions are behind
 //! (`Strategy::debt`). As it grows, compactions may read faster than their limit; from [`SLOWED_FROM`] on, writers of the table
-//! pause, longer the higher it is; at [`DEBT_MAX`] they wait for a compaction to end. So what is written is held to
-//! what can be compacted, and a read meets at most `DEBT_MAX` SSTables more than the strategy leaves at rest, and those that
+//! pause, longer the higher it is; at [`DEBT_MAX`] they wait for a compaction to end. So writes are no faster than
+//! compactions. A read touches at most `DEBT_MAX` SSTables more than the strategy leaves at rest, and those that the
 //! memtables of that moment become.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,18 +12,18 @@ use std::time::Duration;
 use ilion_env::cost::{self, Count};
 use parking_lot::{Condvar, Mutex};
 
-/// Writers are slowed from this debt on; compactions have no limit of rate.
+/// From this debt on writers are slowed, and compactions have no limit of rate.
 pub(crate) const SLOWED_FROM: usize = 16;
 /// Writers wait at this debt.
 pub(crate) const DEBT_MAX: usize = 32;
 const PAUSE_MAX_MICROS: f64 = 20_000.0;
-/// Longest that one write waits for a compaction.
+/// The longest wait of one write.
 const WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// What a writer does before it writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Toll {
-    /// Goes on.
+    /// Continues at once.
     Free,
     /// Pauses this long first.
     Pause(Duration),
@@ -31,7 +31,7 @@ pub(crate) enum Toll {
     Wait,
 }
 
-/// How a writer to a table is to be treated. What the table had when it was opened is not held against its writers. Pure.
+/// The toll of a write to a table. The debt that the table had when it was opened (`given`) does not count. Pure.
 pub(crate) fn toll(debt: usize, given: usize) -> Toll {
     let debt = debt.saturating_sub(given);
     if debt < SLOWED_FROM {
@@ -54,18 +54,18 @@ pub(crate) fn toll(debt: usize, given: usize) -> Toll {
 #[derive(Default)]
 pub(crate) struct Debt {
     now: AtomicUsize,
-    /// The lowest since the table was opened with more than writers are held to.
+    /// The debt that the table was opened with, or the lowest since.
     given: AtomicUsize,
 }
 
 impl Debt {
-    /// What was found when the table was opened.
+    /// Sets the debt of a table that was opened.
     pub(crate) fn found(&self, debt: usize) {
         self.now.store(debt, Ordering::Relaxed);
         self.given.store(debt, Ordering::Relaxed);
     }
 
-    /// What it is after a flush or a compaction.
+    /// Sets the debt after a flush or a compaction.
     pub(crate) fn note(&self, debt: usize) {
         self.now.store(debt, Ordering::Relaxed);
         self.given.fetch_min(debt, Ordering::Relaxed);
@@ -80,10 +80,10 @@ impl Debt {
     }
 }
 
-/// Where writers wait for compactions.
+/// The waiting room of writers to tables whose compactions are behind.
 #[derive(Default)]
 pub(crate) struct Backlog {
-    /// The highest debt of any table, so that a write looks at its tables only if some table is behind.
+    /// The highest debt of any table. A write checks the debts of its own tables only if this one is high.
     worst: AtomicUsize,
     waiting: Mutex<()>,
     paid: Condvar,
@@ -94,14 +94,14 @@ impl Backlog {
         self.worst.load(Ordering::Relaxed) >= SLOWED_FROM
     }
 
-    /// Debts have changed.
+    /// Sets the highest debt, and wakes waiting writers.
     pub(crate) fn note(&self, worst: usize) {
         self.worst.store(worst, Ordering::Relaxed);
         let _guard = self.waiting.lock();
         self.paid.notify_all();
     }
 
-    /// Slows the caller.
+    /// Slows the caller as the debt requires.
     pub(crate) fn pay(&self, debt: &Debt) {
         let pause = match debt.toll() {
             Toll::Free => return,

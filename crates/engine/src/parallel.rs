@@ -1,0 +1,46 @@
+//! Work that a start divides among threads.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+
+use crate::{Error, Result};
+
+/// Number of threads for the work of a start.
+pub(crate) fn thread_count() -> usize {
+    std::thread::available_parallelism().map_or(1, |count| count.get().min(16))
+}
+
+/// Opens for each thread, at least.
+const OPENS_A_THREAD: usize = 8;
+
+/// Calls `work` for each item, on several threads; the results are in the order of the items.
+pub(crate) fn in_parallel<I: Sync, T: Send>(
+    items: &[I],
+    work: impl Fn(&I) -> Result<T> + Sync,
+) -> Vec<Result<T>> {
+    let threads = thread_count().min(items.len() / OPENS_A_THREAD);
+    if threads < 2 {
+        return items.iter().map(work).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let results: Vec<Mutex<Option<Result<T>>>> = items.iter().map(|_| Mutex::new(None)).collect();
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let (Some(item), Some(result)) = (items.get(at), results.get(at)) else {
+                        return;
+                    };
+                    *result.lock() = Some(work(item));
+                }
+            });
+        }
+    });
+    let missing = || Err(Error::Refused("a thread that opens SSTables is gone".to_owned()));
+    results
+        .into_iter()
+        .map(|result| result.into_inner().unwrap_or_else(missing))
+        .collect()
+}

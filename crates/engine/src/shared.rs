@@ -1,0 +1,211 @@
+//! [`Shared`]: what the parts and threads of an engine share. Each part has an `impl Shared` in its own module.
+
+use std::sync::{Arc, OnceLock};
+
+use arc_swap::ArcSwap;
+use hashbrown::HashMap;
+use ilion_commitlog::{CommitLog, Position};
+use ilion_env::{Env, PageBudget};
+use ilion_rows::{ReadLaw, TombstoneLimits};
+use ilion_schema::{Release, Schema, TableId};
+use ilion_sstable::{ChunkCache, KeyCache, Lookups, TokenBitsBudget};
+use parking_lot::Mutex;
+use uuid::Uuid;
+
+use crate::backlog::Backlog;
+use crate::budget::Budget;
+use crate::cache_saving::CacheSaving;
+use crate::clock::now_secs;
+use crate::counter_cache::CounterCache;
+use crate::counters::Counters;
+use crate::faults::Faults;
+use crate::log_losses::LogLosses;
+use crate::pace::Pacer;
+use crate::reached::Reached;
+use crate::row_cache::RowCache;
+use crate::sampler::Sampling;
+use crate::stall::Stall;
+use crate::stripes::Stripes;
+use crate::table_store::TableStore;
+use crate::tasks::Tasks;
+use crate::virtual_table::VirtualTables;
+use crate::work::Background;
+use crate::{EngineOptions, Error, Result};
+
+pub(crate) type TableMap = HashMap<TableId, Arc<TableStore>, foldhash::fast::FixedState>;
+
+/// The state of an engine. Recovery creates it, before the [`crate::Engine`].
+pub(crate) struct Shared {
+    // Of all parts.
+    /// The id of this node: data directory, SSTables and log must have the same.
+    pub id: Uuid,
+    /// The directory had this id before this start, so no other program expects to find it unchanged.
+    pub is_ours: bool,
+    pub env: Arc<dyn Env>,
+    pub options: EngineOptions,
+    /// Why writes are refused for good.
+    failure: OnceLock<String>,
+    pub counters: Counters,
+
+    // The schema and its tables.
+    pub schema: ArcSwap<Schema>,
+    /// Held while the schema changes.
+    pub schema_change: Mutex<()>,
+    /// Which Cassandra must be able to read what is written.
+    pub release: Release,
+    pub tables: ArcSwap<TableMap>,
+    pub virtual_tables: VirtualTables,
+    /// The objects of `system_schema` that do not decode.
+    pub faults: Faults,
+
+    // Writes.
+    pub budget: Budget,
+    pub backlog: Backlog,
+    pub stripes: Stripes,
+    /// Held while a large record of many mutations is made and written. Its bytes are in no budget, so there is one at a time.
+    pub large_write: Mutex<()>,
+    /// Set when recovery has replayed it.
+    pub log: OnceLock<CommitLog>,
+    /// During the replay: the position behind the last record.
+    pub replayed: Mutex<Position>,
+    /// What recovery could not read of the log.
+    pub log_losses: OnceLock<LogLosses>,
+    /// The contents of the file `ilion.reached`.
+    pub reached: Mutex<Option<Reached>>,
+
+    // Reads.
+    pub chunk_cache: Arc<ChunkCache>,
+    /// Memory for the bits of token maps: a quarter of what index summaries may take.
+    pub token_bits: Arc<TokenBitsBudget>,
+    pub key_cache: Arc<KeyCache>,
+    pub row_cache: RowCache,
+    pub counter_cache: CounterCache,
+    pub cache_savings: [CacheSaving; 3],
+    /// How look-ups in SSTables were answered.
+    pub lookups: Arc<Lookups>,
+    pub sampling: Sampling,
+
+    // The background.
+    pub background: Background,
+    /// Work that is tried again after a shortage.
+    pub stall: Stall,
+    /// Running compactions and builds of indexes.
+    pub tasks: Tasks,
+    pub pacer: Arc<Pacer>,
+}
+
+impl Shared {
+    pub(crate) fn new(env: Arc<dyn Env>, options: EngineOptions, id: Uuid) -> Self {
+        PageBudget::of_process().set_limit(options.index_page_bytes);
+        Self {
+            id,
+            is_ours: false,
+            schema: ArcSwap::from_pointee(Schema::with_system()),
+            release: Release::default(),
+            tables: ArcSwap::from_pointee(TableMap::default()),
+            budget: Budget::new(options.memtable_bytes_max),
+            tasks: Tasks::default(),
+            pacer: Arc::new(Pacer::new(env.clone(), options.compaction_bytes_per_sec)),
+            backlog: Backlog::default(),
+            chunk_cache: Arc::new(ChunkCache::new(options.chunk_cache_bytes)),
+            token_bits: Arc::new(TokenBitsBudget::new(options.index_summary_bytes / 4)),
+            key_cache: Arc::new(KeyCache::new(options.key_cache.bytes_max)),
+            row_cache: RowCache::new(options.row_cache.bytes_max),
+            counter_cache: CounterCache::new(options.counter_cache.bytes_max),
+            cache_savings: CacheSaving::all(&options),
+            lookups: Arc::default(),
+            virtual_tables: VirtualTables::default(),
+            stripes: Stripes::new(),
+            sampling: Sampling::default(),
+            large_write: Mutex::new(()),
+            schema_change: Mutex::new(()),
+            faults: Faults::default(),
+            log_losses: OnceLock::new(),
+            log: OnceLock::new(),
+            reached: Mutex::new(None),
+            replayed: Mutex::new(Position::START),
+            failure: OnceLock::new(),
+            stall: Stall::default(),
+            background: Background::default(),
+            counters: Counters::default(),
+            env,
+            options,
+        }
+    }
+
+    pub(crate) fn now_secs(&self) -> u32 {
+        now_secs(&*self.env)
+    }
+
+    /// The law of the engine's own reads: what lives now, without limits.
+    pub(crate) fn own_read_law(&self) -> ReadLaw {
+        ReadLaw {
+            now_secs: self.now_secs(),
+            gc_before_secs: 0,
+            limits: TombstoneLimits::NONE,
+            spend: ReadLaw::patient,
+        }
+    }
+
+    /// The table's store.
+    pub(crate) fn table(&self, id: TableId) -> Option<Arc<TableStore>> {
+        self.tables.load().get(&id).cloned()
+    }
+
+    /// The stores of all tables, and of the hidden tables of their indexes.
+    pub(crate) fn stores(&self) -> Vec<Arc<TableStore>> {
+        let tables = self.tables.load();
+        let mut stores = Vec::with_capacity(tables.len());
+        for store in tables.values() {
+            stores.push(store.clone());
+            stores.extend(store.indexes().hidden().cloned());
+        }
+        stores
+    }
+
+    /// The store of a table or hidden table, and that of the table it belongs to.
+    pub(crate) fn any_table(&self, id: TableId) -> Option<(Arc<TableStore>, Arc<TableStore>)> {
+        if let Some(store) = self.table(id) {
+            return Some((store.clone(), store));
+        }
+        let tables = self.tables.load();
+        tables.values().find_map(|store| {
+            let indexes = store.indexes();
+            let hidden = indexes.hidden().find(|hidden| hidden.id == id)?;
+            Some((hidden.clone(), store.clone()))
+        })
+    }
+
+    /// The log. Requires: recovery has replayed it.
+    pub(crate) fn log(&self) -> Result<&CommitLog> {
+        self.log
+            .get()
+            .ok_or_else(|| Error::Refused("the commit log is still being replayed".to_owned()))
+    }
+
+    /// The position above all records so far. In a replay, above those that were received; the caller waits until they are applied.
+    pub(crate) fn barrier(&self) -> Position {
+        self.log
+            .get()
+            .map_or_else(|| *self.replayed.lock(), CommitLog::barrier)
+    }
+
+    /// Refuses writes from now on, since data in memory can no longer be written to disk.
+    pub(crate) fn stop_writes(&self, reason: &Error) {
+        tracing::error!(%reason, "writes are refused from now on; remove the cause and restart");
+        // The first failure is the one that is shown.
+        let _ = self.failure.set(reason.to_string());
+        self.budget.stop();
+    }
+
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        match self.failure.get() {
+            None => Ok(()),
+            Some(reason) => Err(Error::Stopped(reason.clone())),
+        }
+    }
+
+    pub(crate) fn failure(&self) -> Option<&str> {
+        self.failure.get().map(String::as_str)
+    }
+}

@@ -1,0 +1,104 @@
+//! An SSTable as a source of a read: its files are kept, and it is counted as touched or skipped.
+
+use std::sync::Arc;
+
+use ilion_env::cost::{self, Count};
+use ilion_env::trace;
+use ilion_rows::{ClusteringFilter, Cursor, KeyRange, PartitionHead, ReadError};
+use ilion_schema::TableSchema;
+use ilion_sstable::Scan;
+
+use crate::view::LiveSSTable;
+
+/// A cursor over an SSTable; while it exists the files are not removed.
+pub(crate) struct Held<C> {
+    cursor: C,
+    sstable: Arc<LiveSSTable>,
+    /// The SSTable is counted as touched.
+    is_touched: bool,
+}
+
+impl<C> Held<C> {
+    /// The cursor has not read anything yet: the SSTable is counted with the first partition.
+    pub(crate) fn new(cursor: C, sstable: Arc<LiveSSTable>) -> Self {
+        Self {
+            cursor,
+            sstable,
+            is_touched: false,
+        }
+    }
+
+    /// The SSTable is counted already.
+    pub(crate) fn touched(cursor: C, sstable: Arc<LiveSSTable>) -> Self {
+        Self {
+            cursor,
+            sstable,
+            is_touched: true,
+        }
+    }
+}
+
+impl<C: Cursor> Cursor for Held<C> {
+    fn next_partition(&mut self) -> Result<Option<PartitionHead>, ReadError> {
+        if !self.is_touched {
+            self.is_touched = true;
+            touch(&self.sstable);
+        }
+        self.cursor.next_partition()
+    }
+
+    ilion_rows::cursor_methods!(forward cursor: next_unfiltered lower_bound peek plain_partitions plain_rows);
+}
+
+/// A cursor over a range of one SSTable.
+pub(crate) fn scan(
+    live: &Arc<LiveSSTable>,
+    table: &Arc<TableSchema>,
+    range: &KeyRange,
+    filter: &Arc<ClusteringFilter>,
+    scan: Scan,
+) -> Box<dyn Cursor> {
+    let cursor = live.sstable.cursor(table, range.clone(), filter.clone(), scan);
+    Box::new(Held::new(cursor, live.clone()))
+}
+
+/// Counts SSTables that are skipped.
+pub(crate) fn skip_all(why: Count, sstables: &[Arc<LiveSSTable>]) {
+    cost::add(why, sstables.len() as u64);
+    if trace::is_on() {
+        sstables.iter().for_each(|live| tell_skipped(why, live));
+    }
+}
+
+/// Counts an SSTable that is skipped.
+#[inline]
+pub(crate) fn skip(why: Count, live: &LiveSSTable) {
+    cost::add(why, 1);
+    if trace::is_on() {
+        tell_skipped(why, live);
+    }
+}
+
+#[cold]
+fn tell_skipped(why: Count, live: &LiveSSTable) {
+    trace::note(|| {
+        let sstable = live.sstable.descriptor().base_name();
+        match why {
+            Count::SkippedByKeyRange => format!("Key range allows skipping sstable {sstable}"),
+            Count::SkippedByFilter if live.sstable.token_map_bytes().is_some() => {
+                format!("Token map allows skipping sstable {sstable}")
+            }
+            Count::SkippedByFilter => format!("Bloom filter allows skipping sstable {sstable}"),
+            Count::SkippedByClustering => format!("Skipped non-slice-intersecting sstable {sstable}"),
+            Count::SkippedByDeletion => format!("Partition deletion covers sstable {sstable}"),
+            _ => format!("Newer data makes sstable {sstable} needless"),
+        }
+    });
+}
+
+/// Counts an SSTable that is read.
+#[inline]
+pub(crate) fn touch(live: &LiveSSTable) {
+    cost::add(Count::SSTablesTouched, 1);
+    trace::note(|| format!("Reading sstable {}", live.sstable.descriptor().base_name()));
+}
