@@ -178,7 +178,10 @@ impl Slab {
     /// Appends what was written to [`Slab::spare`]; `left` is the number of bytes that were not used.
     #[inline(always)]
     pub fn keep(&mut self, left: usize) {
-        debug_assert!(left <= self.bytes.len() - self.len, "there was no more room");
+        debug_assert!(
+            left <= self.bytes.len() - self.len,
+            "at most the free bytes are left"
+        );
         self.len = self.bytes.len() - left;
     }
 
@@ -247,7 +250,10 @@ impl<'s> Filling<'s> {
     #[expect(clippy::expect_used, reason = "as a slice that is too short")]
     #[inline(always)]
     fn put<const N: usize>(&mut self, bytes: [u8; N]) {
-        *self.room.first_chunk_mut().expect("room was asked for") = bytes;
+        *self
+            .room
+            .first_chunk_mut()
+            .expect("the caller reserved enough space") = bytes;
     }
 
     /// Takes the next `len` bytes of the space.

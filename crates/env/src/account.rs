@@ -102,7 +102,7 @@ fn trace(verb: IoVerb, target: IoTarget<'_>, bytes: u64, nanos: u64) {
     });
 }
 
-/// What a file's path says about it.
+/// The properties of a file that its path shows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FileTag {
     pub kind: FileKind,

@@ -187,7 +187,7 @@ impl Env for FaultEnv {
         let rules = Arc::clone(&self.rules);
         let ask = move |operation, path: &Path| match rules.effect(operation, path) {
             None => Ok(()),
-            Some(effect) => effect_without_bytes(effect, "keep a part of a row in", path),
+            Some(effect) => effect_without_bytes(effect, "write a part of a row to a scratch file in", path),
         };
         self.inner.scratch(directory).with_faults(Faults(Arc::new(ask)))
     }

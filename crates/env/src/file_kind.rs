@@ -1,4 +1,4 @@
-//! The purpose of a file, which its name tells.
+//! The purpose of a file, derived from its name.
 
 use std::path::Path;
 

@@ -42,7 +42,7 @@ impl MappedWrites {
             return Ok(());
         }
         Err(io::Error::other(format!(
-            "somebody else has cut it to {size} bytes; what it had is still in memtables: flush all tables, then restart"
+            "another process truncated it to {size} bytes; its data is still in memtables: flush all tables, then restart"
         )))
     }
 

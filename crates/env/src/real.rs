@@ -175,7 +175,8 @@ impl Env for RealEnv {
 
     fn modified_secs(&self, path: &Path) -> Result<i64> {
         let modified = std::fs::metadata(path).and_then(|found| found.modified());
-        let modified = modified.map_err(|source| Error::new("read the age of", path, source))?;
+        let modified =
+            modified.map_err(|source| Error::new("read the modification time of", path, source))?;
         let since = modified.duration_since(UNIX_EPOCH).unwrap_or_default();
         Ok(i64::try_from(since.as_secs()).unwrap_or(i64::MAX))
     }

@@ -225,7 +225,10 @@ impl Keeping<'_> {
     pub fn append(&mut self, bytes: &[u8]) -> Result<()> {
         match &mut self.into {
             Target::Memory(kept) => {
-                assert!(bytes.len() <= self.len - kept.len(), "no more than was said");
+                assert!(
+                    bytes.len() <= self.len - kept.len(),
+                    "at most the announced length"
+                );
                 kept.extend_from_slice(bytes);
                 Ok(())
             }
@@ -238,7 +241,7 @@ impl Keeping<'_> {
             } => {
                 assert!(
                     bytes.len() <= self.len - (open.used - *start),
-                    "no more than was said"
+                    "at most the announced length"
                 );
                 Faults::apply(*faults, Operation::Write, directory)?;
                 let timer = Timer::start();
@@ -252,7 +255,9 @@ impl Keeping<'_> {
                 timer.write_done(target, bytes.len());
                 open.used += bytes.len();
                 checksums.add(bytes);
-                written.map_err(|source| Error::new("keep a part of a row in", directory, source))
+                written.map_err(|source| {
+                    Error::new("write a part of a row to a scratch file in", directory, source)
+                })
             }
         }
     }
@@ -364,7 +369,13 @@ impl Segment {
             true => Ok(()),
             false => Err(wrong()),
         })
-        .map_err(|source| Error::new("read a part of a row that was kept in", &self.directory, source))
+        .map_err(|source| {
+            Error::new(
+                "read a part of a row from a scratch file in",
+                &self.directory,
+                source,
+            )
+        })
     }
 }
 

@@ -101,7 +101,7 @@ impl PagedFile {
     /// Opens a file, checks its tail, and returns the fields of the tail.
     pub(crate) fn open(env: &Arc<dyn Env>, path: &Path, magic: &Magic) -> Result<(Self, Vec<u8>), Error> {
         let file = match env.open_read(path) {
-            Err(error) if error.is_not_found() => return Err(unusable(path, "it is not there")),
+            Err(error) if error.is_not_found() => return Err(unusable(path, "it is missing")),
             other => other?,
         };
         file.advise(Access::Random);
@@ -111,11 +111,11 @@ impl PagedFile {
         };
         let body_length = u64_at(&fields, length_at);
         if paged_length(body_length) != Some(tail_at) {
-            return Err(unusable(path, "its length is not what its tail says"));
+            return Err(unusable(path, "its length differs from that in its tail"));
         }
         fields.truncate(length_at);
         let pages = Pages::of(file, body_length);
-        let pages = pages.ok_or_else(|| unusable(path, "its length is not what its tail says"))?;
+        let pages = pages.ok_or_else(|| unusable(path, "its length differs from that in its tail"))?;
         Ok((Self(pages), fields))
     }
 
@@ -161,7 +161,7 @@ fn read_tail(file: &dyn ReadFile, magic: &Magic) -> Result<(Vec<u8>, u64), Error
     let mut end = [0; END_LEN];
     file.read_exact_at(end_at, &mut end)?;
     if !end.ends_with(magic) {
-        return Err(refused("it is of another kind or version, or not whole"));
+        return Err(refused("it has another kind or version, or is incomplete"));
     }
     let len = usize::try_from(u64_at(&end[4..8], 0)).unwrap_or(usize::MAX);
     let tail_at = end_at.checked_sub(len as u64);

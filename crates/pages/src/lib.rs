@@ -153,7 +153,7 @@ impl Pages {
     #[cold]
     fn read(&self, at: u64, start: usize, end: usize) -> Result<PageBytes<'_>> {
         if end > self.memory.len() {
-            return Err(self.corrupt(at, "a place in the body of the file"));
+            return Err(self.corrupt(at, "an offset in the body of the file"));
         }
         let mut buffer = [0; PAGE_LEN];
         let pages = start / PAGE_LEN..end.div_ceil(PAGE_LEN);

@@ -187,7 +187,7 @@ impl<'b> AlikeRows<'b> {
         }
     }
 
-    /// Passes row after row to `take` until it wants no more. Returns how many it took, and its last answer.
+    /// Passes row after row to `take` until it stops. Returns how many it took, and its last answer.
     #[inline]
     pub fn each(&self, mut take: impl FnMut(&PlainRow<'_>) -> Flow) -> (usize, Flow) {
         let RowLayout {

@@ -203,6 +203,6 @@ pub enum ReadError {
         tombstones: u64,
     },
     /// The read took longer than its timeout or was cancelled.
-    #[error("the read was given up: {0}")]
+    #[error("the read was aborted: {0}")]
     Aborted(&'static str),
 }

@@ -26,11 +26,11 @@
 //! | `plain_luck` | [`PlainLuck`]: when to look for plain rows |
 //! | `range` | [`KeyRange`]: the partitions that a read selects |
 //! | `slices` | the rows and columns that a read selects |
-//! | `slices` | which clusterings a read wants |
+//! | `slices` | the clusterings that a read selects |
 //! | `ranges` | [`RangeList`]: deleted ranges in normal form and their markers |
 //! | `merge` | [`MergeCursor`]: many sources as one; [`LateSources`]: sources that are opened when needed |
 //! | `purge` | dropping dead data: [`ReadPurge`], [`CompactionPurge`] |
-//! | `purge` | dropping what is dead: [`ReadPurge`], [`CompactionPurge`] |
+//! | `purge` | dropping dead data: [`ReadPurge`], [`CompactionPurge`] |
 //! | [`counter`] | contexts of counter cells |
 //! | [`paths`] | the order of cells inside a complex column |
 //! | [`paths`] | the order of cells inside a complex column |

@@ -7,7 +7,7 @@ pub trait PlainVisitor {
     /// Takes a row. Its bytes are valid only during the call.
     fn row(&mut self, row: &PlainRow<'_>) -> Flow;
 
-    /// Takes rows of one layout, as if each was shown by itself. Returns how many it took, and how to continue.
+    /// Takes rows of one layout; has the same effect as showing each by itself. Returns how many it took, and how to continue.
     fn rows(&mut self, rows: &AlikeRows<'_>) -> (usize, Flow) {
         rows.each(|row| self.row(row))
     }
@@ -20,6 +20,6 @@ pub struct PlainRun {
     pub count: u64,
     /// The key of the last one taken.
     pub last: DecoratedKey,
-    /// True if the visitor wants no more.
+    /// True if the visitor stopped.
     pub is_over: bool,
 }

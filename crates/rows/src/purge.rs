@@ -347,7 +347,8 @@ impl<C: Cursor> Cursor for ReadPurge<C> {
 /// compaction may have for it.
 pub type PurgeableBelow = Box<dyn FnMut(&DecoratedKey) -> i64 + Send>;
 
-/// Drops for good what is past gc grace and shadows no data elsewhere. Partitions may come out empty.
+/// Drops tombstones that are past gc grace and shadow no data elsewhere, and turns expired cells into tombstones. Partitions
+/// may end up empty.
 pub struct CompactionPurge<C> {
     source: C,
     law: PurgeLaw,

@@ -154,7 +154,7 @@ impl Run {
         }
         let mut room = Room(&mut self.bytes[start..end]);
         write(&mut room);
-        debug_assert!(room.0.is_empty(), "a record is as long as it was said to be");
+        debug_assert!(room.0.is_empty(), "a record has its announced length");
         self.heads.push(head);
         // A tail is cut far below this size.
         self.ends.push(u32::try_from(end).unwrap_or(u32::MAX));

@@ -229,7 +229,7 @@ impl Checksums {
             return Err(Error::corrupt(&path, 0, "checksums of version 1, whole"));
         };
         if found != owner {
-            let expected = "checksums of this SSTable, not of another that had its name";
+            let expected = "checksums of this SSTable, not of another one with the same name";
             return Err(Error::corrupt(&path, 0, expected));
         }
         Ok(Some(checksums))

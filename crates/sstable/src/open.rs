@@ -226,7 +226,7 @@ impl OpenedParts {
         match opened {
             Ok(Some(map)) if map.data_length() != data.data_length() => Ok(None),
             Err(error) if error.is_corrupt() => {
-                tracing::warn!(sstable = %self.descriptor, %error, "Cells.db is not used; the next compaction makes it again");
+                tracing::warn!(sstable = %self.descriptor, %error, "Cells.db is not used; the next compaction writes a new one");
                 Ok(None)
             }
             opened => opened,
@@ -236,7 +236,7 @@ impl OpenedParts {
     /// Drops the cell map, which turned out to be damaged.
     #[cold]
     pub(crate) fn drop_cell_map(&self, error: &Error) {
-        tracing::warn!(sstable = %self.descriptor, %error, "the cell map is not used any more; the next compaction makes it again");
+        tracing::warn!(sstable = %self.descriptor, %error, "the cell map is no longer used; the next compaction writes a new one");
         if let Some(cells) = self.cells.opened() {
             cells.store(None);
         }
@@ -259,7 +259,7 @@ impl OpenedParts {
     /// Drops the token map, which turned out to be damaged. The index is used until there is a new map.
     #[cold]
     pub(crate) fn drop_token_map(&self, error: &Error) {
-        tracing::warn!(sstable = %self.descriptor, %error, "the token map is not used any more; it is made again");
+        tracing::warn!(sstable = %self.descriptor, %error, "the token map is no longer used; it is built again");
         self.tokens.store(None);
     }
 
@@ -327,7 +327,7 @@ fn open_token_map(
     let fingerprint = fingerprint_of(stats);
     match TokenMap::open(env, descriptor, options.partitioner, fingerprint, stored_length) {
         Err(error) if error.is_corrupt() => {
-            tracing::warn!(sstable = %descriptor, %error, "Tokens.db is not used; it is made again");
+            tracing::warn!(sstable = %descriptor, %error, "Tokens.db is not used; it is built again");
             Ok(None)
         }
         opened => opened,
@@ -487,7 +487,7 @@ fn open_summary(
         return Ok(summary);
     }
     if options.finding != Finding::WholeIndex {
-        tracing::warn!(sstable = %descriptor, "Summary.db is missing or damaged: made again from Index.db");
+        tracing::warn!(sstable = %descriptor, "Summary.db is missing or damaged: built again from Index.db");
     }
     let walker = IndexWalker::sequential(index, 0, READ_AHEAD_BYTES);
     let built = Summary::build(walker, partitioner)?;

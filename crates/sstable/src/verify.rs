@@ -58,7 +58,7 @@ pub fn verify(env: &dyn Env, descriptor: &Descriptor, on_progress: OnProgress<'_
     let Some(opened) = verification.findings.take(opened)? else {
         verification
             .unchecked
-            .push("the rows, since what they are cannot be read".to_owned());
+            .push("the rows, since their format cannot be read".to_owned());
         return Ok(verification);
     };
     let mut after_digest = |done| on_progress(stored.saturating_add(done));

@@ -45,14 +45,14 @@ impl RowNumbersFile {
     ) -> Result<Self, Error> {
         let path = PathBuf::from(format!("{base}{NAME}"));
         let (file, fields) = PagedFile::open(env, &path, MAGIC)?;
-        let tail = Tail::decode(&fields).ok_or_else(|| unusable(&path, "its tail makes no sense"))?;
+        let tail = Tail::decode(&fields).ok_or_else(|| unusable(&path, "its tail is invalid"))?;
         let clusterings = Clusterings::of(table);
         if tail.order != order_byte(partitioner) || tail.has_clustering == clusterings.is_empty() {
-            return Err(unusable(&path, "it is of another table or partitioner"));
+            return Err(unusable(&path, "it belongs to another table or partitioner"));
         }
         let directory_len = u64::from(tail.rows.div_ceil(BLOCK_ROWS)) * ENTRY_LEN as u64;
         if tail.directory_at.checked_add(directory_len) != Some(file.body_length()) {
-            return Err(unusable(&path, "its directory is not where it should be"));
+            return Err(unusable(&path, "its directory has a wrong offset"));
         }
         Ok(Self {
             file,

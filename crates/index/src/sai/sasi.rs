@@ -71,7 +71,7 @@ pub(super) fn check(definition: &Definition) -> Result<Options, Error> {
     let memory_bytes = match megabytes.map(str::parse::<usize>) {
         None => MEMORY_BYTES,
         Some(Ok(megabytes)) => megabytes.clamp(1, 1 << 10) << 20,
-        Some(Err(_)) => return config("max_compaction_flush_memory_in_mb is no number of megabytes"),
+        Some(Err(_)) => return config("max_compaction_flush_memory_in_mb is not a number of megabytes"),
     };
     Ok(Options {
         analyzer,

@@ -143,10 +143,10 @@ impl Terms {
         let path = path_of(base, name);
         let tree = TreeFile::open(env, &path)?;
         if tree.tail.definition != indexed.words().as_bytes() {
-            return Err(unusable(&path, "it is of another definition of the index"));
+            return Err(unusable(&path, "it belongs to another definition of the index"));
         }
         if tree.tail.sstable_rows != rows.len() {
-            return Err(unusable(&path, "it is of other rows"));
+            return Err(unusable(&path, "it belongs to other rows"));
         }
         Ok(Self {
             tree,

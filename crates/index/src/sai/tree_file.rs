@@ -74,7 +74,7 @@ impl From<ilion_codec::Error> for Damaged {
 impl TreeFile {
     pub(super) fn open(env: &Arc<dyn Env>, path: &Path) -> Result<Self, Error> {
         let (file, fields) = PagedFile::open(env, path, MAGIC)?;
-        let tail = Tail::decode(&fields).ok_or_else(|| unusable(path, "its tail makes no sense"))?;
+        let tail = Tail::decode(&fields).ok_or_else(|| unusable(path, "its tail is invalid"))?;
         Ok(Self { file, tail })
     }
 
@@ -180,7 +180,7 @@ impl TreeFile {
         let left = walk.left.checked_sub(u64::from(child.len));
         walk.left = left.ok_or_else(|| {
             self.file
-                .corrupt(child.at, "a tree, each part of which is met once")
+                .corrupt(child.at, "a tree in which each node has one parent")
         })?;
         self.file.bytes(child.at, child.len as usize)
     }

@@ -1,4 +1,4 @@
-//! Tests of the entries of a change, and of what is found by them.
+//! Tests of the entries of a change, and of the rows that a search finds by them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -50,7 +50,7 @@ impl SSTableVectors {
             if !is_last && graph.label() != label_of(values, number, None).as_bytes() {
                 return Err(unusable(
                     &path,
-                    "it is of another definition of the index, or of other rows",
+                    "it belongs to another definition of the index, or to other rows",
                 ));
             }
             let graph = Arc::new(graph);
@@ -69,7 +69,7 @@ impl SSTableVectors {
 
 fn open_graph(env: &Arc<dyn Env>, path: &Path) -> Result<FileGraph, Error> {
     let file = match env.open_read(path) {
-        Err(error) if error.is_not_found() => return Err(unusable(path, "it is not there")),
+        Err(error) if error.is_not_found() => return Err(unusable(path, "it is missing")),
         other => other?,
     };
     file.advise(Access::Random);

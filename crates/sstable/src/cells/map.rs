@@ -60,7 +60,7 @@ impl CellMap {
             return Err(Error::corrupt(&path, tail_at, expected));
         };
         if tail.fingerprint != fingerprint || tail.stored_length != stored_length {
-            let expected = "a cell map of this SSTable, not of another that had its name";
+            let expected = "a cell map of this SSTable, not of another one with the same name";
             return Err(Error::corrupt(&path, tail_at, expected));
         }
         let Some(pages) = Pages::of(file, tail.body_length) else {

@@ -200,7 +200,7 @@ impl DataStream {
     pub fn consume(&mut self, len: usize) {
         assert!(
             len <= self.window.len() - self.offset,
-            "consumes what it has seen"
+            "the bytes were required or peeked before"
         );
         self.offset += len;
     }
@@ -211,7 +211,7 @@ impl DataStream {
     /// If it is outside of the window.
     #[inline]
     pub(crate) fn go_to(&mut self, offset: usize) {
-        assert!(offset <= self.window.len(), "goes where it has seen bytes");
+        assert!(offset <= self.window.len(), "the offset is inside the window");
         self.offset = offset;
     }
 

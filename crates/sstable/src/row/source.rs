@@ -279,7 +279,7 @@ impl ByteSource for Stretch<'_> {
     fn take(&mut self, len: usize) -> Step<Bytes> {
         match self.rest.take(len) {
             Some(_) => Ok(self.slice_before(self.rest, len)),
-            None => Err(self.corrupt("a length within what holds it")),
+            None => Err(self.corrupt("a length within the enclosing field")),
         }
     }
 
@@ -309,7 +309,7 @@ impl BodySource for Stretch<'_> {
     fn skip_value(&mut self, len: usize) -> Step<()> {
         match self.rest.take(len) {
             Some(_) => Ok(()),
-            None => Err(self.corrupt("a length within what holds it")),
+            None => Err(self.corrupt("a length within the enclosing field")),
         }
     }
 }
@@ -342,7 +342,7 @@ impl<'s> Within<'s> {
 
     fn check(&self, len: usize) -> Step<()> {
         if len as u64 > BodySource::remaining(self) {
-            return Err(self.corrupt("a length within what holds it"));
+            return Err(self.corrupt("a length within the enclosing field"));
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Tests with Statistics.db of real files: what is decoded is encoded to the same bytes.
+//! Tests with Statistics.db of real files: decoding and encoding return the same bytes.
 
 use ilion_codec::Writer;
 

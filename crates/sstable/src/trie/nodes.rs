@@ -49,7 +49,7 @@ impl Nodes {
             Some(child) if distance > 0 => self.read(child).map(Some),
             _ => Err(self.corrupt(
                 parent.position,
-                "a node whose children stand before it in the file",
+                "a node whose children come before it in the file",
             )),
         }
     }

@@ -29,7 +29,7 @@ pub(super) fn check_toc(
             Ok(name) if !name.is_empty() => {
                 let component = Component::from_name(name);
                 if !env.exists(&descriptor.path(&component)) {
-                    let expected = format!("only names of files that are there; {name:?} is not");
+                    let expected = format!("only names of existing files; {name:?} does not exist");
                     verification.findings.add(&path, offset, expected);
                 }
                 listed.insert(component);
@@ -53,7 +53,7 @@ pub(super) fn check_toc(
         let component = Component::from_name(name.strip_prefix(&prefix).unwrap_or(name));
         // Ilion's own components may be created and removed at any time; temporary files are not components.
         if !component.is_side() && !name.ends_with(".tmp") && !listed.contains(&component) {
-            let expected = format!("all files that are there; {component} is missing");
+            let expected = format!("all existing files; {component} is missing");
             verification.findings.add(&path, bytes.len() as u64, expected);
         }
     }

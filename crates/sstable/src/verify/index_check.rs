@@ -157,7 +157,7 @@ impl IndexCheck {
         let found = verification.findings.take(trie.find(key))?;
         let is_found = found.is_some_and(|found| found.is_some_and(|found| found.position == start));
         if !is_found {
-            let expected = format!("a way to the key of the partition at byte {start} of Data.db");
+            let expected = format!("a path to the key of the partition at byte {start} of Data.db");
             verification.findings.add(&self.path, 0, expected);
         }
         Ok(())

@@ -64,7 +64,7 @@ pub(super) fn open_summary(
     let Some(bytes) = read_component(env, &opened.descriptor, &Component::Summary)? else {
         verification
             .unchecked
-            .push("Summary.db, which is not there and is made again when needed".to_owned());
+            .push("Summary.db, which is missing and is built again when needed".to_owned());
         return Ok(None);
     };
     verification.findings.take(SummaryCheck::new(&bytes, &path))

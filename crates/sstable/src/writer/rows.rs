@@ -21,7 +21,7 @@ impl SSTableWriter {
         start_buffered: usize,
     ) -> Result<bool> {
         if row.is_some() && !self.options.has_static_rows {
-            return Err(self.refuse("a static row comes, of which there were to be none"));
+            return Err(self.refuse("a static row was added, although the options exclude static rows"));
         }
         let static_at = self.buffer.len();
         let stored = self.encoder.encode_static(row, &mut self.stats, &mut self.buffer);

@@ -28,7 +28,7 @@ pub(super) struct PayloadBytes {
 impl PayloadBytes {
     /// Requires: `bits` is 1 to 15.
     pub(super) fn new(bits: u8) -> Self {
-        assert!((1..16).contains(&bits), "the bits say that there is a payload");
+        assert!((1..16).contains(&bits), "the bits mark a payload");
         Self {
             bits,
             ..Self::default()

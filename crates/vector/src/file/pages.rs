@@ -44,7 +44,7 @@ impl Pages {
         let start = usize::try_from(at).unwrap_or(usize::MAX);
         let end = start.checked_add(len).filter(|end| *end <= self.body_length);
         let Some(end) = end else {
-            return Err(Error::corrupt(at, "a place in the body"));
+            return Err(Error::corrupt(at, "an offset in the body"));
         };
         if let Some(bytes) = self.source.kept(start, end) {
             return Ok(bytes);

@@ -128,7 +128,7 @@ impl FileGraph {
         let count = self.tail.upper_counts[level - 1];
         let at = self.layout.uppers[level - 1] + u64::from(place) * self.layout.upper_len as u64;
         if place >= count {
-            return Err(Error::corrupt(at, "a place in its level"));
+            return Err(Error::corrupt(at, "an index in its level"));
         }
         let record = self.pages.bytes(at, self.layout.upper_len, scratch)?;
         let (node, below) = (u32_of(record, 0), u32_of(record, 4));
@@ -138,7 +138,7 @@ impl FileGraph {
             _ => self.tail.upper_counts[level - 2],
         };
         if node >= self.tail.node_count || below >= count_below {
-            return Err(Error::corrupt(at, "a node and a place in the level below"));
+            return Err(Error::corrupt(at, "a node and an index in the level below"));
         }
         Ok((node, below))
     }
@@ -274,7 +274,7 @@ pub(super) fn u32_of(bytes: &[u8], at: usize) -> u32 {
 /// Appends the first `degree` numbers, which must be below `count`.
 fn put_links(places: &[u8], degree: u32, count: u32, into: &mut Vec<u32>, at: u64) -> Result<(), Error> {
     let links = places.as_chunks::<4>().0.get(..degree as usize);
-    let links = links.ok_or(Error::corrupt(at, "a degree that its record has room for"))?;
+    let links = links.ok_or(Error::corrupt(at, "a degree that fits its record"))?;
     for link in links {
         let link = u32::from_le_bytes(*link);
         if link >= count {

@@ -35,11 +35,11 @@ pub(crate) enum Unstorable {
     WrongLength,
     #[error("it has a column that the table did not have when the SSTable was begun")]
     UnknownColumn,
-    #[error("it has one cell for a column of many, or many for a column of one")]
+    #[error("it has a simple value for a complex column, or the reverse")]
     WrongShape,
     #[error("it has a column twice")]
     TwoOfAColumn,
-    #[error("a range tombstone marker has not the deletions that its kind needs")]
+    #[error("a range tombstone marker does not have the deletions of its kind")]
     MarkerSides,
     #[error("partition deletions with negative timestamps cannot be stored by this version")]
     NegativeDeletion,
